@@ -45,7 +45,8 @@
 //! 7. [`report`] turns the result into one `Document`; a renderer makes text, HTML or Markdown of it.
 //!
 //! Latency counts from the scheduled moment, so a slow server cannot slow the load that measures it (coordinated
-//! omission). A concurrency cap is opt-in, and the wait for a slot counts in the latency.
+//! omission). A concurrency cap is opt-in, and the wait for a slot counts in the latency. A closed loop has no schedule:
+//! its latencies count from sending.
 //!
 //! ## Where to look
 //!
@@ -59,6 +60,7 @@
 //! | how long a server is awaited | `engine/openai/readiness.rs` |
 //! | when bytes are stamped | `engine/wire/socket/stamped.rs` |
 //! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/latency/request.rs` |
+//! | from when they count: open and closed loops | `analysis/load/form.rs` |
 //! | the 95 % interval of a percentile | `analysis/latency/intervals.rs`; how much requests depend on one another: `analysis/statistics/memory.rs` |
 //! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs` |
 //! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |
@@ -72,7 +74,7 @@
 //! | what is said to an option of another tool | `cli/help/elsewhere.rs` |
 //! | the guide of users; to add a topic | `guide.rs`, and a file in `guide/` |
 //! | to add a verb | `cli/mod.rs`, and a file beside it |
-//! | options from the environment and from `skyline.toml` | `cli/args/config.rs` |
+//! | options from the environment and from `skyline.toml` | `cli/args/config/` |
 //! | to translate a flag of another tool | `foreign/commands/mod.rs`, and the tables beside it |
 //!
 //! ## Many runs

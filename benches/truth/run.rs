@@ -8,6 +8,8 @@
 
 #[path = "../../tests/cli/runs/truth/experiment.rs"]
 mod experiment;
+#[path = "../../tests/cli/mock_process.rs"]
+mod mock_process;
 
 use std::path::PathBuf;
 

@@ -94,7 +94,11 @@ impl JsonSchema for LatencyRow {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Row::json_schema(generator)
+        let mut row = Row::json_schema(generator);
+        // Those that --percentiles asks for.
+        let asked = generator.subschema_for::<Percentile>().to_value();
+        row.insert("patternProperties".to_owned(), serde_json::json!({ "^p[0-9]+(_[0-9]+)?$": asked }));
+        row
     }
 }
 

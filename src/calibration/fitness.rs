@@ -45,7 +45,7 @@ impl Fitness {
         let (stamps, requests) = (p99(found.stamp_delay.p99_ns), p99(found.pacer_delay.p99_ns));
         let limit = match self {
             Self::Ready => {
-                let rate = count(two_digits_down(trusted_requests_per_s));
+                let rate = rounded_down(trusted_requests_per_s);
                 return format!("stamps within {stamps} ms at p99; trusted up to {rate} requests/s");
             }
             Self::Noisy => LEAST_MS,
@@ -85,9 +85,11 @@ fn p99(ns: u64) -> String {
     if ms < 1.0 { format!("{:.2}", ms.max(0.01)) } else { three_digits(ms) }
 }
 
-fn two_digits_down(rate: f64) -> u64 {
-    let digit = 10f64.powf(rate.max(1.0).log10().floor() - 1.0).max(1.0);
-    ((rate / digit).floor() * digit) as u64
+/// Two digits, none finer than a tenth.
+fn rounded_down(rate: f64) -> String {
+    let digit = 10f64.powf(rate.max(1.0).log10().floor() - 1.0);
+    let rounded = (rate / digit).floor() * digit;
+    if rate < 10.0 { format!("{rounded:.1}") } else { count(rounded as u64) }
 }
 
 #[cfg(test)]
@@ -140,6 +142,7 @@ mod tests {
 
     #[test]
     fn rates_are_rounded_down() {
-        assert_eq!([0.4, 9.9, 57.0, 123.0, 6_699.0].map(two_digits_down), [0, 9, 57, 120, 6_600]);
+        let rounded = [0.47, 9.99, 57.8, 123.0, 6_699.0].map(rounded_down);
+        assert_eq!(rounded, ["0.4", "9.9", "57", "120", "6,600"]);
     }
 }

@@ -225,9 +225,11 @@ impl AbArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedAb, Stop> {
         let begun = self.campaign.resume.as_deref().and_then(AbQuestion::read);
         let salt = self.target.salt().or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
-        let (spec, [a, b]) =
-            both(self.load.spec_of(&self.work, self.target.max_concurrency(), printer), self.settings(salt))?;
-        let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), printer)?;
+        let (spec, [a, b]) = both(
+            self.load.spec_of(&self.work, self.target.max_concurrency(), None, printer),
+            self.settings(salt),
+        )?;
+        let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), a.screen, printer)?;
         let design = design(self, &workload)?;
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
@@ -251,7 +253,7 @@ impl AbArgs {
         let [a, b] = &runs.sides;
         let mut facts = planned_requests(workload);
         facts.push(("rounds", format!("{}, each with a run of A and one of B", design.rounds())));
-        facts.extend(planned_load(&runs.rounds));
+        facts.extend(planned_load(&runs.rounds, 2));
         facts.extend([planned_server("A", &a.settings), planned_server("B", &b.settings)]);
         facts.extend(planned_limits(&a.settings));
         facts.push(("warm-up requests", self.design.warmup_requests.to_string()));
@@ -314,7 +316,10 @@ impl AbArgs {
 impl SideArgs {
     /// Whether A and B are one address, however each is written.
     fn are_one_address(&self) -> bool {
-        let address = |url: &Option<String>| url.as_ref()?.parse::<BaseUrl>().ok();
+        let address = |url: &Option<String>| {
+            let url: BaseUrl = url.as_ref()?.parse().ok()?;
+            Some(url.join(&url.models_path()))
+        };
         address(&self.a).is_some_and(|a| address(&self.b) == Some(a))
     }
 }

@@ -21,7 +21,7 @@ use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save,
 };
 use crate::units::three_digits;
-use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
+use crate::workload::WorkloadSpec;
 
 /// Run a workload against a server and report how it did.
 #[derive(Debug, Args)]
@@ -102,23 +102,13 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     folder::base(&plan.out)?;
     let context = plan.checked.connect(&interrupts, printer)?;
-    if let (1.., Some(first)) = (args.warmup_requests, plan.runs.first()) {
-        context.warm_server(&warm_up(first, args.warmup_requests), args.warmup_requests as usize);
+    if let Some(first) = plan.runs.first() {
+        context.warm_server(first, args.warmup_requests);
     }
     match <[PlannedRun; 1]>::try_from(std::mem::take(&mut plan.runs)) {
         Ok([run]) => once(&plan, &context, run),
         Err(runs) => repeatedly(&plan, &context, runs),
     }
-}
-
-/// The requests that warm the server before a run: its own. A closed loop draws one for each of its users, and there may be
-/// fewer of them than are asked for.
-fn warm_up(run: &PlannedRun, requests: u64) -> Schedule {
-    if run.workload.arrival.users().is_none() {
-        return run.schedule.clone();
-    }
-    let arrival = ArrivalPattern::of_users(requests, ThinkTime::default());
-    run.schedule.of(&WorkloadSpec { arrival, requests: None, ..run.workload.clone() })
 }
 
 impl BenchArgs {
@@ -127,7 +117,13 @@ impl BenchArgs {
         let CheckedWorkload { spec, settings, .. } = &plan.checked;
         let format = plan.outputs.shown().unwrap_or(Format::Json);
         let mut facts = planned_requests(spec);
-        facts.extend(planned_load(&plan.runs));
+        facts.extend(planned_load(&plan.runs, 1));
+        if plan.paired_open {
+            facts.push((
+                "then",
+                "the same work once more, with open arrivals at the rate that its users reach".to_owned(),
+            ));
+        }
         facts.push(planned_server("server", settings));
         facts.extend(planned_limits(settings));
         facts.push(("warm-up requests", self.warmup_requests.to_string()));
@@ -143,11 +139,17 @@ impl BenchArgs {
         });
         let (outputs, (spec, settings)) =
             both(outputs, both(self.workload.spec(self.target.max_concurrency(), printer), self.settings()))?;
-        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let (spec, datasets) =
+            datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         let (_, checked) =
             both(both(self.check_pair(&spec), self.check_share(&spec)), settings.check(&spec, &datasets))?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
         advise(repeats, printer);
+        if repeats > 1 && !self.percentiles.is_empty() {
+            printer.words(
+                "note: each run's own report has --percentiles; the table of all runs has the usual ones",
+            );
+        }
         runs.iter().try_for_each(PlannedRun::check)?;
         if let Some(shard) = self.share.shard {
             runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
@@ -167,8 +169,10 @@ impl BenchArgs {
         let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
         let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
         let (share, objectives) = (self.share.settings(), self.objectives.objectives());
-        let mut settings =
-            RunSettings { share, objectives, machine, percentiles: self.percentiles.clone(), ..settings };
+        let mut percentiles = self.percentiles.clone();
+        percentiles.sort_by(f64::total_cmp);
+        percentiles.dedup();
+        let mut settings = RunSettings { share, objectives, machine, percentiles, ..settings };
         if self.workload.is_rate_max() {
             // So many users are never more.
             settings.requests.max_concurrency = None;
@@ -367,6 +371,11 @@ mod tests {
             (&["short_chat", "--users=4", "--requests=3"], "`--requests` is 3, and there are 4 users"),
             (&["short_chat", "--users=4", "--requests=9", "--shard=1/2"], "--shard cannot count"),
             (&["--input-tokens=9", "--trace-from=1s"], "--trace-from needs a trace"),
+            (&["60", "--rate=5"], "no WORKLOAD is named"),
+            (
+                &["short_chat", "--rate=max", "--max-concurrency=4", "--ramp=1:2:9s"],
+                "`--users` (or `--rate max`) and `--ramp`",
+            ),
         ] {
             let stop = typed_alone(typed).err().unwrap();
             assert!(stop.message().contains(problem), "{typed:?}: {}", stop.message());
@@ -389,6 +398,8 @@ mod tests {
 
     #[test]
     fn a_plan_has_the_runs_that_were_typed() {
+        let sorted = plan(&["--percentiles=99.5,50,p99.5"]).unwrap();
+        assert_eq!(sorted.checked.settings.percentiles, [50.0, 99.5]);
         let one = plan(&[]).unwrap();
         assert_eq!((one.runs.len(), one.runs[0].repeat, one.paired_open), (1, None, false));
         let three = plan(&["--repeats=3", "--objective=p95 ttft < 1s", "--objective=p95 ttft < 1s"]).unwrap();

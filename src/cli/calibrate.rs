@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::{ShowArgs, rendered};
+use super::output::ShowArgs;
 use crate::calibration::{CalibrationStage, calibrate};
 use crate::clock::Pacing;
 use crate::live::{Screen, StepLine};
@@ -53,9 +53,7 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
     drop(line);
     let found = found.map_err(Stop::impossible)?;
     let host = host_facts(Some(pacing.priority()));
-    args.show.show(printer, |format| {
-        let json = || documents::calibration_json(&found, &host);
-        rendered(format, || documents::calibration(&found, &host), json)
-    })?;
+    let json = || documents::calibration_json(&found, &host);
+    args.show.with_json(printer, || documents::calibration(&found, &host), json)?;
     Ok(Exit::Fine)
 }

@@ -53,7 +53,7 @@ pub(super) struct CapacityArgs {
           value_parser = replicas)]
     replicas: Option<Replicas>,
 
-    /// Write the capacity as a page with charts to this file
+    /// Write the capacity as a page with charts to this file [default: none]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 

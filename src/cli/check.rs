@@ -33,13 +33,14 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
         None => RequestNeeds::default(),
         Some(spec) => request_needs(spec, &server)?,
     };
-    let connection = ServerConnection::open(&server, needs, Screen::detect(), printer)?;
+    let screen = Screen::detect();
+    let connection = ServerConnection::open(&server, needs, screen, printer)?;
     let golden = spec.as_ref().and_then(|spec| Golden::of(&connection, &connection.engine, spec, None, None));
-    let checks: Vec<_> = golden.iter().flat_map(Golden::results).collect();
+    let checks: Vec<_> = golden.iter().flat_map(|golden| golden.results(screen)).collect();
     let exit = if checks.iter().any(|(_, unmet)| unmet.is_some()) { Exit::Missed } else { Exit::Fine };
     let (facts, smoke) = (connection.engine.facts(), &connection.smoke);
     let json = || documents::check_json(facts, smoke, &checks);
-    args.show.whole(printer, || documents::check(facts, smoke, &checks), json)?;
+    args.show.with_json(printer, || documents::check(facts, smoke, &checks), json)?;
     Ok(exit)
 }
 

@@ -1,6 +1,7 @@
 //! `skyline compare`: stored runs beside a baseline.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -29,27 +30,30 @@ pub(super) struct CompareArgs {
     folders: Vec<PathBuf>,
 
     /// Condition that is varied: it may differ between the runs and is shown; may be repeated
+    /// [default: none]
     #[arg(long, value_name = "NAME", hide_possible_values = true,
           value_parser = one_of::<Condition>(Condition::VARIANTS))]
     vary: Vec<Condition>,
 
     /// Exit with 1 if a figure is worse than the baseline's by more, such as `p95 ttft 10%`; may be repeated
+    /// [default: none]
     #[arg(long, value_name = "FIGURE SHARE")]
     max_regression: Vec<Margin>,
 
     /// Exit with 1 if a figure is not better than the baseline's by as much, or if that may be chance, such as `p95 ttft
-    /// 25%`; may be repeated
+    /// 25%`; may be repeated [default: none]
     #[arg(long, value_name = "FIGURE SHARE")]
     require_improvement: Vec<Margin>,
 
     #[command(flatten)]
     validity: ValidityArgs,
 
-    /// Write the comparison as a page with charts to this file
+    /// Write the comparison as a page with charts to this file [default: none]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 
     /// Write the comparison as Markdown, for the summary of a CI job, to this file; - prints it in place of the text
+    /// [default: none]
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
@@ -115,13 +119,26 @@ impl CompareArgs {
         regressions.chain(self.require_improvement.iter().cloned().map(Gate::RequiredImprovement)).collect()
     }
 
-    /// Each folder with the side's name: the last part of its path, if all differ in that, else the whole.
+    /// Each folder with the side's name: the last part of its path, if all differ in that, else what follows the folders
+    /// that all are in, else the whole.
     fn named(&self) -> impl Iterator<Item = (&Path, String)> {
         let last = |folder: &PathBuf| folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let short: Option<Vec<String>> = self.folders.iter().map(last).collect();
-        let differ = |names: &Vec<String>| names.iter().collect::<BTreeSet<_>>().len() == names.len();
+        let parts = |folder: &PathBuf| folder.iter().map(OsStr::to_owned).collect::<Vec<_>>();
+        let paths: Vec<Vec<_>> = self.folders.iter().map(parts).collect();
+        let shared = |place: &usize| paths.iter().all(|path| path.get(*place) == paths[0].get(*place));
+        let common = (0..paths[0].len()).take_while(shared).count();
+        let rest = |path: &Vec<OsString>| {
+            path.get(common..)?.iter().collect::<PathBuf>().to_str().map(str::to_owned)
+        };
+        let inner: Option<Vec<String>> = paths.iter().map(rest).collect();
+        let differ = |names: &Vec<String>| {
+            names.iter().collect::<BTreeSet<_>>().len() == names.len()
+                && names.iter().all(|name| !name.is_empty())
+        };
         let whole = || self.folders.iter().map(|folder| folder.display().to_string()).collect();
-        self.folders.iter().map(PathBuf::as_path).zip(short.filter(differ).unwrap_or_else(whole))
+        let names = short.filter(differ).or_else(|| inner.filter(differ)).unwrap_or_else(whole);
+        self.folders.iter().map(PathBuf::as_path).zip(names)
     }
 
     /// Prints a comparison and writes the files that are requested of it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::exits;
+use super::output::{exits, planned_settings};
 use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
 use crate::engine::{DEFAULT_WAIT, Dialect};
@@ -164,8 +164,10 @@ impl MatrixArgs {
             requests: cell.runs.iter().map(requests).sum(),
         };
         let rows: Vec<_> = plan.cells.iter().filter(|cell| self.wants(&cell.row)).map(row).collect();
-        let document = || documents::matrix_plan(&plan.experiments, &rows);
-        self.campaign.show.whole(printer, document, || report::json(&MatrixManifest::of(plan)))
+        let document = || {
+            documents::with_settings(documents::matrix_plan(&plan.experiments, &rows), &planned_settings())
+        };
+        self.campaign.show.with_json(printer, document, || report::json(&MatrixManifest::of(plan)))
     }
 
     /// Whether the row of this name is asked for.
@@ -211,7 +213,8 @@ impl MatrixArgs {
         let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
         let settings = self.settings(experiments, row, variant)?;
         let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
-        let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let (spec, datasets) =
+            opened.open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
         let checked = settings.check(&spec, &datasets)?;
         let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;

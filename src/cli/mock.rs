@@ -40,6 +40,19 @@ pub(super) struct MockArgs {
     #[arg(long = "adapter", value_name = "NAME", help_heading = "Server", value_parser = NonEmptyStringValueParser::new())]
     adapters: Vec<String>,
 
+    /// Path that all others are below, as behind a gateway: /gate, /v1beta/openai or /openai/deployments/NAME [default: none]
+    #[arg(long, value_name = "PATH", help_heading = "Server", value_parser = base_path)]
+    base_path: Option<String>,
+
+    /// Serve no list of models, as some gateways do
+    #[arg(long, help_heading = "Server")]
+    no_models: bool,
+
+    /// Leave the threads that keep time and answer at normal priority; by default they run at a low real-time priority
+    /// where the system permits it, else at nice -20
+    #[arg(long, help_heading = "Server")]
+    no_realtime: bool,
+
     #[command(flatten)]
     engine: ModelArgs,
 
@@ -58,6 +71,7 @@ pub(super) struct MockArgs {
     answers: Vec<CannedAnswer>,
 
     /// Inject this fault into that share of requests, such as `reset_mid_stream=0.01`; repeat for more
+    /// [default: none]
     #[arg(long = "fault", value_name = "FAULT=PROBABILITY", help_heading = "Answers")]
     faults: Vec<FaultChance>,
 
@@ -79,8 +93,7 @@ pub(super) fn run(args: &MockArgs, printer: Printer) -> Result<Exit, Stop> {
     let (model, claim) = (backend.model.clone(), backend.claim.clone());
     let address = SocketAddr::from((args.bind, args.port));
     let server = MockServer::start(backend, args.options(), address).map_err(Stop::impossible)?;
-    printer
-        .words(&format!("mock of {claim}\nserving {model} at http://{}\nCtrl-C ends it", server.address()));
+    printer.words(&format!("mock of {claim}\nserving {model} at {}\nCtrl-C ends it", server.url()));
     wait_for_the_end()?;
     printer.words(&server.stop().to_string());
     Ok(Exit::Fine)
@@ -90,6 +103,13 @@ fn bind(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| {
         format!("`{text}` is not an IP address; 127.0.0.1 is this machine alone, 0.0.0.0 lets others in")
     })
+}
+
+/// A path without what routes cannot hold.
+fn base_path(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/".contains(c);
+    let is_path = text.starts_with('/') && text.chars().all(plain);
+    is_path.then(|| text.to_owned()).ok_or_else(|| format!("`{text}` is not a path; write it like /gate"))
 }
 
 impl MockArgs {
@@ -119,8 +139,9 @@ impl MockArgs {
             faults: self.faults.clone(),
             truth: self.truth.clone(),
             seed: self.seed,
-            // What else runs on this machine is not to wait for it.
-            pacing: Pacing::Precise,
+            base_path: self.base_path.clone().unwrap_or_default(),
+            lists_no_models: self.no_models,
+            pacing: if self.no_realtime { Pacing::Precise } else { Pacing::RealTime },
         }
     }
 }

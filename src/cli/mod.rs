@@ -23,7 +23,7 @@ mod workloads;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::args::config;
 use self::manual::{completions, guide, man};
@@ -59,7 +59,10 @@ Exit codes:
   1    an objective was missed, or the server did not keep up (OVERLOADED)
   2    the command line or the workload has a mistake
   3    the run was impossible, or its numbers are INVALID
-  130  interrupted";
+  130  interrupted
+
+Variables:
+  SKYLINE_URL stands for --url, and so on (skyline guide terminal); SKYLINE_LOG=debug logs more";
 
 /// The verbs: the line of help, the name, and the module that runs it with what clap reads for it, and with what it needs
 /// besides.
@@ -120,19 +123,26 @@ verbs! {
     /// Print completions for bash, zsh, fish, elvish or PowerShell
     Completions => completions::CompletionsArgs with Cli::command(),
     /// Print the man page, or write one of each verb
-    Man => man::ManArgs with Cli::command(),
+    Man => man::ManArgs with command(),
 }
 
-/// What was typed. The long help of a verb ends with the topic of the guide that is about it; `-h` is short.
+/// The command line. The long help of a verb ends with where its options may come from, and with the topic of the guide that
+/// is about it.
+fn command() -> Command {
+    Cli::command().mut_subcommands(|verb| {
+        let examples = verb.get_after_help().map(ToString::to_string);
+        let settings = config::in_help(verb.get_name()).map(str::to_owned);
+        let topic = Topic::find(verb.get_name()).map(|topic| format!("More: skyline guide {}", topic.name));
+        let after: Vec<_> = [examples, settings, topic].into_iter().flatten().collect();
+        if after.is_empty() { verb } else { verb.after_long_help(after.join("\n\n")) }
+    })
+}
+
+/// What was typed; `-h` is short.
 fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let arguments: Vec<_> = arguments.into_iter().collect();
-    let command = Cli::command().mut_subcommands(|verb| {
-        let Some(topic) = Topic::find(verb.get_name()) else { return verb };
-        let after = verb.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
-        verb.after_long_help(format!("{after}More: skyline guide {}", topic.name))
-    });
     let is_short = arguments.iter().any(|argument| argument == "-h");
-    let command = if is_short { help::shortened(command) } else { command };
+    let command = if is_short { help::shortened(command()) } else { command() };
     Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
 }
 
@@ -163,6 +173,9 @@ pub fn main() -> ExitCode {
 fn run(printer: Printer) -> Result<Exit, Stop> {
     let typed = std::env::args_os().collect();
     let effect = config::in_effect(&Cli::command(), typed, &config::Surroundings::of_process())?;
+    for warning in &effect.warnings {
+        printer.words(warning);
+    }
     command_line::take_effect(effect);
     if let Some(words) = config::in_words(&command_line::settings()) {
         printer.words(&words);

@@ -12,6 +12,7 @@ use super::output::{
 };
 use crate::experiment::Sweep;
 use crate::foreign::{ForeignRun, ForeignTool};
+use crate::live::{Screen, StepLine};
 use crate::report::{self, JSON_SCHEMAS, documents};
 use crate::session::stored::run::repeats_again;
 use crate::session::stored::{self, JudgedRun, Stored, experiments};
@@ -77,7 +78,9 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
         Stored::Results(folders) => show_list(path, &folders, args, &outputs, printer),
         Stored::Run => {
             outputs.check(&RUN)?;
+            let line = StepLine::start(Screen::detect(), "reading the run");
             let run = JudgedRun::read(path, &args.objectives.objectives())?;
+            drop(line);
             let open = run.paired_open(path)?;
             let report = run.report(open.as_ref());
             if let Some(format) = outputs.shown() {

@@ -25,6 +25,7 @@ use crate::session::settings::{LoadOption, MachineCheck};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder,
 };
+use crate::units::spoken;
 use crate::workload::{Overrides, WorkloadSpec};
 
 /// Measure a server from low load to high, and find the highest that meets the objectives
@@ -199,8 +200,11 @@ impl SweepArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedSweep, Stop> {
         let objectives = self.objectives.objectives();
         let settings = self.target.settings(LoadOption::OfLoads, self.campaign.live.screen());
-        let (spec, mut settings) = both(self.workload.spec(&Overrides::default(), printer), settings)?;
-        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let users = self.workload.users_of(self.loads.users.as_ref());
+        let load = Overrides { users, ..Overrides::default() };
+        let (spec, mut settings) = both(self.workload.spec(&load, printer), settings)?;
+        let (spec, datasets) =
+            datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
         let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
         let from_per_s = self.loads.start_rate.or(start.from_per_s);
@@ -227,7 +231,14 @@ impl SweepArgs {
         let mut facts = planned_requests(&planned.spec);
         facts.push(("loads", loads));
         facts.push(("runs", format!("{repeats} of each load at least, {most_trials} in all at most")));
-        facts.push(("lasts", format!("until {samples} requests are measured, {longest_s} s a run at most")));
+        let longest = spoken(Duration::from_secs_f64(*longest_s));
+        facts.push((
+            "lasts",
+            format!("{longest} a run at most, less where {samples} requests are measured sooner"),
+        ));
+        if let Some(sustain) = self.loads.sustain {
+            facts.push(("then", format!("the highest load that passed, held for {}", spoken(sustain))));
+        }
         facts.push(planned_server("server", &planned.checked.settings));
         facts.extend(planned_limits(&planned.checked.settings));
         facts.push(("warm-up requests", self.loads.warmup_requests.to_string()));
@@ -268,7 +279,7 @@ impl PlannedSweep {
         let warmup_requests = args.loads.warmup_requests;
         let mut manifest = self.manifest(args, context);
         let resumed = resumed.map(|dir| dir.with_manifest(&manifest)).transpose()?;
-        context.warm_server(&lowest.schedule, warmup_requests as usize);
+        context.warm_server(lowest, warmup_requests);
         if self.finds_start {
             match start_of_search(context, lowest, warmup_requests)? {
                 Some(from_per_s) => manifest.plan.axis = LoadAxis::Automatic { from_per_s },

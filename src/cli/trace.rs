@@ -110,7 +110,7 @@ fn show(args: &ShownTraceArgs, printer: Printer) -> Result<Exit, Stop> {
     let trace = args.slice.of_file(&args.path, args.skip_bad);
     let found = survey(&trace, 0).map_err(Stop::usage)?;
     let json = || documents::trace_json(&trace, &found);
-    args.show.whole(printer, || documents::trace(&trace, &found), json)?;
+    args.show.with_json(printer, || documents::trace(&trace, &found), json)?;
     Ok(Exit::Fine)
 }
 

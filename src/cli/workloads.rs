@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::args::SliceArgs;
-use super::output::{ShowArgs, rendered};
+use super::output::ShowArgs;
 use crate::experiment::{FittedWorkload, fit_run, fit_trace};
 use crate::generator::RequestTrace;
 use crate::record::RunLog;
@@ -51,16 +51,16 @@ pub(super) fn run(args: &WorkloadsArgs, printer: Printer) -> Result<Exit, Stop> 
 fn list(show: &ShowArgs, printer: Printer) -> Result<(), Stop> {
     show.check()?;
     let workloads = library::all().map_err(Stop::impossible)?;
-    show.show(printer, |format| {
-        rendered(format, || documents::workloads(&workloads), || documents::workloads_json(&workloads))
-    })
+    show.with_json(printer, || documents::workloads(&workloads), || documents::workloads_json(&workloads))
 }
 
 /// The text of a workload that is sound; an unsound one is answered with its mistakes.
 fn show(workload: &str) -> Result<String, Stop> {
-    WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
+    let spec = WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
     match library::source(workload) {
         Some(source) => Ok(source.to_owned()),
+        // It is read only once.
+        None if workload == "-" => toml::to_string(&spec).map_err(Stop::impossible),
         None => std::fs::read_to_string(workload).map_err(Stop::usage),
     }
 }

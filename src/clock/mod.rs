@@ -9,6 +9,6 @@ mod sharp_wait;
 
 pub use kernel::{KernelClock, Receipt};
 pub use pacing::Pacing;
-pub(crate) use raised::overruns;
+pub(crate) use raised::{overruns, with_users_limit};
 pub use run_clock::{RunClock, Timestamp};
 pub use sharp_wait::{SharpWait, WaitStep};

@@ -6,7 +6,7 @@
 //! normal. Nothing is killed: only the soft limit is set, and the hard limit must leave room.
 //!
 //! Threads and processes inherit the priority of the thread that starts them. So a thread raises itself, and it starts
-//! nothing while it is raised.
+//! nothing while it is raised. Processes inherit the limit too, whoever starts them: see [`with_users_limit`].
 
 use std::marker::PhantomData;
 
@@ -33,13 +33,14 @@ impl Pacing {
 
     fn raise_to(self, level: u8) -> RaisedPriority {
         let raised = |level, nice| RaisedPriority { level, nice, thread: PhantomData };
-        match self {
-            Self::Precise | Self::Timer => raised(None, None),
-            Self::RealTime => match system::raise(level) {
-                Some(nice) => raised(Some(level), Some(nice)),
-                None => RaisedPriority::nice(),
-            },
+        if self != Self::RealTime {
+            return raised(None, None);
         }
+        // What the user gave to the whole process (`chrt`) stays.
+        if let Some(level) = system::real_time() {
+            return raised(Some(level), None);
+        }
+        system::raise(level).map_or_else(RaisedPriority::nice, |nice| raised(Some(level), Some(nice)))
     }
 }
 
@@ -49,7 +50,7 @@ impl Pacing {
 pub(crate) struct RaisedPriority {
     /// Its real-time priority.
     level: Option<u8>,
-    /// Its niceness before, if that or the priority is raised.
+    /// Its niceness before, if that or the priority was raised here.
     nice: Option<i32>,
     /// It stays on its thread.
     thread: PhantomData<*const ()>,
@@ -74,12 +75,11 @@ impl RaisedPriority {
 
 impl Drop for RaisedPriority {
     fn drop(&mut self) {
+        let Some(before) = self.nice else { return };
         if self.level.is_some() {
             system::lower();
         }
-        if let Some(before) = self.nice {
-            system::renice(before);
-        }
+        system::renice(before);
     }
 }
 
@@ -88,9 +88,19 @@ pub(crate) fn overruns() -> u64 {
     system::overruns()
 }
 
+/// Calls what starts a process, with the user's own limit of real time: a process that has real-time threads of its own
+/// would be killed at that of this one.
+pub(crate) fn with_users_limit<T>(start: impl FnOnce() -> T) -> T {
+    system::with_users_limit(start)
+}
+
 /// Elsewhere a thread's priority is not a number, and threads stay as they are.
 #[cfg(not(target_os = "linux"))]
 mod system {
+    pub(super) fn real_time() -> Option<u8> {
+        None
+    }
+
     pub(super) fn raise(_level: u8) -> Option<i32> {
         None
     }
@@ -103,6 +113,10 @@ mod system {
 
     pub(super) fn overruns() -> u64 {
         0
+    }
+
+    pub(super) fn with_users_limit<T>(start: impl FnOnce() -> T) -> T {
+        start()
     }
 }
 
@@ -118,6 +132,7 @@ mod system {
     use thread_priority::{
         NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadId, ThreadPriority,
         ThreadPriorityValue, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+        thread_schedule_policy_param,
     };
 
     /// Longest time that a real-time thread may run without blocking, microseconds.
@@ -137,29 +152,44 @@ mod system {
         limit: Option<Rlimit>,
     }
 
+    /// The real-time priority of the calling thread, if it has one.
+    pub(super) fn real_time() -> Option<u8> {
+        let (policy, parameters) = thread_schedule_policy_param(thread_native_id()).ok()?;
+        let level = u8::try_from(parameters.sched_priority).ok();
+        level.filter(|_| policy == ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo))
+    }
+
     /// Puts the calling thread into real time and returns its niceness, which a change of its policy may touch; `None`
     /// where the system does not permit it, or could kill the process for it.
     pub(super) fn raise(level: u8) -> Option<i32> {
-        if !is_guarded() {
+        let has_room = getrlimit(Resource::Rttime).maximum.is_none_or(|hard| hard >= LEAST_HARD_US);
+        if !has_room || !is_guarded() {
             return None;
         }
         let nice = getpriority_process(Some(gettid())).ok()?;
-        let mut all = lock();
-        let limit = *all.limit.get_or_insert_with(|| getrlimit(Resource::Rttime));
-        let raised = set_limit(limit) && set_real_time(level);
-        if raised {
-            all.threads.push(thread_native_id());
+        // Before the lock is taken: beside a thread that runs away, a normal one might hold it for ever.
+        if !set_real_time(level) {
+            return None;
         }
-        all.restore_limit();
-        raised.then_some(nice)
+        let mut all = lock();
+        all.threads.push(thread_native_id());
+        let limit = *all.limit.get_or_insert_with(|| getrlimit(Resource::Rttime));
+        let is_limited = set_limit(limit);
+        drop(all);
+        if !is_limited {
+            lower();
+        }
+        is_limited.then_some(nice)
     }
 
     /// Makes the calling thread, which is one of real time, normal.
     pub(super) fn lower() {
-        let (mut all, this) = (lock(), thread_native_id());
-        set_normal(this);
+        let this = thread_native_id();
+        let mut all = lock();
         all.threads.retain(|thread| *thread != this);
         all.restore_limit();
+        drop(all);
+        set_normal(this);
     }
 
     /// Sets the niceness of the calling thread and returns what it was; `None` where that is not permitted.
@@ -174,8 +204,18 @@ mod system {
         OVERRUNS.load(Relaxed)
     }
 
+    /// Calls `start` with the limit that the user set.
+    pub(super) fn with_users_limit<T>(start: impl FnOnce() -> T) -> T {
+        let all = lock();
+        let Some(limit) = all.limit else { return start() };
+        let _ = setrlimit(Resource::Rttime, limit);
+        let started = start();
+        set_limit(limit);
+        started
+    }
+
     impl RealTime {
-        /// Restores the limit when the last thread has gone: children of this process inherit it.
+        /// Restores the limit when the last thread has gone.
         fn restore_limit(&mut self) {
             if self.threads.is_empty()
                 && let Some(limit) = self.limit.take()
@@ -188,8 +228,7 @@ mod system {
     /// The kernel moves the soft limit on by a second with each signal, so it is set anew for each thread.
     fn set_limit(Rlimit { current, maximum }: Rlimit) -> bool {
         let soft = current.map_or(MOST_US, |soft| soft.min(MOST_US));
-        maximum.is_none_or(|hard| hard >= LEAST_HARD_US)
-            && setrlimit(Resource::Rttime, Rlimit { current: Some(soft), maximum }).is_ok()
+        setrlimit(Resource::Rttime, Rlimit { current: Some(soft), maximum }).is_ok()
     }
 
     /// Makes the calling thread one of real time.
@@ -201,7 +240,7 @@ mod system {
         set.inspect_err(|error| tracing::debug!("no real-time priority: {error}")).is_ok()
     }
 
-    /// Makes a thread normal. It must still run: it is in the list, which it leaves before it ends, or the calling one.
+    /// Makes a thread normal. It must still run: it is the calling one, or in the list, which it leaves before it ends.
     fn set_normal(thread: ThreadId) {
         // Niceness 0 by the measure of that library, which sets it last, and for the calling thread.
         let Ok(middle) = ThreadPriorityValue::try_from(48) else { return };
@@ -351,7 +390,22 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_the_users_again_when_nobody_needs_it() {
+    fn a_thread_that_is_one_of_real_time_already_stays_as_it_is() {
+        on_a_thread(|| {
+            if !permitted() {
+                return;
+            }
+            let raised = Pacing::RealTime.raise_watcher();
+            let again = Pacing::RealTime.raise();
+            assert_eq!((&*again.name(), now()[1]), ("fifo 6", 6));
+            drop(again);
+            assert_eq!(now()[1], 6);
+            drop(raised);
+        });
+    }
+
+    #[test]
+    fn the_limit_is_the_users_for_processes_and_when_nobody_needs_it() {
         on_a_thread(|| {
             let limit = || rustix::process::getrlimit(rustix::process::Resource::Rttime);
             let before = limit();
@@ -359,8 +413,12 @@ mod tests {
             if raised.name().starts_with("fifo") {
                 assert_eq!((limit().current, limit().maximum), (Some(500_000), before.maximum));
             }
+            let during = limit();
+            assert_eq!(with_users_limit(limit), before);
+            assert_eq!(limit(), during);
             drop(raised);
             assert_eq!(limit(), before);
+            assert_eq!(with_users_limit(limit), before);
         });
     }
 }

@@ -7,7 +7,7 @@ use http::uri::PathAndQuery;
 use reqwest::Url;
 use strum::{Display, EnumString, IntoStaticStr};
 
-use super::http_url::{Scheme, http_url, is_loopback, shown_query};
+use super::http_url::{Scheme, host, http_url, is_loopback, shown_path};
 
 /// The endpoint of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display, EnumString, IntoStaticStr)]
@@ -54,13 +54,13 @@ fn unknown_endpoint(name: &str) -> String {
 const V1: &str = "/v1";
 
 /// The address of a server: scheme, host, port, and what its paths begin with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     /// Its path is what those of the server's own pages begin with, such as `/health`; its query, if any, is sent with
     /// every request.
     root: Url,
-    /// What the paths of the API begin with, below the root: `/v1`, or what the address says.
-    api: String,
+    /// What the paths of the API begin with, below the root, where the address says it.
+    api: Option<String>,
     /// The path of the endpoint below the root, where it is not the usual one.
     path: Option<String>,
     /// The endpoint that the address or the path names.
@@ -70,7 +70,7 @@ pub struct BaseUrl {
 impl BaseUrl {
     /// The host, without the brackets of an IPv6 address.
     pub fn host(&self) -> &str {
-        self.root.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
+        host(&self.root)
     }
 
     /// Whether the host is this machine.
@@ -99,14 +99,19 @@ impl BaseUrl {
         self.endpoint
     }
 
+    /// What the paths of the API begin with, below the root.
+    fn api(&self) -> &str {
+        self.api.as_deref().unwrap_or(V1)
+    }
+
     /// The path of the list of models below the root.
     pub fn models_path(&self) -> String {
-        format!("{}/models", self.api)
+        format!("{}/models", self.api())
     }
 
     /// The path of `endpoint` below the root.
     pub fn endpoint_path(&self, endpoint: Endpoint) -> String {
-        self.path.clone().unwrap_or_else(|| format!("{}{}", self.api, endpoint.below_api()))
+        self.path.clone().unwrap_or_else(|| format!("{}{}", self.api(), endpoint.below_api()))
     }
 
     /// What a request line says for `path` below the root: all of the path, and the query.
@@ -126,17 +131,18 @@ impl BaseUrl {
 
     /// The same to be shown.
     pub fn shown(&self, path: &str) -> String {
-        let query = self.root.query().map(|query| format!("?{}", shown_query(query))).unwrap_or_default();
-        format!("{}{}{path}{query}", self.origin(), self.root_path())
+        format!("{}{}", self.origin(), shown_path(&self.request_target(path)))
     }
 
     /// The deployment of Azure's that it names: there the address says which model is meant.
     pub fn deployment(&self) -> Option<&str> {
-        let mut parts = self.root.path().split('/').skip_while(|part| *part != "deployments");
-        parts.nth(1).filter(|name| !name.is_empty())
+        [self.path.as_deref().unwrap_or_default(), self.root.path()].into_iter().find_map(|path| {
+            let mut parts = path.split('/').skip_while(|part| *part != "deployments");
+            parts.nth(1).filter(|name| !name.is_empty())
+        })
     }
 
-    /// The same with the endpoint at `path` below it.
+    /// The same with the endpoint at `path` below it: a path with a version in it is that below the root.
     ///
     /// # Errors
     ///
@@ -145,14 +151,20 @@ impl BaseUrl {
         if self.endpoint.is_some() {
             return Err("--url names the endpoint too; leave one of the two out".to_owned());
         }
+        let (bare, query) = path.split_once('?').map_or((path, None), |(bare, query)| (bare, Some(query)));
         if !path.starts_with('/') || path.contains('#') || path.parse::<PathAndQuery>().is_err() {
-            return Err(format!("`{path}` is not a path; write it like /v1/chat/completions"));
+            return Err(format!("`{bare}` is not a path; write it like /v1/chat/completions"));
         }
-        let bare = path.split('?').next().unwrap_or_default();
+        if let Some(query) = query {
+            let all: Vec<_> = [query].into_iter().chain(self.root.query()).collect();
+            let all = all.join("&");
+            self.root.set_query(Some(&all));
+        }
         self.endpoint = Endpoint::at_end_of(bare).map(|(endpoint, _)| endpoint);
-        let below_root = if self.api == V1 { path.to_owned() } else { format!("{}{path}", self.api) };
+        let api = self.api.as_deref().filter(|_| version_in(bare).is_none()).unwrap_or_default();
+        let path = format!("{api}{bare}");
         let usual = self.endpoint.map(|endpoint| self.endpoint_path(endpoint));
-        self.path = Some(below_root).filter(|path| usual.as_ref() != Some(path));
+        self.path = Some(path).filter(|path| usual.as_ref() != Some(path));
         Ok(self)
     }
 
@@ -173,13 +185,20 @@ impl BaseUrl {
 impl fmt::Display for BaseUrl {
     /// Without `/v1`; with the endpoint where that has a path of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tail = match (&self.path, &*self.api) {
-            (Some(path), _) => path.clone(),
-            (None, V1) => String::new(),
-            (None, "") => self.endpoint_path(self.endpoint.unwrap_or_default()),
-            (None, api) => api.to_owned(),
+        let tail = match (self.path.as_deref(), self.api(), self.endpoint) {
+            (Some(path), ..) => path,
+            (None, V1, _) => "",
+            (None, "", Some(endpoint)) => endpoint.below_api(),
+            (None, api, _) => api,
         };
-        f.pad(&self.shown(&tail))
+        f.pad(&self.shown(tail))
+    }
+}
+
+impl fmt::Debug for BaseUrl {
+    /// As it is shown: a query may hold a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -187,23 +206,28 @@ impl FromStr for BaseUrl {
     type Err = String;
 
     /// Reads an address such as `http://localhost:8000`, with or without `/v1` or an endpoint at its end. What stands
-    /// before the endpoint is taken as it is where it has a version in it, such as `/v1beta/openai`.
+    /// before the endpoint is taken as it is where it has a version in it, such as `/v1beta/openai`, and where it is a
+    /// deployment of Azure's.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut url = http_url(text, "http://localhost:8000")?;
         let path = url.path().trim_end_matches('/').to_owned();
         let (endpoint, before) =
             Endpoint::at_end_of(&path).map_or((None, &*path), |(endpoint, before)| (Some(endpoint), before));
-        let (root, api) = match before.strip_suffix(V1) {
-            Some(root) => (root, V1),
-            None => match version_in(before) {
-                Some(at) => before.split_at(at),
-                None => (before, if endpoint.is_some() { "" } else { V1 }),
-            },
+        let version = before.strip_suffix(V1).map(str::len).or_else(|| version_in(before));
+        let (root, api) = match version.filter(|_| !is_deployment(before)) {
+            Some(at) => (&before[..at], Some(&before[at..])),
+            None => (before, (endpoint.is_some() || is_deployment(before)).then_some("")),
         };
-        let api = api.to_owned();
+        let api = api.map(str::to_owned);
         url.set_path(root.trim_end_matches('/'));
         Ok(Self { root: url, api, path: None, endpoint })
     }
+}
+
+/// Whether a path ends with a deployment of Azure's, `/openai/deployments/NAME`: endpoints stand right below it.
+fn is_deployment(path: &str) -> bool {
+    let mut parts = path.rsplit('/').skip(1);
+    parts.next() == Some("deployments") && parts.next() == Some("openai")
 }
 
 /// Where the first part of a path begins that is a version, such as `v4` or `v1beta`.
@@ -225,58 +249,57 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// How an address is shown, and the request lines of the chat endpoint and of the list of models.
-    fn lines(text: &str) -> [String; 3] {
-        let url = url(text);
+    /// How an address is shown, and what the request lines of the chat endpoint and of the list of models say.
+    fn lines(url: &BaseUrl) -> [String; 3] {
         let chat = url.endpoint_path(url.endpoint().unwrap_or_default());
         [url.to_string(), url.request_target(&chat), url.request_target(&url.models_path())]
     }
 
     #[test]
     fn addresses_are_taken_as_they_are() {
-        for (text, shown, chat, models) in [
-            ("http://localhost:8000", "http://localhost:8000", "/v1/chat/completions", "/v1/models"),
-            ("http://localhost:8000/", "http://localhost:8000", "/v1/chat/completions", "/v1/models"),
-            ("http://localhost:8000/v1", "http://localhost:8000", "/v1/chat/completions", "/v1/models"),
-            ("https://host/gate/v1/", "https://host/gate", "/gate/v1/chat/completions", "/gate/v1/models"),
-            ("http://[::1]:9/x", "http://[::1]:9/x", "/x/v1/chat/completions", "/x/v1/models"),
-            ("http://h/v1/chat/completions", "http://h", "/v1/chat/completions", "/v1/models"),
-            ("http://h/v1/completions", "http://h", "/v1/completions", "/v1/models"),
+        for (text, shown, api) in [
+            ("http://localhost:8000", "http://localhost:8000", "/v1"),
+            ("http://localhost:8000/", "http://localhost:8000", "/v1"),
+            ("http://localhost:8000/v1", "http://localhost:8000", "/v1"),
+            ("https://host/gate/v1/", "https://host/gate", "/gate/v1"),
+            ("http://[::1]:9/x", "http://[::1]:9/x", "/x/v1"),
+            ("http://h/v1/chat/completions", "http://h", "/v1"),
+            ("https://h/v1beta/openai/", "https://h/v1beta/openai", "/v1beta/openai"),
+            ("https://h/api/paas/v4", "https://h/api/paas/v4", "/api/paas/v4"),
+            ("https://h/vault", "https://h/vault", "/vault/v1"),
+            ("https://h/chat/completions", "https://h/chat/completions", ""),
+            ("https://h/deployments/chat", "https://h/deployments/chat", "/deployments/chat/v1"),
             (
-                "https://h/v1beta/openai/",
-                "https://h/v1beta/openai",
-                "/v1beta/openai/chat/completions",
-                "/v1beta/openai/models",
+                "https://h/openai/deployments/v2/chat/completions",
+                "https://h/openai/deployments/v2/chat/completions",
+                "/openai/deployments/v2",
             ),
             (
-                "https://h/api/paas/v4",
-                "https://h/api/paas/v4",
-                "/api/paas/v4/chat/completions",
-                "/api/paas/v4/models",
-            ),
-            ("https://h/vault", "https://h/vault", "/vault/v1/chat/completions", "/vault/v1/models"),
-            ("https://h/chat/completions", "https://h/chat/completions", "/chat/completions", "/models"),
-            (
-                "https://x.openai.azure.com/openai/deployments/gpt/chat/completions?api-version=2024-06-01",
-                "https://x.openai.azure.com/openai/deployments/gpt/chat/completions?api-version=2024-06-01",
-                "/openai/deployments/gpt/chat/completions?api-version=2024-06-01",
-                "/openai/deployments/gpt/models?api-version=2024-06-01",
-            ),
-            (
-                "http://h/?key=hunter2",
-                "http://h?key=***",
-                "/v1/chat/completions?key=hunter2",
-                "/v1/models?key=hunter2",
+                "https://h/openai/deployments/gpt/",
+                "https://h/openai/deployments/gpt",
+                "/openai/deployments/gpt",
             ),
         ] {
-            assert_eq!(lines(text), [shown, chat, models], "{text}");
+            for (query, kept, hidden) in [
+                ("", "", ""),
+                ("?api-version=1", "?api-version=1", "?api-version=1"),
+                ("?key=hunter2&api-version=1", "?key=hunter2&api-version=1", "?key=***&api-version=1"),
+            ] {
+                let url = url(&format!("{text}{query}"));
+                let read = [shown.to_owned() + hidden]
+                    .into_iter()
+                    .chain(["chat/completions", "models"].map(|path| format!("{api}/{path}{kept}")));
+                assert_eq!(lines(&url).to_vec(), read.collect::<Vec<_>>(), "{text}{query}");
+                assert!(!format!("{url:?}").contains("hunter2"));
+            }
         }
         assert_eq!((url("https://host").port(), url("http://[::1]:9").host()), (443, "::1"));
         assert_eq!(
             (&*url("http://h:81").authority(), &*url("http://[::1]:9").authority()),
             ("h:81", "[::1]:9")
         );
-        assert_eq!(url("http://h/v1"), url("http://h"));
+        let other = url("http://h/v1/completions");
+        assert_eq!((other.endpoint(), &*other.to_string()), (Some(Endpoint::Completions), "http://h"));
         let azure = url("https://h/openai/deployments/gpt-4o/chat/completions?api-version=1");
         assert_eq!((azure.deployment(), url("http://h").deployment()), (Some("gpt-4o"), None));
         assert_eq!(url("http://h?a=1").request_target("/info?b=2"), "/info?b=2&a=1");
@@ -284,26 +307,43 @@ mod tests {
 
     #[test]
     fn an_endpoint_may_have_a_path_of_its_own() {
-        let at = |text: &str, path: &str| {
-            let url = url(text).with_path(path)?;
-            let target = url.request_target(&url.endpoint_path(url.endpoint().unwrap_or_default()));
-            Ok::<_, String>((url.to_string(), target, url.endpoint()))
-        };
-        let read = |shown: &str, target: &str, endpoint| Ok((shown.to_owned(), target.to_owned(), endpoint));
-        let own = at("http://h:1", "/custom/v1/chat/completions");
-        let target = "/custom/v1/chat/completions";
-        assert_eq!(own, read("http://h:1/custom/v1/chat/completions", target, Some(Endpoint::Chat)));
-        let usual = at("http://h:1/v1", "/v1/completions");
-        assert_eq!(usual, read("http://h:1", "/v1/completions", Some(Endpoint::Completions)));
-        let below = at("http://h/gate?k=1", "/generate");
-        assert_eq!(below, read("http://h/gate/generate?k=***", "/gate/generate?k=1", None));
+        for (text, path, shown, asked, endpoint) in [
+            (
+                "http://h:1",
+                "/custom/v1/completions",
+                "/custom/v1/completions",
+                "",
+                Some(Endpoint::Completions),
+            ),
+            (
+                "http://h:1/v1",
+                "/custom/v1/chat/completions",
+                "/custom/v1/chat/completions",
+                "",
+                Some(Endpoint::Chat),
+            ),
+            ("http://h:1/v1", "/v1/completions", "", "/v1/completions", Some(Endpoint::Completions)),
+            ("http://h:1/v1", "/chat/completions", "", "/v1/chat/completions", Some(Endpoint::Chat)),
+            ("http://h:1", "/chat/completions", "/chat/completions", "", Some(Endpoint::Chat)),
+            ("http://h:1/v1beta/openai", "/generate", "/v1beta/openai/generate", "", None),
+            ("http://h:1/gate?k=1", "/generate", "/gate/generate?k=***", "/gate/generate?k=1", None),
+            ("http://h:1?b=2", "/generate?a=1", "/generate?a=***&b=***", "/generate?a=1&b=2", None),
+        ] {
+            let url = url(text).with_path(path).unwrap();
+            let asked = if asked.is_empty() { shown } else { asked };
+            assert_eq!(lines(&url)[..2], [format!("http://h:1{shown}"), asked.to_owned()], "{text} {path}");
+            assert_eq!(url.endpoint(), endpoint, "{text} {path}");
+        }
+        let azure =
+            url("https://h?api-version=1").with_path("/openai/deployments/gpt/chat/completions").unwrap();
+        assert_eq!(azure.deployment(), Some("gpt"));
         for (text, path, said) in [
             ("http://h/v1/completions", "/x", "leave one of the two out"),
-            ("http://h", "x", "is not a path"),
+            ("http://h", "x?key=hunter2", "`x` is not a path"),
             ("http://h", "/x y", "is not a path"),
             ("http://h", "/x#y", "is not a path"),
         ] {
-            let error = at(text, path).unwrap_err();
+            let error = url(text).with_path(path).unwrap_err();
             assert!(error.contains(said), "{error}");
         }
     }
@@ -317,8 +357,9 @@ mod tests {
             ("http://[::1]:8000", true),
             ("http://[::ffff:127.0.0.1]", true),
             ("http://localhost.example.org", false),
+            ("http://0.0.0.0:8000", true),
+            ("http://[::]", true),
             ("http://10.0.0.1", false),
-            ("http://0.0.0.0", false),
         ] {
             assert_eq!(url(text).is_loopback(), here, "{text}");
         }
@@ -334,6 +375,8 @@ mod tests {
             ("http://x:y?key=hunter2", "is not an address"),
             ("x?key=hunter2", "no scheme"),
             ("http://user:hunter2@x", "--api-key-env"),
+            ("http:///user:hunter2@x", "--api-key-env"),
+            ("user:hunter2@x", "--api-key-env"),
         ] {
             let error = text.parse::<BaseUrl>().unwrap_err();
             assert!(error.contains(cure) && !error.contains("hunter2"), "{error}");

@@ -8,7 +8,7 @@ use reqwest::Url;
 use super::http_url::Scheme;
 
 /// The address of a metrics page. It is shown and stored without its credentials and query.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct MetricsUrl {
     url: Url,
 }
@@ -39,6 +39,13 @@ impl fmt::Display for MetricsUrl {
             self.url.path(),
             if self.url.query().is_some() { "?***" } else { "" }
         )
+    }
+}
+
+impl fmt::Debug for MetricsUrl {
+    /// As it is shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -78,7 +85,7 @@ mod tests {
             ("http://me:hunter2@[::1]:9/m?token=hunter2", "http://***@[::1]:9/m?***"),
         ] {
             let url: MetricsUrl = text.parse().unwrap();
-            assert_eq!(url.to_string(), shown);
+            assert_eq!((url.to_string(), format!("{url:?}")), (shown.to_owned(), shown.to_owned()));
         }
         let whole: MetricsUrl = "http://me:hunter2@x/m?a=1".parse().unwrap();
         assert_eq!(whole.whole().as_str(), "http://me:hunter2@x/m?a=1");

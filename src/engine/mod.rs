@@ -23,7 +23,7 @@ pub use dialect::Dialect;
 pub(crate) use dialect_traits::MetricNames;
 pub(crate) use exposition::{MetricSample, metric_samples};
 pub use http_url::Scheme;
-pub(crate) use http_url::{http_url, shown_query};
+pub(crate) use http_url::{http_url, shown_path, without_secrets};
 pub(crate) use limits::ConnectionLimits;
 pub use metrics_url::MetricsUrl;
 pub use openai::{

@@ -7,11 +7,11 @@ use http::header::HeaderValue;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use reqwest::Url;
 
-use super::http_url::is_loopback;
+use super::http_url::{host, is_loopback};
 
 /// An HTTP proxy that requests go through: a request for an `http` address is sent to it, and for an `https` address it
 /// opens a tunnel.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Proxy(Intercept);
 
 impl Proxy {
@@ -26,14 +26,14 @@ impl Proxy {
     }
 
     pub(super) fn find(matcher: &Matcher, url: &Url) -> Result<Option<Self>, String> {
-        let host = url.host_str().unwrap_or_default();
-        let Ok(uri) = format!("{}://{host}", url.scheme()).parse::<Uri>() else { return Ok(None) };
+        let Ok(uri) = url.origin().ascii_serialization().parse::<Uri>() else { return Ok(None) };
         let Some(found) = matcher.intercept(&uri).filter(|_| !is_loopback(url)) else { return Ok(None) };
         let proxy = Self(found);
         if proxy.0.uri().scheme_str() != Some("http") {
             return Err(format!(
-                "the environment names the proxy {proxy} for {host}, and only http:// proxies are supported\n\
-                 hint: go around it with NO_PROXY={host}, or name another in http_proxy or https_proxy"
+                "the environment names the proxy {proxy} for {0}, and only http:// proxies are supported\n\
+                 hint: go around it with NO_PROXY={0}, or name another in http_proxy or https_proxy",
+                host(url)
             ));
         }
         Ok(Some(proxy))
@@ -56,9 +56,18 @@ impl Proxy {
 }
 
 impl fmt::Display for Proxy {
-    /// Its address, without credentials.
+    /// Its address, without credentials: where a password has an `@` that is not escaped, the rest of it stands in the URI.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.0.uri().to_string().trim_end_matches('/'))
+        let uri = self.0.uri();
+        let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+        write!(f, "{}://{}{port}", uri.scheme_str().unwrap_or("http"), uri.host().unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Proxy {
+    /// As it is shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -70,7 +79,7 @@ mod tests {
         let matcher = Matcher::builder()
             .http("http://me:hunter2@proxy:3128")
             .https("proxy-tls:8080")
-            .no("internal.example, 10.1.0.0/16, *.odd")
+            .no("internal.example, 10.1.0.0/16, fd01::1")
             .build();
         let proxy = Proxy::find(&matcher, &url.parse().unwrap()).unwrap()?;
         assert!(!format!("{proxy} {proxy:?}").contains("hunter2"));
@@ -84,6 +93,8 @@ mod tests {
             ("https://example.org", Some("http://proxy-tls:8080")),
             ("http://10.2.0.1:8000", Some("http://proxy:3128")),
             ("http://[fd00::1]:8000", Some("http://proxy:3128")),
+            ("http://[fd01::1]:8000", None),
+            ("http://0.0.0.0:8000", None),
             ("http://10.1.2.3:8000", None),
             ("http://gpu.internal.example:8000", None),
             ("http://localhost:8000", None),
@@ -95,11 +106,24 @@ mod tests {
     }
 
     #[test]
+    fn no_part_of_a_password_is_shown() {
+        for (named, shown) in [
+            ("http://me:p@hunter2@proxy:3128", "http://proxy:3128"),
+            ("http://me:hunter2@[fd00::2]", "http://[fd00::2]"),
+        ] {
+            let matcher = Matcher::builder().all(named).build();
+            let proxy = Proxy::find(&matcher, &"http://example.org".parse().unwrap()).unwrap().unwrap();
+            assert_eq!((proxy.to_string(), format!("{proxy:?}")), (shown.to_owned(), shown.to_owned()));
+        }
+    }
+
+    #[test]
     fn a_proxy_of_another_kind_is_refused_with_a_cure() {
-        for kind in ["socks5", "https"] {
+        for (kind, host) in [("socks5", "example.org"), ("https", "fd00::1")] {
             let matcher = Matcher::builder().all(format!("{kind}://me:hunter2@proxy:1080")).build();
-            let error = Proxy::find(&matcher, &"http://example.org".parse().unwrap()).unwrap_err();
-            assert!(error.contains("NO_PROXY=example.org") && error.contains(kind), "{error}");
+            let url = if kind == "https" { format!("http://[{host}]") } else { format!("http://{host}") };
+            let error = Proxy::find(&matcher, &url.parse().unwrap()).unwrap_err();
+            assert!(error.contains(&format!("NO_PROXY={host},")) && error.contains(kind), "{error}");
             assert!(!error.contains("hunter2"), "{error}");
         }
     }

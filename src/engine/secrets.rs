@@ -3,11 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::header::{ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, ORIGIN, REFERER, USER_AGENT};
+use http::header::{
+    ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, HeaderValue, ORIGIN, PROXY_AUTHORIZATION,
+    REFERER, USER_AGENT,
+};
 use serde_json::Value;
 
 use super::address::BaseUrl;
-use super::target::{Header, Target};
+use super::proxy::Proxy;
+use super::target::Target;
 use crate::record::{Failure, FailureKind, FinishReason};
 
 /// The secrets of a target: a server may echo the key that it refused.
@@ -31,10 +35,12 @@ impl Secrets {
     pub(crate) fn of(target: &Target) -> Self {
         let mut all: Vec<String> = target.api_key.iter().map(|key| key.expose().to_owned()).collect();
         for header in &target.headers {
-            all.extend(in_header(header));
+            all.extend(in_header(&header.name, &header.value));
         }
         target.extra_body.0.iter().for_each(|(name, value)| in_field(name, value, &mut all));
         all.extend(in_query(&target.url));
+        let login = target.proxy.as_ref().and_then(Proxy::authorization).cloned();
+        all.extend(login.iter().flat_map(|login| in_header(&PROXY_AUTHORIZATION, login)));
         let escaped: Vec<String> = all.iter().flat_map(|secret| escaped(secret)).collect();
         all.extend(escaped);
         all.retain(|secret| secret.len() >= SHORTEST);
@@ -85,10 +91,10 @@ pub(crate) fn names_a_credential(name: &str) -> bool {
     })
 }
 
-fn in_header(header: &Header) -> Vec<String> {
-    let Ok(value) = header.value.to_str() else { return Vec::new() };
-    if !names_a_credential(header.name.as_str()) {
-        let long = value.len() >= LONG && !OPEN_HEADERS.contains(&header.name);
+fn in_header(name: &HeaderName, value: &HeaderValue) -> Vec<String> {
+    let Ok(value) = value.to_str() else { return Vec::new() };
+    if !names_a_credential(name.as_str()) {
+        let long = value.len() >= LONG && !OPEN_HEADERS.contains(name);
         return long.then(|| value.to_owned()).into_iter().collect();
     }
     // `Bearer abc` is echoed as `abc`, and a cookie `name=abc; …` too.
@@ -132,6 +138,7 @@ fn escaped(secret: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use hyper_util::client::proxy::matcher::Matcher;
     use serde_json::json;
 
     use super::*;
@@ -144,6 +151,8 @@ mod tests {
         target.api_key = Some(Secret::new(" keykeykey/1\n"));
         target.headers = headers.iter().map(|line| line.parse().unwrap()).collect();
         target.extra_body.0 = extra.as_object().unwrap().clone();
+        let matcher = Matcher::builder().all("http://me:proxyword@proxy").build();
+        target.proxy = Proxy::find(&matcher, target.url.whole()).unwrap();
         Secrets::of(&target)
     }
 
@@ -172,6 +181,7 @@ mod tests {
             ("word of bob-the-user", "word of bob-the-user"),
             ("nestedkey someone", "*** ***"),
             ("2024-06-01: query+query query%2Bquery fedcba9876543210", "2024-06-01: *** *** ***"),
+            ("Basic bWU6cHJveHl3b3Jk, or bWU6cHJveHl3b3Jk", "***, or ***"),
             (r#"{"a":"a\"quote"}"#, r#"{"a":"***"}"#),
             (r"keykeykey/1 keykeykey\/1", "*** ***"),
         ] {

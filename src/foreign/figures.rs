@@ -93,16 +93,14 @@ impl ForeignFigures {
     /// One of the figures.
     pub fn statistic(&self, statistic: Statistic) -> Option<Figure> {
         match (self, statistic) {
-            (Self::Computed(row), Statistic::Mean) => row.mean_ms.map(Figure::Exact),
-            (Self::Computed(row), Statistic::Min) => Some(row.min),
-            (Self::Computed(row), Statistic::Max) => Some(row.max),
-            (Self::Computed(row), Statistic::Percentile(quantile)) => Some(row.percentile(quantile).figure),
+            (Self::Computed(row), statistic) => row.statistic(statistic),
             (Self::Reported(reported), Statistic::Mean) => reported.mean_ms.map(Figure::Exact),
             (Self::Reported(reported), Statistic::Min) => reported.min_ms.map(Figure::Exact),
             (Self::Reported(reported), Statistic::Max) => reported.max_ms.map(Figure::Exact),
             (Self::Reported(reported), Statistic::Percentile(quantile)) => {
                 reported.percentile(quantile).map(Figure::Exact)
             }
+            (Self::Reported(_), Statistic::Asked(_)) => None,
         }
     }
 

@@ -10,7 +10,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::alt_screen::{progress_bar, say};
 use super::watched::WatchedRun;
 use crate::clock::Timestamp;
-use crate::record::PlanFacts;
 use crate::runner::{LiveLatency, Snapshot};
 use crate::units;
 
@@ -29,15 +28,16 @@ impl<'a> ProgressLine<'a> {
     /// Redraws it in place until `stopped` hangs up.
     pub(super) fn redraw(&self, stopped: &Receiver<()>) {
         let Self(watched) = self;
-        let window_end = watched.plan.window_end;
         // On a narrow terminal the text matters more than the bar.
         let narrow = Term::stderr().size().1 < 110;
         let template = if narrow { "{wide_msg}" } else { "{bar:20.cyan} {wide_msg}" };
-        let bar = InPlace::of(template, Some(window_end.as_nanos()));
+        let bar = InPlace::of(template, Some(watched.plan.window_end.as_nanos()));
         while stopped.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
             let (now, snapshot) = watched.look();
-            bar.set_position(now.min(window_end).as_nanos());
-            bar.set_message(describe(&snapshot, now, window_end));
+            let end = watched.load_end(now, &snapshot);
+            bar.set_length(end.as_nanos());
+            bar.set_position(now.min(end).as_nanos());
+            bar.set_message(describe(watched, &snapshot, now));
         }
     }
 
@@ -46,19 +46,20 @@ impl<'a> ProgressLine<'a> {
         let Self(watched) = self;
         while stopped.recv_timeout(PRINT) == Err(RecvTimeoutError::Timeout) {
             let (now, snapshot) = watched.look();
-            say(&describe(&snapshot, now, watched.plan.window_end));
+            say(&describe(watched, &snapshot, now));
         }
     }
 }
 
 /// The state of a run in one line.
-pub(super) fn describe(snapshot: &Snapshot, now: Timestamp, window_end: Timestamp) -> String {
-    let mut parts = vec![if window_end >= PlanFacts::OPEN_END {
-        format!("{:.0} s", now.as_secs_f64())
-    } else if now < window_end {
-        format!("{:.0}/{:.0} s", now.as_secs_f64(), window_end.as_secs_f64())
-    } else {
-        format!("draining {:.0} s", now.since(window_end).as_secs_f64())
+pub(super) fn describe(watched: &WatchedRun, snapshot: &Snapshot, now: Timestamp) -> String {
+    let (at, end) = (now.as_secs_f64(), watched.load_end(now, snapshot));
+    let ended = snapshot.completed + snapshot.failed;
+    let mut parts = vec![match watched.requests {
+        Some(_) if ended == 0 => format!("{at:.0} s"),
+        Some(_) => format!("{at:.0} s, about {:.0} s left", end.since(now).as_secs_f64()),
+        None if now < end => format!("{at:.0}/{:.0} s", end.as_secs_f64()),
+        None => format!("draining {:.0} s", now.since(end).as_secs_f64()),
     }];
     parts.push(format!("{} released", units::count(snapshot.released)));
     parts.push(format!("{} in flight", units::count(snapshot.in_flight)));
@@ -115,6 +116,7 @@ impl Drop for InPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::dashboard::tests::watched;
     use crate::runner::{LiveRates, LiveSpread};
 
     #[test]
@@ -122,19 +124,26 @@ mod tests {
         let rates = Some(LiveRates { tokens: 1_280.0, ..LiveRates::default() });
         let mut snapshot =
             Snapshot { released: 1_234, in_flight: 40, completed: 1_190, rates, ..Snapshot::default() };
-        let end = Timestamp::from_secs_f64(60.0);
-        let line = describe(&snapshot, Timestamp::from_secs_f64(12.3), end);
-        assert_eq!(line, "12/60 s · 1,234 released · 40 in flight · 1,190 done · 1,280 tok/s");
+        let watched = watched();
+        let line = describe(&watched, &snapshot, Timestamp::from_secs_f64(12.3));
+        assert_eq!(line, "12/70 s · 1,234 released · 40 in flight · 1,190 done · 1,280 tok/s");
 
         snapshot.queued = 4;
         snapshot.failed = 2;
         let (p50, p99) = (Duration::from_micros(80_400), Duration::from_millis(190));
         snapshot.ttft.window = Some(LiveSpread { p50, p99, ..LiveSpread::default() });
-        let line = describe(&snapshot, Timestamp::from_secs_f64(63.0), end);
+        let line = describe(&watched, &snapshot, Timestamp::from_secs_f64(73.0));
         assert_eq!(
             line,
             "draining 3 s · 1,234 released · 40 in flight · 4 queued · 1,190 done · 2 failed · \
              1,280 tok/s · TTFT p50 80.4 p99 190 ms"
+        );
+
+        let counted = WatchedRun { requests: Some(2_384), ..watched };
+        let line = describe(&counted, &snapshot, Timestamp::from_secs_f64(12.0));
+        assert!(line.starts_with("12 s, about 12 s left · 1,234 released"), "{line}");
+        assert!(
+            describe(&counted, &Snapshot::default(), Timestamp::from_secs_f64(1.0)).starts_with("1 s · ")
         );
     }
 }

@@ -6,8 +6,10 @@
 use std::time::Duration;
 
 use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic};
-use crate::runner::{LiveLatency, LiveSpread, Snapshot, WindowCounts};
+use crate::analysis::{
+    ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic, VerdictOutcome,
+};
+use crate::runner::{LiveLatency, LiveSpread, SecondCounts, Snapshot, WindowCounts};
 use crate::units::{count, millis, three_digits};
 
 /// Whether a provisional finding is good or bad.
@@ -33,20 +35,36 @@ impl Remark {
     }
 }
 
+/// Whether the verdict of a run asks how late requests leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lateness {
+    /// By what it does to latencies.
+    Judged,
+    /// Latencies count from sending, as in a closed loop, or nobody judges them, as in a smoke run.
+    NotJudged,
+}
+
 /// All provisional findings after so many seconds of the window: validity first, then each objective.
-pub(super) fn remarks(snapshot: &Snapshot, window_s: f64, objectives: &[Objective]) -> Vec<Remark> {
-    let mut remarks = validity(snapshot, objectives);
+pub(super) fn remarks(
+    snapshot: &Snapshot,
+    window_s: f64,
+    objectives: &[Objective],
+    lateness: Lateness,
+) -> Vec<Remark> {
+    let mut remarks = validity(snapshot, window_s, objectives, lateness);
     remarks.extend(objectives.iter().map(|objective| judged(objective, snapshot, window_s)));
     remarks
 }
 
-fn validity(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
+fn validity(snapshot: &Snapshot, window_s: f64, objectives: &[Objective], lateness: Lateness) -> Vec<Remark> {
     if snapshot.measured.released == 0 {
         return vec![Remark::new(Standing::Open, "nothing is measured before the warm-up is over")];
     }
     let expected = objectives.iter().any(Objective::is_about_error_rate);
     let failures = (!expected).then(|| failures(snapshot)).flatten();
-    let speaks: Vec<_> = lag(snapshot).into_iter().chain(failures).chain(cap(snapshot)).collect();
+    let lag = lag(snapshot).filter(|_| lateness == Lateness::Judged);
+    let speaks: Vec<_> =
+        lag.into_iter().chain(failures).chain(cap(snapshot)).chain(backlog(snapshot, window_s)).collect();
     if speaks.iter().any(|remark| remark.standing != Standing::Good) {
         return speaks.into_iter().filter(|remark| remark.standing != Standing::Good).collect();
     }
@@ -76,8 +94,13 @@ fn failures(snapshot: &Snapshot) -> Option<Remark> {
     Some(if share <= ERROR_RATE_BAR {
         Remark::new(Standing::Good, format!("{} failed", percent(share)))
     } else {
-        let bar = percent(ERROR_RATE_BAR);
-        Remark::new(Standing::Bad, format!("INVALID so far: {} failed, limit: {bar}", percent(share)))
+        // As the verdict has it: refusals and timeouts are an overload, other failures are not.
+        let WindowCounts { failed, rejected, timed_out, .. } = snapshot.measured;
+        let others = self::share(snapshot, failed.saturating_sub(rejected + timed_out))?;
+        let outcome =
+            if others <= ERROR_RATE_BAR { VerdictOutcome::Overloaded } else { VerdictOutcome::Invalid };
+        let (word, bar) = (outcome.word(), percent(ERROR_RATE_BAR));
+        Remark::new(Standing::Bad, format!("{word} so far: {} failed, limit: {bar}", percent(share)))
     })
 }
 
@@ -86,6 +109,30 @@ fn cap(snapshot: &Snapshot) -> Option<Remark> {
     let queued = snapshot.queued;
     let held = || format!("{} queued under the cap; their wait counts", count(queued));
     (queued > 0).then(|| Remark::new(Standing::Open, held()))
+}
+
+/// Whether more requests are in flight than when the window began, by more than the load and chance explain.
+fn backlog(snapshot: &Snapshot, window_s: f64) -> Option<Remark> {
+    /// A shorter window shows nothing.
+    const LEAST_S: f64 = 10.0;
+    /// Standard deviations of the difference of two such numbers, where the server keeps up.
+    const BEYOND: f64 = 3.0;
+    let (entries, each_s) = (&snapshot.seconds, snapshot.each_s.max(1) as f64);
+    let of_window = &entries[entries.len().saturating_sub((window_s / each_s) as usize)..];
+    if window_s < LEAST_S || of_window.len() < 2 {
+        return None;
+    }
+    let part = (of_window.len() / 4).clamp(1, (LEAST_S / each_s).ceil() as usize);
+    let [first, last] = [&of_window[..part], &of_window[of_window.len() - part..]].map(SecondCounts::joined);
+    let [before, now] = [first, last].map(|counts| counts.in_flight + counts.queued);
+    let load =
+        (first.released > 0 && last.released > 0).then(|| last.released as f64 / first.released as f64)?;
+    let grown = now as f64 - before as f64 * load;
+    let said = || {
+        let [before, now] = [before, now].map(count);
+        format!("{now} requests in flight, {before} when the window began: does the server keep up?")
+    };
+    (grown > BEYOND * (2.0 * now as f64).sqrt()).then(|| Remark::new(Standing::Open, said()))
 }
 
 /// `part` as a share of the window's dispatched requests.
@@ -100,7 +147,7 @@ fn judged(objective: &Objective, snapshot: &Snapshot, window_s: f64) -> Remark {
     let value = match (part, statistic, metric) {
         (None, Some(statistic), metric) => {
             let spread = live(*metric, snapshot).and_then(|latency| latency.window);
-            spread.map(|spread| millis(of(*statistic, &spread)))
+            spread.and_then(|spread| of(*statistic, &spread)).map(millis)
         }
         (None, _, Metric::ErrorRate) => share(snapshot, snapshot.measured.failed),
         (None, _, Metric::RejectRate) => share(snapshot, snapshot.measured.rejected),
@@ -141,8 +188,8 @@ fn live(metric: Metric, snapshot: &Snapshot) -> Option<LiveLatency> {
     }
 }
 
-const fn of(statistic: Statistic, spread: &LiveSpread) -> Duration {
-    match statistic {
+const fn of(statistic: Statistic, spread: &LiveSpread) -> Option<Duration> {
+    Some(match statistic {
         Statistic::Mean => spread.mean,
         Statistic::Min => spread.min,
         Statistic::Max => spread.max,
@@ -151,7 +198,8 @@ const fn of(statistic: Statistic, spread: &LiveSpread) -> Duration {
         Statistic::Percentile(Quantile::P95) => spread.p95,
         Statistic::Percentile(Quantile::P99) => spread.p99,
         Statistic::Percentile(Quantile::P999) => spread.p999,
-    }
+        Statistic::Asked(_) => return None,
+    })
 }
 
 #[cfg(test)]
@@ -180,10 +228,11 @@ mod tests {
 
     fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Standing, String)> {
         let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
-        remarks(snapshot, 10.0, &objectives)
-            .into_iter()
-            .map(|remark| (remark.standing, remark.text))
-            .collect()
+        texts(remarks(snapshot, 10.0, &objectives, Lateness::Judged))
+    }
+
+    fn texts(remarks: Vec<Remark>) -> Vec<(Standing, String)> {
+        remarks.into_iter().map(|remark| (remark.standing, remark.text)).collect()
     }
 
     #[test]
@@ -202,6 +251,21 @@ mod tests {
         let texts =
             [(Standing::Good, "goodput > 15/s: 18.0/s"), (Standing::Bad, "slo_attainment > 95%: 90 %")];
         assert_eq!(found[1..], texts.map(|(standing, text)| (standing, text.to_owned())));
+    }
+
+    #[test]
+    fn a_backlog_that_grows_is_a_question() {
+        let after = |seconds: u64, in_flight: fn(u64) -> u64, released: fn(u64) -> u64| {
+            let second =
+                |at| SecondCounts { in_flight: in_flight(at), released: released(at), ..Default::default() };
+            let snapshot = Snapshot { seconds: (0..seconds).map(second).collect(), each_s: 1, ..sound() };
+            backlog(&snapshot, seconds as f64).map(|remark| remark.text)
+        };
+        let text = "173 requests in flight, 68 when the window began: does the server keep up?";
+        assert_eq!(after(20, |at| 54 + at * 7, |_| 10).as_deref(), Some(text));
+        assert_eq!(after(9, |at| 54 + at * 7, |_| 10), None, "too early");
+        assert_eq!(after(60, |at| 30 + at % 17, |_| 10), None, "chance");
+        assert_eq!(after(60, |at| 10 + at * 5, |at| 2 + at), None, "the load grows as much");
     }
 
     #[test]
@@ -225,6 +289,26 @@ mod tests {
             (*standing, text.as_str()),
             (Standing::Open, "p95 schedule lag 25.0 ms of 100 requests, limit: 20.0 ms")
         );
+    }
+
+    #[test]
+    fn lateness_is_nothing_where_it_is_not_judged() {
+        let mut snapshot = sound();
+        snapshot.schedule_lag = spread(1_000, 0, 12);
+        let found = texts(remarks(&snapshot, 10.0, &[], Lateness::NotJudged));
+        assert_eq!(found, [(Standing::Good, "no problems so far: 0 % failed".to_owned())]);
+    }
+
+    #[test]
+    fn refusals_and_timeouts_are_an_overload() {
+        let mut snapshot = sound();
+        let mut says = |failed, rejected, timed_out| {
+            let measured = &mut snapshot.measured;
+            (measured.failed, measured.rejected, measured.timed_out) = (failed, rejected, timed_out);
+            said(&snapshot, &[]).remove(0).1
+        };
+        assert_eq!(says(100, 60, 30), "OVERLOADED so far: 10 % failed, limit: 1 %");
+        assert_eq!(says(100, 60, 20), "INVALID so far: 10 % failed, limit: 1 %");
     }
 
     #[test]

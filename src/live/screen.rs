@@ -45,10 +45,15 @@ impl Screen {
         }
     }
 
+    /// Whether what is shown is redrawn in place.
+    pub(crate) const fn is_redrawn(self) -> bool {
+        matches!(self, Self::Dashboard | Self::Line)
+    }
+
     /// The same for the terminal as it is now: a line where it is too small for a dashboard, and no redrawing
     /// where this process has moved to the background.
     pub(super) fn fitting(self) -> Self {
-        if matches!(self, Self::Dashboard | Self::Line) && !echo_guard::is_in_foreground() {
+        if self.is_redrawn() && !echo_guard::is_in_foreground() {
             return Self::Plain;
         }
         let (rows, columns) = Term::stderr().size();

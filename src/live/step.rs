@@ -17,7 +17,7 @@ const SHORT: Duration = Duration::from_millis(200);
 const SHORT_ELSEWHERE: Duration = Duration::from_millis(2_500);
 /// Time between two looks at it.
 const REDRAW: Duration = Duration::from_millis(200);
-/// Least time between two lines elsewhere, where the step has several parts.
+/// Least time between two lines elsewhere.
 const PRINT: Duration = Duration::from_secs(5);
 /// From this much time on, it is said how long a step takes, and how much is left of it.
 const LONG: Duration = Duration::from_secs(2);
@@ -115,23 +115,27 @@ impl Step {
         }
     }
 
-    /// Prints it once it has taken a while, and each further part after some time, until `stopped` hangs up.
+    /// Prints it once it has taken a while, and after some time what is new of it, until `stopped` hangs up.
     fn print(&self, stopped: &Receiver<()>, say: impl Fn(&str)) {
         let mut wait = SHORT_ELSEWHERE;
         let mut printed = None;
         while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            let name = self.name.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if printed.as_ref() != Some(&name) {
+            let state = Some((self.name(), self.done.load(Relaxed)));
+            if printed != state {
                 say(&self.describe(self.clock.now()));
-                printed = Some(name);
+                printed = state;
             }
             wait = PRINT;
         }
     }
 
+    fn name(&self) -> String {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Its name, how much of it is done, and about how long the rest takes.
     fn describe(&self, now: Timestamp) -> String {
-        let name = self.name.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let name = self.name();
         let (done, of) = (self.done.load(Relaxed), self.of.load(Relaxed));
         let passed = now.since(Timestamp::ZERO);
         let whole = |time: Duration| spoken(Duration::from_secs(time.as_secs_f64().ceil() as u64));

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
+use super::provisional::Lateness;
 use crate::analysis::{Comparison, Metric, Objective, Statistic};
 use crate::clock::{RunClock, Timestamp};
 use crate::record::{PlanFacts, RunHeader};
 use crate::runner::{Progress, Snapshot};
-use crate::workload::{Slo, WorkloadSpec};
+use crate::workload::{Purpose, Slo, WorkloadSpec};
 
 /// How much longer a run lasts of which nothing is known yet.
 const UNKNOWN: Duration = Duration::from_secs(10);
@@ -33,6 +34,8 @@ pub(crate) struct WatchedRun {
     pub(crate) requests: Option<u64>,
     /// Which requests have planned times.
     pub(crate) paced: Paced,
+    /// Whether it matters how late they leave.
+    pub(crate) lateness: Lateness,
     /// When it stops waiting for answers.
     pub(crate) drained: Timestamp,
     /// The objectives of the run.
@@ -99,6 +102,14 @@ impl Paced {
     }
 }
 
+fn lateness(workload: &WorkloadSpec) -> Lateness {
+    if workload.arrival.users().is_some() || workload.purpose == Purpose::Smoke {
+        Lateness::NotJudged
+    } else {
+        Lateness::Judged
+    }
+}
+
 impl WatchedRun {
     /// The run of `header`: its part in an experiment, its objectives, counters and clock, and how long it
     /// waits for answers after its window.
@@ -119,6 +130,7 @@ impl WatchedRun {
             plan: plan.clone(),
             requests: workload.requests.filter(|_| plan.is_open_ended()),
             paced: Paced::by(workload),
+            lateness: lateness(workload),
             objectives: objectives.to_vec(),
             has_slo: slos(workload).any(|slo| !slo.is_empty()),
             bounds: bounds(workload, objectives),
@@ -154,6 +166,16 @@ impl WatchedRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::Overrides;
+
+    #[test]
+    fn a_smoke_run_and_a_closed_loop_may_be_late() {
+        let chat = WorkloadSpec::load("short_chat").unwrap();
+        let users = chat.clone().with(&Overrides { users: Some(4), ..Overrides::default() }).unwrap();
+        let smoke = WorkloadSpec::load("smoke").unwrap();
+        let found = [chat, users, smoke].map(|workload| lateness(&workload));
+        assert_eq!(found, [Lateness::Judged, Lateness::NotJudged, Lateness::NotJudged]);
+    }
 
     #[test]
     fn objectives_bound_latencies_and_slos_where_there_are_none() {

@@ -87,6 +87,10 @@ pub struct MockOptions {
     pub truth: Option<PathBuf>,
     /// Seed of lengths and faults.
     pub seed: u64,
+    /// What the path of its address is, such as `/gate` or `/v1beta/openai`; empty: none.
+    pub base_path: String,
+    /// Whether there is no list of models, as at some gateways.
+    pub lists_no_models: bool,
     /// How its clock waits for the moments of tokens. It knows no timer of a runtime, and takes that for precise.
     pub pacing: Pacing,
 }

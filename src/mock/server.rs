@@ -23,6 +23,7 @@ use super::options::{Backend, MockOptions};
 use super::state::Mock;
 use super::truth::{MockStatistics, TruthLog};
 use crate::clock::RunClock;
+use crate::engine::BaseUrl;
 use crate::random::RandomStream;
 
 /// Why a mock did not start.
@@ -47,6 +48,9 @@ pub enum MockStartError {
         /// The operating system's error.
         error: io::Error,
     },
+    /// Its path is none.
+    #[error("the mock cannot serve below that path: {0}")]
+    BasePath(String),
     /// No thread could be started.
     #[error("the mock cannot start a thread: {0}")]
     Thread(#[from] io::Error),
@@ -56,6 +60,7 @@ pub enum MockStartError {
 #[derive(Debug)]
 pub struct MockServer {
     address: SocketAddr,
+    url: BaseUrl,
     truth: Arc<TruthLog>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -74,6 +79,8 @@ impl MockServer {
     ) -> Result<Self, MockStartError> {
         let (listener, address) =
             listen(address).map_err(|error| MockStartError::Address { address, error })?;
+        let url: BaseUrl =
+            format!("http://{address}{}", options.base_path).parse().map_err(MockStartError::BasePath)?;
         let clock = RunClock::starting_in(Duration::ZERO);
         let truth = TruthLog::new(clock, backend.model.clone());
         if let Some(path) = &options.truth {
@@ -82,6 +89,7 @@ impl MockServer {
         let truth = Arc::new(truth);
         let pacing = options.pacing;
         let mock = Arc::new(Mock {
+            url: url.clone(),
             model: backend.model,
             max_model_len: backend.max_model_len,
             engine: EngineThread::start(backend.server, clock, pacing)?,
@@ -108,12 +116,17 @@ impl MockServer {
                 tracing::error!("the mock server stopped: {error}");
             }
         })?;
-        Ok(Self { address, truth, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, url, truth, stop: Some(stop), thread: Some(thread) })
     }
 
     /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Its address for clients, with its path.
+    pub fn url(&self) -> &BaseUrl {
+        &self.url
     }
 
     /// Stops it and returns its statistics. Requests under way are cut off and count as left by their
@@ -146,7 +159,7 @@ fn listen(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)
 }
 
 async fn serve(listener: TcpListener, mock: Arc<Mock>) -> io::Result<()> {
-    let router = router(Arc::clone(&mock));
+    let router = router(&mock);
     for number in 0.. {
         let socket = match listener.accept().await {
             Ok((socket, _)) => socket,

@@ -9,10 +9,13 @@ use super::options::MockOptions;
 use super::request::ServedModels;
 use super::truth::TruthLog;
 use crate::clock::RunClock;
+use crate::engine::BaseUrl;
 use crate::random::RandomStream;
 
 /// The state that all handlers share.
 pub(super) struct Mock {
+    /// Its address, with the path that all of its own begin with.
+    pub(super) url: BaseUrl,
     pub(super) model: String,
     pub(super) max_model_len: u32,
     pub(super) options: MockOptions,

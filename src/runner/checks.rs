@@ -51,13 +51,17 @@ pub struct CheckTimes {
 }
 
 impl<E: Engine> Checks<E> {
+    /// How long each answer may take before a run.
+    pub fn patience(&self) -> Duration {
+        self.limit.map_or(ALONE, |limit| limit.min(ALONE))
+    }
+
     /// Sends each prompt once, one after another.
     pub async fn before(&self) -> Vec<FinishedCheck> {
         let clock = RunClock::starting_in(Duration::ZERO);
         let mut asked = Vec::new();
         for (check, prompt) in (0..).zip(&self.prompts) {
-            let limit = self.limit.map_or(ALONE, |limit| limit.min(ALONE));
-            let end = ask(&*self.engine, prompt.clone(), clock, Some(limit)).await;
+            let end = ask(&*self.engine, prompt.clone(), clock, Some(self.patience())).await;
             asked.push(FinishedCheck { check, released: None, end: Some(end) });
         }
         asked

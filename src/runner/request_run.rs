@@ -137,7 +137,7 @@ impl RequestRun {
                 self.chunks_counted &= tokens.is_some();
                 let tokens = tokens.unwrap_or(1);
                 match limits.last_token.replace(at) {
-                    None => progress.first_tokens(at, tokens, record.scheduled, record.phase),
+                    None => progress.first_tokens(at, tokens, record),
                     Some(last) => progress.more_tokens(at, tokens, last, record.phase),
                 }
                 record.chunks.push(TokenChunk { at, tokens });

@@ -10,7 +10,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use serde_json::Value;
 
-use crate::engine::{Scheme, TlsOptions, client_config, http_url};
+use crate::engine::{Proxy, Scheme, TlsOptions, client_config, http_url};
 use crate::report::{RunReport, otlp_json};
 use crate::session::console::{Printer, Stop};
 
@@ -52,7 +52,10 @@ impl Collector {
     pub(crate) fn at(address: &str) -> Result<Self, Stop> {
         let url = metrics_at(address).map_err(|problem| Stop::usage(format!("--otlp: {problem}")))?;
         let tls = client_config(&TlsOptions::default(), Scheme::of(&url)).map_err(Stop::usage)?;
-        let client = Client::builder()
+        // The client heeds the environment too, but not that this machine is reached without a proxy.
+        let proxy = Proxy::of_environment(&url).map_err(Stop::usage)?;
+        let client = if proxy.is_some() { Client::builder() } else { Client::builder().no_proxy() };
+        let client = client
             .tls_backend_preconfigured(tls)
             .redirect(Policy::none())
             .timeout(LIMIT)

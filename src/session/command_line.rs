@@ -3,24 +3,29 @@
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-use crate::engine::shown_query;
+use crate::engine::{shown_path, without_secrets};
 
 /// The option whose value is a name and what may be secret.
 const HEADER: &str = "--header";
 
+/// The option whose value may end with a query.
+const PATH: &str = "--path";
+
 /// Options whose value may hold a secret.
-const SECRET: [&str; 4] = [HEADER, "--extra-body", "--switch-cmd", "--reset-cmd"];
+const SECRET: [&str; 5] = [HEADER, PATH, "--extra-body", "--switch-cmd", "--reset-cmd"];
 
 /// What a command line that is typed again ends with where something in it is masked: a comment for the shell.
 const MASKED: &str = "  # replace *** by the original values";
 
 /// The arguments of this process with the options that were not typed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct InEffect {
     /// All of them, the program first.
     pub(crate) arguments: Vec<OsString>,
     /// Those among them that were not typed, each with where it comes from.
     pub(crate) settings: Vec<(String, String)>,
+    /// What to say of the environment before anything is done.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What is in effect, as the arguments of a process are: once, for all of it.
@@ -45,7 +50,7 @@ pub(crate) fn settings() -> Vec<(String, &'static str)> {
 }
 
 /// The arguments with what may be secret replaced by `***`: headers but for their names (`--header 'x-api-key: ***'`),
-/// what is merged into bodies, commands, and credentials inside URLs.
+/// what is merged into bodies, commands, and credentials inside URLs and paths.
 pub(crate) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
     let mut masked = Vec::new();
     let mut secret_of = None;
@@ -58,7 +63,7 @@ pub(crate) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<Strin
             format!("{name}={}", mask(name, value))
         } else {
             secret_of = SECRET.into_iter().find(|option| *option == argument);
-            without_credentials(&argument)
+            without_secrets(&argument)
         });
     }
     masked
@@ -100,18 +105,9 @@ fn mask(option: &str, value: &str) -> String {
         {
             format!("{name}: ***")
         }
+        _ if option == PATH => shown_path(value),
         _ => "***".to_owned(),
     }
-}
-
-/// `http://user:password@host/?key=value` becomes `http://***@host/?key=***`.
-fn without_credentials(argument: &str) -> String {
-    let Some((before, rest)) = argument.split_once("://") else { return argument.to_owned() };
-    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let host = authority.rsplit_once('@').map_or(authority.to_owned(), |(_, host)| format!("***@{host}"));
-    let masked = |(path, query)| format!("{path}?{}", shown_query(query));
-    let path = path.split_once('?').map_or_else(|| path.to_owned(), masked);
-    format!("{before}://{host}{path}")
 }
 
 #[cfg(test)]
@@ -166,6 +162,9 @@ mod tests {
             "--url",
             "https://me:sk-4@host:8000/v1?api-version=1&key=sk-5&sk-6",
             "--url=http://me@host",
+            "--path",
+            "/v1/generate?key=sk-8",
+            "--path=/x?sk-9",
             "--objective",
             "p95 ttft < 500ms",
         ];
@@ -187,6 +186,9 @@ mod tests {
                 "--url",
                 "https://***@host:8000/v1?api-version=1&key=***&***",
                 "--url=http://***@host",
+                "--path",
+                "/v1/generate?key=***",
+                "--path=/x?***",
                 "--objective",
                 "p95 ttft < 500ms",
             ]

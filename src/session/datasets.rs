@@ -5,12 +5,10 @@ use std::sync::Arc;
 use crate::analysis::wording::counted;
 use crate::engine::Endpoint;
 use crate::generator::{Datasets, RequiredEndpoint, TokenCounter};
+use crate::live::{Screen, StepLine};
 use crate::session::console::{Printer, Stop};
 use crate::units::count;
 use crate::workload::{RequestClass, WorkloadSpec};
-
-/// A file that takes a while to read, bytes.
-const LARGE: u64 = 50_000_000;
 
 /// Files that were opened for classes of requests: each once, however many workloads have the same.
 #[derive(Default)]
@@ -22,13 +20,14 @@ impl Opened {
         &mut self,
         spec: WorkloadSpec,
         tokenizer: Option<&str>,
+        screen: Screen,
         printer: Printer,
     ) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
         if let Some((_, found, datasets)) = self.0.iter().find(|(asked, ..)| *asked == spec.classes) {
             return Ok((WorkloadSpec { classes: found.clone(), ..spec }, Arc::clone(datasets)));
         }
         let asked = spec.classes.clone();
-        let (spec, datasets) = open(spec, tokenizer, printer)?;
+        let (spec, datasets) = open(spec, tokenizer, screen, printer)?;
         self.0.push((asked, spec.classes.clone(), Arc::clone(&datasets)));
         Ok((spec, datasets))
     }
@@ -39,6 +38,7 @@ impl Opened {
 pub(crate) fn open(
     spec: WorkloadSpec,
     tokenizer: Option<&str>,
+    screen: Screen,
     printer: Printer,
 ) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
     let takes = |spec: &WorkloadSpec| {
@@ -47,13 +47,10 @@ pub(crate) fn open(
     if !takes(&spec) {
         return Ok((spec, Arc::default()));
     }
-    for path in spec.classes.iter().filter_map(|class| class.prompt.dataset()).map(|dataset| &dataset.path) {
-        if let Some(size) = std::fs::metadata(path).ok().map(|file| file.len()).filter(|size| *size > LARGE) {
-            printer.words(&format!("reading {path}, {} MB", count(size / 1_000_000)));
-        }
-    }
+    let line = StepLine::start(screen, "reading the files of the workload");
     let counter = TokenCounter::open(tokenizer).map_err(Stop::usage)?;
     let (spec, datasets) = Datasets::open(spec, &counter).map_err(Stop::usage)?;
+    drop(line);
     for class in &spec.classes {
         let Some(dataset) = class.prompt.dataset() else { continue };
         let Some(found) = dataset.found.as_ref().filter(|found| found.bad_rows > 0) else { continue };
@@ -107,7 +104,7 @@ mod tests {
             WorkloadSpec::from_toml(&text, "t.toml").unwrap()
         };
         let mut opened = Opened::default();
-        let mut open = |spec| opened.open(spec, None, Printer).unwrap();
+        let mut open = |spec| opened.open(spec, None, Screen::Quiet, Printer).unwrap();
         let (first, one) = open(spec(1.0, 8));
         let (second, same) = open(spec(2.0, 8));
         let (_, other) = open(spec(1.0, 9));

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::spec::WorkloadSpec;
 use crate::workload::prompt::source::PromptSource;
-use crate::workload::reading::mistakes::{SpecError, nearest};
+use crate::workload::reading::mistakes::{Mistakes, SpecError, SpecMistake, nearest};
+use crate::workload::reading::node::Node;
 use crate::workload::reading::text::{parse_json, parse_toml};
 use crate::workload::trace::source::{Trace, TraceSurvey};
 
@@ -39,6 +40,17 @@ pub fn all() -> Result<Vec<WorkloadSpec>, SpecError> {
     LIBRARY.iter().map(|(name, source)| WorkloadSpec::from_toml(source, name)).collect()
 }
 
+/// The tree of a text in a format.
+fn tree(text: &str, parse: fn(&str) -> Result<Node, Mistakes>) -> Result<Node, Mistakes> {
+    if text.trim().is_empty() {
+        let message =
+            "nothing stands there; `skyline workloads show short_chat` prints a workload to start from";
+        return Err(Mistakes::from_list(vec![SpecMistake { line: None, message: message.to_owned() }]));
+    }
+    // Editors on Windows write a byte-order mark before the text.
+    parse(text.trim_start_matches('\u{feff}'))
+}
+
 impl WorkloadSpec {
     /// Loads a workload of the library by its name, or a `.toml` or `.json` file by its path. A library name wins
     /// over a file; write `./name` for the file. `-` is standard input. A workload with a trace needs [`WorkloadSpec::load_with`].
@@ -69,13 +81,12 @@ impl WorkloadSpec {
         };
         let text = std::fs::read_to_string(path)
             .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
-        // Editors on Windows write a byte-order mark before the text.
         let folder = path.parent().unwrap_or(Path::new(""));
         let survey = |trace: &mut Trace, seed| {
             trace.anchor(folder);
             survey(trace, seed)
         };
-        let parsed = parse(text.trim_start_matches('\u{feff}'));
+        let parsed = tree(&text, parse);
         let mut spec = Self::from_node(parsed, name_or_path, Some(folder), &survey)?;
         spec.anchor(folder);
         Ok(spec)
@@ -84,10 +95,10 @@ impl WorkloadSpec {
     /// Reads a workload from standard input: JSON where it begins with a brace, else TOML.
     fn from_standard_input(survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         let text = std::io::read_to_string(std::io::stdin())
-            .map_err(|cause| SpecError::Unreadable { path: "-".into(), cause })?;
-        let text = text.trim_start_matches('\u{feff}');
-        let parse = if text.trim_start().starts_with('{') { parse_json } else { parse_toml };
-        Self::from_node(parse(text), "standard input", None, survey)
+            .map_err(|cause| SpecError::Unreadable { path: "/dev/stdin".into(), cause })?;
+        let is_json = text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{');
+        let parsed = tree(&text, if is_json { parse_json } else { parse_toml });
+        Self::from_node(parsed, "standard input", Some(Path::new("")), survey)
     }
 
     /// Makes the relative paths in the classes begin at `folder`.

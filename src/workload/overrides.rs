@@ -3,7 +3,7 @@
 use super::reading::value::{RATE, REQUESTS, SECONDS, USERS, WAIT};
 use super::spec::{WorkloadSpec, unread};
 use super::window::LengthMistake;
-use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::arrival::pattern::{ArrivalPattern, BURSTINESS};
 use crate::workload::arrival::stages::RateStage;
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::request_class::{RequestClass, Slo};
@@ -27,6 +27,9 @@ pub struct Overrides {
     /// `--users`: a closed loop of this many users replaces the arrivals; the rates of classes with their own
     /// arrivals become weights.
     pub users: Option<u64>,
+    /// The seconds over which those users begin, where that is not what [`ArrivalPattern::of_users`] says: none for
+    /// `--rate max`.
+    pub users_ramp_s: Option<f64>,
     /// `--think-time` in seconds: the wait of a closed-loop user after each answer.
     pub think_time_s: Option<f64>,
     /// `--seed`.
@@ -63,6 +66,7 @@ impl Overrides {
         within("[seconds]", self.horizon_s, SECONDS);
         within("--requests", self.requests.map(|requests| requests as f64), REQUESTS);
         within("--rate", self.rate_per_s, RATE);
+        within("--burstiness", self.burstiness, BURSTINESS);
         within("--users", self.users.map(|users| users as f64), USERS);
         within("--think-time", self.think_time_s, WAIT);
         within("--warmup", self.warmup_s, WAIT);
@@ -120,6 +124,7 @@ impl WorkloadSpec {
         if let Some(sentence) = self.refusal_of_arrivals(overrides) {
             return Some(sentence);
         }
+        let opens = overrides.ramp.is_some() || overrides.arrival.is_some() || overrides.burstiness.is_some();
         let dataset = overrides.dataset.path.is_some()
             || self.classes.iter().any(|class| class.input_tokens.is_of_rows());
         let sentence = match overrides {
@@ -130,17 +135,17 @@ impl WorkloadSpec {
                 "`--input-tokens` cannot be given for a dataset, whose prompts have their own lengths"
             }
             Overrides { users: Some(_), .. } if traced => {
-                "`--users` cannot be given for a trace, which says when requests leave"
+                "`--users` (or `--rate max`) cannot be given for a trace, which says when requests leave"
             }
             Overrides { users: Some(_), rate_per_s: Some(_), .. } => {
                 "`--users` and `--rate` both say what load there is; give one of them"
             }
-            Overrides { users: None, arrival: None, burstiness: None, rate_per_s: Some(_), .. } if closed => {
+            Overrides { users: None, rate_per_s: Some(_), .. } if closed && !opens => {
                 "`--rate` cannot be given for users in a closed loop, who send as many requests as the server lets \
-                 them; `--users` says how many they are"
+                 them; `--users` says how many they are, `--arrival poisson` takes their place"
             }
-            Overrides { users: None, think_time_s: Some(_), .. } if !closed => {
-                "`--think-time` is what users in a closed loop wait, and there are none; give `--users` too"
+            Overrides { users: None, think_time_s: Some(_), .. } if !closed || opens => {
+                "`--think-time` is what users in a closed loop wait, and there are none; leave it out, or give `--users`"
             }
             Overrides { rate_per_s: Some(_), .. } if traced => {
                 "`--rate` cannot be given for a trace; `--rate-scale` replays more or fewer of its requests, \
@@ -167,7 +172,8 @@ impl WorkloadSpec {
             return Some(format!("`{flag}` cannot be given for a trace, which says when requests leave"));
         }
         if overrides.users.is_some() {
-            return Some(format!("`--users` and `{flag}` both say when requests leave; give one of them"));
+            let both = format!("`--users` (or `--rate max`) and `{flag}` both say when requests leave");
+            return Some(format!("{both}; give one of them"));
         }
         let sentence = match arrival {
             _ if ramp.is_some()
@@ -215,8 +221,12 @@ impl WorkloadSpec {
     }
 
     /// Replaces the arrivals by a closed loop of users.
-    fn with_users(&mut self, users: u64, think_time_s: ThinkTime) {
-        self.with_arrival(ArrivalPattern::of_users(users, think_time_s));
+    fn with_users(&mut self, users: u64, think_time_s: ThinkTime, over_s: Option<f64>) {
+        let mut arrival = ArrivalPattern::of_users(users, think_time_s);
+        if let (ArrivalPattern::Users { ramp_s, .. }, Some(over_s)) = (&mut arrival, over_s) {
+            *ramp_s = over_s;
+        }
+        self.with_arrival(arrival);
     }
 
     fn changed(&self, overrides: &Overrides) -> Self {
@@ -245,7 +255,7 @@ impl WorkloadSpec {
         };
         let think_time_s = overrides.think_time_s.map_or(declared, |value| ThinkTime::Constant { value });
         if let Some(users) = overrides.users {
-            spec.with_users(users, think_time_s);
+            spec.with_users(users, think_time_s, overrides.users_ramp_s);
             // The server decides how many requests they send.
             spec.requests = overrides.requests;
         } else if let ArrivalPattern::Users { think_time_s: of_users, .. } = &mut spec.arrival {

@@ -378,7 +378,7 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
 impl WorkloadSpec {
     /// Whether users of a closed loop send so many requests together, so that the server says when the window ends.
     pub fn ends_by_count(&self) -> bool {
-        self.requests.is_some() && self.arrival.users().is_some()
+        self.window().is_counted_loop()
     }
 
     /// Whether requests of this class can occur: it has a share, or a trace may name it.

@@ -40,8 +40,10 @@ impl Distribution {
             text.to_owned()
         } else if let Some((min, max)) = text.split_once("..") {
             format!("{{ kind = \"uniform\", min = {min}, max = {} }}", max.trim_start_matches('='))
-        } else if let Some((kind, values)) = text.split_once(':') {
-            in_full(kind, values)?
+        } else if let Some((kind, values)) =
+            text.split_once(':').filter(|(kind, _)| kind.parse::<f64>().is_err())
+        {
+            in_full(text, kind, values)?
         } else {
             text.to_owned()
         };
@@ -56,7 +58,7 @@ impl Distribution {
 }
 
 /// The table of a distribution that was typed in short.
-fn in_full(kind: &str, values: &str) -> Result<String, String> {
+fn in_full(text: &str, kind: &str, values: &str) -> Result<String, String> {
     let kind = kind.trim().replace("lognormal", "log_normal");
     let Some((_, names)) = SHORT.iter().find(|(known, _)| *known == kind) else {
         let kinds: Vec<_> = SHORT.iter().map(|(kind, _)| *kind).collect();
@@ -64,7 +66,7 @@ fn in_full(kind: &str, values: &str) -> Result<String, String> {
     };
     let values: Vec<_> = values.split(':').collect();
     if values.len() > names.len() {
-        return Err(format!("`{kind}` has {} values at most: {kind}:{}", names.len(), names.join(":")));
+        return Err(format!("`{text}` has too many values; write {kind}:{}", names.join(":")));
     }
     let fields = names.iter().zip(values).map(|(name, value)| format!(", {name} = {value}"));
     Ok(format!("{{ kind = \"{kind}\"{} }}", fields.collect::<String>()))
@@ -86,7 +88,8 @@ impl Slo {
         let mut bounds = serde_json::Map::new();
         for bound in text.split([',', ' ']).filter(|bound| !bound.is_empty()) {
             let (name, limit) = bound.split_once(['=', ':']).ok_or_else(|| wrong(bound))?;
-            let field = match name {
+            let name = &name.to_lowercase();
+            let field = match name.as_str() {
                 "ttft" => "ttft_ms",
                 "tpot" => "tpot_ms",
                 "e2e" | "e2el" => "e2e_ms",
@@ -99,7 +102,9 @@ impl Slo {
                 }
                 Err(_) => parse_duration(limit).map_err(|_| wrong(bound))?.as_nanos() as f64 / 1e6,
             };
-            bounds.insert(field.to_owned(), ms.into());
+            if bounds.insert(field.to_owned(), ms.into()).is_some() {
+                return Err(format!("`{text}` bounds {name} twice; leave one of the bounds out"));
+            }
         }
         if bounds.is_empty() {
             return Err(wrong(text));
@@ -226,7 +231,9 @@ mod tests {
             ("400..100", "`tokens.min` is 400, above `max`"),
             ("normal:256", "`tokens.std` is missing"),
             ("norml:256:128", "the kinds are constant, uniform, normal"),
-            ("constant:1:2", "`constant` has 1 values at most"),
+            ("constant:1:2", "`constant:1:2` has too many values; write constant:value"),
+            ("100:400", "a range such as 100..400"),
+            ("1,024", "`1,024` is not a length"),
         ] {
             let error = Distribution::typed(typed).unwrap_err();
             assert!(error.contains(problem), "{typed}: {error}");
@@ -238,6 +245,7 @@ mod tests {
         let slo = Slo { ttft_ms: Some(500.0), tpot_ms: Some(50.0), e2e_ms: Some(10_000.0) };
         assert_eq!(Slo::typed("ttft=500ms,tpot=50ms,e2e=10s"), Ok(slo));
         assert_eq!(Slo::typed("ttft:500 tpot:50 e2el:10000"), Ok(slo));
+        assert_eq!(Slo::typed("TTFT=500ms, tpot=50ms, e2el=10s"), Ok(slo));
         let sooner = Slo::typed("ttft:100").unwrap();
         assert_eq!(slo.and(sooner), Slo { ttft_ms: Some(100.0), ..slo });
         for (typed, problem) in [
@@ -245,6 +253,7 @@ mod tests {
             ("itl=5ms", "`itl=5ms` is not a bound"),
             ("", "is not a bound"),
             ("ttft:0", "`slo.ttft_ms` is 0"),
+            ("ttft=1s,ttft=2s", "bounds ttft twice"),
         ] {
             let error = Slo::typed(typed).unwrap_err();
             assert!(error.contains(problem), "{typed}: {error}");
@@ -290,7 +299,9 @@ mod tests {
         let spec = changed(ramp.clone()).unwrap();
         assert_eq!((spec.arrival, spec.horizon_s), (ArrivalPattern::Stages { stages: vec![stage] }, 90.0));
         for (overrides, problem) in [
-            (Overrides { users: Some(3), ..bursty.clone() }, "`--users` and `--burstiness` both say when"),
+            (Overrides { users: Some(3), ..bursty.clone() }, "and `--burstiness` both say when"),
+            (Overrides { think_time_s: Some(1.0), ..bursty.clone() }, "`--think-time` is what users"),
+            (Overrides { burstiness: Some(0.001), ..bursty.clone() }, "`--burstiness` is 0.001"),
             (Overrides { rate_per_s: Some(3.0), ..ramp }, "`--ramp` says both"),
             (
                 Overrides { arrival: ArrivalPattern::typed("gamma").ok(), ..Overrides::default() },

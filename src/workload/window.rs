@@ -19,8 +19,8 @@ impl RunLength<'_> {
         requests.map_or(self.horizon_s, |requests| requests as f64 / self.arrival.mean_rate_per_s())
     }
 
-    /// The default warm-up: a tenth of the run, at most 30 s; none where its length is not known before. Servers settle in a fixed time (connections, graphs and
-    /// caches, the number of requests in flight), which a long run need not exceed.
+    /// The default warm-up: a tenth of the run, at most 30 s; none where its length is not known before. Servers settle in
+    /// a fixed time (connections, graphs and caches, the number of requests in flight), which a long run need not exceed.
     pub(super) fn default_warmup_s(&self) -> f64 {
         if self.is_counted_loop() {
             return 0.0;
@@ -43,7 +43,7 @@ impl RunLength<'_> {
     }
 
     /// Whether users of a closed loop send so many requests, so that nothing but the server says how long it takes.
-    fn is_counted_loop(&self) -> bool {
+    pub(super) fn is_counted_loop(&self) -> bool {
         self.requests.is_some() && self.arrival.users().is_some()
     }
 

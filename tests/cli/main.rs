@@ -5,10 +5,12 @@
 mod agreement;
 mod calibrate;
 mod experiments;
+mod flags;
 mod guide;
 mod help;
 mod mistakes;
 mod mock;
+mod mock_process;
 mod quick;
 mod results;
 mod runs;

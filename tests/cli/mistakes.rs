@@ -55,7 +55,7 @@ fn a_bad_value_on_the_command_line_is_named() {
         (&["bench", "quick.toml", "--url", "http://x", "--ca-cert", "x.pem"], "is it https?"),
         (&["bench", "quick.toml", "--api-key-env", "NO_SUCH_VARIABLE"], "not set"),
         (&["bench", "quick.toml", "--out", "quick.toml/x"], "--out"),
-        (&["bench", "quick.toml", "--objective", "p95 tftt < 500ms"], "tftt"),
+        (&["bench", "quick.toml", "--objective", "p95 tftt < 500ms"], "did you mean `ttft`?"),
         (&["bench", "quick.toml", "--engine", "vlllm"], "vllm"),
         (&["bench", "quick.toml", "--header", "no colon"], "header"),
         (&["bench", "quick.toml", "--extra-body", "[1]"], "object"),
@@ -77,6 +77,15 @@ fn a_bad_value_on_the_command_line_is_named() {
         desk.skyline(arguments).assert().code(2).stdout("").stderr(contains(said));
     }
     assert!(desk.runs().is_empty(), "nothing was flown");
+}
+
+#[test]
+fn a_wrong_objective_is_answered_in_a_few_lines() {
+    let desk = Desk::new();
+    let output = desk.skyline(&["bench", "quick.toml", "--objective", "p95 tfft < 500ms"]).assert().code(2);
+    let words = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(words.contains("did you mean `ttft`?") && words.contains("skyline guide metrics"), "{words}");
+    assert!(words.lines().count() <= 6 && words.matches("tfft").count() == 2, "{words}");
 }
 
 /// One honest plan in 10,000 is refused; of `short_chat` at 20/s for half a minute, that of seed 8804.

@@ -3,35 +3,28 @@
 use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 
-use crate::support::Desk;
+use crate::support::{Desk, mock};
 
 #[cfg(unix)]
 #[test]
 fn it_says_where_it_listens_and_at_the_end_what_it_did() {
-    use std::io::{BufRead as _, BufReader, Read as _};
-    use std::process::{Command, Stdio};
-
-    // Ctrl-C, and what supervisors send.
-    for signal in ["-INT", "-TERM"] {
-        let desk = Desk::new();
-        let mut mock = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
-            .args(["mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut words = BufReader::new(mock.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("http://") {
-            line.clear();
-            assert!(words.read_line(&mut line).unwrap() > 0, "it ended");
+    let desk = Desk::new();
+    // Ctrl-C, and what supervisors send; as vLLM, and as a gateway.
+    let gateway = &["--base-path", "/v1beta/openai", "--no-models", "--no-realtime"][..];
+    for (signal, options) in [("-INT", &[][..]), ("-TERM", gateway)] {
+        let mock = mock(&[&["--ttft", "5ms", "--itl", "1ms"], options].concat());
+        let check = ["check", "--engine", "openai", "--url", &mock.url];
+        if options.is_empty() {
+            desk.skyline(&check).assert().code(0).stdout(contains("plain"));
+        } else {
+            assert!(mock.url.ends_with("/v1beta/openai"), "{}", mock.url);
+            let nameless = desk.skyline(&check).assert().code(3);
+            nameless.stderr(contains("/v1beta/openai does not list its models").and(contains("--model")));
+            desk.skyline(&check).args(["--model", "plain"]).assert().code(0);
         }
-        let url = line.rsplit(' ').next().unwrap().trim();
-        desk.skyline(&["check", "--url", url]).assert().code(0).stdout(contains("plain"));
-        Command::new("kill").args([signal, &mock.id().to_string()]).status().unwrap();
-        let mut rest = String::new();
-        words.read_to_string(&mut rest).unwrap();
-        assert_eq!(mock.wait().unwrap().code(), Some(0), "{signal}");
-        assert!(rest.contains("1 requests: 1 finished") && rest.contains("late by p50"), "{rest}");
+        let (status, words) = mock.end(signal);
+        assert_eq!(status.code(), Some(0), "{signal}");
+        assert!(words.contains("1 requests: 1 finished") && words.contains("late by p50"), "{words}");
     }
 }
 
@@ -45,6 +38,9 @@ fn mistakes_are_answered_with_what_is_right() {
     desk.skyline(&["mock", "--itl", "pareto:1s"]).assert().code(2).stderr(contains("log-normal:80ms:0.45"));
     desk.skyline(&["mock", "--stop-length", "0,1"]).assert().code(2).stderr(contains("such as 150,0.8"));
     desk.skyline(&["mock", "--served-model-name", ""]).assert().code(2);
+    for path in ["gate", "/gate?key=1", "/{gate}"] {
+        desk.skyline(&["mock", "--base-path", path]).assert().code(2).stderr(contains("write it like /gate"));
+    }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     desk.skyline(&["mock", "--port", &port])

@@ -39,6 +39,17 @@ fn a_key_that_is_no_option_is_refused_with_its_line() {
 }
 
 #[test]
+fn a_variable_that_stands_for_nothing_is_a_warning_with_the_nearest() {
+    let desk = Desk::new();
+    let mut command = desk.skyline(&["bench", "quick.toml", "--dry-run"]);
+    let output =
+        command.env("SKYLINE_UTL", "http://127.0.0.1:9").env("SKYLINE_LOG", "warn").assert().success();
+    let words = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    let warning = "warning: SKYLINE_UTL stands for no option; did you mean SKYLINE_URL?";
+    assert!(words.contains(warning) && !words.contains("SKYLINE_LOG"), "{words}");
+}
+
+#[test]
 fn a_dry_run_shows_settings_and_their_sources() {
     let desk = Desk::new();
     desk.file("skyline.toml", "[bench]\nsalt = 7\n");

@@ -1,5 +1,7 @@
 //! Completions and man pages.
 
+use predicates::str::contains;
+
 use crate::support::Desk;
 
 #[test]
@@ -21,7 +23,8 @@ fn every_verb_has_a_man_page() {
     let output = desk.skyline(&["man", "bench"]).assert().success();
     let page = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     assert!(page.contains(".TH skyline-bench 1") && page.contains("max\\-concurrency"), "{page}");
-    desk.skyline(&["man", "banch"]).assert().code(2);
+    assert!(page.contains("SKYLINE_URL"), "{page}");
+    desk.skyline(&["man", "banch"]).assert().code(2).stderr(contains("did you mean `bench`?"));
     desk.skyline(&["man", "--out", "pages"]).assert().success();
     for name in ["skyline.1", "skyline-bench.1", "skyline-workloads-fit.1"] {
         assert!(desk.path().join("pages").join(name).exists(), "{name}");

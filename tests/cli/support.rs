@@ -14,6 +14,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::mock_process::MockProcess;
 use crate::quick::QUICK;
 
 /// A folder of its own with the quick workload in it.
@@ -52,7 +53,12 @@ impl Desk {
         }
         command.args(arguments.iter().skip(1));
         command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
-        for name in ["OPENAI_API_KEY", "HF_TOKEN", "SKYLINE_LOG", "SKYLINE_URL", "NO_COLOR", "COLUMNS"] {
+        for name in ["OPENAI_API_KEY", "HF_TOKEN", "NO_COLOR", "COLUMNS"] {
+            command.env_remove(name);
+        }
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SKYLINE_"))
+        {
             command.env_remove(name);
         }
         for proxy in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
@@ -132,6 +138,11 @@ impl Desk {
     }
 }
 
+/// `skyline mock` with these options.
+pub(crate) fn mock(options: &[&str]) -> MockProcess {
+    MockProcess::start(&assert_cmd::cargo::cargo_bin("skyline"), options)
+}
+
 /// Sends a signal, by its name for `kill`.
 #[cfg(unix)]
 pub(crate) fn signal(child: &Child, name: &str) {
@@ -146,6 +157,7 @@ pub(crate) fn signal_to(process: u32, name: &str) {
 
 /// A request as a hand-made server sees it.
 pub(crate) struct Seen {
+    /// Without its query.
     pub(crate) path: String,
     pub(crate) head: String,
     pub(crate) body: String,
@@ -173,7 +185,8 @@ pub(crate) fn serve_by_hand(act: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 
             std::thread::spawn(move || {
                 let mut socket = socket.unwrap();
                 let Some((head, body)) = read_request(&mut socket) else { return };
-                let path = head.split_whitespace().nth(1).unwrap_or("").to_owned();
+                let target = head.split_whitespace().nth(1).unwrap_or("");
+                let path = target.split('?').next().unwrap_or("").to_owned();
                 let generation = if path.ends_with("completions") {
                     generations.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
                 } else {

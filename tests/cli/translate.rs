@@ -1,6 +1,10 @@
 //! Command lines of other tools, translated and run.
 
-use crate::support::Desk;
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use crate::support::{Desk, mock};
 
 #[test]
 fn a_translation_can_be_pasted_and_says_what_differs() {
@@ -35,60 +39,105 @@ fn a_translation_can_be_pasted_and_says_what_differs() {
     assert!(words.contains("no `guidellm benchmark` command line"), "{words}");
 }
 
-/// Commands that are short enough to run.
-#[cfg(unix)]
-const COMMANDS: [(&str, &str, usize); 3] = [
-    (
-        "from-vllm",
-        "vllm bench serve --backend openai-chat --endpoint /v1/chat/completions --base-url URL --dataset-name random \
-         --random-input-len 32 --random-output-len 4 --num-prompts 12 --max-concurrency 4 --goodput ttft:9000 --save-result",
-        12,
-    ),
-    (
-        "from-guidellm",
-        "guidellm benchmark --target URL --profile constant --rate 20 --max-requests 10 --data prompt_tokens=32,output_tokens=4",
-        10,
-    ),
-    (
-        "from-aiperf",
-        "aiperf profile -m plain --url URL --streaming --concurrency 2 --request-count 8 --isl 32 --osl 4",
-        8,
-    ),
+/// Command lines of the tools' documentations.
+const DOCUMENTED: [(&str, &str); 3] = [
+    ("from-vllm", include_str!("../data/commands/vllm.txt")),
+    ("from-guidellm", include_str!("../data/commands/guidellm.txt")),
+    ("from-aiperf", include_str!("../data/commands/aiperf.txt")),
 ];
 
-#[cfg(unix)]
-#[test]
-fn translations_run_against_a_server() {
-    use std::io::{BufRead as _, BufReader};
-    use std::process::{Command, Stdio};
+/// The command lines, each with its translation.
+fn translations() -> Vec<(&'static str, Vec<String>)> {
+    let desk = Desk::new();
+    let lines = DOCUMENTED.into_iter().flat_map(|(verb, lines)| lines.lines().map(move |line| (verb, line)));
+    let translated = |(verb, line): (&str, &'static str)| {
+        let output = desk.skyline(&[verb, line]).assert().success();
+        let words = shlex::split(str::from_utf8(&output.get_output().stdout).unwrap()).unwrap();
+        (line, words[1..].to_vec())
+    };
+    lines.filter(|(_, line)| !line.starts_with('#')).map(translated).collect()
+}
 
-    let mut mock = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
-        .args(["mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms", "--served-model-name", "plain"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut words = BufReader::new(mock.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("http://") {
-        line.clear();
-        assert!(words.read_line(&mut line).unwrap() > 0, "it ended");
+/// The value of an option.
+fn value<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
+    words.iter().skip_while(|word| *word != option).nth(1).map(String::as_str)
+}
+
+/// The same command against the server at `url`, with eight requests, or as the shortest sweep.
+fn shortened(words: &[String], url: &str) -> Vec<String> {
+    let tokenizer = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
+    let mut short: Vec<String> = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        let before = if place == 0 { "" } else { words[place - 1].as_str() };
+        match (before, word.as_str()) {
+            ("bench" | "sweep", word) if word.parse::<f64>().is_ok() => {}
+            ("--requests", _) | (_, "--requests") => {}
+            ("--url", _) => short.push(url.to_owned()),
+            ("--tokenizer", _) => short.push(tokenizer.to_owned()),
+            (_, word) => short.push(word.replace("/tmp/", "")),
+        }
     }
-    let url = line.rsplit(' ').next().unwrap().trim();
-    for (verb, command, requests) in COMMANDS {
-        let desk = Desk::new();
-        let output = desk.skyline(&[verb, &command.replace("URL", url)]).assert().success();
-        let translated = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-        let translated = shlex::split(&translated).unwrap();
-        let quickly = ["--no-calibration", "--allow-invalid", "--quiet"].map(str::to_owned);
-        let run: Vec<&str> = translated[1..].iter().chain(&quickly).map(String::as_str).collect();
-        desk.skyline(&run).assert().success();
-        let summary = desk.summary();
-        let counts = &summary["requests"];
-        assert_eq!(counts["failed"], 0, "{counts}");
-        let completed =
-            counts["completed"].as_u64().unwrap() + summary["window"]["warmup_requests"].as_u64().unwrap();
-        assert_eq!(completed, requests as u64, "{verb}: {counts}");
+    let few = if words[0] == "sweep" {
+        "--rates 20 --samples 20 --max-seconds 1s --repeats 1 --pause 0s --warmup 0s --warmup-requests 2"
+    } else {
+        "--requests 8"
+    };
+    let always = "--no-calibration --allow-invalid --quiet --json";
+    short.extend(always.split(' ').chain(few.split(' ')).map(str::to_owned));
+    short
+}
+
+/// A folder with the files that the commands want, small ones in their place.
+fn desk_with_data() -> Desk {
+    let desk = Desk::new();
+    let share_gpt = include_str!("../data/datasets/sharegpt.json");
+    desk.file("ShareGPT_V3_unfiltered_cleaned_split.json", share_gpt);
+    desk.file("<your data path>/ShareGPT_V3_unfiltered_cleaned_split.json", share_gpt);
+    let rows = (0..9).map(|row| format!("{{\"prompt\": \"Say {row} in words.\", \"output_tokens\": 4}}\n"));
+    let rows = rows.collect::<String>();
+    for name in ["data.jsonl", "InstructCoder.jsonl", "Open-Platypus.jsonl"] {
+        desk.file(name, &rows);
     }
-    Command::new("kill").args(["-INT", &mock.id().to_string()]).status().unwrap();
-    mock.wait().unwrap();
+    desk
+}
+
+/// Runs a command; what went wrong.
+fn problem(words: &[String], url: &str) -> Option<String> {
+    let short = shortened(words, url);
+    let output =
+        desk_with_data().skyline(&short.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
+    let failed = |what: &str| Some(format!("{}\n{what}", short.join(" ")));
+    if !output.status.success() {
+        return failed(&String::from_utf8_lossy(&output.stderr));
+    }
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (requests, warmup) = (&summary["requests"], &summary["window"]["warmup_requests"]);
+    let completed =
+        requests["completed"].as_u64().zip(warmup.as_u64()).map(|(counted, warmup)| counted + warmup);
+    let sound = words[0] == "sweep" || (requests["failed"] == 0 && completed == Some(8));
+    if sound { None } else { failed(&requests.to_string()) }
+}
+
+#[test]
+fn documented_commands_run_against_a_server() {
+    let translations = translations();
+    assert_eq!(translations.len(), 20);
+    let models = translations.iter().filter_map(|(_, words)| value(words, "--model"));
+    let adapters: Vec<&str> = models.flat_map(|model| ["--adapter", model]).collect();
+    let mock = mock(&[&["--ttft", "1ms", "--itl", "0.1ms"], adapters.as_slice()].concat());
+    let left = Mutex::new(translations);
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let Some((line, words)) = left.lock().unwrap().pop() else { break };
+                    let problem = problem(&words, &mock.url);
+                    failed.lock().unwrap().extend(problem.map(|problem| format!("{line}\n{problem}")));
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }

@@ -3,18 +3,23 @@
 use serde::Serialize;
 
 use super::load::ClientLoad;
-use super::pauses::{HostStallImpact, LEAST_MS, NOTED, by_name};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::load::form::LoadForm;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::verdict::check::Rule;
 use crate::analysis::wording::percent;
 use crate::record::{RequestRecord, StampSource};
 use crate::units::{millis, three_digits};
 
-/// An effect of more than this share of a percentile spoils it.
+/// An effect of the client is worth a word when it is over this share of a figure …
+pub(crate) const NOTED: f64 = 0.01;
+/// … and over this, milliseconds: timers and schedulers of a healthy machine are as coarse as that.
+pub(crate) const LEAST_MS: f64 = 1.0;
+/// An effect of more than this share of a figure spoils it.
 pub(crate) const SPOILED: f64 = 0.05;
 /// A timer itself may be this late without the event loop being so, milliseconds.
 const TIMER_MS: f64 = 2.0;
@@ -28,11 +33,14 @@ const TIMER_MS: f64 = 2.0;
 /// - Sending late: M counts from the scheduled moment, so for each request it is known how much of its TTFT or e2e
 ///   passed in this program: `dispatched − scheduled`, and on a connection that stood already `sent − dispatched` (from
 ///   the slot on, where it waited for one), of which no more than the event loop's longest delay is laid to this
-///   program. The percentile is taken anew without that time: the effect is exact.
+///   program. The percentile is taken anew without that time: the effect is exact. In a closed loop latencies count from
+///   sending, and there is none; what late sending does there is to the load, see
+///   [`ClosedLoop::held_share`](crate::analysis::ClosedLoop::held_share).
 /// - Reading late: stamps that are taken when a read returns have the event loop's delay in them, and nobody knows how
 ///   much of it each has. The effect on a percentile of TTFT or e2e is bounded by that of the delay: its median for p50,
 ///   its p99 for p90 to p99, its longest for p99.9, each less what the timer that measures it may be late itself. TPOT
-///   divides the delay of two stamps by the tokens between them. Stamps of the kernel are free of all this.
+///   divides the delay of two stamps by the tokens between them, and is not judged. Stamps of the kernel are free of all
+///   this.
 /// - Standing still: the least that a latency can have been is its length without the stalls in it, so the effect is
 ///   no more than the percentile less that of the latencies without stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -71,17 +79,14 @@ pub(crate) const fn did(rule: Rule) -> &'static str {
 const JUDGED: [Quantile; 3] = [Quantile::P50, Quantile::P90, Quantile::P95];
 
 impl ClientEffect {
-    /// All that are large enough, by their rule.
+    /// All that are large enough, by their rule; `without_stalls` are the latencies with every stall cut out.
     pub(crate) fn all(
         observed: &Observed<'_>,
         latency: &LatencyTable,
         client: Option<&ClientLoad>,
-        stalls: Option<&HostStallImpact>,
+        without_stalls: Option<&LatencyTable>,
     ) -> Vec<Self> {
-        let stood_still = stalls
-            .iter()
-            .flat_map(|impact| &impact.touched)
-            .map(|touched| (Rule::HostStalls, touched.metric, touched.quantile, touched.without_stalls_ms));
+        let stood_still = without_stalls.map(stood_still).unwrap_or_default();
         let all =
             sent_late(observed, client).into_iter().chain(read_late(latency, client)).chain(stood_still);
         all.filter_map(|(rule, metric, quantile, without_ms)| {
@@ -125,6 +130,9 @@ impl ClientEffect {
 type Without = (Rule, Metric, Quantile, f64);
 
 fn sent_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Without> {
+    if LoadForm::of(&observed.log.header.workload) == LoadForm::Closed {
+        return Vec::new();
+    }
     let longest_ms = client.and_then(|client| client.loop_delay).map_or(0.0, |delay| delay.max_ms);
     let on_time = |metric: Metric| -> Sample {
         let requests = observed.requests.iter();
@@ -148,12 +156,10 @@ fn sent_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Withou
     [Metric::Ttft, Metric::E2e].into_iter().flat_map(of).flatten().collect()
 }
 
-/// How long a request that was due lay in this program, milliseconds.
+/// How long a request that was due surely lay in this program, milliseconds.
 fn lateness_ms(record: &RequestRecord, longest_loop_delay_ms: f64) -> f64 {
-    let ready = record.admitted.unwrap_or(record.dispatched);
-    let handed =
-        record.sent.filter(|_| !record.opened_connection).map_or(0.0, |sent| millis(sent.since(ready)));
-    millis(record.dispatched.since(record.scheduled)) + handed.min(longest_loop_delay_ms)
+    let handed_over = millis(record.handed_over_in()).min(longest_loop_delay_ms);
+    millis(record.dispatched.since(record.scheduled)) + handed_over
 }
 
 fn read_late(latency: &LatencyTable, client: Option<&ClientLoad>) -> Vec<Without> {
@@ -171,6 +177,18 @@ fn read_late(latency: &LatencyTable, client: Option<&ClientLoad>) -> Vec<Without
     };
     let metrics = [Metric::Ttft, Metric::E2e].into_iter();
     metrics.flat_map(|metric| Quantile::ALL.map(|quantile| (metric, quantile))).filter_map(of).collect()
+}
+
+fn stood_still(without: &LatencyTable) -> Vec<Without> {
+    let of = |(metric, row): (Metric, &LatencyRow)| {
+        Quantile::ALL
+            .map(|quantile| (Rule::HostStalls, metric, quantile, row.percentile(quantile).figure.at_least()))
+    };
+    without.iter().flat_map(of).collect()
+}
+
+fn by_name<T: ToString, S: serde::Serializer>(name: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&name.to_string())
 }
 
 #[cfg(test)]

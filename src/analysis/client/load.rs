@@ -7,6 +7,9 @@ use serde::Serialize;
 use crate::record::{Calibration, Delays, RunLog, StampSource};
 use crate::units::millis;
 
+/// A p99 of the read loop's delay from which on the client has no time to spare, milliseconds.
+pub(crate) const DELAY_FLOOR_MS: f64 = 20.0;
+
 /// What the measuring machine had to do in a run, from its zero to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -71,6 +74,11 @@ impl ClientLoad {
             retransmits: log.telemetry.client.last().and_then(|sample| sample.retransmits),
             priority_lost: client.priority_lost,
         })
+    }
+
+    /// Whether the thread that reads answers came so late that it had no time to spare.
+    pub(crate) fn reads_late(&self) -> bool {
+        self.loop_delay.is_some_and(|delay| delay.p99_ms > DELAY_FLOOR_MS)
     }
 }
 

@@ -1,11 +1,9 @@
-//! How much host stalls of the client could have moved the figures of a run.
+//! The host stalls of the client, and the latencies of a run without them.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::observed::{Observed, measure};
 use crate::analysis::wording::{counted, percent, seconds};
@@ -13,14 +11,7 @@ use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, HostStall, RequestRecord, Shard, TokenChunk};
 use crate::units::count;
 
-/// An effect of the client is worth a word when it is over this share of a percentile …
-pub(crate) const NOTED: f64 = 0.01;
-/// … and over this, milliseconds: timers and schedulers of a healthy machine are as coarse as that.
-pub(crate) const LEAST_MS: f64 = 1.0;
-/// A p99 of the read loop's delay from which on the client has no time to spare, milliseconds.
-pub(crate) const DELAY_FLOOR_MS: f64 = 20.0;
-
-/// How much host stalls of the client could have moved a run's figures.
+/// Host stalls of the client, and how many requests they touched.
 ///
 /// A stall makes latencies longer, and the server has no part in it. How much longer is not known, but no more than
 /// it lasted: the least that a latency can have been is its length without the stalls in it.
@@ -39,35 +30,12 @@ pub struct HostStallImpact {
     pub requests_touched: u64,
     /// Their share of all measured requests; absent when there is none.
     pub share_touched: Option<f64>,
-    /// Percentiles that stalls could have moved by over 1 % of the figure and over 1 ms, in the order of the report.
-    pub(crate) touched: Vec<TouchedPercentile>,
-}
-
-/// A percentile that stalls could have moved.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct TouchedPercentile {
-    /// The latency.
-    #[serde(serialize_with = "by_name")]
-    #[cfg_attr(test, schemars(with = "String"))]
-    pub(crate) metric: Metric,
-    /// The percentile of it.
-    #[serde(serialize_with = "by_name")]
-    #[cfg_attr(test, schemars(with = "String"))]
-    pub(crate) quantile: Quantile,
-    /// What is reported (where requests were cut off: the least that it can be), milliseconds.
-    pub(crate) reported_ms: f64,
-    /// The same with every stall cut out of every latency, milliseconds: the true figure lies between the two.
-    pub(crate) without_stalls_ms: f64,
-}
-
-pub(super) fn by_name<T: ToString, S: serde::Serializer>(name: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&name.to_string())
 }
 
 impl HostStallImpact {
-    /// What the stalls of a run did to the figures of `reported`; `None` where nobody watched for them.
-    pub(crate) fn of(observed: &Observed<'_>, reported: &LatencyTable) -> Option<Self> {
+    /// The stalls of a run, and its latencies with every stall cut out of them, where there is one in any; `None` where
+    /// nobody watched for stalls.
+    pub(crate) fn of(observed: &Observed<'_>) -> Option<(Self, Option<LatencyTable>)> {
         let stalls = &observed.log.footer.as_ref()?.client.as_ref()?.host_stalls;
         let timelines = Timelines::without(stalls);
         let requests = observed.requests.iter().enumerate();
@@ -76,18 +44,14 @@ impl HostStallImpact {
             .collect();
         let requests_touched = shortened.len() as u64;
         let all = observed.requests.len() as f64;
-        Some(Self {
+        let impact = Self {
             count: stalls.len() as u64,
             total_s: stalls.iter().map(|stall| stall.length_ns).sum::<u64>() as f64 / 1e9,
             longest_ms: stalls.iter().map(|stall| stall.length_ns).max().map(|ns| ns as f64 / 1e6),
             requests_touched,
             share_touched: (all > 0.0).then(|| requests_touched as f64 / all),
-            touched: if requests_touched == 0 {
-                Vec::new()
-            } else {
-                moved(reported, &table_of(observed, &shortened))
-            },
-        })
+        };
+        Some((impact, (requests_touched > 0).then(|| table_of(observed, &shortened))))
     }
 
     /// The stalls and the requests that they touched.
@@ -117,20 +81,6 @@ fn table_of(observed: &Observed<'_>, shortened: &[(usize, RequestRecord)]) -> La
         requests[*place] = measure(observed.log, record);
     }
     LatencyTable::of_run(&Observed { requests, ..*observed }).0
-}
-
-fn moved(reported: &LatencyTable, without: &LatencyTable) -> Vec<TouchedPercentile> {
-    let both = reported.iter().filter_map(|(metric, row)| Some((metric, row, without.row(metric)?)));
-    both.flat_map(|(metric, reported, without)| {
-        Quantile::ALL.map(|quantile| TouchedPercentile {
-            metric,
-            quantile,
-            reported_ms: reported.percentile(quantile).figure.at_least(),
-            without_stalls_ms: without.percentile(quantile).figure.at_least(),
-        })
-    })
-    .filter(|figure| figure.reported_ms - figure.without_stalls_ms > LEAST_MS.max(NOTED * figure.reported_ms))
-    .collect()
 }
 
 /// The times of a run's generators, each without its own stalls.

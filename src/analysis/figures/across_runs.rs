@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::key::FigureKey;
 use super::percentile::Figure;
-use super::quantile::{Quantile, SampleWarning, Unresolvable};
+use super::quantile::{SampleWarning, Unresolvable};
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
 use crate::analysis::summary::run::Summary;
 
 /// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
 pub const TARGET_PRECISION: f64 = 0.1;
 
-/// Fewest effective samples of a run, on average, beyond a percentile above the median. With fewer, most runs miss the
+/// Fewest effective samples of a run, on average, beyond a percentile other than the median. With fewer, most runs miss the
 /// rare busy spells that make it: the mean of their figures is too low and its interval with it, however many runs there
 /// are. A median errs to neither side.
 const LEAST_BEYOND: f64 = 5.0;
@@ -51,7 +51,7 @@ pub struct AcrossRuns {
     pub max: Option<f64>,
     /// Why there is no interval.
     pub unresolvable: Option<Unresolvable>,
-    /// Of a percentile above the median: how many effective samples of a run lie beyond it, on average, cautiously
+    /// Of a percentile other than the median: how many effective samples of a run lie beyond it, on average, cautiously
     /// judged. With fewer than five there is no interval. Absent where runs have too few requests to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_beyond: Option<f64>,
@@ -107,11 +107,11 @@ impl AcrossRuns {
         Self { mark: SampleWarning::gravest(marks), ..joined.with_tail(key, harmonic_mean(beyond)) }
     }
 
-    /// The same without an interval where runs are too short for a percentile above the median, of each of which so many
+    /// The same without an interval where runs are too short for a percentile other than the median, of each of which so many
     /// effective samples lie beyond it.
     fn with_tail(self, key: &FigureKey, effective_beyond: Option<f64>) -> Self {
         let enough = effective_beyond.is_some_and(|beyond| beyond >= LEAST_BEYOND);
-        if enough || self.unresolvable.is_some() || !key.quantile().is_some_and(is_tail) {
+        if enough || self.unresolvable.is_some() || key.tail().is_none() {
             return Self { effective_beyond, ..self };
         }
         Self {
@@ -217,15 +217,9 @@ impl AcrossRuns {
     }
 }
 
-/// Whether a percentile lies above the median.
-fn is_tail(quantile: Quantile) -> bool {
-    quantile != Quantile::P50
-}
-
 /// How many effective samples of a run lie beyond the percentile `key`, cautiously judged.
 fn beyond(key: &FigureKey, run: &Summary) -> Option<f64> {
-    let (row, quantile) = key.percentile_row(run).filter(|(_, quantile)| is_tail(*quantile))?;
-    Some(row.correlation_times? * (1.0 - quantile.fraction()))
+    Some(key.row(run)?.correlation_times? * key.tail()?)
 }
 
 /// The harmonic mean of numbers with their weights, so that the longest memory weighs most; `None` where one is unknown.

@@ -16,7 +16,7 @@ pub enum Metric {
     Ttft,
     /// Time to first token, from sending.
     TtftFromSend,
-    /// Time to the first token that is not reasoning, from the scheduled moment.
+    /// Time to the first token that is not reasoning, from the scheduled moment; in a closed loop from sending.
     Ttfa,
     /// Time per output token after the first.
     Tpot,
@@ -26,7 +26,7 @@ pub enum Metric {
     Itl,
     /// Time between chunks as they arrived.
     ChunkGap,
-    /// End-to-end latency, from the scheduled moment.
+    /// End-to-end latency, from the scheduled moment; in a closed loop from sending.
     E2e,
     /// End-to-end latency, from sending.
     E2eFromSend,
@@ -96,7 +96,7 @@ const fn share(
 const CATALOGUE: [FigureInfo; 24] = [
     FigureInfo {
         of_parts: true,
-        meaning: "time to first token, from the scheduled moment",
+        meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
         source: "from the scheduled moment, as wrk2 and MLPerf LoadGen: no coordinated omission",
         ..latency("ttft", "TTFT", "first token − scheduled")
     },
@@ -107,7 +107,7 @@ const CATALOGUE: [FigureInfo; 24] = [
         ..latency("ttft_from_send", "TTFT from send", "first token − sent")
     },
     FigureInfo {
-        meaning: "time to the first token that is not reasoning, from the scheduled moment",
+        meaning: "time to the first token that is not reasoning, from the scheduled moment; in a closed loop from sending",
         ..latency("ttfa", "TTFA", "first token that is not reasoning − scheduled")
     },
     FigureInfo {
@@ -143,7 +143,7 @@ const CATALOGUE: [FigureInfo; 24] = [
     },
     FigureInfo {
         of_parts: true,
-        meaning: "end-to-end latency, from the scheduled moment",
+        meaning: "end-to-end latency, from the scheduled moment; in a closed loop from sending",
         source: "from the scheduled moment, as wrk2 and MLPerf LoadGen: no coordinated omission",
         ..latency("e2e", "e2e", "last token − scheduled")
     },

@@ -23,7 +23,8 @@ A **latency** is a distribution. An objective names a statistic of it: `p50`,
 
 In the formulas N is the number of output tokens. *Scheduled* is the moment that
 the plan names. *Dispatched* is the moment at which the client begins. *Sent* is
-the moment at which the request reaches the socket.
+the moment at which the request reaches the socket. In a closed loop `ttft`,
+`ttfa` and `e2e` count from sending: `skyline guide conversations` says why.
 ";
 
 fn chapter() -> String {

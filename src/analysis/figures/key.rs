@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer};
 use super::catalogue::Metric;
 use super::info::{Direction, FigureKind};
 use super::part::{Part, PartKind};
-use super::quantile::Quantile;
+use super::quantile::{AskedQuantile, Quantile};
+use crate::workload::nearest;
 
 /// A figure of a run, or of a part of its requests: `p95 ttft of chat`, `goodput`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,9 +33,18 @@ pub enum Statistic {
     Max,
     /// A percentile.
     Percentile(Quantile),
+    /// A percentile that the user asked for, and that is none of those.
+    Asked(AskedQuantile),
+}
+
+impl From<AskedQuantile> for Statistic {
+    fn from(quantile: AskedQuantile) -> Self {
+        quantile.usual().map_or(Self::Asked(quantile), Self::Percentile)
+    }
 }
 
 impl Statistic {
+    /// Those that every latency has.
     pub(crate) const ALL: [Self; 8] = [
         Self::Mean,
         Self::Min,
@@ -59,6 +69,7 @@ impl fmt::Display for Statistic {
             Self::Min => f.pad("min"),
             Self::Max => f.pad("max"),
             Self::Percentile(quantile) => quantile.fmt(f),
+            Self::Asked(quantile) => quantile.fmt(f),
         }
     }
 }
@@ -223,26 +234,39 @@ impl FigureKey {
     /// Reads a figure of the whole run.
     fn of_run(figure: &str) -> Result<Self, String> {
         let lower = figure.to_ascii_lowercase();
-        let metric = |name: &str, latency: bool| {
-            Metric::named(name).filter(|metric| (metric.kind() == FigureKind::Latency) == latency)
+        let is_latency = |metric: &Metric| metric.kind() == FigureKind::Latency;
+        let Some((statistic, name)) = lower.split_once(char::is_whitespace) else {
+            return match Metric::named(&lower) {
+                Some(metric) if is_latency(&metric) => {
+                    Err(format!("`{figure}` is a distribution; say which part of it, such as `p95 {metric}`"))
+                }
+                Some(metric) => Ok(Self::of(metric)),
+                None => {
+                    Err(format!("`{figure}` is not a figure of a run{}", meant(&lower).unwrap_or_default()))
+                }
+            };
         };
-        if let Some((statistic, name)) = lower.split_once(char::is_whitespace) {
-            let statistic = Statistic::ALL
-                .into_iter()
-                .find(|known| known.to_string() == statistic)
-                .ok_or_else(|| format!("`{statistic}` is not a statistic; use mean, p95, max, …"))?;
-            let name = name.trim();
-            let metric = metric(name, true)
-                .ok_or_else(|| format!("`{name}` is not a latency; use ttft, tpot, itl, e2e, …"))?;
-            return Ok(Self::latency(statistic, metric));
-        }
-        metric(&lower, false).map(Self::of).ok_or_else(|| match metric(&lower, true) {
-            Some(metric) => {
-                format!("`{figure}` is a distribution; say which part of it, such as `p95 {metric}`")
+        let known = Statistic::ALL.into_iter().find(|known| known.to_string() == statistic);
+        let name = name.trim();
+        match (known, Metric::named(name)) {
+            (None, _) => {
+                let all = Statistic::ALL.map(|statistic| statistic.to_string()).join(", ");
+                Err(format!("`{statistic}` is not a statistic; there are {all}"))
             }
-            None => format!("`{figure}` is not a figure of a run"),
-        })
+            (Some(statistic), Some(metric)) if is_latency(&metric) => Ok(Self::latency(statistic, metric)),
+            (Some(_), Some(metric)) => Err(format!("`{metric}` has no {statistic}; write it alone")),
+            (Some(_), None) => {
+                let meant = meant(name).unwrap_or_else(|| "; use ttft, tpot, itl, e2e, …".to_owned());
+                Err(format!("`{name}` is not a latency{meant}"))
+            }
+        }
     }
+}
+
+/// The question after the name that is nearest to a wrong one.
+fn meant(wrong: &str) -> Option<String> {
+    let near = nearest(wrong, Metric::ALL.iter().map(|metric| metric.name()));
+    near.map(|near| format!("; did you mean `{near}`?"))
 }
 
 #[cfg(test)]

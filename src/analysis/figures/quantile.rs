@@ -45,21 +45,6 @@ impl Quantile {
         }
     }
 
-    /// What `samples` samples are worth for any share of them: as for the percentiles that are always reported, which want
-    /// about 6.5 samples above themselves, and ten from p99 on.
-    pub fn mark_of(share: f64, samples: u64) -> Option<SampleWarning> {
-        let above = samples as f64 * (1.0 - share);
-        if share <= 0.5 {
-            None
-        } else if above < 6.4 {
-            Some(SampleWarning::TooFewSamples)
-        } else if share >= 0.99 && above < 10.0 {
-            Some(SampleWarning::Indicative)
-        } else {
-            None
-        }
-    }
-
     /// What `samples` samples are worth for it; `None` when they are plenty.
     ///
     /// p99 under 1,000 and p99.9 under 10,000 samples rest on fewer than ten samples above them.
@@ -88,6 +73,64 @@ impl fmt::Display for Quantile {
             Self::P99 => "p99",
             Self::P999 => "p99.9",
         })
+    }
+}
+
+/// A percentile that a user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AskedQuantile {
+    /// In steps of 10⁻¹⁰ %.
+    steps: u64,
+}
+
+impl AskedQuantile {
+    const STEPS: f64 = 1e10;
+
+    /// The one at so many percent, above 0 and below 100.
+    pub fn of_percent(percent: f64) -> Self {
+        Self { steps: (percent * Self::STEPS).round() as u64 }
+    }
+
+    /// The share of samples at or below it, between 0 and 1.
+    pub fn fraction(self) -> f64 {
+        self.steps as f64 / (100.0 * Self::STEPS)
+    }
+
+    /// The same one of those that are always reported.
+    pub fn usual(self) -> Option<Quantile> {
+        Quantile::ALL.into_iter().find(|&quantile| Self::from(quantile) == self)
+    }
+
+    /// What `samples` samples are worth for it; `None` when they are plenty.
+    pub fn mark(self, samples: u64) -> Option<SampleWarning> {
+        self.usual().map_or_else(|| self.mark_by_chance(samples), |usual| usual.mark(samples))
+    }
+
+    /// The rule behind [`Quantile::floor`]: of so many samples at most 1 set in 100 has fewer than two beyond the
+    /// percentile. From 1 % of the samples on there are to be ten beyond it, besides.
+    fn mark_by_chance(self, samples: u64) -> Option<SampleWarning> {
+        let tail = self.fraction().min(1.0 - self.fraction());
+        let n = samples as f64;
+        let fewer_than_two = (1.0 - tail).powf(n) + n * tail * (1.0 - tail).powf(n - 1.0);
+        if fewer_than_two > 0.01 {
+            Some(SampleWarning::TooFewSamples)
+        } else if tail < 0.010_001 && n * tail < 10.0 {
+            Some(SampleWarning::Indicative)
+        } else {
+            None
+        }
+    }
+}
+
+impl From<Quantile> for AskedQuantile {
+    fn from(quantile: Quantile) -> Self {
+        Self::of_percent(quantile.fraction() * 100.0)
+    }
+}
+
+impl fmt::Display for AskedQuantile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("p{}", self.steps as f64 / Self::STEPS))
     }
 }
 
@@ -128,6 +171,22 @@ impl SampleWarning {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_percentile_that_is_asked_for_is_marked_like_the_usual_ones() {
+        for quantile in &Quantile::ALL[1..] {
+            let asked = AskedQuantile::from(*quantile);
+            assert_eq!((asked.usual(), asked.to_string()), (Some(*quantile), quantile.to_string()));
+            let floor = quantile.floor();
+            for samples in [floor - 1, floor, 999, 1_000, 9_999, 10_000] {
+                assert_eq!(asked.mark_by_chance(samples), quantile.mark(samples), "{quantile} of {samples}");
+            }
+        }
+        let asked = AskedQuantile::of_percent(99.5);
+        assert_eq!((asked.usual(), asked.to_string(), asked.fraction()), (None, "p99.5".to_owned(), 0.995));
+        assert_eq!(AskedQuantile::of_percent(0.5).mark(500), asked.mark(500), "a tail is a tail");
+        assert_eq!(AskedQuantile::of_percent(99.95).fraction(), 0.9995);
+    }
 
     #[test]
     fn floors_change_the_mark_at_their_own_count() {

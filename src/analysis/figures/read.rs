@@ -1,7 +1,7 @@
 //! Reads a figure of a run from its summary, by its key.
 
 use super::catalogue::Metric;
-use super::key::FigureKey;
+use super::key::{FigureKey, Statistic};
 use super::part::{Part, PartKind};
 use super::percentile::Figure;
 use super::quantile::{Quantile, SampleWarning};
@@ -23,11 +23,21 @@ impl FigureKey {
     }
 
     /// The latency whose statistic it is.
-    fn row<'s>(&self, summary: &'s Summary) -> Option<&'s LatencyRow> {
+    pub(super) fn row<'s>(&self, summary: &'s Summary) -> Option<&'s LatencyRow> {
         match &self.part {
             Some(part) => part.group(summary)?.latency.row(self.metric),
             None => summary.latency.row(self.metric),
         }
+    }
+
+    /// The share of the samples beyond it, where it is a percentile other than the median.
+    pub(super) fn tail(&self) -> Option<f64> {
+        let fraction = match self.statistic? {
+            Statistic::Percentile(quantile) => quantile.fraction(),
+            Statistic::Asked(quantile) => quantile.fraction(),
+            Statistic::Mean | Statistic::Min | Statistic::Max => return None,
+        };
+        Some(fraction.min(1.0 - fraction)).filter(|&tail| tail < 0.5)
     }
 
     /// The latency of which it is a percentile, and which one, where it is one.
@@ -38,14 +48,21 @@ impl FigureKey {
 
     /// The 95 % interval that one run gives it, where it is a percentile.
     pub fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
-        let (row, quantile) = self.percentile_row(summary)?;
-        Some(row.percentile(quantile).interval)
+        match self.statistic? {
+            Statistic::Asked(quantile) => Some(self.row(summary)?.asked(quantile)?.interval),
+            _ => self.percentile_row(summary).map(|(row, quantile)| row.percentile(quantile).interval),
+        }
     }
 
     /// A reservation about it, and the samples it rests on.
     pub fn warning(&self, summary: &Summary) -> Option<(SampleWarning, u64)> {
-        let (row, quantile) = self.percentile_row(summary)?;
-        Some((row.percentile(quantile).mark?, row.n))
+        let row = self.row(summary)?;
+        let mark = match self.statistic? {
+            Statistic::Percentile(quantile) => row.percentile(quantile).mark,
+            Statistic::Asked(quantile) => row.asked(quantile)?.mark,
+            Statistic::Mean | Statistic::Min | Statistic::Max => None,
+        };
+        Some((mark?, row.n))
     }
 
     /// Half of the 95 % interval that one run gives it as a share of it; `None` where there is none.

@@ -2,7 +2,6 @@
 
 use super::finding::{Finding, FindingKind};
 use super::{answers, load, server};
-use crate::analysis::client::pauses::DELAY_FLOOR_MS;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::workload::Purpose;
@@ -58,11 +57,8 @@ impl Finding {
                 )
             });
         }
-        let late_loop = summary.client.and_then(|client| client.loop_delay);
-        if late_loop.is_some_and(|delay| delay.p99_ms > DELAY_FLOOR_MS)
-            || [Rule::ScheduleLag, Rule::ClientStarved, Rule::HostStalls]
-                .iter()
-                .any(|rule| summary.verdict.breaks(*rule))
+        if summary.client.is_some_and(|client| client.reads_late())
+            || Rule::OF_CLIENT.iter().any(|rule| summary.verdict.breaks(*rule))
         {
             // A client that comes late to its own sockets finds answers gathered in them, and takes its own delay for that
             // of the network.
@@ -83,7 +79,9 @@ impl Finding {
                         | FindingKind::Drift
                         | FindingKind::UnevenArrivals
                         | FindingKind::NoSlo
+                        | FindingKind::MergedReads
                         | FindingKind::ColdConnections
+                        | FindingKind::OutsideServer
                 )
             });
         }

@@ -256,6 +256,6 @@ pub(super) fn no_slo(summary: &Summary) -> Option<Finding> {
     }
     let sentence =
         "the workload has no SLO: there is no attainment, and goodput counts every completed request";
-    let cure = "give its classes an SLO, such as slo = { ttft_ms = 500 }";
+    let cure = "give it one: --slo ttft=500ms, or slo = { ttft_ms = 500 } in its classes";
     Some(finding(FindingKind::NoSlo, sentence.to_owned(), cure))
 }

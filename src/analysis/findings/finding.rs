@@ -81,13 +81,16 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// The topic of the guide that explains it.
-    pub const fn topic(self) -> Option<&'static str> {
-        Some(match self {
-            Self::DrainLimit
+    pub const fn topic(self) -> &'static str {
+        match self {
+            Self::Interrupted
+            | Self::CutOff
+            | Self::DrainLimit
             | Self::ShortWindow
             | Self::WarmUp
             | Self::NotSettled
             | Self::Drift
+            | Self::CooldownFailures
             | Self::ClientLate
             | Self::CannotTell => "validity",
             Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
@@ -99,9 +102,9 @@ impl FindingKind {
             | Self::TokenMismatch => "workloads",
             Self::UnmeasurableSlo => "objectives",
             Self::WarmCache | Self::LostPrefixes | Self::WorseUnderLoad | Self::WrongForms => "prompts",
+            Self::MergedReads => "machine",
             Self::PageUnread | Self::ServerRestarted | Self::CacheFull | Self::OutsideServer => "server",
-            _ => return None,
-        })
+        }
     }
 }
 

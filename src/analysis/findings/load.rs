@@ -1,11 +1,10 @@
 //! Advice on the load: how the run ended, whether it settled, and how its requests arrived.
 
 use super::finding::{Finding, FindingKind, finding};
-use crate::analysis::client::effects::{ClientEffect, SPOILED, did};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::summary::run::{Summary, Window};
-use crate::analysis::verdict::check::Rule;
+use crate::analysis::verdict::client::{CURE, late_but_passed};
 use crate::analysis::verdict::steady_state;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::record::RunEnding;
@@ -18,6 +17,8 @@ const CONNECTION_BAR: f64 = 0.01;
 const COOLDOWN_BAR: f64 = 0.01;
 /// Growth that is sure to be over this share of the mean is a drift.
 const DRIFT_BAR: f64 = 0.1;
+/// A warm-up that is a larger share of the run needs a longer run.
+const LONGEST_WARM_UP: f64 = 0.5;
 /// Waiting for a slot for longer than this is waiting.
 const QUEUE_BAR_MS: f64 = 1.0;
 
@@ -63,8 +64,7 @@ pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "requests over the cap of {} in flight waited for up to {} (p50 {} ms; limit: {} ms); latencies from the scheduled \
-         moment include the wait",
+        "requests over the cap of {} in flight waited for up to {} (p50 {} ms; limit: {} ms); latencies include the wait",
         counted(cap, "request"),
         seconds(wait.max.at_least() / 1e3),
         three_digits(wait.percentile(Quantile::P50).figure.at_least()),
@@ -73,22 +73,10 @@ pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
     Some(finding(FindingKind::CapBound, sentence, "raise --max-concurrency or leave it out"))
 }
 
-/// What the client's lateness did to the percentiles by which a run is judged, short of making it INVALID.
+/// The client's lateness had an effect on the figures by which a run is judged, short of making it INVALID.
 pub(super) fn client_late(summary: &Summary) -> Option<Finding> {
-    let rules = [Rule::ScheduleLag, Rule::ClientStarved, Rule::HostStalls];
-    let raised = rules.into_iter().filter_map(|rule| {
-        let effects = summary.client_effects.iter().filter(|effect| effect.rule == rule && effect.judged);
-        let effects: Vec<_> = effects.collect();
-        // A reason has said what spoils a figure.
-        let spoiled = effects.iter().any(|effect| effect.share() > SPOILED);
-        let named = ClientEffect::named(&effects).filter(|_| !spoiled)?;
-        Some(format!("{} {named}", did(rule)))
-    });
-    let raised: Vec<_> = raised.collect();
-    let sentence =
-        format!("{}; from over {} on the run would be INVALID", raised.join("; "), percent(SPOILED));
-    let cure = "free up CPU on this machine, or split the load (--shard)";
-    (!raised.is_empty()).then(|| finding(FindingKind::ClientLate, sentence, cure))
+    let late: Vec<_> = late_but_passed(summary).map(|check| check.sentence.as_str()).collect();
+    (!late.is_empty()).then(|| finding(FindingKind::ClientLate, late.join("; "), CURE))
 }
 
 pub(super) fn cannot_tell(summary: &Summary) -> Option<Finding> {
@@ -117,14 +105,27 @@ pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
 
 pub(super) fn warm_up(summary: &Summary) -> Option<Finding> {
     let beginning = summary.steady_state?.beginning?;
+    let window = &summary.window;
+    let begins = match summary.run.arrival {
+        ArrivalPattern::Users { users, ramp_s, .. } if ramp_s > window.start_s => {
+            format!("; {} begin over {}", counted(users, "user"), seconds(ramp_s))
+        }
+        _ => String::new(),
+    };
     let sentence = format!(
-        "the first {} of the window look like warm-up: {} requests present, {} after (MSER-5)",
+        "the first {} of the window look like warm-up: {} requests present, {} after (MSER-5){begins}",
         seconds(beginning.length_s),
         three_digits(beginning.present),
         three_digits(beginning.present_after)
     );
-    let warm_up = (summary.window.start_s + beginning.length_s).ceil();
-    Some(finding(FindingKind::WarmUp, sentence, &format!("lengthen the warm-up: --warmup {warm_up}s")))
+    let warm_up = (window.start_s + beginning.length_s).ceil();
+    // Of a run that is hardly longer it would leave nothing.
+    let cure = if warm_up <= LONGEST_WARM_UP * window.end_s {
+        format!("lengthen the warm-up: --warmup {warm_up}s")
+    } else {
+        format!("run for several times as long (or more --requests), with --warmup {warm_up}s")
+    };
+    Some(finding(FindingKind::WarmUp, sentence, &cure))
 }
 
 pub(super) fn not_settled(summary: &Summary) -> Option<Finding> {

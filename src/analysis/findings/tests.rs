@@ -10,7 +10,7 @@ use crate::record::{
 };
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource, RateStage,
-    SharedPrefixes, Slo, Spike, Trace, TraceFindings, TraceFormat,
+    SharedPrefixes, Slo, Spike, ThinkTime, Trace, TraceFindings, TraceFormat,
 };
 
 fn sentence(summary: &Summary, kind: FindingKind) -> Option<String> {
@@ -76,6 +76,31 @@ fn a_window_that_never_settles_is_told() {
         ),
         "{said}"
     );
+}
+
+#[test]
+fn a_warm_up_is_advised_that_leaves_something_of_the_run() {
+    // One more of 64 users each `pause` ms, each of whom asks again 2.6 of those later, for `length` ms.
+    let advice = |pause: u64, length: u64| {
+        let stay = pause * 26 / 10;
+        let of_user = |user: u64| (user * pause..length + stay).step_by(usize::try_from(stay).unwrap());
+        let mut moments: Vec<u64> = (0..64).flat_map(of_user).collect();
+        moments.sort_unstable();
+        let records = (0..).zip(moments).map(|(i, at)| {
+            let phase = if at < length { Phase::Measured } else { Phase::Cooldown };
+            record(i).phase(phase).sent_at(at, at, at).chunks(&[(at + stay, 1)]).build()
+        });
+        let mut log = run(length, records.collect());
+        let ramp_s = 64.0 * pause as f64 / 1e3;
+        log.header.workload.arrival =
+            ArrivalPattern::Users { users: 64, think_time_s: ThinkTime::default(), ramp_s };
+        let findings = summarise(&log, &[]).findings;
+        let found = findings.into_iter().find(|finding| finding.kind == FindingKind::WarmUp).unwrap();
+        assert!(found.sentence.contains("(MSER-5); 64 users begin over "), "{}", found.sentence);
+        found.cure
+    };
+    assert_eq!(advice(50, 14_000), "lengthen the warm-up: --warmup 4s");
+    assert_eq!(advice(5, 800), "run for several times as long (or more --requests), with --warmup 1s");
 }
 
 #[test]

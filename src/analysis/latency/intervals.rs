@@ -26,11 +26,12 @@ pub(crate) fn add_intervals(row: &mut LatencyRow, sample: &Sample, figures: &[Fi
     let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
     let Some(memory) = Memory::of_ranks(&values) else { return };
     row.correlation_times = Some(values.len() as f64 / memory.cautious_time);
-    for percentile in &mut row.percentiles {
-        let bound = percentile.figure.at_least();
-        let holds: Vec<f64> = values.iter().map(|value| f64::from(u8::from(*value <= bound))).collect();
-        percentile.know(sample, Effective::of(row.n, memory.and_of(&holds)), row.n);
-    }
+    let (bounds, n) = (row.bounds(), row.n);
+    row.know(sample, n, |place| {
+        let holds: Vec<f64> =
+            values.iter().map(|value| f64::from(u8::from(*value <= bounds[place]))).collect();
+        Effective::of(n, memory.and_of(&holds))
+    });
     row.lose_unseen(row.correlation_times);
 }
 
@@ -46,95 +47,118 @@ pub(crate) fn add_intervals_of_many<R>(
     requests: &[R],
     samples_of: impl Fn(&R, &mut dyn FnMut(f64, u32)),
 ) {
-    let bounds = row.percentiles.map(|percentile| percentile.figure.at_least());
-    let counts: Vec<Count> = requests.iter().map(|request| Count::of(request, bounds, &samples_of)).collect();
-    let (excess, _) = excess(&counts, Quantile::P50 as usize);
-    let Some(memory) = Memory::of(&excess) else { return };
-    row.correlation_times = Some(counts.len() as f64 / memory.cautious_time);
-    for (place, percentile) in row.percentiles.iter_mut().enumerate() {
-        let (excess, design) = self::excess(&counts, place);
-        let Effective { samples, cautious } = Effective::of(row.n, memory.and_of(&excess));
-        let effective = Effective { samples: samples / design, cautious: cautious / design };
-        percentile.know(sample, effective, counts.len() as u64);
+    let bounds = row.bounds();
+    let mut counts = Counts { samples: Vec::new(), at_most: vec![Vec::new(); bounds.len()] };
+    for request in requests {
+        counts.add(&bounds, |take| samples_of(request, take));
     }
+    let (excess, _) = counts.excess(Quantile::P50 as usize);
+    let Some(memory) = Memory::of(&excess) else { return };
+    row.correlation_times = Some(excess.len() as f64 / memory.cautious_time);
+    let n = row.n;
+    row.know(sample, excess.len() as u64, |place| {
+        let (excess, design) = counts.excess(place);
+        let Effective { samples, cautious } = Effective::of(n, memory.and_of(&excess));
+        Effective { samples: (samples / design).max(1.0), cautious: cautious / design }
+    });
     row.lose_unseen(row.correlation_times);
 }
 
-/// Samples of a request: how many there are, and how many of them are at or below each percentile.
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    samples: u64,
-    at_most: [u64; Quantile::ALL.len()],
+/// Samples of each request: how many there are, and how many of them are at or below each of some bounds.
+struct Counts {
+    samples: Vec<u64>,
+    at_most: Vec<Vec<u64>>,
 }
 
-impl Count {
-    fn of<R>(
-        request: &R,
-        bounds: [f64; Quantile::ALL.len()],
-        samples_of: &impl Fn(&R, &mut dyn FnMut(f64, u32)),
-    ) -> Self {
-        let mut found = Self::default();
-        samples_of(request, &mut |value, weight| {
-            found.samples += u64::from(weight);
-            for (count, bound) in found.at_most.iter_mut().zip(bounds) {
-                *count += if value <= bound { u64::from(weight) } else { 0 };
+impl Counts {
+    /// One more request, whose samples `samples_of` hands out.
+    fn add(&mut self, bounds: &[f64], samples_of: impl FnOnce(&mut dyn FnMut(f64, u32))) {
+        let mut samples = 0;
+        let mut at_most = vec![0; bounds.len()];
+        samples_of(&mut |value, weight| {
+            samples += u64::from(weight);
+            for (count, bound) in at_most.iter_mut().zip(bounds) {
+                *count += if value <= *bound { u64::from(weight) } else { 0 };
             }
         });
-        found
+        self.samples.push(samples);
+        self.at_most.iter_mut().zip(at_most).for_each(|(all, one)| all.push(one));
+    }
+
+    /// What each request has more at or below the bound in this `place` than the share of all, and the variance of that
+    /// as a multiple of that of independent samples, at least 1.
+    fn excess(&self, place: usize) -> (Vec<f64>, f64) {
+        let (below, all) = (self.at_most[place].iter().sum::<u64>(), self.samples.iter().sum::<u64>());
+        let share = if all > 0 { below as f64 / all as f64 } else { 0.0 };
+        let each = self.at_most[place].iter().zip(&self.samples);
+        let excess: Vec<f64> = each.map(|(below, all)| *below as f64 - share * *all as f64).collect();
+        let squares: f64 = excess.iter().map(|excess| excess * excess).sum();
+        let independent = all as f64 * share * (1.0 - share);
+        let design = if independent > 0.0 { (squares / independent).max(1.0) } else { 1.0 };
+        (excess, design)
     }
 }
 
-/// What each request has more at or below the percentile in this `place` than the share of all, and the variance of that
-/// as a multiple of that of independent samples, at least 1.
-fn excess(counts: &[Count], place: usize) -> (Vec<f64>, f64) {
-    let (below, all) =
-        counts.iter().fold((0, 0), |(below, all), count| (below + count.at_most[place], all + count.samples));
-    let share = if all > 0 { below as f64 / all as f64 } else { 0.0 };
-    let excess: Vec<f64> =
-        counts.iter().map(|count| count.at_most[place] as f64 - share * count.samples as f64).collect();
-    let squares: f64 = excess.iter().map(|excess| excess * excess).sum();
-    let independent = all as f64 * share * (1.0 - share);
-    let design = if independent > 0.0 { (squares / independent).max(1.0) } else { 1.0 };
-    (excess, design)
-}
-
 impl LatencyRow {
+    /// The percentiles, those that were asked for behind the usual ones: each at the least that it can be.
+    fn bounds(&self) -> Vec<f64> {
+        let usual = self.percentiles.iter().map(|percentile| percentile.figure);
+        usual.chain(self.asked.iter().map(|asked| asked.figure)).map(Figure::at_least).collect()
+    }
+
+    /// Sets what is known of each percentile, in the same order: so many `requests` are worth the samples that `effective`
+    /// gives for its place.
+    fn know(&mut self, sample: &Sample, requests: u64, effective: impl Fn(usize) -> Effective) {
+        let usual = self.percentiles.len();
+        for (place, percentile) in self.percentiles.iter_mut().enumerate() {
+            percentile.know(percentile.quantile.fraction(), sample, effective(place), requests);
+        }
+        for (place, asked) in self.asked.iter_mut().enumerate() {
+            asked.know(asked.quantile.fraction(), sample, effective(usual + place), requests);
+        }
+    }
+
     /// Takes the intervals away where the window holds fewer than 20 of the correlation times of this latency, or of
     /// another of the same requests, in whose numbers both are given.
     pub(super) fn lose_unseen(&mut self, correlation_times: Option<f64>) {
         if correlation_times.is_some_and(|times| times >= LEAST_EFFECTIVE) {
             return;
         }
-        for percentile in &mut self.percentiles {
-            percentile.interval = (None, None);
-            percentile.unresolvable = Some(Unresolvable::WindowTooShort);
-            percentile.requests_for_ten_percent = None;
-        }
+        self.percentiles.iter_mut().for_each(Percentile::lose);
+        self.asked.iter_mut().for_each(Percentile::lose);
     }
 }
 
-impl Percentile {
-    /// Sets what `effective` samples, those of so many `requests`, tell of it.
-    fn know(&mut self, sample: &Sample, effective: Effective, requests: u64) {
+impl<Q: Copy> Percentile<Q> {
+    fn lose(&mut self) {
+        self.interval = (None, None);
+        self.unresolvable = Some(Unresolvable::WindowTooShort);
+        self.requests_for_ten_percent = None;
+    }
+
+    /// Sets what `effective` samples, those of so many `requests`, tell of the percentile at `p`.
+    fn know(&mut self, p: f64, sample: &Sample, effective: Effective, requests: u64) {
         self.effective_samples = Some(effective.samples);
         if !effective.is_enough() {
             return;
         }
-        let p = self.quantile.fraction();
         let (low, high) = effective.shares_around(p, CONFIDENCE);
-        let high = high.filter(|_| effective.resolves(p));
+        // Far out on a side an end is of few samples; on the side of the many it needs none beyond.
+        let (low, high) = (
+            low.filter(|_| p >= 0.5 || effective.resolves(p)),
+            high.filter(|_| p <= 0.5 || effective.resolves(p)),
+        );
         let at = |share: Option<f64>| sample.quantile(share?);
         self.interval = (at(low).map(Figure::at_least), at(high).and_then(Figure::at_most));
         let whole = self.interval.0.is_some() && self.interval.1.is_some();
         self.unresolvable = (!whole).then_some(Unresolvable::TooFewBeyond);
-        self.requests_for_ten_percent = self.needed(sample, effective, requests);
+        self.requests_for_ten_percent = self.needed(p, sample, effective, requests);
     }
 
     /// How many requests would bring a 95 % interval within a tenth of the figure: p(1 − p)·(z/Δ)² effective samples, Δ
     /// the share of the samples within a tenth on one side, on average. `None` where none lie there.
-    fn needed(&self, sample: &Sample, effective: Effective, requests: u64) -> Option<u64> {
+    fn needed(&self, p: f64, sample: &Sample, effective: Effective, requests: u64) -> Option<u64> {
         let value = self.figure.exact().filter(|&value| value > 0.0)?;
-        let p = self.quantile.fraction();
         let [below, above] = [1.0 - CLOSE, 1.0 + CLOSE].map(|times| sample.share_at_most(value * times));
         let near = (above - below) / 2.0;
         let samples = p * (1.0 - p) * (Z / near) * (Z / near);

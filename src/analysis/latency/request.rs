@@ -6,6 +6,7 @@ use crate::units::millis;
 
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
+use crate::analysis::load::form::LoadForm;
 
 /// The latencies of one request, milliseconds; a latency that it does not have is `None`.
 ///
@@ -14,6 +15,8 @@ use crate::analysis::figures::percentile::Figure;
 /// until then; the others are known only to exceed a bound. Without it the slowest answers would be missing from the
 /// percentiles, and the more of them the tighter the limit. One whose text was whole when it was cut off, for its usage
 /// or the end of its stream never came, has all of them: neither counts in a latency.
+///
+/// In a closed loop what counts from the scheduled moment counts from sending, see [`LoadForm::Closed`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RequestLatency {
     /// `dispatched − scheduled`.
@@ -40,14 +43,15 @@ pub struct RequestLatency {
 }
 
 impl RequestLatency {
-    /// The latencies of `record`.
-    pub fn of(record: &RequestRecord) -> Self {
+    /// The latencies of `record` in a run of this form.
+    pub fn of(record: &RequestRecord, form: LoadForm) -> Self {
+        let begin = form.begin_of(record);
         let schedule_lag = Some(Figure::Exact(millis(record.dispatched.since(record.scheduled))));
         let queue_wait = queue_wait(record);
         let latency = match &record.outcome {
-            Outcome::Completed => Self::completed(record),
-            outcome if outcome.is_cut_off() && text_is_whole(record) => Self::completed(record),
-            outcome if outcome.is_cut_off() => Self::cut_off(record),
+            Outcome::Completed => Self::completed(record, begin),
+            outcome if outcome.is_cut_off() && text_is_whole(record) => Self::completed(record, begin),
+            outcome if outcome.is_cut_off() => Self::cut_off(record, begin),
             _ => Self::default(),
         };
         Self { schedule_lag, queue_wait, ..latency }
@@ -75,46 +79,46 @@ impl RequestLatency {
         Self { schedule_lag, queue_wait, e2e, e2e_from_send, ..Self::default() }
     }
 
-    fn completed(record: &RequestRecord) -> Self {
+    fn completed(record: &RequestRecord, begin: Timestamp) -> Self {
         let first = record.chunks.first_at();
         let last = record.chunks.last_at().or(record.whole_answer);
         Self {
-            e2e: between(Some(record.scheduled), last),
+            e2e: between(Some(begin), last),
             e2e_from_send: between(record.sent, last),
             tpot: tpot(record, 1),
             tpot_adjusted: first_tokens(record).and_then(|tokens| tpot(record, u64::from(tokens))),
-            ..Self::until_first(record, first)
+            ..Self::until_first(record, begin, first)
         }
     }
 
     /// What had come before the end is known; what had not takes at least until then.
-    fn cut_off(record: &RequestRecord) -> Self {
+    fn cut_off(record: &RequestRecord, begin: Timestamp) -> Self {
         let bound = |from: Option<Timestamp>| from.map(|at| Figure::AtLeast(millis(record.ended.since(at))));
         let first = record.chunks.first_at();
-        let known = Self::until_first(record, first);
+        let known = Self::until_first(record, begin, first);
         // Without a first chunk nobody knows whether the answer would have been streamed token by token.
         let rest = |counted: u32| {
             let tokens = record.output_tokens_asked.checked_sub(counted).filter(|&left| left > 0)?;
             Some(Figure::AtLeast(millis(record.ended.since(first?)) / f64::from(tokens)))
         };
         Self {
-            ttft: known.ttft.or_else(|| bound(Some(record.scheduled))),
+            ttft: known.ttft.or_else(|| bound(Some(begin))),
             ttft_from_send: known.ttft_from_send.or_else(|| bound(record.sent)),
-            e2e: bound(Some(record.scheduled)),
+            e2e: bound(Some(begin)),
             e2e_from_send: bound(record.sent),
             // Whether it would have reasoned nobody knows: where other answers did, it counts as one.
-            ttfa: known.ttfa.or_else(|| bound(Some(record.scheduled)).filter(|_| first.is_none())),
+            ttfa: known.ttfa.or_else(|| bound(Some(begin)).filter(|_| first.is_none())),
             tpot: rest(1),
             tpot_adjusted: first_tokens(record).and_then(rest),
             ..known
         }
     }
 
-    fn until_first(record: &RequestRecord, first: Option<Timestamp>) -> Self {
+    fn until_first(record: &RequestRecord, begin: Timestamp, first: Option<Timestamp>) -> Self {
         Self {
-            ttft: between(Some(record.scheduled), first),
+            ttft: between(Some(begin), first),
             ttft_from_send: between(record.sent, first),
-            ttfa: between(Some(record.scheduled), record.first_answer),
+            ttfa: between(Some(begin), record.first_answer),
             ..Self::default()
         }
     }

@@ -1,11 +1,13 @@
 //! One latency over a run: its percentiles, with intervals that respect how requests depend on one another.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 
 use crate::analysis::figures::key::Statistic;
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{Quantile, SampleWarning, Unresolvable};
+use crate::analysis::figures::quantile::{AskedQuantile, Quantile, SampleWarning, Unresolvable};
 
 /// One metric over a run, milliseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +26,8 @@ pub struct LatencyRow {
     pub max: Figure,
     /// The percentiles of [`Quantile::ALL`], in that order.
     pub percentiles: [Percentile; 5],
-    /// Percentiles that the user asked for, each with its value and a reservation; empty where none were.
-    pub asked: Vec<(f64, Figure, Option<SampleWarning>)>,
+    /// Those that the user asked for, ascending; empty where none were asked for.
+    pub asked: Vec<Percentile<AskedQuantile>>,
     /// Whether requests that follow one another are alike beyond chance; absent where there are too few to tell, and
     /// for tokens and chunks, which depend on one another anyway.
     pub dependent: Option<bool>,
@@ -36,9 +38,9 @@ pub struct LatencyRow {
 
 /// A percentile with what makes it true.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Percentile {
+pub struct Percentile<Q = Quantile> {
     /// Which one.
-    pub quantile: Quantile,
+    pub quantile: Q,
     /// Its value, milliseconds, exact over every sample (numpy's default interpolation).
     pub figure: Figure,
     /// 95 % interval, milliseconds, which respects that requests depend on one another: never narrower than the window
@@ -56,20 +58,16 @@ pub struct Percentile {
 }
 
 impl LatencyRow {
-    /// Describes a sample; `None` for an empty one.
-    pub fn of(sample: &Sample) -> Option<Self> {
-        let percentile = |quantile: Quantile| {
-            Some(Percentile {
-                quantile,
-                figure: sample.quantile(quantile.fraction())?,
-                interval: (None, None),
-                effective_samples: None,
-                unresolvable: Some(Unresolvable::WindowTooShort),
-                requests_for_ten_percent: None,
-                mark: quantile.mark(sample.len()),
-            })
+    /// Describes a sample by the usual percentiles and those that the user asked for, in percent; `None` for an empty one.
+    pub(crate) fn of(sample: &Sample, percents: &[f64]) -> Option<Self> {
+        let usual = |quantile: Quantile| {
+            Percentile::of(quantile, quantile.fraction(), quantile.mark(sample.len()), sample)
         };
-        let [p50, p90, p95, p99, p999] = Quantile::ALL.map(percentile);
+        let [p50, p90, p95, p99, p999] = Quantile::ALL.map(usual);
+        let quantiles: BTreeSet<_> = percents.iter().copied().map(AskedQuantile::of_percent).collect();
+        let asked = |quantile: AskedQuantile| {
+            Percentile::of(quantile, quantile.fraction(), quantile.mark(sample.len()), sample)
+        };
         Some(Self {
             n: sample.len(),
             censored: sample.censored(),
@@ -78,21 +76,15 @@ impl LatencyRow {
             min: sample.min()?,
             max: sample.max()?,
             percentiles: [p50?, p90?, p95?, p99?, p999?],
-            asked: Vec::new(),
+            asked: quantiles.into_iter().filter_map(asked).collect(),
             dependent: None,
             correlation_times: None,
         })
     }
 
-    /// Adds percentiles that the user asked for.
-    #[must_use]
-    pub(crate) fn asked_for(mut self, sample: &Sample, percentiles: &[f64]) -> Self {
-        let of = |&percentile: &f64| {
-            let mark = Quantile::mark_of(percentile / 100.0, self.n);
-            Some((percentile, sample.quantile(percentile / 100.0)?, mark))
-        };
-        self.asked = percentiles.iter().filter_map(of).collect();
-        self
+    /// One of those that the user asked for.
+    pub fn asked(&self, quantile: AskedQuantile) -> Option<&Percentile<AskedQuantile>> {
+        self.asked.iter().find(|asked| asked.quantile == quantile)
     }
 
     /// One of the percentiles.
@@ -107,6 +99,7 @@ impl LatencyRow {
             Statistic::Min => Some(self.min),
             Statistic::Max => Some(self.max),
             Statistic::Percentile(quantile) => Some(self.percentile(quantile).figure),
+            Statistic::Asked(quantile) => Some(self.asked(quantile)?.figure),
         }
     }
 
@@ -118,21 +111,44 @@ impl LatencyRow {
     }
 }
 
+impl<Q: Copy> Percentile<Q> {
+    /// The percentile of a sample at `fraction`, so far without an interval; `None` where there is no sample.
+    fn of(quantile: Q, fraction: f64, mark: Option<SampleWarning>, sample: &Sample) -> Option<Self> {
+        Some(Self {
+            quantile,
+            figure: sample.quantile(fraction)?,
+            interval: (None, None),
+            effective_samples: None,
+            unresolvable: Some(Unresolvable::WindowTooShort),
+            requests_for_ten_percent: None,
+            mark,
+        })
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub(crate) fn named<R>(self, quantile: R) -> Percentile<R> {
+        let Self {
+            figure, interval, effective_samples, unresolvable, requests_for_ten_percent, mark, ..
+        } = self;
+        Percentile {
+            quantile,
+            figure,
+            interval,
+            effective_samples,
+            unresolvable,
+            requests_for_ten_percent,
+            mark,
+        }
+    }
+}
+
 /// The least and the most that a figure can be, where it is not known.
 fn bounds(figure: Figure) -> (Option<f64>, Option<f64>) {
     match figure {
         Figure::Exact(_) => (None, None),
         open => (Some(open.at_least()), open.at_most()),
     }
-}
-
-/// A percentile that the user asked for, as it is stored.
-#[derive(Serialize)]
-struct AskedPercentile {
-    value_ms: Option<f64>,
-    at_least_ms: Option<f64>,
-    at_most_ms: Option<f64>,
-    mark: Option<SampleWarning>,
 }
 
 impl Serialize for LatencyRow {
@@ -146,22 +162,12 @@ impl Serialize for LatencyRow {
         let (at_least, at_most) = bounds(self.min);
         row.serialize_entry("min_at_least_ms", &at_least)?;
         row.serialize_entry("min_at_most_ms", &at_most)?;
-        let usual = ["p50", "p90", "p95", "p99", "p99_9"];
-        for (key, percentile) in usual.into_iter().zip(&self.percentiles) {
-            row.serialize_entry(key, percentile)?;
+        let key = |name: String| name.replace('.', "_");
+        for percentile in &self.percentiles {
+            row.serialize_entry(&key(percentile.quantile.to_string()), percentile)?;
         }
-        for (percentile, figure, mark) in &self.asked {
-            let key = format!("p{percentile}").replace('.', "_");
-            if !usual.contains(&key.as_str()) {
-                let (at_least, at_most) = bounds(*figure);
-                let value = AskedPercentile {
-                    value_ms: figure.exact(),
-                    at_least_ms: at_least,
-                    at_most_ms: at_most,
-                    mark: *mark,
-                };
-                row.serialize_entry(&key, &value)?;
-            }
+        for asked in self.asked.iter().filter(|asked| asked.quantile.usual().is_none()) {
+            row.serialize_entry(&key(asked.quantile.to_string()), asked)?;
         }
         row.serialize_entry("max_ms", &self.max.exact())?;
         let (at_least, at_most) = bounds(self.max);
@@ -174,7 +180,7 @@ impl Serialize for LatencyRow {
     }
 }
 
-impl Serialize for Percentile {
+impl<Q> Serialize for Percentile<Q> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (at_least, at_most) = bounds(self.figure);
         let mut out = serializer.serialize_struct("Percentile", 9)?;

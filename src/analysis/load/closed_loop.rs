@@ -1,4 +1,4 @@
-//! What makes a request wait for an answer before it, and what the users of a closed loop reached.
+//! What the users of a closed loop reached.
 
 use serde::Serialize;
 
@@ -6,37 +6,7 @@ use crate::analysis::requests::observed::Observed;
 use crate::analysis::statistics::mean;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
-use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
-
-/// What makes a request wait for an answer before it. The names are those of Schroeder, Wierman and Harchol-Balter, *Open
-/// versus closed: a cautionary tale*, NSDI 2006: the same server under the same throughput has other latencies in each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum LoadForm {
-    /// Nothing: every request leaves at its planned moment.
-    #[default]
-    Open,
-    /// Conversations begin at their planned moments, whatever the server does; a later turn waits for the answer before
-    /// it. A slow server so meets fewer turns at once, and not fewer conversations.
-    PartlyOpen,
-    /// So many users: each waits for its answer, thinks, and asks again. A slow server gets fewer requests, and the
-    /// requests that it would have delayed are not measured.
-    Closed,
-}
-
-impl LoadForm {
-    /// The form of a workload's load.
-    pub fn of(workload: &WorkloadSpec) -> Self {
-        if matches!(workload.arrival, ArrivalPattern::Users { .. }) {
-            Self::Closed
-        } else if workload.classes.iter().any(|class| class.conversation.is_some()) {
-            Self::PartlyOpen
-        } else {
-            Self::Open
-        }
-    }
-}
+use crate::workload::{ArrivalPattern, ThinkTime};
 
 /// A closed loop over its window: users, throughput, response time, and the law that ties them together.
 ///
@@ -57,6 +27,8 @@ pub struct ClosedLoop {
     pub throughput_per_s: Option<f64>,
     /// R: their mean stay, from the scheduled moment to the end, seconds; absent where none ended.
     pub response_s: Option<f64>,
+    /// The part of R in which the client held a request that was due, seconds; absent where none ended.
+    pub held_s: Option<f64>,
     /// X (R + Z), each stay and each think time counted by its part inside the window, so that those who straddle an
     /// end of it make no difference; absent for an empty window.
     pub accounted_users: Option<f64>,
@@ -77,7 +49,7 @@ impl ClosedLoop {
         let length = observed.length().as_secs_f64();
         let window = (observed.start, observed.end);
         let (mut accounted, mut variance, mut begun) = (0.0, 0.0, 0.0);
-        let (mut stays, mut thinks) = (Vec::new(), Vec::new());
+        let (mut stays, mut holds, mut thinks) = (Vec::new(), Vec::new(), Vec::new());
         for record in &observed.log.records {
             accounted += part(window, record.scheduled, record.ended);
             if observed.contains(record.scheduled) && begins(record) {
@@ -91,6 +63,7 @@ impl ClosedLoop {
             if observed.contains(record.ended) {
                 variance += think.variance;
                 stays.push(record.ended.since(record.scheduled).as_secs_f64());
+                holds.push(record.held_in_client().as_secs_f64());
                 thinks.push(think.mean_s);
             }
         }
@@ -101,10 +74,18 @@ impl ClosedLoop {
             think_time_s: mean(&thinks),
             throughput_per_s: per_second(stays.len() as f64),
             response_s: mean(&stays),
+            held_s: mean(&holds),
             accounted_users: per_second(accounted),
             accounted_error: per_second(variance.sqrt()),
             begun_per_s: per_second(begun),
         })
+    }
+
+    /// The share of their time in which the client held the users back: it lowers their load by as much, and no latency
+    /// shows it. Absent where no request ended.
+    pub(crate) fn held_share(&self) -> Option<f64> {
+        let cycle_s = self.response_s? + self.think_time_s?;
+        (cycle_s > 0.0).then_some(self.held_s? / cycle_s)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The load over the run: rates, requests in flight, steadiness.
 
 pub(super) mod closed_loop;
+pub(super) mod form;
 pub(super) mod rates;
 pub(super) mod steady_state;
 pub(super) mod timeline;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::closed_loop::LoadForm;
+use super::form::LoadForm;
 use crate::analysis::requests::observed::Observed;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog};

@@ -8,6 +8,7 @@ use crate::record::{Outcome, Phase, RequestRecord, RunEnding, RunLog};
 use crate::workload::AnswerShape;
 
 use crate::analysis::latency::request::RequestLatency;
+use crate::analysis::load::form::LoadForm;
 use crate::analysis::slo::targets::SloOutcome;
 
 /// A request of the window, with what analysis asks of it again and again.
@@ -59,9 +60,11 @@ impl<'a> Observed<'a> {
         let (end, cut_short) = match &log.footer {
             Some(footer) => {
                 let end = footer.released_until.min(plan.window_end);
-                // Where the server decides when the window ends, only an interrupt cuts it short.
-                let counted = plan.is_open_ended() && footer.ending != RunEnding::Interrupted;
-                (end, end < plan.window_end && !counted)
+                // Where the server decides when the window ends, only an interrupt cuts it short, and only before its
+                // last request.
+                let whole =
+                    plan.is_open_ended() && (footer.ending != RunEnding::Interrupted || all_sent(log));
+                (end, end < plan.window_end && !whole)
             }
             None => end_of_cut_off_log(log),
         };
@@ -170,20 +173,28 @@ fn come(log: &RunLog) -> u64 {
     past_last(log).saturating_sub(plan.warmup_requests).min(plan.measured_requests)
 }
 
+/// Whether the users of a closed loop that has so many requests have sent them all.
+fn all_sent(log: &RunLog) -> bool {
+    let plan = &log.header.plan;
+    let first = past_last(log).min(plan.warmup_requests + plan.measured_requests);
+    let sent = first + later_turns(log, Phase::Warmup) + later_turns(log, Phase::Measured);
+    log.header.workload.requests.is_some_and(|requests| sent >= requests)
+}
+
 /// The last release of a log without a footer, and whether requests of the window were still to come.
 fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
     let plan = &log.header.plan;
-    if come(log) >= plan.measured_requests {
+    if !plan.is_open_ended() && come(log) >= plan.measured_requests {
         return (plan.window_end, false);
     }
-    let last = log.records.iter().map(|record| record.dispatched).max();
-    let end = last.map_or(Timestamp::ZERO, |at| at.after(Duration::from_nanos(1)));
-    (end.min(plan.window_end), true)
+    let counted = log.records.iter().filter(|record| record.phase != Phase::Cooldown);
+    let end = counted.map(|record| record.dispatched.after(Duration::from_nanos(1))).max();
+    (end.unwrap_or_default().min(plan.window_end), !(plan.is_open_ended() && all_sent(log)))
 }
 
 /// The latencies of `record` in a run with this log.
 pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency {
-    let latency = RequestLatency::of(record);
+    let latency = RequestLatency::of(record, LoadForm::of(&log.header.workload));
     if log.header.engine.streamed { latency } else { latency.of_whole_answer() }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::targets::targets;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::info::FigureKind;
-use crate::analysis::figures::key::{FigureKey, Statistic};
+use crate::analysis::figures::key::FigureKey;
 use crate::units::{millis, parse_duration};
 use crate::workload::WorkloadSpec;
 
@@ -59,58 +59,21 @@ impl Comparison {
 
 /// A text that is not an objective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not an objective: {problem}\n{}", grammar())]
+#[error("`{text}` is not an objective: {}", self.cure())]
 pub struct ObjectiveError {
     text: String,
     problem: String,
 }
 
-/// What an objective looks like, with the figures of the catalogue.
-fn grammar() -> String {
-    let names = |which: fn(Metric) -> bool| {
-        Metric::ALL
-            .iter()
-            .copied()
-            .filter(|metric| which(*metric))
-            .map(Metric::name)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    let statistics = Statistic::ALL.map(|statistic| statistic.to_string()).join(" ");
-    let example = |example: &str, names: &str| {
-        let mut text = format!("    {example:<21} ");
-        let mut column = 26;
-        for (place, word) in names.split(' ').enumerate() {
-            if column + word.len() > 100 {
-                text.push('\n');
-                text.push_str(&" ".repeat(26));
-                column = 26;
-            } else if place > 0 {
-                text.push(' ');
-            }
-            text.push_str(word);
-            column += word.len() + 1;
-        }
-        text
-    };
-    let latencies = names(|metric| metric.kind() == FigureKind::Latency);
-    let parts = names(|metric| metric.info().of_parts);
-    [
-        "  an objective is FIGURE COMPARISON BOUND, for example:".to_owned(),
-        example("p95 ttft < 500ms", &format!("({statistics}) of ({latencies})")),
-        example("error_rate < 1%", &names(|metric| metric.kind() == FigureKind::Share)),
-        example("goodput > 5/s", &names(|metric| metric.kind() == FigureKind::Rate)),
-        example("in_flight < 32", &names(|metric| metric.kind() == FigureKind::Count)),
-        example(
-            "p95 ttft of chat < 1s",
-            &format!(
-                "the figure of one class, priority, tenant or model (`of tenant chat`, where several have the name): {parts}"
-            ),
-        ),
-        "  comparisons are < <= > >=".to_owned(),
-        "  or a preset of two, such as mlperf:llama-3.1-8b or mlperf:llama-3.1-8b:interactive".to_owned(),
-    ]
-    .join("\n")
+impl ObjectiveError {
+    /// What is wrong with the text, and how objectives are written: for where the text is shown already.
+    pub fn cure(&self) -> String {
+        format!(
+            "{}\n    write it like `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or `p95 ttft of chat < 1s`;\n    \
+             all figures: skyline guide metrics",
+            self.problem
+        )
+    }
 }
 
 /// An objective, or a figure, that a workload leaves nothing to hold against.
@@ -319,8 +282,8 @@ impl fmt::Display for ObjectivePreset {
 
 #[cfg(test)]
 mod tests {
-    use super::super::objective::Objective;
     use super::*;
+    use crate::analysis::figures::key::Statistic;
     use crate::analysis::figures::quantile::Quantile;
 
     #[test]
@@ -344,11 +307,13 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_and_the_grammar_shown() {
+    fn mistakes_are_named_with_the_nearest_name_in_three_lines() {
         for (text, problem) in [
             ("p95 ttft 500ms", "it has no comparison"),
             ("p97 ttft < 500ms", "`p97` is not a statistic"),
-            ("p95 tft < 500ms", "`tft` is not a latency"),
+            ("p95 tft < 500ms", "`tft` is not a latency; did you mean `ttft`?"),
+            ("p95 happiness < 500ms", "`happiness` is not a latency; use ttft, tpot"),
+            ("p95 goodput > 5/s", "`goodput` has no p95; write it alone"),
             ("ttft < 500ms", "say which part of it, such as `p95 ttft`"),
             ("p95 ttft < 500", "has no unit; write 500ms or 500s"),
             ("p95 ttft < soon", "`soon` is not a duration"),
@@ -356,9 +321,11 @@ mod tests {
             ("error_rate < 1", "may mean 1 % or all; write 1% or 100%"),
             ("goodput > lots", "`lots` is not a rate"),
             ("happiness > 3", "`happiness` is not a figure of a run"),
+            ("eror_rate < 1%", "`eror_rate` is not a figure of a run; did you mean `error_rate`?"),
         ] {
             let error = text.parse::<Objective>().unwrap_err().to_string();
             assert!(error.contains(problem) && error.contains("goodput > 5/s"), "{error}");
+            assert_eq!(error.lines().count(), 3, "{error}");
         }
     }
 

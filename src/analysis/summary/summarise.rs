@@ -9,7 +9,8 @@ use crate::analysis::client::pauses::HostStallImpact;
 use crate::analysis::figures::aliases::Alias;
 use crate::analysis::findings::finding::Finding;
 use crate::analysis::latency::table::LatencyTable;
-use crate::analysis::load::closed_loop::{ClosedLoop, LoadForm};
+use crate::analysis::load::closed_loop::ClosedLoop;
+use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::requests::observed::Observed;
@@ -33,9 +34,10 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let observed = Observed::of(log);
     let outcomes: Vec<_> = observed.requests.iter().map(|request| request.slo).collect();
     let (latency, stalls) = LatencyTable::of_run(&observed);
-    let host_stalls = HostStallImpact::of(&observed, &latency);
+    let (host_stalls, without_stalls) = HostStallImpact::of(&observed).unzip();
+    let without_stalls = without_stalls.flatten();
     let client = ClientLoad::of(log);
-    let client_effects = ClientEffect::all(&observed, &latency, client.as_ref(), host_stalls.as_ref());
+    let client_effects = ClientEffect::all(&observed, &latency, client.as_ref(), without_stalls.as_ref());
     let by_tenant = Group::by_tenant(&observed);
     let rates = Rates::of(&observed);
     let mut summary = Summary {

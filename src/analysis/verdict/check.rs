@@ -147,7 +147,7 @@ pub enum Rule {
     PlannedArrivals,
     /// So do the moments at which requests were dispatched.
     DeliveredArrivals,
-    /// Requests were dispatched on time.
+    /// Requests were sent on time.
     ScheduleLag,
     /// L = λW holds between what was in flight and how long it stayed.
     LittlesLaw,
@@ -163,6 +163,11 @@ pub enum Rule {
     HostStalls,
     /// The system was no longer drifting or filling up.
     SteadyState,
+}
+
+impl Rule {
+    /// The rules on what the client's lateness does to the figures.
+    pub(crate) const OF_CLIENT: [Self; 3] = [Self::ScheduleLag, Self::ClientStarved, Self::HostStalls];
 }
 
 impl Verdict {

@@ -1,12 +1,12 @@
 //! The rules on the measuring machine: it had time to spare, and its lateness moved no percentile that matters.
 
-use super::check::{Check, Measure, Rule};
-use crate::analysis::client::effects::{ClientEffect, SPOILED, did};
-use crate::analysis::client::pauses::NOTED;
+use super::check::{Check, CheckOutcome, Measure, Rule};
+use crate::analysis::client::effects::{ClientEffect, LEAST_MS, NOTED, SPOILED, did};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::load::form::LoadForm;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{counted, percent};
+use crate::analysis::wording::{counted, percent, seconds};
 use crate::record::{FailureKind, StampSource};
 use crate::units::three_digits;
 
@@ -25,6 +25,10 @@ const READ_LATE: Measure = Measure {
 const SENT_LATE: Measure = Measure {
     rule: Rule::ScheduleLag,
     statistic: "largest share of a p50, p90 or p95 that late sending added",
+};
+const HELD_BACK: Measure = Measure {
+    rule: Rule::ScheduleLag,
+    statistic: "share of the users' time in which the client held back requests that were due",
 };
 const STOOD_STILL: Measure = Measure {
     rule: Rule::HostStalls,
@@ -79,7 +83,8 @@ pub(super) fn files_and_ports(summary: &Summary) -> Check {
     FILES_AND_PORTS.at_most(failed as f64, 0.0, sentence, cure)
 }
 
-const CURE: &str = "free up CPU on this machine, or split the load (--shard)";
+/// What helps a client that is late.
+pub(crate) const CURE: &str = "free up CPU on this machine, or split the load (--shard)";
 
 /// The check of [`Rule::ScheduleLag`].
 pub(super) fn lag_check(summary: &Summary) -> Check {
@@ -87,7 +92,36 @@ pub(super) fn lag_check(summary: &Summary) -> Check {
         return SENT_LATE.not_tested("no request was dispatched");
     };
     let lag = three_digits(lag.percentile(Quantile::P99).figure.at_least());
-    by_effect(SENT_LATE, summary, &format!("p99 schedule lag {lag} ms"), CURE)
+    let found = format!("p99 schedule lag {lag} ms");
+    match summary.run.load {
+        LoadForm::Open | LoadForm::PartlyOpen => by_effect(SENT_LATE, summary, &found, CURE),
+        LoadForm::Closed => by_held_back(summary, &found),
+    }
+}
+
+/// A closed loop has no schedule: a request that the client holds back is a longer pause of its user.
+fn by_held_back(summary: &Summary, found: &str) -> Check {
+    let closed = summary.closed_loop.as_ref();
+    let Some((held_s, share)) = closed.and_then(|closed| Some((closed.held_s?, closed.held_share()?))) else {
+        return HELD_BACK.not_tested("no request ended in the window, or a shard has only some of the users");
+    };
+    let matters = held_s * 1e3 > LEAST_MS && share > NOTED;
+    let sentence = format!(
+        "{found}; the client held each request back for {} on average, which lowered the load by {}; limit: {}",
+        seconds(held_s),
+        percent(share),
+        percent(SPOILED)
+    );
+    HELD_BACK.at_most(if matters { share } else { 0.0 }, SPOILED, sentence, CURE)
+}
+
+/// The checks that the run passed although the client's lateness had an effect on the figures that it is judged by.
+pub(crate) fn late_but_passed(summary: &Summary) -> impl Iterator<Item = &Check> {
+    let of_effect = [READ_LATE, SENT_LATE, HELD_BACK, STOOD_STILL].map(|measure| measure.statistic);
+    summary.verdict.checks.iter().filter(move |check| {
+        let passed = check.outcome == CheckOutcome::Passed && check.value.is_some_and(|share| share > NOTED);
+        passed && of_effect.contains(&check.statistic)
+    })
 }
 
 /// The check of [`Rule::HostStalls`].
@@ -117,7 +151,6 @@ fn by_effect(measure: Measure, summary: &Summary, found: &str, cure: &str) -> Ch
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::CheckOutcome;
     use super::*;
     use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{ms, record, run};

@@ -83,7 +83,14 @@ fn whole_window(summary: &Summary) -> Check {
         (false, _) => format!("the run reached the end of its window at {planned}"),
         (true, ending) => {
             let what = ending.map_or("the log ends", |_| "the run was interrupted");
-            format!("{what} after {after}, before the end of its window at {planned}")
+            // Where its requests end it, no end was planned.
+            let is_open = window.planned_end_s <= window.end_s;
+            let before = if is_open {
+                "its last request".to_owned()
+            } else {
+                format!("the end of its window at {planned}")
+            };
+            format!("{what} after {after}, before {before}")
         }
     };
     let measure = Measure { rule: Rule::WholeWindow, statistic: "window cut short: 1, whole: 0" };

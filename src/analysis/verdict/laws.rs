@@ -23,9 +23,9 @@ const ERRORS: f64 = 3.0;
 /// **L** is counted by the run: it adds up, as requests come and go, how long each was there inside the window, and
 /// looks at no record for it. (A run without that sum, such as one in virtual time, is judged by its records' moments
 /// of dispatch and end.) **λ** is the plan's: its requests due in the window per second, with the later turns of
-/// sessions that the run counted as it let them go. **W** is what the report
-/// says of them: from the scheduled moment to the last token, with the time that the stream took to close after it; a
-/// request without an answer counts from its dispatch to its end. So the two sides share neither counts nor stamps:
+/// sessions that the run counted as it let them go. **W** is what the records
+/// say of them: from the scheduled moment, in a closed loop too, to the last token, with the time that the stream took to
+/// close after it; a request without an answer counts from its dispatch to its end. So the two sides share neither counts nor stamps:
 /// records that were lost or doubled, a phase or a moment that is wrong, a wait that no latency shows, all set them
 /// apart.
 ///

@@ -3,7 +3,7 @@
 use super::check::{Check, CheckOutcome, Measure, Rule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::load::closed_loop::LoadForm;
+use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::steady_state::Trend;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::summary::run::Summary;
@@ -182,15 +182,19 @@ pub(super) fn left(summary: &Summary) -> Check {
         statistic: "share of the requests that were still running when the run stopped waiting",
     };
     let (left, requests) = (summary.requests.censored, summary.requests.executed());
-    let (stopped, so) = match summary.window.ending {
+    let (stopped, so, cure) = match summary.window.ending {
         Some(RunEnding::DrainLimit) => (
             "the drain limit ended",
             "the system did not keep up, and these latencies depend on the length of the run",
+            "lower the rate until completions match arrivals; if single answers take longer than the drain limit, raise \
+             --drain",
         ),
         // Before the window was over another rule has said so.
-        Some(RunEnding::Interrupted) if !summary.window.cut_short => {
-            ("the run was interrupted", "their full duration is unknown")
-        }
+        Some(RunEnding::Interrupted) if !summary.window.cut_short => (
+            "the run was interrupted",
+            "their full duration is unknown",
+            "interrupt once only: answers in flight are then awaited",
+        ),
         Some(RunEnding::Interrupted | RunEnding::Finished) | None => {
             return measure.not_tested("no request of the window was cut off");
         }
@@ -203,7 +207,5 @@ pub(super) fn left(summary: &Summary) -> Check {
         percent(share),
         percent(LEFT_BAR)
     );
-    let cure = "lower the rate until completions match arrivals; if single answers take longer than the drain limit, raise \
-                --drain";
     measure.at_most(share, LEFT_BAR, sentence, cure)
 }

@@ -19,7 +19,7 @@ pub(in crate::cli) struct ObjectiveArgs {
     /// of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`, or a preset of two, such as
     /// `mlperf:llama-3.1-8b:interactive`; a miss exits with 1; of a sweep the highest load is the highest that meets all
     /// of them, and without any there is a curve and its knee; of a stored result in place of its own; may be repeated
-    #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output", value_parser = Objective::all_of)]
+    #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output", value_parser = objectives)]
     objectives: Vec<Vec<Objective>>,
 }
 
@@ -39,6 +39,11 @@ impl ObjectiveArgs {
         }
         all
     }
+}
+
+/// The objectives of a text; what is wrong with it, without the text, which clap shows.
+fn objectives(text: &str) -> Result<Vec<Objective>, String> {
+    Objective::all_of(text).map_err(|error| error.cure())
 }
 
 /// Whether an INVALID run fails the command.

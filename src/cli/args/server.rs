@@ -7,7 +7,7 @@ use clap::Args;
 use http::HeaderName;
 use serde_json::{Map, Value};
 
-use super::values::{above_zero, at_least_zero, dialect, duration, one_of};
+use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint};
 use crate::engine::{
     AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
     session_header,
@@ -30,12 +30,18 @@ pub(in crate::cli) struct ServerArgs {
           value_parser = dialect())]
     engine: Option<Dialect>,
 
+    /// Engine and endpoint as `vllm bench serve` names them: openai-chat is --endpoint chat of the engine vllm, the others are
+    /// --endpoint completions of vllm and sglang [default: none]
+    #[arg(long, value_name = "BACKEND", help_heading = "Server", conflicts_with = "engine", value_parser = backend())]
+    backend: Option<(Dialect, Endpoint)>,
+
     /// Address of the server, with or without /v1; a path with a version in it, such as /v1beta/openai, an endpoint and a
     /// query are taken as they are [default: the engine's own port on this machine]
     #[arg(long, visible_alias = "base-url", value_name = "URL", help_heading = "Server")]
     url: Option<String>,
 
-    /// Path of the endpoint below --url, such as /custom/v1/chat/completions [default: /v1/chat/completions]
+    /// Path of the endpoint below --url, such as /generate; one with a version in it, such as /custom/v1/chat/completions,
+    /// replaces the /v1 of --url [default: /v1/chat/completions]
     #[arg(long, value_name = "PATH", help_heading = "Server")]
     path: Option<String>,
 
@@ -69,9 +75,9 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, help_heading = "Server")]
     insecure: bool,
 
-    /// Endpoint to request [default: the one that --url or --path names, else chat]
-    #[arg(long, value_name = "ENDPOINT", help_heading = "Requests",
-          value_parser = one_of::<Endpoint>(&["chat", "completions"]))]
+    /// Endpoint to request, by its name or its usual path, such as /v1/completions [default: the one that --url or --path
+    /// names, else chat]
+    #[arg(long, value_name = "ENDPOINT", help_heading = "Requests", value_parser = endpoint())]
     endpoint: Option<Endpoint>,
 
     /// Do not stream answers; TTFT, TPOT and ITL are then absent
@@ -132,7 +138,7 @@ impl ServerArgs {
     }
 
     fn dialect(&self) -> Dialect {
-        match (self.engine, &self.url) {
+        match (self.engine.or(self.backend.map(|(dialect, _)| dialect)), &self.url) {
             (Some(dialect), _) => dialect,
             (None, Some(_)) => Dialect::Vllm,
             (None, None) => Dialect::Mock,
@@ -216,7 +222,10 @@ impl ServerArgs {
             (Some(typed), Some(named)) if typed != named => Err(Stop::usage(format!(
                 "--endpoint {typed} is not the endpoint that the address names, {named}\nhint: leave --endpoint out"
             ))),
-            (typed, named) => Ok(typed.or(named).unwrap_or_default()),
+            (typed, named) => {
+                let of_backend = self.backend.map(|(_, endpoint)| endpoint);
+                Ok(typed.or(named).or(of_backend).unwrap_or_default())
+            }
         }
     }
 
@@ -280,6 +289,7 @@ fn json_object(text: &str) -> Result<Map<String, Value>, String> {
 mod tests {
     use clap::Parser;
 
+    use super::{Dialect, Endpoint};
     use crate::cli::args::TargetArgs;
     use crate::live::Screen;
     use crate::session::settings::LoadOption;
@@ -304,6 +314,28 @@ mod tests {
         drop(dir);
         let resumed = ExperimentDir::resume(&folder, &manifest(now));
         resumed.err().map(|stop| stop.message().to_owned())
+    }
+
+    #[test]
+    fn what_vllm_calls_a_backend_is_an_engine_and_an_endpoint() {
+        let endpoint = |options: &[&str]| {
+            let typed = Typed::parse_from([&["skyline", "--url", "http://h"], options].concat()).target;
+            let server = typed.server.settings().unwrap();
+            (server.dialect, server.endpoint)
+        };
+        for (options, meant) in [
+            (&["--backend", "vllm"][..], (Dialect::Vllm, Endpoint::Completions)),
+            (&["--backend", "openai-chat"], (Dialect::Vllm, Endpoint::Chat)),
+            (&["--backend", "sglang"], (Dialect::Sglang, Endpoint::Completions)),
+            (&["--backend", "openai", "--endpoint", "/v1/chat/completions"], (Dialect::Vllm, Endpoint::Chat)),
+            (
+                &["--backend", "openai-chat", "--path", "/x/completions"],
+                (Dialect::Vllm, Endpoint::Completions),
+            ),
+            (&["--endpoint", "/v1/completions"], (Dialect::Vllm, Endpoint::Completions)),
+        ] {
+            assert_eq!(endpoint(options), meant, "{options:?}");
+        }
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::engine::Dialect;
+use crate::engine::{Dialect, Endpoint};
 use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
 use crate::units;
@@ -56,6 +56,9 @@ pub(in crate::cli) fn rate(text: &str) -> Result<f64, String> {
 /// A percentile such as `99.5`, with or without a `p`.
 pub(in crate::cli) fn percentile(text: &str) -> Result<f64, String> {
     match text.trim().trim_start_matches('p').parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => {
+            Err(format!("`{text}` is below 1; percentiles are of a hundred: write 99 for 0.99"))
+        }
         Ok(value) if value > 0.0 && value < 100.0 => Ok(value),
         _ => Err(format!("`{text}` is not a percentile above 0 and below 100")),
     }
@@ -102,6 +105,31 @@ where
 /// The name of a dialect.
 pub(in crate::cli) fn dialect() -> impl TypedValueParser<Value = Dialect> {
     one_of(&Dialect::ALL.iter().map(|dialect| dialect.name()).collect::<Vec<_>>())
+}
+
+/// The endpoints by their names; by their paths too, as `vllm bench serve` has them.
+pub(in crate::cli) fn endpoint() -> impl TypedValueParser<Value = Endpoint> {
+    let named = |endpoint: Endpoint| PossibleValue::new(endpoint.name()).alias(endpoint.path());
+    PossibleValuesParser::new([Endpoint::Chat, Endpoint::Completions].map(named)).map(|typed| {
+        let chat = [Endpoint::Chat.name(), Endpoint::Chat.path()];
+        if chat.contains(&&*typed) { Endpoint::Chat } else { Endpoint::Completions }
+    })
+}
+
+/// The backends of `vllm bench serve` that mean something here.
+const BACKENDS: [(&str, (Dialect, Endpoint)); 4] = [
+    ("vllm", (Dialect::Vllm, Endpoint::Completions)),
+    ("openai", (Dialect::Vllm, Endpoint::Completions)),
+    ("openai-chat", (Dialect::Vllm, Endpoint::Chat)),
+    ("sglang", (Dialect::Sglang, Endpoint::Completions)),
+];
+
+/// The engine and the endpoint of a backend.
+pub(in crate::cli) fn backend() -> impl TypedValueParser<Value = (Dialect, Endpoint)> {
+    PossibleValuesParser::new(BACKENDS.map(|(name, _)| name)).try_map(|typed| {
+        let known = BACKENDS.into_iter().find(|(name, _)| *name == typed);
+        known.map(|(_, meant)| meant).ok_or("it is no backend")
+    })
 }
 
 /// A name and its value.
@@ -237,6 +265,8 @@ mod tests {
             let error = rates(text).unwrap_err();
             assert!(error.contains(problem), "{error}");
         }
+        assert!(percentile("0.99").unwrap_err().contains("write 99 for 0.99"));
+        assert_eq!((percentile("p99.5"), percentile("1")), (Ok(99.5), Ok(1.0)));
         assert!(users("1.5").unwrap_err().contains("whole number of users"));
         assert!(users("0,1").unwrap_err().contains("`0` is not"));
     }

@@ -1,5 +1,6 @@
 //! Which workload, and what of it to override.
 
+use std::io::IsTerminal as _;
 use std::num::NonZeroUsize;
 
 use clap::Args;
@@ -8,6 +9,7 @@ use strum::VariantNames;
 use super::trace::TraceArgs;
 use super::values::{above_zero, duration, one_of, rate, seconds};
 use crate::analysis::wording::counted;
+use crate::experiment::LoadAxis;
 use crate::session::{Printer, Stop, survey};
 use crate::workload::{
     ArrivalPattern, DatasetChange, DatasetFormat, Distribution, Overrides, RateStage, RowFilter, RowOrder,
@@ -37,7 +39,16 @@ impl WorkloadArgs {
         cap: Option<NonZeroUsize>,
         printer: Printer,
     ) -> Result<WorkloadSpec, Stop> {
-        self.load.spec_of(&self.what, cap, printer)
+        self.load.spec_of(&self.what, cap, None, printer)
+    }
+
+    /// The workload of a sweep over these loads.
+    pub(in crate::cli) fn swept(
+        &self,
+        loads: Option<&LoadAxis>,
+        printer: Printer,
+    ) -> Result<WorkloadSpec, Stop> {
+        self.load.spec_of(&self.what, None, loads, printer)
     }
 
     /// Whether the users of a closed loop stand for a rate.
@@ -72,7 +83,7 @@ pub(in crate::cli) struct LoadArgs {
     /// and sends the next. The server then decides how many requests there are: a slow one gets fewer; --requests ends
     /// the loop after so many [default: the workload's arrivals]
     #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = "Workload",
-          value_parser = clap::value_parser!(u64).range(1..=100_000))]
+          value_parser = clap::value_parser!(u64).range(1..=100_000), allow_negative_numbers = true)]
     users: Option<u64>,
 
     /// Raise the rate evenly from one to another over a time, such as 1:20:60s; it then stays; the run lasts as long,
@@ -82,14 +93,17 @@ pub(in crate::cli) struct LoadArgs {
 }
 
 impl LoadArgs {
-    /// The workload that was meant, under the load that was typed; `cap` is the most requests in flight.
+    /// The workload that was meant, under the load that was typed; `cap` is the most requests in flight, and `swept` are the
+    /// loads of a sweep.
     pub(in crate::cli) fn spec_of(
         &self,
         work: &WorkArgs,
         cap: Option<NonZeroUsize>,
+        swept: Option<&LoadAxis>,
         printer: Printer,
     ) -> Result<WorkloadSpec, Stop> {
         let overrides = self.overrides(cap, printer)?;
+        let overrides = Overrides { users: overrides.users.or(work.users_of(swept)), ..overrides };
         if work.is_described() && self.rate.is_none() && self.users.is_none() && self.ramp.is_none() {
             printer.words("note: 1 request/s, since nothing says how many (--rate, --users)");
         }
@@ -103,12 +117,14 @@ impl LoadArgs {
 
     fn overrides(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<Overrides, Stop> {
         let Self { requests, rate, users, ramp } = *self;
-        let (rate_per_s, users) = if self.is_rate_max() {
-            (None, Some(self.users_in_place_of_a_rate(cap, printer)?))
-        } else {
-            (rate, users)
-        };
-        Ok(Overrides { requests, rate_per_s, users, ramp, ..Overrides::default() })
+        let overrides = Overrides { requests, ramp, ..Overrides::default() };
+        if !self.is_rate_max() {
+            return Ok(Overrides { rate_per_s: rate, users, ..overrides });
+        }
+        let users = self.users_in_place_of_a_rate(cap, printer)?;
+        // All users begin at once. Where each has one request only, a window that ends with the last would have no length.
+        let at_once = requests.is_none_or(|requests| requests > users);
+        Ok(Overrides { users: Some(users), users_ramp_s: at_once.then_some(0.0), ..overrides })
     }
 
     /// As many users as requests may be in flight, and no more than there are requests.
@@ -117,7 +133,7 @@ impl LoadArgs {
             return Err(Stop::usage(
                 "--rate max does not say how many requests are in flight\n\
                  hint: add --max-concurrency N (where the verb has none: --users N in place of --rate max); as many as \
-                 --requests sends them all at once",
+                 --requests sends them all within 5 s",
             ));
         };
         let users = self.requests.unwrap_or(u64::MAX).min(cap.get() as u64);
@@ -180,15 +196,23 @@ impl WorkArgs {
         input_tokens.is_some() || output_tokens.is_some() || self.dataset.dataset.is_some()
     }
 
-    /// The workload and the seconds: where something else stands for the workload, a lone length of time is the seconds.
+    /// The workload and the seconds: a lone length of time is the seconds.
     fn named(&self) -> (Option<&str>, Option<f64>) {
         let typed = self.workload.as_deref();
-        match (typed, self.seconds) {
-            (Some(text), None) if self.trace.is_named() || self.has_description() => match seconds(text) {
-                Ok(seconds) => (None, Some(seconds)),
-                Err(_) => (typed, None),
-            },
+        match (typed.and_then(|text| seconds(text).ok()), self.seconds) {
+            (Some(lone), None) => (None, Some(lone)),
             (_, seconds) => (typed, seconds),
+        }
+    }
+
+    /// The fewest users of a sweep, where the workload must have users so that what was typed of them, or against them,
+    /// is understood.
+    pub(in crate::cli) fn users_of(&self, swept: Option<&LoadAxis>) -> Option<u64> {
+        let RequestArgs { arrival, burstiness, .. } = &self.requests;
+        let wanted = self.think_time.is_some() || arrival.is_some() || burstiness.is_some();
+        match swept.filter(|_| wanted)? {
+            LoadAxis::Users { users } => users.first().copied(),
+            _ => None,
         }
     }
 
@@ -200,6 +224,9 @@ impl WorkArgs {
     /// The workload that was meant, under this load, with the overrides.
     pub(in crate::cli) fn spec(&self, load: &Overrides, printer: Printer) -> Result<WorkloadSpec, Stop> {
         let (workload, seconds) = self.named();
+        if workload == Some("-") && std::io::stdin().is_terminal() {
+            printer.words("reading the workload from standard input; Ctrl-D ends it");
+        }
         let overrides = Overrides {
             horizon_s: seconds,
             seed: self.seed,
@@ -237,11 +264,13 @@ impl WorkArgs {
 struct RequestArgs {
     /// Length of every prompt in tokens: a number, a range such as 100..400, or a distribution such as normal:256:128 or
     /// `{ kind = "normal", mean = 256, std = 128 }` [default: the workload's; without one 1024]
-    #[arg(long, visible_alias = "random-input-len", value_name = "TOKENS", value_parser = Distribution::typed)]
+    #[arg(long, visible_alias = "random-input-len", value_name = "TOKENS", value_parser = Distribution::typed,
+          allow_negative_numbers = true)]
     input_tokens: Option<Distribution>,
 
     /// Length of every answer in tokens, in the same forms [default: the dataset's, else the workload's; without one 128]
-    #[arg(long, visible_alias = "random-output-len", value_name = "TOKENS", value_parser = Distribution::typed)]
+    #[arg(long, visible_alias = "random-output-len", value_name = "TOKENS", value_parser = Distribution::typed,
+          allow_negative_numbers = true)]
     output_tokens: Option<Distribution>,
 
     /// SLO of every request in place of the workload's: bounds on ttft, tpot and e2e, such as ttft=500ms,tpot=50ms
@@ -250,7 +279,7 @@ struct RequestArgs {
     slo: Vec<Slo>,
 
     /// The same as `vllm bench serve` writes it: ttft:500 tpot:50 e2el:10000, in milliseconds [default: none]
-    #[arg(long, value_name = "NAME:MS", num_args = 1.., value_parser = Slo::typed)]
+    #[arg(long, value_name = "NAME:MS", num_args = 1.., value_parser = Slo::typed, conflicts_with = "slo")]
     goodput: Vec<Slo>,
 
     /// How arrivals are spaced around their mean rate: poisson (at random), constant (evenly), or gamma with --burstiness

@@ -90,7 +90,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     ),
     (
         &["--save-detailed"],
-        "there is nothing to say: every request is stored in run.jsonl; --format vllm-json writes vLLM's own file",
+        "there is nothing to say: every request is stored in run.jsonl; --format vllm writes vLLM's own file",
     ),
     (&["--append-result"], "each run has a folder of its own under --out; skyline compare reads several"),
     (
@@ -124,21 +124,32 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["--verbose", "-v"], "--full shows all of the report"),
 ];
 
-/// What to type in place of an option that the command line does not know; `None` where clap knows best.
+/// What to type in place of what the command line does not know; `None` where clap knows best.
 pub(in crate::cli) fn advice(error: &clap::Error) -> Option<String> {
-    let (ErrorKind::UnknownArgument, Some(ContextValue::String(typed))) =
-        (error.kind(), error.get(ContextKind::InvalidArg))
-    else {
-        return None;
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
     };
-    let name = typed.split('=').next().unwrap_or(typed);
-    let (_, hint) = ELSEWHERE.iter().find(|(names, _)| names.contains(&name))?;
-    Some(format!("`{name}` is not an option here\nhint: {hint}"))
+    let typed = text(ContextKind::InvalidArg)?;
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let name = typed.split('=').next().unwrap_or(typed);
+            let (_, hint) = ELSEWHERE.iter().find(|(names, _)| names.contains(&name))?;
+            Some(format!("`{name}` is not an option here\nhint: {hint}"))
+        }
+        ErrorKind::InvalidValue if typed.starts_with("--endpoint ") => {
+            let path = text(ContextKind::InvalidValue).filter(|value| value.starts_with('/'))?;
+            Some(format!(
+                "`{path}` is not the usual path of an endpoint\nhint: --path {path} takes a path as it is"
+            ))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
+    use clap::{CommandFactory as _, Parser as _};
 
     use super::*;
     use crate::cli::Cli;
@@ -154,13 +165,29 @@ mod tests {
             (&["bench", "short_chat", "--random-range-ratio=0.5"], "vllm_range:1024:0.5"),
             (&["bench", "short_chat", "--concurrency", "8"], "--users N"),
             (&["sweep", "short_chat", "--num-prompts", "8"], "--samples N"),
-            (&["bench", "short_chat", "--backend", "vllm"], "--engine"),
+            (&["bench", "short_chat", "--endpoint-type", "chat"], "--engine"),
+            (&["bench", "short_chat", "--endpoint", "/x/v1/completions"], "--path /x/v1/completions"),
         ] {
             let said = said(typed).unwrap_or_default();
             assert!(said.contains(cure), "{typed:?}: {said}");
         }
         assert_eq!(said(&["bench", "short_chat", "--objectiv", "x"]), None);
         assert_eq!(said(&["bench", "short_chat", "--rate", "fast"]), None);
+    }
+
+    #[test]
+    fn hints_name_options_that_there_are() {
+        let command = Cli::command();
+        let is_known = |name: &str| {
+            let mut arguments = command.get_subcommands().flat_map(clap::Command::get_arguments);
+            arguments.any(|arg| arg.get_long() == Some(name))
+        };
+        for (_, hint) in ELSEWHERE {
+            let words = hint.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+            for name in words.filter_map(|word| word.strip_prefix("--")) {
+                assert!(is_known(name), "--{name} in: {hint}");
+            }
+        }
     }
 
     #[test]

@@ -7,160 +7,40 @@ use clap::{Arg, Command};
 const MOST_LINES: usize = 60;
 
 /// The options of the verbs that have more than a screen of them, by verb, in no order of their own. Other verbs show all.
-const FIRST_WEEK: [(&str, &[&str]); 9] = [
+const FIRST_WEEK: [(&str, &str); 9] = [
     (
         "bench",
-        &[
-            "rate",
-            "users",
-            "requests",
-            "input-tokens",
-            "output-tokens",
-            "slo",
-            "repeats",
-            "engine",
-            "url",
-            "model",
-            "api-key-env",
-            "tokenizer",
-            "max-concurrency",
-            "warmup-requests",
-            "hardware",
-            "objective",
-            "dry-run",
-            "out",
-            "format",
-            "json",
-            "full",
-            "quiet",
-        ],
+        "rate users requests input-tokens output-tokens slo repeats engine url model api-key-env \
+         tokenizer max-concurrency warmup-requests hardware objective dry-run out format json full quiet",
     ),
     (
         "sweep",
-        &[
-            "rates",
-            "users",
-            "repeats",
-            "samples",
-            "max-seconds",
-            "sustain",
-            "input-tokens",
-            "output-tokens",
-            "slo",
-            "engine",
-            "url",
-            "model",
-            "api-key-env",
-            "tokenizer",
-            "hardware",
-            "objective",
-            "resume",
-            "dry-run",
-            "out",
-            "json",
-            "full",
-            "quiet",
-        ],
+        "rates users repeats samples max-seconds sustain input-tokens output-tokens slo engine url model \
+         api-key-env tokenizer hardware objective resume dry-run out json full quiet",
     ),
     (
         "ab",
-        &[
-            "a",
-            "b",
-            "switch-cmd",
-            "rounds",
-            "metric",
-            "margin",
-            "rate",
-            "users",
-            "requests",
-            "input-tokens",
-            "output-tokens",
-            "engine",
-            "model",
-            "b-model",
-            "tokenizer",
-            "warmup-requests",
-            "require",
-            "resume",
-            "dry-run",
-            "out",
-            "json",
-            "full",
-            "quiet",
-        ],
+        "a b switch-cmd rounds metric margin rate users requests input-tokens output-tokens engine model \
+         b-model tokenizer warmup-requests require resume dry-run out json full quiet",
     ),
     (
         "simulate",
-        &[
-            "rate",
-            "users",
-            "requests",
-            "input-tokens",
-            "output-tokens",
-            "repeats",
-            "hardware",
-            "serving-model",
-            "precision",
-            "tensor-parallel",
-            "replicas",
-            "pools",
-            "sweep",
-            "rates",
-            "fit",
-            "objective",
-            "out",
-            "json",
-            "full",
-        ],
+        "rate users requests input-tokens output-tokens repeats hardware serving-model precision \
+         tensor-parallel replicas pools sweep rates fit objective out json full",
     ),
     (
         "matrix",
-        &[
-            "example",
-            "dry-run",
-            "only",
-            "seconds",
-            "repeats",
-            "engine",
-            "url",
-            "model",
-            "api-key-env",
-            "tokenizer",
-            "resume",
-            "out",
-            "format",
-            "json",
-            "full",
-            "quiet",
-        ],
+        "example dry-run only seconds repeats engine url model api-key-env tokenizer resume out format \
+         json full quiet",
     ),
     (
         "mock",
-        &[
-            "port",
-            "bind",
-            "served-model-name",
-            "hardware",
-            "serving-model",
-            "tensor-parallel",
-            "replicas",
-            "ttft",
-            "itl",
-            "slots",
-            "fault",
-            "seed",
-        ],
+        "port bind served-model-name hardware serving-model tensor-parallel replicas ttft itl slots fault \
+         seed",
     ),
-    ("report", &["format", "json", "full", "from", "objective", "allow-invalid"]),
-    (
-        "check",
-        &["workload", "engine", "url", "model", "wait", "header", "api-key-env", "endpoint", "json", "full"],
-    ),
-    (
-        "compare",
-        &["vary", "max-regression", "require-improvement", "page", "markdown", "format", "json", "full"],
-    ),
+    ("report", "format json full from objective allow-invalid"),
+    ("check", "workload engine url model wait header api-key-env endpoint json full"),
+    ("compare", "vary max-regression require-improvement page markdown format json full"),
 ];
 
 /// What `-h` says of an argument where its help is long: in one verb, or in all (`*`).
@@ -169,7 +49,6 @@ const SHORT: &[(&str, &str, &str)] = &[
     ("check", "workload", "Send the `checks` of this workload too"),
     ("*", "seconds", "How long its load lasts [default: the workload's]"),
     ("matrix", "seconds", "Length of every run [default: the file's]"),
-    ("calibrate", "seconds", "Measure for about this long in all"),
     ("*", "rate", "Requests per second, or `max` with --max-concurrency"),
     ("*", "users", "Closed loop of N users in place of a rate"),
     ("sweep", "users", "Users in place of rates, such as 1,2,4 or 1:64:x2"),
@@ -178,10 +57,9 @@ const SHORT: &[(&str, &str, &str)] = &[
     ("*", "input-tokens", "Prompts: 1024, 100..400, normal:256:128"),
     ("*", "output-tokens", "Tokens of answers, in the same forms"),
     ("*", "slo", "SLO of all requests: ttft=500ms,tpot=50ms"),
-    ("*", "trace", "Replay this trace: its moments and lengths"),
     ("*", "engine", "Which server it is [default: mock; with --url vllm]"),
     ("*", "url", "Its address [default: on this machine]"),
-    ("*", "model", "Model to request [default: the first that is listed]"),
+    ("*", "model", "Model to request [default: the first listed]"),
     ("*", "endpoint", "chat or completions [default: chat]"),
     ("*", "api-key-env", "Variable with the key [default: OPENAI_API_KEY]"),
     ("*", "tokenizer", "Makes prompts of exact lengths: a file or a hub id"),
@@ -190,7 +68,6 @@ const SHORT: &[(&str, &str, &str)] = &[
     ("*", "hardware", "Accelerator that serves, or that the mock is"),
     ("*", "objective", "Judge by 'p95 ttft < 500ms'; repeat for more"),
     ("*", "format", "text, json, html, markdown, csv, junit, … [default: text]"),
-    ("*", "model", "Model to request [default: the first listed]"),
     ("*", "out", "Folder of results"),
     ("*", "json", "Print the result as JSON"),
     ("*", "full", "Print all of the result, not a screen of it"),
@@ -233,17 +110,15 @@ pub(in crate::cli) fn shortened(command: Command) -> Command {
 }
 
 /// An argument as `-h` shows it: in few words, or not at all.
-fn short(verb: &str, shown: &[&str], arg: Arg) -> Arg {
+fn short(verb: &str, shown: &str, arg: Arg) -> Arg {
     let name = arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned();
-    let said = SHORT.iter().filter(|(_, of, _)| *of == name);
-    let said = said.filter(|(of, ..)| [verb, "*"].contains(of)).max_by_key(|(of, ..)| *of == verb);
-    let arg = match said {
-        // An option of one word is in the table of every verb.
+    let said = |verb| SHORT.iter().find(|(of, argument, _)| (*of, *argument) == (verb, name.as_str()));
+    let is_shown = arg.is_positional() || shown.split(' ').any(|option| option == name);
+    let arg = match said(verb).or_else(|| said("*")) {
         Some((.., help)) if arg.get_action().takes_values() => arg.help(*help).hide_possible_values(true),
         Some((.., help)) => arg.help(*help),
         None => arg,
     };
-    let is_shown = arg.is_positional() || shown.contains(&name.as_str());
     arg.hide(!is_shown)
 }
 
@@ -278,10 +153,26 @@ mod tests {
         let command = Cli::command();
         for (verb, options) in FIRST_WEEK {
             let verb = command.find_subcommand(verb).unwrap();
-            for option in options {
+            for option in options.split(' ') {
                 let known = verb.get_arguments().any(|arg| arg.get_long() == Some(option));
                 assert!(known, "{} has no --{option}", verb.get_name());
             }
+        }
+    }
+
+    #[test]
+    fn every_short_help_is_shown_and_there_is_one_of_each() {
+        let command = Cli::command();
+        let shown = |verb: &Command, name: &str| {
+            let listed = FIRST_WEEK.iter().find(|(of, _)| *of == verb.get_name());
+            let positional = || verb.get_positionals().any(|arg| arg.get_id() == name);
+            listed.is_some_and(|(_, options)| options.split(' ').any(|of| of == name) || positional())
+        };
+        for (place, (of, name, _)) in SHORT.iter().enumerate() {
+            let mut verbs = command.get_subcommands().filter(|verb| [verb.get_name(), "*"].contains(of));
+            assert!(verbs.any(|verb| shown(verb, name)), "{of} {name}");
+            let again = SHORT[..place].iter().any(|(before, other, _)| (before, other) == (of, name));
+            assert!(!again, "{of} {name} twice");
         }
     }
 }

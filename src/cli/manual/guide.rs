@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 
 use crate::guide::{TOPICS, Topic};
+use crate::report::cut;
 use crate::session::{Exit, Printer, Stop};
 use crate::workload::nearest;
 
@@ -42,6 +43,9 @@ fn list() -> String {
     text + "\nskyline guide TOPIC shows one; skyline guide --search WORDS looks into all"
 }
 
+/// Most characters that are shown of a line that was found.
+const LINE: usize = 74;
+
 /// The sections that have all of the words: those first whose heading has them.
 fn found(words: &str) -> Result<String, Stop> {
     let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
@@ -62,7 +66,7 @@ fn found(words: &str) -> Result<String, Stop> {
     for (topic, heading, line) in hits {
         let _ = writeln!(text, "{heading}  →  skyline guide {topic}");
         if !line.is_empty() {
-            let _ = writeln!(text, "    {}", line.trim());
+            let _ = writeln!(text, "    {}", cut(line.trim(), LINE));
         }
     }
     Ok(text)
@@ -109,7 +113,11 @@ mod tests {
     fn a_search_leads_to_a_topic() {
         let text = found("Burst").unwrap();
         assert!(text.contains("skyline guide workloads"), "{text}");
-        assert!(found("no such words here").is_err() && found(" ").is_err());
+        assert!(
+            text.lines().filter(|line| line.starts_with(' ')).all(|line| line.chars().count() < 80),
+            "{text}"
+        );
+        assert!(found("xyzzy burst").is_err() && found(" ").is_err());
     }
 
     #[test]

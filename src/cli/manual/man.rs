@@ -6,6 +6,7 @@ use clap::{Args, Command};
 use clap_mangen::{Man, generate_to};
 
 use crate::session::{Exit, Printer, Stop, folder};
+use crate::workload::nearest;
 
 /// Print the man page, or write one of each verb.
 #[derive(Debug, Args)]
@@ -37,7 +38,9 @@ pub(in crate::cli) fn run(args: &ManArgs, mut command: Command, printer: Printer
             let known = command.find_subcommand(verb).cloned();
             // Pages of verbs are named as `git-commit` is.
             known.map(|known| known.name(format!("skyline-{verb}"))).ok_or_else(|| {
-                Stop::usage(format!("`{verb}` is not a verb\nhint: skyline --help lists the verbs"))
+                let near = nearest(verb, command.get_subcommands().map(Command::get_name));
+                let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                Stop::usage(format!("`{verb}` is not a verb{near}\nhint: skyline --help lists the verbs"))
             })?
         }
     };

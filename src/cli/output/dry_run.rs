@@ -33,8 +33,8 @@ pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
     facts
 }
 
-/// The load of runs, and how long they take.
-pub(in crate::cli) fn planned_load(runs: &[PlannedRun]) -> Vec<PlanFact> {
+/// The load of runs, each of which is executed `times` times, and how long they take.
+pub(in crate::cli) fn planned_load(runs: &[PlannedRun], times: u32) -> Vec<PlanFact> {
     let Some(PlannedRun { workload: spec, plan, .. }) = runs.first() else { return Vec::new() };
     let planned = plan.warmup_requests + plan.measured_requests;
     let of_run = match (spec.arrival.users(), spec.requests) {
@@ -44,7 +44,7 @@ pub(in crate::cli) fn planned_load(runs: &[PlannedRun]) -> Vec<PlanFact> {
             format!("{}, {} of them in the warm-up", counted(planned, "request"), count(plan.warmup_requests))
         }
     };
-    let load: Duration = runs.iter().map(PlannedRun::length).sum();
+    let load = runs.iter().map(PlannedRun::length).sum::<Duration>() * times;
     let lasts = if plan.is_open_ended() {
         "until they are answered".to_owned()
     } else {
@@ -54,7 +54,7 @@ pub(in crate::cli) fn planned_load(runs: &[PlannedRun]) -> Vec<PlanFact> {
     vec![
         ("arrivals", documents::arrivals::in_words(&spec.arrival, LoadForm::of(spec))),
         ("plan", format!("{of_run}; hash {:.12}", plan.hash)),
-        ("runs", runs.len().to_string()),
+        ("runs", (runs.len() * times as usize).to_string()),
         ("lasts", format!("{lasts}, then at most {drain} for answers that are still to come")),
     ]
 }
@@ -63,7 +63,10 @@ pub(in crate::cli) fn planned_load(runs: &[PlannedRun]) -> Vec<PlanFact> {
 pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings) -> PlanFact {
     let server = &settings.server;
     let address = match &server.address {
-        ServerAddress::EmbeddedMock(_) => "inside this process".to_owned(),
+        ServerAddress::EmbeddedMock(facts) => {
+            let modelled = documents::deployment(facts).map(|facts| format!(" (a model of {facts})"));
+            format!("inside this process{}", modelled.unwrap_or_default())
+        }
         ServerAddress::At(url) => format!("at {url}"),
     };
     let model = server.model.as_deref().unwrap_or("the first that it lists");
@@ -72,7 +75,7 @@ pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings)
 
 /// The limits, and what runs are judged by.
 pub(in crate::cli) fn planned_limits(settings: &RunSettings) -> Vec<PlanFact> {
-    let RunSettings { requests, objectives, machine, .. } = settings;
+    let RunSettings { requests, objectives, machine, percentiles, share, .. } = settings;
     let limits = requests.limits();
     let cap = limits.max_concurrency.map_or("no cap".to_owned(), |cap| format!("at most {cap} in flight"));
     let timeout = limits.total_timeout_s.map(|seconds| spoken(Duration::from_secs_f64(seconds)));
@@ -84,11 +87,22 @@ pub(in crate::cli) fn planned_limits(settings: &RunSettings) -> Vec<PlanFact> {
         MachineCheck::Overridden => "calibrated before; a load that is too much is run (--force)",
         MachineCheck::Skipped => "not calibrated",
     };
-    vec![
-        ("limits", format!("{cap}, {timeout} for a request")),
-        ("judged by", judged),
-        ("this machine", calibration.to_owned()),
-    ]
+    let percentiles: Vec<_> = percentiles.iter().map(ToString::to_string).collect();
+    let facts = [
+        Some(("limits", format!("{cap}, {timeout} for a request"))),
+        Some(("judged by", judged)),
+        (!percentiles.is_empty()).then(|| ("percentiles", percentiles.join(", "))),
+        Some(("this machine", calibration.to_owned())),
+        share.shard.map(|shard| ("share", format!("{shard} of the plan"))),
+        share.start_at.map(|moment| ("begins", moment.to_string())),
+    ];
+    facts.into_iter().flatten().collect()
+}
+
+/// The options that were not typed, each with where it comes from.
+pub(in crate::cli) fn planned_settings() -> Vec<PlanFact> {
+    let settings = command_line::settings().into_iter();
+    settings.map(|(option, source)| ("setting", format!("{option} from {source}"))).collect()
 }
 
 /// Prints what would be run.
@@ -98,8 +112,7 @@ pub(in crate::cli) fn show_dry_run(
     printer: Printer,
     format: Format,
 ) -> Result<(), Stop> {
-    let settings = command_line::settings().into_iter();
-    facts.extend(settings.map(|(option, source)| ("setting", format!("{option} from {source}"))));
+    facts.extend(planned_settings());
     facts.push(("command", command_line::masked(command_line::arguments()).join(" ")));
     let json = || {
         let facts: Vec<_> = facts.iter().map(|(name, value)| serde_json::json!([name, value])).collect();

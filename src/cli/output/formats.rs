@@ -38,9 +38,9 @@ const PUSH: &str = "Push the figures of a run as OTLP metrics to the OpenTelemet
 /// What `--help` says of the formats.
 fn help() -> String {
     let mut help = String::from(
-        "Write the report in these formats, separated by commas; may be repeated. text and json go to standard output, text \
-         where nothing else does; the others are files in the run's folder. FORMAT=PATH puts one elsewhere, FORMAT=- \
-         on standard output. Where a format is several files, the name of one is a format too:\n",
+        "Write the report in these formats, separated by commas; may be repeated [default: text]. text and json go to \
+         standard output, text where nothing else does; the others are files in the run's folder. FORMAT=PATH puts one \
+         elsewhere, FORMAT=- on standard output. Where a format is several files, the name of one is a format too:\n",
     );
     for export in Export::ALL {
         // Nothing can be wrong with writing to a string.

@@ -9,7 +9,7 @@ mod show;
 mod tests;
 
 pub(super) use self::dry_run::{
-    planned_limits, planned_load, planned_requests, planned_server, show_dry_run,
+    planned_limits, planned_load, planned_requests, planned_server, planned_settings, show_dry_run,
 };
 pub(super) use self::formats::{AB, FormatArgs, Outputs, RUN, SWEEP};
 pub(super) use self::lists::{OwnFiles, RunList};

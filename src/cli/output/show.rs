@@ -114,17 +114,14 @@ impl ShowArgs {
         self.show(printer, |format| render(format, result, &document))
     }
 
-    /// Prints a short result in the requested forms, all of it as text too.
-    pub(in crate::cli) fn whole(
+    /// Prints a result that has a JSON of its own in the requested forms.
+    pub(in crate::cli) fn with_json(
         &self,
         printer: Printer,
         document: impl Fn() -> Document,
         json: impl Fn() -> serde_json::Result<String>,
     ) -> Result<(), Stop> {
-        self.show(printer, |format| match format {
-            Format::Text(_) => rendered(Format::Text(Extent::Full), &document, &json),
-            other => rendered(other, &document, &json),
-        })
+        self.show(printer, |format| rendered(format, &document, &json))
     }
 
     /// The form that goes to standard output.

@@ -107,11 +107,12 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
 impl SimulateArgs {
     /// What is simulated, or the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<SimulatePlan, Stop> {
-        let ((), spec) = both(self.check_outputs(), self.workload.spec(None, printer))?;
+        let swept = self.loads.sweep_users.as_ref();
+        let ((), spec) = both(self.check_outputs(), self.workload.swept(swept, printer))?;
         let tokenizer = self.tokenizer.as_deref();
         let ((), described) = both(self.check_tokenizer(&spec), self.fit.describe(&self.model, printer))?;
         let (model, engine_fit) = described;
-        let (spec, datasets) = datasets::open(spec, tokenizer, printer)?;
+        let (spec, datasets) = datasets::open(spec, tokenizer, Screen::detect(), printer)?;
         let objectives = self.objectives.objectives();
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());
@@ -203,8 +204,10 @@ fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -> Result<Ex
     let Simulation { model, objectives, .. } = simulation;
     let schedule = run.schedule.clone();
     let header = simulation.header(run, model);
-    let (log, mut prediction) =
-        predict(header, schedule.clone(), &model.fleet, objectives).map_err(Stop::usage)?;
+    let line = StepLine::start(Screen::detect(), "simulating");
+    let predicted = predict(header, schedule.clone(), &model.fleet, objectives);
+    drop(line);
+    let (log, mut prediction) = predicted.map_err(Stop::usage)?;
     prediction.engine_fit.clone_from(&simulation.engine_fit);
     let open = prediction.pair(&log, &schedule, &model.fleet).map_err(Stop::usage)?;
     let at = log.header.started_at;
@@ -227,9 +230,10 @@ fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -> Result<Ex
 /// What a fitted engine predicts of each of the rates.
 fn rates(simulation: &Simulation, fit: EngineFit, axis: &LoadAxis, printer: Printer) -> Result<Exit, Stop> {
     let mut predicted = Vec::new();
-    let line = StepLine::start(Screen::detect(), "simulating");
-    for rate in axis.loads().into_iter().map(Load::amount) {
-        line.at(format!("{}/s in virtual time", three_digits(rate)));
+    let loads = axis.loads();
+    let line = StepLine::counting(Screen::detect(), "simulating", loads.len() as u64);
+    for rate in line.count(loads.into_iter()).map(Load::amount) {
+        line.at(format!("simulating {}/s", three_digits(rate)));
         let overrides = Overrides { rate_per_s: Some(rate), ..Overrides::default() };
         let spec = simulation.spec.clone().with(&overrides).map_err(Stop::usage)?;
         for run in PlannedRun::all(&spec, &simulation.datasets, 1)? {
@@ -248,12 +252,12 @@ fn repeatedly(simulation: &Simulation, runs: Vec<PlannedRun>, printer: Printer) 
     let Simulation { model, objectives, .. } = simulation;
     let parent = simulation.create_folder(&simulation.spec.name, jiff::Timestamp::now())?;
     let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone());
-    let line = StepLine::start(Screen::detect(), "simulating");
-    let mut runs = runs.into_iter();
+    let line = StepLine::counting(Screen::detect(), "simulating", runs.len() as u64);
+    let mut runs = line.count(runs.into_iter());
     let run = |request: &RunRequest<RepeatRun>| {
-        let RepeatRun { number, of } = request.part;
+        let number = request.part.number;
         let run = runs.next().ok_or_else(|| Stop::impossible(format!("{} is not planned", request.name)))?;
-        line.at(format!("run {number} of {of}, seed {}", run.workload.seed));
+        line.at(format!("simulating, seed {}", run.workload.seed));
         let run = simulation.run(run, &model.with_seed(seed_of_run(model.fleet.seed, number)))?;
         if let Some(parent) = &parent {
             save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;

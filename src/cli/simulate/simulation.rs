@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::analysis::Objective;
 use crate::cli::args::Described;
-use crate::cli::output::{ShowArgs, rendered};
+use crate::cli::output::ShowArgs;
 use crate::experiment::{EngineFit, InvalidRuns, run_virtually};
 use crate::generator::Datasets;
 use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, StampSource};
@@ -81,11 +81,9 @@ impl Simulation {
         predicted: &impl Serialize,
         document: impl Fn() -> Document,
     ) -> Result<(), Stop> {
-        self.show.show(printer, |format| {
-            rendered(format, &document, || match &self.engine_fit {
-                Some(fit) => report::fitted_json(predicted, fit),
-                None => report::json(predicted),
-            })
+        self.show.with_json(printer, document, || match &self.engine_fit {
+            Some(fit) => report::fitted_json(predicted, fit),
+            None => report::json(predicted),
         })
     }
 }

@@ -52,7 +52,7 @@ pub(super) struct SimulatedLoads {
     /// With --sweep: numbers of closed-loop users, such as 1,2,4,8 or 1:64:x2 [default: rates]
     #[arg(long, value_name = "USERS", value_parser = users, requires = "sweep",
           conflicts_with_all = ["rate", "users"])]
-    sweep_users: Option<LoadAxis>,
+    pub(super) sweep_users: Option<LoadAxis>,
 
     /// With --sweep: requests that each run measures
     #[arg(long, value_name = "N", requires = "sweep", default_value_t = 3_000,

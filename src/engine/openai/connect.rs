@@ -109,18 +109,17 @@ async fn model(
     if let Some(model) = &target.model {
         return Ok((model.clone(), listed.unwrap_or_default()));
     }
-    if let (Err(_), Some(deployment)) = (&listed, target.url.deployment()) {
+    if let Some(first) = listed.as_ref().ok().and_then(|listed| listed.first()) {
+        let model = first.id.clone();
+        let listed = listed.unwrap_or_default();
+        progress(ConnectProgress::ModelChosen { model: model.clone(), listed: listed.len() });
+        return Ok((model, listed));
+    }
+    if let Some(deployment) = target.url.deployment() {
         return Ok((deployment.to_owned(), Vec::new()));
     }
     let reason = match listed {
-        Ok(listed) => match listed.first() {
-            Some(first) => {
-                let model = first.id.clone();
-                progress(ConnectProgress::ModelChosen { model: model.clone(), listed: listed.len() });
-                return Ok((model, listed));
-            }
-            None => format!("{} lists none", target.url.models_path()),
-        },
+        Ok(_) => format!("{} lists none", target.url.models_path()),
         Err(ControlError::Status { status: 401 | 403, words, .. }) => {
             format!("the key was refused: {words}; set the variable named by --api-key-env")
         }

@@ -66,7 +66,7 @@ pub enum ConnectError {
         hint: &'static str,
     },
     /// No model was given and none can be found.
-    #[error("{url} does not list its models ({reason})\nhint: name one with --model")]
+    #[error("{url} does not list its models ({reason})\nhint: name one with --model, or check --url")]
     NoModel {
         /// The server.
         url: String,

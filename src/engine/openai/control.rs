@@ -103,8 +103,8 @@ impl Control {
         let health = self.dialect.traits().health_path;
         match self.fetch(&health.map_or_else(|| self.url.models_path(), str::to_owned)).await {
             // Servers without that path (llama-cpp-python has no /health, LitServe no list of models) are
-            // up. The smoke test reports a bad key with its hint.
-            Err(ControlError::Status { status: 401 | 403 | 404 | 405, .. }) => Ok(()),
+            // up. The smoke test reports a bad key, a redirect and the like with its hint.
+            Err(ControlError::Status { status, .. }) if is_settled(status) => Ok(()),
             other => other.map(|_| ()),
         }
     }
@@ -162,10 +162,9 @@ impl Control {
 
     /// The server's metrics page, read with the same headers and trust.
     pub(crate) fn metrics_page(&self) -> Option<MetricsPage> {
-        let url = self.url.join(self.dialect.traits().metrics_path?);
-        let (headers, tls) = (self.headers.clone(), self.tls.clone());
-        let proxy = self.proxy.clone();
-        Some(MetricsPage::new(url.parse().ok()?, headers, tls, proxy, self.secrets.clone()))
+        let Self { headers, tls, proxy, secrets, .. } = self.clone();
+        let url = self.url.join(self.dialect.traits().metrics_path?).parse().ok()?;
+        Some(MetricsPage { url, headers, tls, proxy, secrets })
     }
 
     /// How the server was started, where it reports that.
@@ -233,6 +232,11 @@ impl Control {
     fn unreachable(&self, error: reqwest::Error) -> ControlError {
         ControlError::Unreachable(self.secrets.hide(reason_of(error, LIMIT)))
     }
+}
+
+/// Whether waiting changes nothing about this status: not if the server is busy, or a proxy wants a login.
+const fn is_settled(status: u16) -> bool {
+    matches!(status, 300..=499 | 501) && !matches!(status, 407 | 408 | 425 | 429)
 }
 
 /// Most settings kept: the largest known list has about 400.

@@ -113,7 +113,8 @@ impl OpenAiEngine {
     pub fn page_elsewhere(&self, url: &MetricsUrl) -> Result<MetricsPage, String> {
         let tls = client_config(&self.target.tls, url.scheme())?;
         let proxy = Proxy::of_environment(url.whole())?;
-        Ok(MetricsPage::new(url.clone(), HeaderMap::new(), tls, proxy, Secrets::default()))
+        let (headers, secrets) = (HeaderMap::new(), Secrets::default());
+        Ok(MetricsPage { url: url.clone(), headers, tls, proxy, secrets })
     }
 
     /// A golden prompt with this index, whose answer's text is captured.

@@ -74,11 +74,11 @@ const LONGEST: usize = 16 << 20;
 /// Where a metrics page is, and its headers and TLS.
 #[derive(Clone, Debug)]
 pub struct MetricsPage {
-    url: MetricsUrl,
-    headers: HeaderMap,
-    tls: ClientConfig,
-    proxy: Option<Proxy>,
-    secrets: Secrets,
+    pub(super) url: MetricsUrl,
+    pub(super) headers: HeaderMap,
+    pub(super) tls: ClientConfig,
+    pub(super) proxy: Option<Proxy>,
+    pub(super) secrets: Secrets,
 }
 
 /// A metrics page with its own client.
@@ -89,16 +89,6 @@ pub struct MetricsClient {
 }
 
 impl MetricsPage {
-    pub(super) fn new(
-        url: MetricsUrl,
-        headers: HeaderMap,
-        tls: ClientConfig,
-        proxy: Option<Proxy>,
-        secrets: Secrets,
-    ) -> Self {
-        Self { url, headers, tls, proxy, secrets }
-    }
-
     /// Its address without secrets.
     pub fn url(&self) -> String {
         self.secrets.hide(self.url.to_string())

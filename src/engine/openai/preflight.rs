@@ -196,7 +196,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
             "the server is overloaded or still loading: wait longer with --wait, or look at its log".into()
         }
         FailureKind::HttpStatus(500..) => "the server failed: look at its log".into(),
-        FailureKind::HttpStatus(_) => "the server answers with a redirect or another unexpected status: check --url".into(),
+        FailureKind::HttpStatus(_) => "the server answers with a redirect or another unexpected status: check --url (is it https?)".into(),
         FailureKind::Malformed if *cause == Cause::NotStreaming => {
             "the server, or a proxy before it, does not stream: measure whole answers with --no-stream".into()
         }

@@ -59,7 +59,10 @@ pub(super) async fn ready(
         };
         let elapsed = start.elapsed();
         if elapsed + PAUSE > limit {
-            return Err(ConnectError::NotReady { url, waited: limit, reason, hint });
+            // It was awaited longer where it was about to be ready, and then broke down.
+            let waited =
+                if elapsed > limit + SHORT_WAIT { Duration::from_secs(elapsed.as_secs()) } else { limit };
+            return Err(ConnectError::NotReady { url, waited, reason, hint });
         }
         progress(ConnectProgress::Waiting { reason, elapsed, limit });
         tokio::time::sleep(PAUSE).await;
@@ -93,7 +96,7 @@ const CHECK_PROXY: &str = "check the proxy that http_proxy, https_proxy or all_p
 impl NotReadyYet {
     fn of(target: &Target, fault: DiagnosedFailure) -> Self {
         let prospect = match fault.cause {
-            Cause::Untrusted | Cause::NotTls | Cause::ProxyRefuses => Prospect::None,
+            Cause::Untrusted | Cause::NotTls | Cause::ProxyRefuses | Cause::OutOfFiles => Prospect::None,
             Cause::UnknownHost | Cause::Proxy => Prospect::Poor,
             Cause::Refused if target.url.is_loopback() => Prospect::Poor,
             _ => Prospect::Good,
@@ -158,6 +161,7 @@ pub(super) fn hint_for(target: &Target, fault: &DiagnosedFailure) -> String {
             "give the server's root with --ca-cert, or trust any certificate with --insecure; \
              a server without TLS wants http:// in --url"
         }
+        _ if target.proxy.is_some() => CHECK_PROXY,
         _ => UNREACHABLE,
     };
     hint.to_owned()
@@ -212,6 +216,7 @@ mod tests {
             ("https://gpu-1:8000", Cause::ProxyRefuses, None),
             ("https://gpu-1:8000", Cause::Untrusted, None),
             ("https://gpu-1:8000", Cause::NotTls, None),
+            ("http://gpu-1:8000", Cause::OutOfFiles, None),
         ] {
             assert_eq!(limit(url, cause), awaited, "{url} {cause:?}");
         }

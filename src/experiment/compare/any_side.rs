@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::condition::{Condition, Facts};
 use super::side::ComparedSide;
 use crate::analysis::wording::percent;
-use crate::analysis::{AcrossRuns, ERROR_RATE_BAR, FigureKey, LoadForm};
+use crate::analysis::{AcrossRuns, ERROR_RATE_BAR, FigureKey, LoadForm, VerdictOutcome};
 use crate::foreign::{ConcurrencyCap, ForeignConditions, ForeignRun};
 use crate::record::RunHeader;
 use crate::workload::{ArrivalPattern, RateProfile};
@@ -33,6 +33,10 @@ pub struct AnySideDescription {
     /// What a reader must know of its figures.
     pub reservations: Vec<String>,
 }
+
+/// What a reader must know of such a run.
+const OVERLOADED: &str =
+    "OVERLOADED: the server did not keep up, and latencies depend on how long the run lasted";
 
 impl AnySide {
     /// Its name.
@@ -77,7 +81,10 @@ impl AnySide {
                     format!("skyline {}", side.header.skyline_version),
                     completed,
                     Some(side.reasons.is_empty()),
-                    Vec::new(),
+                    (side.outcome == VerdictOutcome::Overloaded)
+                        .then(|| OVERLOADED.to_owned())
+                        .into_iter()
+                        .collect(),
                 )
             }
             Self::Foreign(_, run) => {

@@ -1,5 +1,7 @@
 //! One figure on two sides (the change and its significance), and its trend over more of them.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::side::{ComparedSide, SideUnit};
@@ -9,7 +11,7 @@ use crate::analysis::statistics::{
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Quantile};
 
 /// The compared figures.
-pub(super) static SUBJECTS: [FigureKey; 13] = [
+static SUBJECTS: [FigureKey; 13] = [
     FigureKey::percentile(Quantile::P50, Metric::Ttft),
     FigureKey::percentile(Quantile::P95, Metric::Ttft),
     FigureKey::percentile(Quantile::P99, Metric::Ttft),
@@ -24,6 +26,22 @@ pub(super) static SUBJECTS: [FigureKey; 13] = [
     FigureKey::of(Metric::SloAttainment),
     FigureKey::of(Metric::ErrorRate),
 ];
+
+/// Those, and after them of each latency that a user feels the percentiles that a side was run to show.
+pub(super) fn subjects<'a>(sides: impl IntoIterator<Item = &'a ComparedSide>) -> Vec<FigureKey> {
+    let asked: BTreeSet<_> = sides.into_iter().flat_map(ComparedSide::asked).collect();
+    let mut keys = SUBJECTS.to_vec();
+    for (metric, quantile) in
+        Metric::MAIN.into_iter().flat_map(|metric| asked.iter().map(move |of| (metric, *of)))
+    {
+        let key = FigureKey::latency(quantile.into(), metric);
+        let after = keys.iter().rposition(|known| known.metric == metric).map_or(0, |place| place + 1);
+        if !keys.contains(&key) {
+            keys.insert(after, key);
+        }
+    }
+    keys
+}
 
 /// Differences with a smaller p-value, corrected for the number of figures, are more than chance.
 pub(super) const SIGNIFICANT: f64 = 0.05;
@@ -116,8 +134,8 @@ pub enum ChangeStanding {
 impl ComparedRow {
     /// All figures that either side has, the p-values corrected for one another.
     pub(super) fn all(baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> Vec<Self> {
-        let row = |key| Self::of(key, &baseline.figure(key), &other.figure(key), pairing);
-        let mut rows: Vec<Self> = SUBJECTS.iter().filter_map(row).collect();
+        let row = |key: &FigureKey| Self::of(key, &baseline.figure(key), &other.figure(key), pairing);
+        let mut rows: Vec<Self> = subjects([baseline, other]).iter().filter_map(row).collect();
         correct(rows.iter_mut());
         rows
     }
@@ -271,11 +289,11 @@ impl RunTrend {
         }
         let mut order: Vec<usize> = (0..sides.len()).collect();
         order.sort_by_key(|&place| sides[place].header.started_at);
-        let lines = SUBJECTS.iter().filter_map(|subject| {
+        let line = |subject: &FigureKey| {
             let levels: Vec<_> = order.iter().map(|&place| sides[place].figure(subject).level()).collect();
             TrendLine::of(subject, levels)
-        });
-        let mut lines: Vec<TrendLine> = lines.collect();
+        };
+        let mut lines: Vec<TrendLine> = subjects(sides).iter().filter_map(line).collect();
         let tested: Vec<&mut TrendLine> = lines.iter_mut().filter(|line| line.p.is_some()).collect();
         let p_values: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
         for (line, corrected) in tested.into_iter().zip(holm(&p_values)) {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::{AcrossRuns, FigureKey, Objective, Summary, Verdict, VerdictOutcome};
+use crate::analysis::{AcrossRuns, AskedQuantile, FigureKey, Objective, Summary, Verdict, VerdictOutcome};
 use crate::experiment::repeats::{NotRepeats, Repeats, RepeatsReason};
 use crate::record::{DeploymentFacts, RunHeader};
 
@@ -110,6 +110,11 @@ impl ComparedSide {
     /// The workload that it was run with.
     pub fn workload(&self) -> &crate::workload::WorkloadSpec {
         &self.header.workload
+    }
+
+    /// The percentiles that it was run to show.
+    pub(super) fn asked(&self) -> impl Iterator<Item = AskedQuantile> {
+        self.header.percentiles.iter().copied().map(AskedQuantile::of_percent)
     }
 
     /// A figure of the runs that count. That of a single repeat has no interval.

@@ -1,5 +1,7 @@
 //! The joint summary of repeats, as stored beside them.
 
+use std::collections::BTreeSet;
+
 use serde::{Serialize, Serializer};
 
 use super::judgement::AcrossJudgement;
@@ -195,7 +197,7 @@ impl Repeats {
             window_s: first_run.window.planned_end_s - first_run.window.start_s,
             load_s,
             runs: placed.iter().map(|(repeat, run)| RepeatedRun::of(*repeat, run)).collect(),
-            figures: FigureSet::of(FigureKey::all(&STATISTICS).filter(is_followed), &counted),
+            figures: FigureSet::of(FigureKey::all(&statistics(&counted)).filter(is_followed), &counted),
             objectives: objectives
                 .iter()
                 .map(|objective| AcrossJudgement::of(objective, &counted, load_s))
@@ -228,6 +230,14 @@ const STATISTICS: [Statistic; 6] = [
     Statistic::Percentile(Quantile::P999),
 ];
 
+/// The same with the percentiles that the user asked for.
+fn statistics(runs: &[&Summary]) -> Vec<Statistic> {
+    let asked = runs.iter().flat_map(|run| run.latency.iter()).flat_map(|(_, row)| &row.asked);
+    let asked: BTreeSet<_> =
+        asked.map(|asked| asked.quantile).filter(|asked| asked.usual().is_none()).collect();
+    STATISTICS.into_iter().chain(asked.into_iter().map(Statistic::Asked)).collect()
+}
+
 /// Whether `repeats.json` has the figure: all but those that follow from others.
 fn is_followed(key: &FigureKey) -> bool {
     !matches!(key.metric, Metric::OutputTokensPerGpu | Metric::TokensPerUser | Metric::InFlight)
@@ -258,8 +268,11 @@ fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S
     let statistics = |metric: Metric| {
         let of =
             |statistic: Statistic| (statistic.field(), figures.get(&FigureKey::latency(statistic, metric)));
-        let known = STATISTICS.map(of);
-        (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then(|| Ordered(known.into())))
+        let of_metric = figures.iter().filter(|(key, _)| key.metric == metric);
+        let asked =
+            of_metric.filter_map(|(key, _)| key.statistic.filter(|of| matches!(of, Statistic::Asked(_))));
+        let known: Vec<_> = STATISTICS.into_iter().chain(asked).map(of).collect();
+        (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then(|| Ordered(known)))
     };
     let others = |kind| Ordered(of_kind(kind).map(|key| (key.field(), figures.get(&key))).collect());
     Stored {

@@ -86,43 +86,43 @@ impl Limit {
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::KvCache => (
-                "the KV cache",
+                "requests wait for room in the KV cache",
                 "give it room: more or larger accelerators, fewer bits for the weights, shorter prompts, or fewer slots \
                  (--max-num-seqs) so that no request is preempted",
             ),
             Self::BatchSlots => (
-                "slots in the batch (max_num_seqs)",
+                "requests wait for slots in the batch (max_num_seqs)",
                 "raise --max-num-seqs for as long as the KV cache holds the sequences, or add replicas",
             ),
             Self::Prefill => (
-                "prefill: prompts arrive faster than they are computed",
+                "requests wait for prefill: prompts arrive faster than they are computed",
                 "add replicas or a prefill pool, take an accelerator with more FLOP/s, or share prefixes; a larger \
                  --max-num-batched-tokens helps TTFT a little and costs TPOT",
             ),
             Self::DecodePool => (
-                "the decode pool: answers that have begun wait for room there, which shows in TPOT",
+                "answers that have begun wait for room in the decode pool, which shows in TPOT",
                 "give it more of the servers (--pools), or fewer bits to the KV cache or the weights",
             ),
             Self::Compute => (
-                "the steps rather than the queue; computing takes the largest part of them",
+                "requests spend their time in steps and not in the queue; computing takes the largest part of them",
                 "TTFT falls with more FLOP/s: tensor parallelism, fp8, a larger accelerator",
             ),
             Self::Memory => (
-                "the steps rather than the queue; reading memory takes the largest part of them",
+                "requests spend their time in steps and not in the queue; reading memory takes the largest part of them",
                 "TPOT falls with fewer bytes or more bandwidth: fewer bits for the weights, tensor parallelism, \
                  speculation; a larger batch costs little",
             ),
             Self::Communication => (
-                "the steps rather than the queue; all-reduces take the largest part of them",
+                "requests spend their time in steps and not in the queue; all-reduces take the largest part of them",
                 "TPOT falls with fewer accelerators to a model (--tensor-parallel) or faster links",
             ),
             Self::Overhead => (
-                "the steps rather than the queue; the fixed cost of every step takes the largest part of them",
+                "requests spend their time in steps and not in the queue; the fixed cost of every step takes the largest part of them",
                 "the model is small for this hardware: serve more requests on less of it",
             ),
-            Self::Slots => ("slots of the plain server", "give it more slots or replicas"),
+            Self::Slots => ("requests wait for slots of the plain server", "give it more slots or replicas"),
             Self::Nothing => (
-                "not the queue; delays and step times are those that were given",
+                "requests hardly wait; delays and step times are those that were given",
                 "only faster servers would do better at this rate",
             ),
             Self::Refused => (

@@ -3,133 +3,98 @@
 use serde_json::{Map, Value};
 
 use super::flags::Takes::{Many, Nothing, One};
-use super::flags::{Flag, TypedFlags, differs, read, same};
-use super::translation::{Builder, Translation, flags_behind};
-use super::values::{ROWS, fields, header, json, lengths, positive, slo, time, url};
+use super::flags::{Flags, TypedFlags, differs, read, same};
+use super::sentences::{
+    CLOSED_LOOP, DOWNLOADED, ENDPOINTS, KEY, MEDIA, MODELS, ONE_PROMPT, PREFIXES, ROWS, SESSIONS, SHARE_GPT,
+    TOKENIZER, UNCOUNTED,
+};
+use super::translation::Builder;
+use super::values::{fields, header, json, lengths, plain, positive, rows_of, time, url};
 
 /// How its command lines begin.
-const BEGINNINGS: &[&[&str]] = &[&["aiperf", "profile"], &["genai-perf", "profile"]];
+pub(super) const BEGINNINGS: &[&[&str]] = &[&["aiperf", "profile"], &["genai-perf", "profile"]];
 
-const SESSIONS: &str =
-    "conversations are `conversation` of a class in a workload file (skyline guide conversations)";
-const PREFIXES: &str = "prefixes that prompts share are `shared_prefix` of a class in a workload file";
 const UNNEEDED: &str = "not needed";
 const CAPPED: &str = "no equal: --ramp raises a rate, and a cap is there from the beginning";
 const STORED: &str = "not needed: every run is stored with all of its records";
-const NO_MEDIA: &str =
-    "images, audio and video are parts of messages in a workload file; here prompts are text";
+const NEVER_CANCELLED: &str = "no equal: requests are not cancelled";
+const LOG: &str = "SKYLINE_LOG=debug logs more";
 const TRACE: &str =
     "a trace is replayed as it is; --trace-from, --trace-for and --rate-scale choose a slice and its pace";
 
-/// Its flags, each on its line.
+/// Its flags, by what they mean.
 #[rustfmt::skip]
-const FLAGS: &[Flag] = &[
-    read(&["--model", "-m", "--model-names"], Many),
-    read(&["--url", "-u"], Many),
-    read(&["--endpoint-type"], One),
-    read(&["--endpoint", "--custom-endpoint"], One),
-    read(&["--streaming"], Nothing),
-    read(&["--api-key"], One),
-    read(&["--request-timeout-seconds"], One),
-    read(&["--concurrency"], One),
-    read(&["--request-rate"], One),
-    read(&["--arrival-pattern", "--request-rate-mode"], One),
-    same(&["--arrival-smoothness", "--vllm-burstiness"], "--burstiness"),
-    read(&["--request-count", "--num-requests"], One),
-    read(&["--benchmark-duration"], One),
-    read(&["--benchmark-grace-period"], One),
-    same(&["--warmup-request-count", "--num-warmup-requests"], "--warmup-requests"),
-    read(&["--synthetic-input-tokens-mean", "--isl", "--prompt-input-tokens-mean"], One),
-    read(&["--synthetic-input-tokens-stddev", "--isl-stddev", "--prompt-input-tokens-stddev"], One),
-    read(&["--output-tokens-mean", "--osl", "--prompt-output-tokens-mean"], One),
-    read(&["--output-tokens-stddev", "--osl-stddev", "--prompt-output-tokens-stddev"], One),
-    same(&["--tokenizer"], "--tokenizer"),
-    same(&["--random-seed"], "--seed"),
-    read(&["--extra-inputs"], Many),
-    read(&["--header", "-H"], Many),
-    read(&["--goodput"], Many),
-    read(&["--input-file"], One),
-    read(&["--custom-dataset-type"], One),
-    read(&["--public-dataset"], One),
-    read(&["--fixed-schedule"], Nothing),
-    read(&["--dataset-sampling-strategy"], One),
-    same(&["--artifact-dir", "--output-artifact-dir"], "--out"),
-    same(&["--num-profile-runs"], "--repeats"),
-    read(&["--gpu-telemetry"], Many),
-    read(&["--server-metrics"], Many),
-    read(&["--no-server-metrics"], Nothing),
-    read(&["--ui-type", "--ui"], One),
-    read(&["--service-kind", "--endpoint-kind"], One),
-    differs(&["--num-dataset-entries", "--num-prompts"], One, "not needed: every request has a prompt of its own"),
-    differs(&["--conversation-num", "--num-conversations", "--num-sessions"], One, SESSIONS),
-    differs(&["--session-turns-mean", "--conversation-turn-mean"], One, SESSIONS),
-    differs(&["--session-turns-stddev", "--conversation-turn-stddev"], One, SESSIONS),
-    differs(&["--session-turn-delay-mean", "--conversation-turn-delay-mean"], One, SESSIONS),
-    differs(&["--session-turn-delay-stddev", "--conversation-turn-delay-stddev"], One, SESSIONS),
-    differs(&["--session-delay-ratio", "--conversation-turn-delay-ratio"], One, SESSIONS),
-    differs(&["--user-centric-rate"], One, SESSIONS),
-    differs(&["--num-users"], One, SESSIONS),
-    differs(&["--num-prefix-prompts", "--prefix-prompt-pool-size", "--prompt-prefix-pool-size"], One, PREFIXES),
-    differs(&["--prefix-prompt-length", "--prompt-prefix-length"], One, PREFIXES),
-    differs(&["--shared-system-prompt-length"], One, PREFIXES),
-    differs(&["--user-context-prompt-length"], One, PREFIXES),
-    differs(&["--seq-dist", "--sequence-distribution"], One, "pairs of lengths are classes with weights in a workload file (skyline workloads show bursty_mix)"),
-    differs(&["--warmup-duration"], One, "--warmup-requests N warms the server up; --warmup TIME leaves the first part out"),
-    differs(&["--concurrency-ramp-duration"], One, CAPPED),
-    differs(&["--request-rate-ramp-duration"], One, "--ramp FROM:TO:OVER raises the rate"),
-    differs(&["--prefill-concurrency"], One, CAPPED),
-    differs(&["--request-cancellation-rate"], One, "no equal: requests are not cancelled"),
-    differs(&["--request-cancellation-delay"], One, "no equal: requests are not cancelled"),
-    differs(&["--fixed-schedule-auto-offset"], Nothing, TRACE),
-    differs(&["--fixed-schedule-start-offset"], One, TRACE),
-    differs(&["--fixed-schedule-end-offset"], One, TRACE),
-    differs(&["--synthesis-speedup-ratio"], One, TRACE),
-    differs(&["--slice-duration"], One, "not needed: the page shows all figures over time"),
-    differs(&["--profile-export-file", "--profile-export-prefix"], One, STORED),
-    differs(&["--export-level", "--profile-export-level"], One, STORED),
-    differs(&["--export-http-trace"], Nothing, STORED),
-    differs(&["--show-trace-timing"], Nothing, STORED),
-    differs(&["--use-server-token-count"], Nothing, "not needed: the server's usage counts wherever it is sent"),
-    differs(&["--use-legacy-max-tokens"], Nothing, "not needed: --engine says how the server takes a length"),
-    differs(&["--tokenizer-revision"], One, "the tokenizer is read as it is"),
-    differs(&["--tokenizer-trust-remote-code"], Nothing, "not needed: nothing is executed"),
-    differs(&["--connection-reuse-strategy"], One, "connections are kept and used again"),
-    differs(&["--url-strategy"], One, "no equal: one address"),
-    differs(&["--model-selection-strategy"], One, "several models are `models` in a workload file (skyline guide workloads)"),
-    differs(&["--transport", "--transport-type"], One, UNNEEDED),
-    differs(&["--workers-max", "--max-workers"], One, UNNEEDED),
-    differs(&["--record-processors", "--record-processor-service-count"], One, UNNEEDED),
-    differs(&["--log-level"], One, "SKYLINE_LOG=debug logs more"),
-    differs(&["--verbose", "-v", "-vv", "--extra-verbose"], Nothing, "SKYLINE_LOG=debug logs more"),
-    differs(&["--batch-size", "-b", "--batch-size-text", "--prompt-batch-size"], One, "no equal: one prompt a request"),
-    differs(&["--image-batch-size", "--batch-size-image"], One, NO_MEDIA),
-    differs(&["--image-width-mean"], One, NO_MEDIA),
-    differs(&["--image-height-mean"], One, NO_MEDIA),
-    differs(&["--audio-length-mean"], One, NO_MEDIA),
+pub(super) const FLAGS: &[Flags] = &[
+    read(Many, "--model|-m|--model-names --url|-u --extra-inputs --header|-H --goodput --gpu-telemetry --server-metrics"),
+    read(One, "--endpoint-type --endpoint|--custom-endpoint --api-key --request-timeout-seconds
+               --ui-type|--ui --service-kind|--endpoint-kind"),
+    read(One, "--concurrency --request-rate --arrival-pattern|--request-rate-mode --request-count|--num-requests
+               --benchmark-duration --benchmark-grace-period"),
+    read(One, "--synthetic-input-tokens-mean|--isl|--prompt-input-tokens-mean
+               --synthetic-input-tokens-stddev|--isl-stddev|--prompt-input-tokens-stddev
+               --output-tokens-mean|--osl|--prompt-output-tokens-mean
+               --output-tokens-stddev|--osl-stddev|--prompt-output-tokens-stddev"),
+    read(One, "--input-file --custom-dataset-type --public-dataset --dataset-sampling-strategy"),
+    read(Nothing, "--streaming --fixed-schedule --no-server-metrics"),
+    same("--burstiness", "--arrival-smoothness|--vllm-burstiness"),
+    same("--warmup-requests", "--warmup-request-count|--num-warmup-requests"),
+    same("--tokenizer", "--tokenizer"),
+    same("--seed", "--random-seed"),
+    same("--out", "--artifact-dir|--output-artifact-dir"),
+    same("--repeats", "--num-profile-runs"),
+    differs(One, "not needed: every request has a prompt of its own", "--num-dataset-entries|--num-prompts"),
+    differs(One, SESSIONS, "--conversation-num|--num-conversations|--num-sessions
+                            --session-turns-mean|--conversation-turn-mean --session-turns-stddev|--conversation-turn-stddev
+                            --session-turn-delay-mean|--conversation-turn-delay-mean
+                            --session-turn-delay-stddev|--conversation-turn-delay-stddev
+                            --session-delay-ratio|--conversation-turn-delay-ratio --user-centric-rate --num-users"),
+    differs(One, PREFIXES, "--num-prefix-prompts|--prefix-prompt-pool-size|--prompt-prefix-pool-size
+                            --prefix-prompt-length|--prompt-prefix-length
+                            --shared-system-prompt-length --user-context-prompt-length"),
+    differs(One, "pairs of lengths are classes with weights in a workload file (skyline workloads show bursty_mix)",
+            "--seq-dist|--sequence-distribution"),
+    differs(One, "--warmup-requests N warms the server up; --warmup TIME leaves the first part out", "--warmup-duration"),
+    differs(One, "--ramp FROM:TO:OVER raises the rate", "--request-rate-ramp-duration"),
+    differs(One, CAPPED, "--concurrency-ramp-duration --prefill-concurrency"),
+    differs(One, NEVER_CANCELLED, "--request-cancellation-rate --request-cancellation-delay"),
+    differs(Nothing, TRACE, "--fixed-schedule-auto-offset"),
+    differs(One, TRACE, "--fixed-schedule-start-offset --fixed-schedule-end-offset --synthesis-speedup-ratio"),
+    differs(One, "not needed: the page shows all figures over time", "--slice-duration"),
+    differs(One, STORED, "--profile-export-file|--profile-export-prefix --export-level|--profile-export-level"),
+    differs(Nothing, STORED, "--export-http-trace --show-trace-timing"),
+    differs(Nothing, "not needed: the server's usage counts wherever it is sent", "--use-server-token-count"),
+    differs(Nothing, "not needed: --engine says how the server takes a length", "--use-legacy-max-tokens"),
+    differs(One, TOKENIZER, "--tokenizer-revision"),
+    differs(Nothing, TOKENIZER, "--tokenizer-trust-remote-code"),
+    differs(One, "connections are kept and used again", "--connection-reuse-strategy"),
+    differs(One, "no equal: one address", "--url-strategy"),
+    differs(One, MODELS, "--model-selection-strategy"),
+    differs(One, UNNEEDED, "--transport|--transport-type --workers-max|--max-workers
+                            --record-processors|--record-processor-service-count"),
+    differs(One, LOG, "--log-level"),
+    differs(Nothing, LOG, "--verbose|-v|-vv|--extra-verbose"),
+    differs(One, ONE_PROMPT, "--batch-size|-b|--batch-size-text|--prompt-batch-size"),
+    differs(One, MEDIA, "--image-batch-size|--batch-size-image --image-width-mean --image-height-mean --audio-length-mean"),
 ];
 
-/// Translates its command line.
-pub(super) fn translate(words: &[String]) -> Result<Translation, String> {
-    let Some(flags) = flags_behind(words, BEGINNINGS) else {
-        return Err("this is no `aiperf profile` command line\n\
-                    hint: write all of it behind two hyphens: skyline from-aiperf -- aiperf profile --model …"
-            .to_owned());
-    };
-    let typed = TypedFlags::read(FLAGS, flags);
-    let mut to = Builder::new(&typed);
-    server(&typed, &mut to);
-    if !is_trace(&typed) {
-        load(&typed, &mut to);
+/// Reads the flags that mean something only together.
+pub(super) fn read_flags(typed: &TypedFlags, to: &mut Builder) {
+    server(typed, to);
+    if !is_trace(typed) {
+        load(typed, to);
     }
-    prompts(&typed, &mut to);
-    request_bodies(&typed, &mut to);
-    results(&typed, &mut to);
+    let body = extra_inputs(typed);
+    prompts(typed, body.get("max_tokens").map(plain), to);
+    request_bodies(typed, body, to);
+    results(typed, to);
+    let origin = to.latency_origin();
     to.differs(
         "TTFT and request latency",
-        "count from the scheduled moment; AIPerf's figures are `ttft_from_send` and `e2e_from_send` here, its inter token \
-         latency is `tpot`, its inter chunk latency `chunk_gap`",
+        format!(
+            "count from {origin}; AIPerf's figures are `ttft_from_send` and `e2e_from_send` here, its inter token \
+             latency is `tpot`, its inter chunk latency `chunk_gap`"
+        ),
     );
-    Ok(to.finish(typed))
 }
 
 fn server(typed: &TypedFlags, to: &mut Builder) {
@@ -143,19 +108,16 @@ fn server(typed: &TypedFlags, to: &mut Builder) {
         to.option("--model", *model);
     }
     if models.len() > 1 {
-        to.differs("--model", "the first; several are `models` in a workload file (skyline guide workloads)");
+        to.differs("--model", format!("the first; {MODELS}"));
     }
     match typed.one("--endpoint-type") {
         None | Some("chat") => {}
         Some("completions") => to.option("--endpoint", "completions"),
-        Some(other) => to.differs(
-            format!("--endpoint-type {other}"),
-            "no equal: Skyline speaks OpenAI's chat and completions (--endpoint)",
-        ),
+        Some(other) => to.differs(format!("--endpoint-type {other}"), ENDPOINTS),
     }
-    let usual = ["/v1/chat/completions", "v1/chat/completions", "/v1/completions", "v1/completions"];
-    if let Some(path) = typed.one("--endpoint").filter(|path| !usual.contains(path)) {
-        to.option("--path", path);
+    let path = typed.one("--endpoint").map(|path| path.trim_start_matches('/'));
+    if let Some(path) = path.filter(|path| !["v1/chat/completions", "v1/completions"].contains(path)) {
+        to.option("--path", format!("/{path}"));
     }
     if !typed.has("--streaming") {
         to.switch("--no-stream");
@@ -165,10 +127,7 @@ fn server(typed: &TypedFlags, to: &mut Builder) {
         );
     }
     if typed.has("--api-key") {
-        to.differs(
-            "--api-key",
-            "Skyline takes the key from the environment: export OPENAI_API_KEY, or --api-key-env VAR",
-        );
+        to.differs("--api-key", KEY);
     }
     if let Some(seconds) = typed.one("--request-timeout-seconds") {
         to.option("--timeout", time(seconds));
@@ -193,6 +152,7 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
         }
         Some(rate) => {
             to.option("--rate", rate);
+            to.differs("--request-rate", UNCOUNTED);
             if let Some(cap) = cap {
                 to.option("--max-concurrency", cap);
                 to.differs(
@@ -216,11 +176,7 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
         }
         None => {
             to.option("--users", cap.unwrap_or("1"));
-            to.differs(
-                "--concurrency",
-                "a closed loop: each user sends its next request when the last is answered, so the server decides the rate; \
-                 --paired-open shows what that hides",
-            );
+            to.differs("--concurrency", format!("{CLOSED_LOOP}; --paired-open shows what that hides"));
         }
     }
     length(typed, to);
@@ -228,35 +184,23 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
 
 /// How long a run lasts.
 fn length(typed: &TypedFlags, to: &mut Builder) {
-    let requests = typed.one("--request-count");
-    match (typed.one("--benchmark-duration"), requests) {
-        (Some(seconds), _) => {
-            to.seconds(seconds);
-            if requests.is_some() {
-                to.differs(
-                    "--request-count",
-                    "a run ends after a time or after a number of requests: here after the time",
-                );
-            }
-        }
-        (None, Some(requests)) if to.is_sweep() => to.option("--samples", requests),
-        (None, Some(requests)) => to.option("--requests", requests),
-        (None, None) if to.is_sweep() || typed.has("--conversation-num") => {}
-        (None, None) => {
-            // AIPerf's own default.
-            let users = typed.one("--concurrency").and_then(positive).unwrap_or(1.0);
-            to.option("--requests", (2.0 * users).max(10.0).to_string());
-        }
+    let (seconds, requests) = (typed.one("--benchmark-duration"), typed.one("--request-count"));
+    to.length(seconds, requests, "--request-count");
+    if seconds.or(requests).is_none() && !to.is_sweep() && !typed.has("--conversation-num") {
+        // AIPerf's own default.
+        let users = typed.one("--concurrency").and_then(positive).unwrap_or(1.0);
+        to.option("--requests", (2.0 * users).max(10.0).to_string());
     }
     if let Some(seconds) = typed.one("--benchmark-grace-period") {
         to.option("--drain", time(seconds));
     }
 }
 
-/// What is sent.
-fn prompts(typed: &TypedFlags, to: &mut Builder) {
-    let output = typed.one("--output-tokens-mean");
-    let answers = output.map(|mean| lengths(mean, typed.one("--output-tokens-stddev")));
+/// What is sent; `max_tokens` is the length of answers that every body asks for.
+fn prompts(typed: &TypedFlags, max_tokens: Option<String>, to: &mut Builder) {
+    let drawn = typed.one("--output-tokens-mean");
+    let drawn = drawn.map(|mean| lengths(mean, typed.one("--output-tokens-stddev")));
+    let answers = max_tokens.or(drawn);
     if let Some(file) = typed.one("--input-file") {
         if is_trace(typed) {
             to.option("--trace", file);
@@ -274,18 +218,19 @@ fn prompts(typed: &TypedFlags, to: &mut Builder) {
             ),
         }
     } else if let Some(name) = typed.one("--public-dataset") {
-        to.option("--dataset", "ShareGPT_V3_unfiltered_cleaned_split.json");
-        to.option("--dataset-format", "sharegpt");
-        let what = if name == "sharegpt" {
-            "AIPerf downloads the file; Skyline reads one that is there"
+        let about = format!("--public-dataset {name}");
+        if name == "sharegpt" {
+            to.option("--dataset", SHARE_GPT);
+            to.option("--dataset-format", "sharegpt");
+            to.differs(about, DOWNLOADED);
         } else {
-            ROWS
-        };
-        to.differs(format!("--public-dataset {name}"), what);
+            to.option("--dataset", rows_of(name));
+            to.differs(format!("{about}, here {}", rows_of(name)), ROWS);
+        }
     } else {
         let mean = typed.one("--synthetic-input-tokens-mean").unwrap_or("550");
         to.option("--input-tokens", lengths(mean, typed.one("--synthetic-input-tokens-stddev")));
-        if output.is_none() {
+        if answers.is_none() {
             to.differs(
                 "--output-tokens-mean",
                 "without it the model decides in AIPerf; Skyline asks for 128 tokens (--output-tokens)",
@@ -302,8 +247,8 @@ fn prompts(typed: &TypedFlags, to: &mut Builder) {
     }
 }
 
-/// What is asked of every answer.
-fn request_bodies(typed: &TypedFlags, to: &mut Builder) {
+/// Fields of every body.
+fn extra_inputs(typed: &TypedFlags) -> Map<String, Value> {
     let mut body = Map::new();
     for extra in typed.all("--extra-inputs") {
         match extra.split_once(':').filter(|_| !extra.starts_with('{')) {
@@ -313,6 +258,11 @@ fn request_bodies(typed: &TypedFlags, to: &mut Builder) {
             None => body.extend(fields(extra).unwrap_or_default()),
         }
     }
+    body
+}
+
+/// What is asked of every answer.
+fn request_bodies(typed: &TypedFlags, mut body: Map<String, Value>, to: &mut Builder) {
     let exact: Vec<_> = ["ignore_eos", "min_tokens", "max_tokens"]
         .into_iter()
         .filter(|name| body.remove(*name).is_some())
@@ -331,35 +281,24 @@ fn request_bodies(typed: &TypedFlags, to: &mut Builder) {
     if let Some(temperature) = body.remove("temperature") {
         to.option("--temperature", temperature.to_string());
     }
-    if !body.is_empty() {
-        to.option("--extra-body", Value::Object(body).to_string());
-    }
+    to.body(body);
     for typed in typed.all("--header") {
         to.option("--header", header(typed, ':'));
     }
     let names =
         [("time_to_first_token", "ttft"), ("inter_token_latency", "tpot"), ("request_latency", "e2e")];
-    let (bounds, others) = slo(&typed.all("--goodput"), &names);
-    if let Some(bounds) = bounds {
-        to.option("--slo", bounds);
-        to.differs(
-            "--goodput",
-            "TTFT and e2e count from the scheduled moment, and failed requests are never good",
-        );
-    }
-    for other in others {
-        to.differs(format!("--goodput {other}"), "no such bound: SLOs are on ttft, tpot and e2e");
-    }
+    to.goodput(typed, &names);
 }
 
 /// What is read beside the run, and how it is shown.
 fn results(typed: &TypedFlags, to: &mut Builder) {
-    let pages = ["--gpu-telemetry", "--server-metrics"].into_iter().flat_map(|flag| typed.all(flag));
-    for page in pages {
-        if page.contains(':') || page.contains('/') {
-            to.option("--metrics-url", url(page));
-        } else {
-            to.differs(format!("--gpu-telemetry {page}"), "--metrics-url reads the page of a DCGM exporter");
+    for flag in ["--gpu-telemetry", "--server-metrics"] {
+        for page in typed.all(flag) {
+            if page.contains(':') || page.contains('/') {
+                to.option("--metrics-url", url(page));
+            } else {
+                to.differs(format!("{flag} {page}"), "--metrics-url reads the page of a DCGM exporter");
+            }
         }
     }
     if typed.has("--no-server-metrics") {

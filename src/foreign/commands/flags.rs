@@ -1,12 +1,16 @@
 //! A tool's table of flags, and a command line read by it.
 
-/// A flag of a tool.
+use std::iter::Peekable;
+use std::slice::Iter;
+
+/// Flags of a tool that mean the same here.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flag {
-    /// Its names; the tool's file knows it by the first.
-    pub(super) names: &'static [&'static str],
+pub(super) struct Flags {
     takes: Takes,
-    pub(super) means: Meaning,
+    means: Meaning,
+    /// Their names with spaces between them. Where a flag has several, `|` is between those: the tool's file knows it by
+    /// the first.
+    names: &'static str,
 }
 
 /// How many values a flag takes.
@@ -30,31 +34,42 @@ pub(super) enum Meaning {
 }
 
 /// A flag with one value, and the option that means the same with the same value.
-pub(super) const fn same(names: &'static [&'static str], option: &'static str) -> Flag {
-    Flag { names, takes: Takes::One, means: Meaning::Same(option) }
+pub(super) const fn same(option: &'static str, names: &'static str) -> Flags {
+    Flags { takes: Takes::One, means: Meaning::Same(option), names }
 }
 
-/// A flag that the tool's own file reads.
-pub(super) const fn read(names: &'static [&'static str], takes: Takes) -> Flag {
-    Flag { names, takes, means: Meaning::Read }
+/// Flags that the tool's own file reads.
+pub(super) const fn read(takes: Takes, names: &'static str) -> Flags {
+    Flags { takes, means: Meaning::Read, names }
 }
 
-/// A flag without an option that means the same, and why.
-pub(super) const fn differs(names: &'static [&'static str], takes: Takes, why: &'static str) -> Flag {
-    Flag { names, takes, means: Meaning::Differs(why) }
+/// Flags without an option that means the same, and why.
+pub(super) const fn differs(takes: Takes, why: &'static str, names: &'static str) -> Flags {
+    Flags { takes, means: Meaning::Differs(why), names }
+}
+
+impl Flags {
+    /// The name by which the tool's file knows a flag.
+    fn first_name(&self, typed: &str) -> Option<&'static str> {
+        let all = self.names.split_whitespace();
+        all.map(|names| names.split('|')).find_map(|mut names| {
+            let first = names.clone().next()?;
+            names.any(|name| name == typed).then_some(first)
+        })
+    }
 }
 
 /// The flags of a command line, as its tool's table reads them.
 #[derive(Debug, Default)]
 pub(super) struct TypedFlags {
     /// Those of the table in their order, each with its values.
-    pub(super) known: Vec<(&'static Flag, Vec<String>)>,
+    pub(super) known: Vec<(&'static str, Meaning, Vec<String>)>,
     /// The others, with what follows them.
     pub(super) unknown: Vec<String>,
 }
 
 impl TypedFlags {
-    pub(super) fn read(table: &'static [Flag], words: &[String]) -> Self {
+    pub(super) fn read(table: &[Flags], words: &[String]) -> Self {
         let mut typed = Self::default();
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
@@ -64,20 +79,19 @@ impl TypedFlags {
             };
             // Python's tools take underscores for hyphens.
             let name = if name.starts_with("--") { name.replace('_', "-") } else { name.to_owned() };
-            let flag = table.iter().find(|flag| flag.names.contains(&name.as_str()));
             let mut values: Vec<String> = value.into_iter().collect();
-            let many = |words: &mut std::iter::Peekable<std::slice::Iter<'_, String>>| {
-                std::iter::from_fn(|| words.next_if(|word| !is_flag(word)).cloned()).collect::<Vec<_>>()
-            };
-            if let Some(flag) = flag {
-                match flag.takes {
+            let flag = table.iter().find_map(|flags| Some((flags.first_name(&name)?, flags)));
+            if let Some((name, Flags { takes, means, .. })) = flag {
+                match takes {
                     Takes::One if values.is_empty() => values.extend(words.next().cloned()),
-                    Takes::Many => values.extend(many(&mut words)),
+                    Takes::Many => values.extend(up_to_the_next_flag(&mut words)),
                     Takes::Nothing | Takes::One => {}
                 }
-                typed.known.push((flag, values));
+                typed.known.push((name, *means, values));
             } else {
-                values.extend(if is_flag(&name) { many(&mut words) } else { Vec::new() });
+                if is_flag(&name) {
+                    values.extend(up_to_the_next_flag(&mut words));
+                }
                 typed.unknown.push([vec![name], values].concat().join(" "));
             }
         }
@@ -85,7 +99,7 @@ impl TypedFlags {
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.known.iter().any(|(flag, _)| flag.names[0] == name)
+        self.known.iter().any(|(known, ..)| *known == name)
     }
 
     /// The value of a flag; the last counts.
@@ -95,9 +109,13 @@ impl TypedFlags {
 
     /// All values of a flag, in their order.
     pub(super) fn all(&self, name: &str) -> Vec<&str> {
-        let given = self.known.iter().filter(|(flag, _)| flag.names[0] == name);
-        given.flat_map(|(_, values)| values.iter().map(String::as_str)).collect()
+        let given = self.known.iter().filter(|(known, ..)| *known == name);
+        given.flat_map(|(.., values)| values.iter().map(String::as_str)).collect()
     }
+}
+
+fn up_to_the_next_flag(words: &mut Peekable<Iter<'_, String>>) -> Vec<String> {
+    std::iter::from_fn(|| words.next_if(|word| !is_flag(word)).cloned()).collect()
 }
 
 /// Whether a word begins a flag; a negative number does not.

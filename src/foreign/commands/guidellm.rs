@@ -3,88 +3,67 @@
 use serde_json::{Map, Value};
 
 use super::flags::Takes::{Many, Nothing, One};
-use super::flags::{Flag, TypedFlags, differs, read, same};
-use super::translation::{Builder, Translation, flags_behind};
-use super::values::{ROWS, fields, lengths, plain, positive, rows_of, time, url};
+use super::flags::{Flags, TypedFlags, differs, read, same};
+use super::sentences::{CLOSED_LOOP, ENDPOINTS, KEY, MEDIA, ROWS, TOKENIZER, UNCOUNTED};
+use super::translation::Builder;
+use super::values::{fields, lengths, plain, positive, rows_of, time, url};
 
 /// How its command lines begin.
-const BEGINNINGS: &[&[&str]] =
-    &[&["guidellm", "benchmark", "run"], &["guidellm", "benchmark"], &["guidellm", "run"]];
+pub(super) const BEGINNINGS: &[&[&str]] =
+    &[&["guidellm", "benchmark"], &["guidellm", "benchmark", "run"], &["guidellm", "run"]];
 
 const COLUMNS: &str =
     "Skyline's files have the columns `prompt` and `output_tokens`: rename them, or write JSON lines";
 const ENDS: &str = "no equal: a run goes on to its end, and the report says what failed (--objective \"error_rate < 1%\" \
                     judges it, exit 1)";
 const CONSOLE: &str = "not needed: words go to standard error, data to standard output";
+const NOT_A_TIME: &str = "Skyline's is a time: --warmup 10s";
 
-/// Its flags, each on its line.
+/// Its flags, by what they mean.
 #[rustfmt::skip]
-const FLAGS: &[Flag] = &[
-    read(&["--target"], One),
-    same(&["--model"], "--model"),
-    read(&["--backend", "--backend-type"], One),
-    read(&["--backend-kwargs", "--backend-args"], One),
-    read(&["--request-type", "--request-format"], One),
-    read(&["--profile", "--rate-type"], One),
-    read(&["--rate"], One),
-    read(&["--data"], One),
-    read(&["--max-seconds"], One),
-    read(&["--max-requests"], One),
-    read(&["--constraint"], One),
-    read(&["--rampup", "--rampup-duration"], One),
-    read(&["--warmup", "--warmup-percent"], One),
-    differs(&["--cooldown", "--cooldown-percent"], One, "not needed: load continues, uncounted, until the last counted request is done"),
-    same(&["--processor", "--tokenizer"], "--tokenizer"),
-    same(&["--random-seed"], "--seed"),
-    read(&["--data-sampler"], One),
-    read(&["--output-dir", "--output-path"], One),
-    read(&["--outputs", "--output"], Many),
-    read(&["--disable-progress", "--disable-console-interactive"], Nothing),
-    differs(&["--disable-console", "--disable-console-outputs"], Nothing, CONSOLE),
-    differs(&["--display-scheduler-stats"], Nothing, CONSOLE),
-    differs(&["--processor-args"], One, "the tokenizer is read as it is"),
-    differs(&["--data-args"], One, COLUMNS),
-    differs(&["--data-column-mapper"], One, COLUMNS),
-    differs(&["--data-preprocessors", "--data-preprocessor"], One, COLUMNS),
-    differs(&["--data-preprocessors-kwargs"], One, COLUMNS),
-    differs(&["--data-request-formatter"], One, COLUMNS),
-    differs(&["--data-finalizer"], One, COLUMNS),
-    differs(&["--data-collator"], One, COLUMNS),
-    differs(&["--data-loader", "--dataloader-kwargs"], One, COLUMNS),
-    differs(&["--data-num-workers"], One, "not needed: rows are read once, before the run"),
-    differs(&["--data-samples"], One, "--requests N says how many requests there are"),
-    differs(&["--output-extras"], One, "--label name=value stores a label with a run, and may be repeated"),
-    differs(&["--max-errors"], One, ENDS),
-    differs(&["--max-error-rate"], One, ENDS),
-    differs(&["--max-global-error-rate"], One, ENDS),
-    differs(&["--detect-saturation", "--default-over-saturation", "--over-saturation"], Nothing, "not needed: the verdict says whether the server kept up, and a sweep stops after loads that saturate it"),
-    differs(&["--scenario", "-c"], One, "no equal: write its settings as options, or into a workload file"),
-    differs(&["--images-per-request"], One, "images are parts of messages in a workload file; here prompts are text"),
+pub(super) const FLAGS: &[Flags] = &[
+    read(One, "--target --backend|--backend-type --backend-kwargs|--backend-args --request-type|--request-format"),
+    read(One, "--profile|--rate-type --rate --max-seconds --max-requests --constraint
+               --rampup|--rampup-duration --warmup|--warmup-percent"),
+    read(One, "--data --data-sampler --output-dir|--output-path"),
+    read(Many, "--outputs|--output"),
+    read(Nothing, "--disable-progress|--disable-console-interactive"),
+    same("--model", "--model"),
+    same("--tokenizer", "--processor|--tokenizer"),
+    same("--seed", "--random-seed"),
+    differs(One, UNCOUNTED, "--cooldown|--cooldown-percent"),
+    differs(Nothing, CONSOLE, "--disable-console|--disable-console-outputs --display-scheduler-stats"),
+    differs(One, TOKENIZER, "--processor-args"),
+    differs(One, COLUMNS, "--data-args --data-column-mapper --data-preprocessors|--data-preprocessor --data-preprocessors-kwargs
+                           --data-request-formatter --data-finalizer --data-collator --data-loader|--dataloader-kwargs"),
+    differs(One, "not needed: rows are read once, before the run", "--data-num-workers"),
+    differs(One, "--requests N says how many requests there are", "--data-samples"),
+    differs(One, "--label name=value stores a label with a run, and may be repeated", "--output-extras"),
+    differs(One, ENDS, "--max-errors --max-error-rate --max-global-error-rate"),
+    differs(Nothing, "not needed: the verdict says whether the server kept up, and a sweep stops after loads that saturate it",
+            "--detect-saturation|--default-over-saturation|--over-saturation"),
+    differs(One, "no equal: write its settings as options, or into a workload file", "--scenario|-c"),
+    differs(One, MEDIA, "--images-per-request"),
 ];
 
-/// Translates its command line.
-pub(super) fn translate(words: &[String]) -> Result<Translation, String> {
-    let Some(flags) = flags_behind(words, BEGINNINGS) else {
-        return Err("this is no `guidellm benchmark` command line\n\
-                    hint: write all of it behind two hyphens: skyline from-guidellm -- guidellm benchmark --target …"
-            .to_owned());
-    };
-    let typed = TypedFlags::read(FLAGS, flags);
-    let mut to = Builder::new(&typed);
-    server(&typed, &mut to);
-    load(&typed, &mut to);
-    prompts(&typed, &mut to);
-    results(&typed, &mut to);
+/// Reads the flags that mean something only together.
+pub(super) fn read_flags(typed: &TypedFlags, to: &mut Builder) {
+    server(typed, to);
+    load(typed, to);
+    prompts(typed, to);
+    results(typed, to);
+    let origin = to.latency_origin();
     to.differs(
         "TTFT and e2e",
-        "count from the scheduled moment; GuideLLM's figures are `ttft_from_send` and `e2e_from_send` here, and its \
-         inter_token_latency is `tpot`",
+        format!(
+            "count from {origin}; GuideLLM's figures are `ttft_from_send` and `e2e_from_send` here, and its \
+             inter_token_latency is `tpot`"
+        ),
     );
     to.differs(
         "answers",
         "every answer has exactly the requested length, if the server has a way to ask for it (--engine)",
     );
-    Ok(to.finish(typed))
 }
 
 /// Options that a flag has in its value: `kind=constant,rate=10`, JSON, or only the kind.
@@ -109,10 +88,7 @@ fn server(typed: &TypedFlags, to: &mut Builder) {
         Some("text_completions" | "completions" | "/v1/completions") => {
             to.option("--endpoint", "completions");
         }
-        Some(other) => to.differs(
-            format!("--request-type {other}"),
-            "no equal: Skyline speaks OpenAI's chat and completions (--endpoint)",
-        ),
+        Some(other) => to.differs(format!("--request-type {other}"), ENDPOINTS),
     }
     if backend.get("verify") == Some(&Value::Bool(false)) {
         to.switch("--insecure");
@@ -121,10 +97,7 @@ fn server(typed: &TypedFlags, to: &mut Builder) {
         to.option("--timeout", time(&seconds));
     }
     if backend.contains_key("api_key") {
-        to.differs(
-            "api_key",
-            "Skyline takes the key from the environment: export OPENAI_API_KEY, or --api-key-env VAR",
-        );
+        to.differs("api_key", KEY);
     }
     if let Some(kind) = said("kind").filter(|kind| !kind.starts_with("openai")) {
         to.differs(format!("--backend {kind}"), "no equal: Skyline measures a server over HTTP");
@@ -143,33 +116,32 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
     let rate = rate.map(|rate| rate.trim_matches(['[', ']']).replace(' ', ""));
     let ramp = typed.one("--rampup").map(str::to_owned).or(said("rampup_duration"));
     let ramp = ramp.as_deref().and_then(positive);
-    let several = rate.as_deref().is_some_and(|rate| rate.contains(','));
+    let rate = rate.as_deref();
+    let several = rate.is_some_and(|rate| rate.contains(','));
     match kind.as_str() {
         "synchronous" => to.option("--users", "1"),
         "concurrent" if several => {
             to.sweep();
-            to.option("--users", rate.clone().unwrap_or_default());
+            to.option("--users", rate.unwrap_or_default());
         }
-        "concurrent" => to.option("--users", rate.clone().unwrap_or_else(|| "1".to_owned())),
+        "concurrent" => to.option("--users", rate.unwrap_or("1")),
         "throughput" => {
             to.option("--rate", "max");
-            to.option("--max-concurrency", rate.clone().unwrap_or_else(|| "512".to_owned()));
-            to.differs(
-                "--profile throughput",
-                "a closed loop: each user sends its next request when the last is answered, so the server decides the rate",
-            );
+            to.option("--max-concurrency", rate.unwrap_or("512"));
+            to.differs("--profile throughput", CLOSED_LOOP);
         }
         "constant" | "async" | "poisson" if several => {
             to.sweep();
-            to.option("--rates", rate.clone().unwrap_or_default());
+            to.option("--rates", rate.unwrap_or_default());
         }
         "constant" | "async" if ramp.is_some() => {
-            let (to_rate, over) = (rate.as_deref().unwrap_or("1"), ramp.unwrap_or_default());
+            let (to_rate, over) = (rate.unwrap_or("1"), ramp.unwrap_or_default());
             to.option("--ramp", format!("0:{to_rate}:{over}s"));
             to.differs("--rampup", "arrivals are Poisson while the rate rises and afterwards");
         }
         "constant" | "async" | "poisson" => {
-            to.option("--rate", rate.clone().unwrap_or_else(|| "1".to_owned()));
+            to.option("--rate", rate.unwrap_or("1"));
+            to.differs("--rate", UNCOUNTED);
             if kind != "poisson" {
                 to.option("--arrival", "constant");
             }
@@ -182,6 +154,9 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
                     "Skyline searches: it doubles the rate until one fails, then refines; with --objective \"p99 ttft < 500ms\" \
                      the answer is the highest rate that meets it, with its interval. Each load runs three times (--repeats)",
                 );
+                if rate.is_some() {
+                    to.differs("--rate", "the search decides how many loads there are");
+                }
             } else {
                 to.differs(format!("--profile {other}"), "unknown: a sweep stands in its place");
             }
@@ -202,28 +177,20 @@ fn length(typed: &TypedFlags, to: &mut Builder) {
     };
     let seconds = typed.one("--max-seconds").map(str::to_owned).or(said("max_duration", "seconds"));
     let requests = typed.one("--max-requests").map(str::to_owned).or(said("max_requests", "count"));
-    match (&seconds, &requests) {
-        (Some(seconds), _) => {
-            to.seconds(seconds);
-            if requests.is_some() {
-                to.differs(
-                    "--max-requests",
-                    "a run ends after a time or after a number of requests: here after the time",
-                );
-            }
-        }
-        (None, Some(requests)) if to.is_sweep() => to.option("--samples", requests),
-        (None, Some(requests)) => to.option("--requests", requests),
-        (None, None) => {}
+    // Data that is made up ends after so many rows, and the run with it.
+    let samples = || fields(typed.one("--data")?)?.get("samples").map(plain);
+    let requests = requests.or_else(|| samples().filter(|_| seconds.is_none() && !to.is_sweep()));
+    to.length(seconds.as_deref(), requests.as_deref(), "--max-requests");
+    if seconds.is_none() && requests.is_none() && !to.is_sweep() {
+        to.differs("--max-seconds", "without it the run lasts a minute: a time behind `bench` says how long");
     }
-    match typed.one("--warmup").map(|typed| (typed, positive(typed))) {
-        Some((_, Some(share))) if share < 1.0 => match seconds.as_deref().and_then(positive) {
-            Some(seconds) => to.option("--warmup", time(&(share * seconds).to_string())),
-            None => to.differs("--warmup", "Skyline's is a time: --warmup 10s"),
-        },
-        Some((typed, Some(_))) => to.option("--warmup", time(typed)),
-        Some((typed, None)) => to.differs(format!("--warmup {typed}"), "Skyline's is a time: --warmup 10s"),
-        None => {}
+    let Some(warmup) = typed.one("--warmup") else { return };
+    match (positive(warmup), seconds.as_deref().and_then(positive)) {
+        (Some(share), Some(seconds)) if share < 1.0 => {
+            to.option("--warmup", time(&(share * seconds).to_string()));
+        }
+        (Some(length), _) if length >= 1.0 => to.option("--warmup", time(warmup)),
+        _ => to.differs(format!("--warmup {warmup}"), NOT_A_TIME),
     }
 }
 
@@ -284,8 +251,7 @@ fn prompts(typed: &TypedFlags, to: &mut Builder) {
 /// Where results go.
 fn results(typed: &TypedFlags, to: &mut Builder) {
     if let Some(folder) = typed.one("--output-dir") {
-        let is_file = std::path::Path::new(folder).extension().is_some();
-        if is_file {
+        if [".json", ".yaml", ".csv", ".html"].iter().any(|end| folder.ends_with(end)) {
             to.differs(
                 format!("--output-path {folder}"),
                 "runs are stored in folders: --out names where, --format json=FILE a file",

@@ -1,11 +1,12 @@
 //! Command lines of other tools, said with the options of this program.
 //!
-//! A tool is a table: each of its flags with the option that means the same, or with a sentence where there is none. Flags
-//! that mean something only together are read by the tool's own file.
+//! A tool is a grammar: how its command lines begin, and each of its flags with the option that means the same, or with a
+//! sentence where there is none. Flags that mean something only together are read by the tool's own file.
 
 mod aiperf;
 mod flags;
 mod guidellm;
+mod sentences;
 #[cfg(test)]
 mod tests;
 mod translate;

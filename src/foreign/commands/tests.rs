@@ -70,6 +70,7 @@ fn vllm_says_when_requests_leave() {
         ("", "--rate max --requests 1000 --max-concurrency 1000 "),
         ("--max-concurrency 8 --num_prompts=20", "--rate max --requests 20 --max-concurrency 8 "),
         ("--request-rate 5 --burstiness 0.5", "--rate 5 --burstiness 0.5 --requests 1000 "),
+        ("--request-rate 10000 --num-prompts 16", "--rate max --requests 16 --max-concurrency 16 "),
         (
             "--ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 19 --num-prompts 100",
             "--ramp 1:19:10s --requests 100 ",
@@ -96,6 +97,11 @@ fn vllm_says_what_requests_are_like() {
             "--random-range-ratio '{\"input\": 0.3, \"output\": 0}'",
             "--input-tokens vllm_range:1024:0.3 --output-tokens 128",
         ),
+        (
+            "--random-prefix-len 50 --random-input-len 100 --random-range-ratio 0.1",
+            "--input-tokens 140..160 --output-tokens vllm_range:128:0.1",
+        ),
+        ("--random-input-len 5 --input-len 6", "--input-tokens 6 --output-tokens 128"),
         ("--dataset-name sonnet", "--input-tokens 550 --output-tokens 150"),
         ("--dataset-name prefix_repetition", "--input-tokens 512 --output-tokens 128"),
         (
@@ -118,6 +124,31 @@ fn vllm_says_what_requests_are_like() {
 }
 
 #[test]
+fn vllm_says_where_requests_go() {
+    let server = |flags: &str| {
+        let words = typed(ForeignTool::Vllm, &format!("vllm bench serve {flags}")).words;
+        words[2..].iter().take_while(|word| *word != "--rate").cloned().collect::<Vec<_>>().join(" ")
+    };
+    for (flags, options) in [
+        ("", "--url http://127.0.0.1:8000 --endpoint completions"),
+        ("--host ::1 --backend openai-chat", "--url http://[::1]:8000 --endpoint chat"),
+        ("--backend sglang --port 1", "--url http://127.0.0.1:1 --engine sglang --endpoint completions"),
+        (
+            "--base-url http://h --backend openai-chat --endpoint /gate/v1/chat/completions",
+            "--url http://h --path /gate/v1/chat/completions",
+        ),
+        (
+            "--backend openai-responses --endpoint /v1/responses",
+            "--url http://127.0.0.1:8000 --endpoint chat",
+        ),
+    ] {
+        assert_eq!(server(flags), options, "{flags}");
+    }
+    let no_equal = typed(ForeignTool::Vllm, "vllm bench serve --backend openai-audio --endpoint /v1/audio");
+    assert_eq!(no_equal.differences[0].about, "--backend openai-audio, --endpoint /v1/audio");
+}
+
+#[test]
 fn guidellm_says_several_loads_at_once() {
     let data = "--data prompt_tokens=100,output_tokens=50";
     let lengths = "--input-tokens 100 --output-tokens 50";
@@ -127,6 +158,7 @@ fn guidellm_says_several_loads_at_once() {
         ("--profile kind=constant,rate=10", "bench --rate 10 --arrival constant "),
         ("--profile constant --rate 10 --rampup 5 --max-seconds 60", "bench 60 --ramp 0:10:5s "),
         ("--profile synchronous --max-requests 5", "bench --users 1 --requests 5 "),
+        ("--profile sweep --rate 10 --max-requests 5", "sweep --samples 5 "),
         (
             "--profile throughput --max-seconds 9 --warmup 0.1",
             "bench 9 --rate max --max-concurrency 512 --warmup 0.9s ",
@@ -142,6 +174,8 @@ fn guidellm_says_several_loads_at_once() {
         ),
         "bench --rate 1 --arrival constant --input-tokens normal:100:10 --output-tokens 5..60"
     );
+    let samples = "--profile poisson --rate 2 --data prompt_tokens=9,samples=70";
+    assert_eq!(guidellm(samples), "bench --rate 2 --requests 70 --input-tokens 9");
     let secret = typed(
         ForeignTool::GuideLlm,
         r#"guidellm run --backend '{"kind": "openai_http", "api_key": "sk-1"}'"#,
@@ -159,6 +193,10 @@ fn aiperf_says_its_load_and_traces() {
         ),
         ("--input-file t.jsonl --custom-dataset-type mooncake_trace", "bench --trace t.jsonl"),
         (
+            "--request-count 3 --extra-inputs max_tokens:64 --endpoint v2/chat --public-dataset aimo",
+            "bench --path /v2/chat --users 1 --requests 3 --dataset aimo.jsonl --output-tokens 64",
+        ),
+        (
             "--request-count 3 --extra-inputs ignore_eos:true top_k:5 -H 'X-Team: a'",
             "bench --users 1 --requests 3 --input-tokens 550 --extra-body {\"top_k\":5} --header X-Team: a",
         ),
@@ -174,6 +212,14 @@ fn aiperf_says_its_load_and_traces() {
 fn unknown_flags_are_named_and_other_commands_refused() {
     let line = "CUDA_VISIBLE_DEVICES=0 /opt/bin/vllm bench serve --frobnicate 3 4 --num-prompts 5 stray";
     assert_eq!(typed(ForeignTool::Vllm, line).unknown, ["--frobnicate 3 4", "stray"]);
+    for line in [
+        "uv run vllm bench serve --num-prompts 5",
+        "python3 -m vllm.entrypoints.cli.main bench serve --num-prompts 5",
+        "python benchmarks/benchmark_serving.py --num-prompts 5",
+    ] {
+        let words = typed(ForeignTool::Vllm, line).words.join(" ");
+        assert!(words.contains("--requests 5"), "{line}: {words}");
+    }
     for (tool, line) in [
         (ForeignTool::Vllm, "vllm serve model"),
         (ForeignTool::Vllm, "vllm bench"),

@@ -1,7 +1,8 @@
-//! Which tool's table reads a command line.
+//! How the command lines of each tool are read.
 
-use super::translation::Translation;
-use super::{aiperf, guidellm, vllm};
+use super::flags::{Flags, TypedFlags};
+use super::translation::{Builder, Translation};
+use super::{aiperf, guidellm, vllm, vllm_flags};
 use crate::foreign::tool::ForeignTool;
 
 /// Translates the command line of a tool.
@@ -10,10 +11,68 @@ use crate::foreign::tool::ForeignTool;
 ///
 /// What is expected, where this is no such command line.
 pub(crate) fn translate(tool: ForeignTool, words: &[String]) -> Result<Translation, String> {
-    match tool {
-        ForeignTool::Vllm => vllm::translate(words),
-        ForeignTool::GuideLlm => guidellm::translate(words),
-        ForeignTool::AiPerf => aiperf::translate(words),
-        ForeignTool::Sglang => Err("command lines of SGLang are not translated".to_owned()),
+    let grammar = match tool {
+        ForeignTool::Vllm => Grammar {
+            beginnings: vllm::BEGINNINGS,
+            example: "skyline from-vllm -- vllm bench serve --model …",
+            flags: vllm_flags::FLAGS,
+            read: vllm::read,
+        },
+        ForeignTool::GuideLlm => Grammar {
+            beginnings: guidellm::BEGINNINGS,
+            example: "skyline from-guidellm -- guidellm benchmark --target …",
+            flags: guidellm::FLAGS,
+            read: guidellm::read_flags,
+        },
+        ForeignTool::AiPerf => Grammar {
+            beginnings: aiperf::BEGINNINGS,
+            example: "skyline from-aiperf -- aiperf profile --model …",
+            flags: aiperf::FLAGS,
+            read: aiperf::read_flags,
+        },
+        ForeignTool::Sglang => return Err("command lines of SGLang are not translated".to_owned()),
+    };
+    grammar.translate(words)
+}
+
+/// How the command lines of a tool are read.
+#[derive(Clone, Copy, Debug)]
+struct Grammar {
+    /// How they begin, the usual way first.
+    beginnings: &'static [&'static [&'static str]],
+    /// One behind our verb.
+    example: &'static str,
+    flags: &'static [Flags],
+    /// Reads the flags that mean something only together.
+    read: fn(&TypedFlags, &mut Builder),
+}
+
+impl Grammar {
+    fn translate(self, words: &[String]) -> Result<Translation, String> {
+        let flags = self.flags_of(words).ok_or_else(|| {
+            let name = self.beginnings[0].join(" ");
+            let example = self.example;
+            format!("this is no `{name}` command line\nhint: write all of it behind two hyphens: {example}")
+        })?;
+        let typed = TypedFlags::read(self.flags, flags);
+        let mut to = Builder::new(&typed);
+        (self.read)(&typed, &mut to);
+        Ok(to.finish(typed))
+    }
+
+    /// The flags behind the beginning of a command line. What stands before it, such as variables, `uv run` or the path of
+    /// a program, is passed over.
+    fn flags_of(self, words: &[String]) -> Option<&[String]> {
+        let same = |(word, expected): (&String, &&str)| {
+            word.strip_suffix(expected).is_some_and(|path| path.is_empty() || path.ends_with('/'))
+        };
+        (0..words.len()).find_map(|first| {
+            let words = &words[first..];
+            let begins = |beginning: &&&[&str]| {
+                words.len() >= beginning.len() && words.iter().zip(beginning.iter()).all(same)
+            };
+            let longest = self.beginnings.iter().filter(begins).map(|beginning| beginning.len()).max()?;
+            Some(&words[longest..])
+        })
     }
 }

@@ -1,6 +1,9 @@
 //! What a command line of another tool becomes: our words, and what differs.
 
-use super::flags::{Flag, Meaning, TypedFlags};
+use serde_json::{Map, Value};
+
+use super::flags::{Meaning, TypedFlags};
+use super::sentences::TIME_OR_NUMBER;
 
 /// A command line of another tool, said with the options of this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,24 +19,10 @@ pub(crate) struct Translation {
 /// What differs about something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TranslationGap {
-    /// A flag as it was typed, or a subject.
+    /// Flags, perhaps with their values, or a subject.
     pub(crate) about: String,
     /// How it differs, or why there is no equal.
     pub(crate) sentence: String,
-}
-
-/// The flags behind one of these beginnings of a command line: words that follow one another, the first perhaps with a
-/// path before it. Variables that are set before the command are passed over.
-pub(super) fn flags_behind<'w>(words: &'w [String], beginnings: &[&[&str]]) -> Option<&'w [String]> {
-    let is_variable = |word: &String| word.split_once('=').is_some_and(|(name, _)| !name.starts_with('-'));
-    let first = words.iter().position(|word| !is_variable(word))?;
-    let words = &words[first..];
-    let matches = |beginning: &&&[&str]| {
-        let same =
-            |(word, expected): (&String, &&str)| word == expected || word.ends_with(&format!("/{expected}"));
-        words.len() >= beginning.len() && words.iter().zip(beginning.iter()).all(same)
-    };
-    beginnings.iter().filter(matches).map(|beginning| beginning.len()).max().map(|length| &words[length..])
 }
 
 /// A translation in the making.
@@ -57,14 +46,14 @@ impl Builder {
             same: Vec::new(),
             differences: Vec::new(),
         };
-        for (Flag { names, means, .. }, values) in &typed.known {
+        for (name, means, values) in &typed.known {
             match means {
                 Meaning::Same(option) => {
                     // Of a flag that is repeated, the last counts.
                     builder.same.retain(|(before, _)| before != option);
                     builder.same.push((option, values.last().cloned().unwrap_or_default()));
                 }
-                Meaning::Differs(sentence) => builder.differs(names[0], *sentence),
+                Meaning::Differs(sentence) => builder.differs(*name, *sentence),
                 Meaning::Read => {}
             }
         }
@@ -80,10 +69,6 @@ impl Builder {
         self.verb == "sweep"
     }
 
-    pub(super) fn seconds(&mut self, seconds: &str) {
-        self.seconds = Some(seconds.to_owned());
-    }
-
     pub(super) fn option(&mut self, option: &str, value: impl Into<String>) {
         let value = value.into();
         if value.starts_with('-') {
@@ -97,8 +82,66 @@ impl Builder {
         self.options.push(option.to_owned());
     }
 
+    /// From when latencies count under the load that was translated.
+    pub(super) fn latency_origin(&self) -> &'static str {
+        let is_closed = |two: &[String]| two[0] == "--users" || (two[0] == "--rate" && two[1] == "max");
+        if self.options.windows(2).any(is_closed) { "sending" } else { "the scheduled moment" }
+    }
+
+    /// Says what differs about something; of several things it says the same once.
     pub(super) fn differs(&mut self, about: impl Into<String>, sentence: impl Into<String>) {
-        self.differences.push(TranslationGap { about: about.into(), sentence: sentence.into() });
+        let (about, sentence) = (about.into(), sentence.into());
+        match self.differences.iter_mut().find(|gap| gap.sentence == sentence) {
+            Some(gap) => gap.about = format!("{}, {about}", gap.about),
+            None => self.differences.push(TranslationGap { about, sentence }),
+        }
+    }
+
+    /// How long a run lasts; `count` is the tool's flag for a number of requests.
+    pub(super) fn length(&mut self, seconds: Option<&str>, requests: Option<&str>, count: &str) {
+        match (seconds, requests) {
+            (Some(seconds), requests) => {
+                self.seconds = Some(seconds.to_owned());
+                if requests.is_some() {
+                    self.differs(count, TIME_OR_NUMBER);
+                }
+            }
+            (None, Some(requests)) if self.is_sweep() => self.option("--samples", requests),
+            (None, Some(requests)) => self.option("--requests", requests),
+            (None, None) => {}
+        }
+    }
+
+    /// Bounds such as `ttft:500`, by the names that a tool has for them.
+    pub(super) fn goodput(&mut self, typed: &TypedFlags, names: &[(&str, &str)]) {
+        let mut bounds = Vec::new();
+        for pair in typed.all("--goodput").iter().flat_map(|pairs| pairs.split_whitespace()) {
+            let bound = pair.split_once(':').and_then(|(name, ms)| {
+                let (_, ours) = names.iter().find(|(theirs, _)| *theirs == name)?;
+                Some(format!("{ours}={ms}ms"))
+            });
+            match bound {
+                Some(bound) => bounds.push(bound),
+                None => {
+                    self.differs(format!("--goodput {pair}"), "no such bound: SLOs are on ttft, tpot and e2e")
+                }
+            }
+        }
+        if !bounds.is_empty() {
+            self.option("--slo", bounds.join(","));
+            let origin = self.latency_origin();
+            self.differs(
+                "--goodput",
+                format!("TTFT and e2e count from {origin}, and failed requests are never good"),
+            );
+        }
+    }
+
+    /// Fields of every body.
+    pub(super) fn body(&mut self, fields: Map<String, Value>) {
+        if !fields.is_empty() {
+            self.option("--extra-body", Value::Object(fields).to_string());
+        }
     }
 
     pub(super) fn finish(mut self, typed: TypedFlags) -> Translation {

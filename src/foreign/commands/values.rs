@@ -1,4 +1,4 @@
-//! Values that several tools write alike: lengths, addresses, lists, bounds, headers.
+//! Values that several tools write alike: lengths, addresses, headers, fields.
 
 use serde_json::{Map, Value};
 
@@ -23,22 +23,6 @@ pub(super) fn time(seconds: &str) -> String {
 /// The number, if it is one above 0.
 pub(super) fn positive(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0)
-}
-
-/// Bounds such as `ttft:500` as SLOs, by the names that a tool has for them; and those that have none here.
-pub(super) fn slo(pairs: &[&str], names: &[(&str, &str)]) -> (Option<String>, Vec<String>) {
-    let (mut bounds, mut others) = (Vec::new(), Vec::new());
-    for pair in pairs.iter().flat_map(|pairs| pairs.split_whitespace()) {
-        let ours = pair.split_once(':').and_then(|(name, ms)| {
-            let (_, ours) = names.iter().find(|(theirs, _)| *theirs == name)?;
-            Some(format!("{ours}={ms}ms"))
-        });
-        match ours {
-            Some(bound) => bounds.push(bound),
-            None => others.push(pair.to_owned()),
-        }
-    }
-    ((!bounds.is_empty()).then(|| bounds.join(",")), others)
 }
 
 /// A header as `Name: value`, however a tool divides the two.
@@ -76,6 +60,3 @@ pub(super) fn rows_of(id: &str) -> String {
     let name = id.trim_end_matches('/').rsplit('/').next().unwrap_or(id);
     format!("{name}.jsonl")
 }
-
-/// Why [`rows_of`] is named.
-pub(super) const ROWS: &str = "Skyline reads files: write its prompts there first, one {\"prompt\": \"…\", \"output_tokens\": N} a line";

@@ -3,84 +3,70 @@
 use serde_json::{Map, Value};
 
 use super::flags::TypedFlags;
-use super::translation::{Builder, Translation, flags_behind};
-use super::values::{ROWS, header, json, positive, rows_of, slo, time};
-use super::vllm_flags::{FLAGS, IN_A_FILE, NO_IMAGES};
+use super::sentences::{CLOSED_LOOP, DOWNLOADED, ENDPOINTS, MEDIA, PREFIXES, ROWS, SHARE_GPT, UNCOUNTED};
+use super::translation::Builder;
+use super::values::{header, json, positive, rows_of, time};
 
 /// How its command lines begin.
-const BEGINNINGS: &[&[&str]] = &[
+pub(super) const BEGINNINGS: &[&[&str]] = &[
     &["vllm", "bench", "serve"],
+    &["vllm.entrypoints.cli.main", "bench", "serve"],
     &["vllm-rs", "bench", "serve"],
     &["vllm-bench"],
-    &["python", "benchmarks/benchmark_serving.py"],
-    &["python3", "benchmarks/benchmark_serving.py"],
-    &["python", "benchmark_serving.py"],
-    &["python3", "benchmark_serving.py"],
-    &["python", "-m", "vllm.entrypoints.cli.main", "bench", "serve"],
-    &["python3", "-m", "vllm.entrypoints.cli.main", "bench", "serve"],
+    &["benchmark_serving.py"],
 ];
 
+/// The engines of its backends that are not vLLM's.
+const ENGINES: [(&str, &str); 6] = [
+    ("sglang", "sglang"),
+    ("llama.cpp", "llamacpp"),
+    ("tgi", "tgi"),
+    ("tensorrt-llm", "trtllm"),
+    ("lmdeploy", "openai"),
+    ("scalellm", "openai"),
+];
+
+/// A rate at which all requests leave within this time is none: they leave at once.
+const AT_ONCE_S: f64 = 0.1;
 const ALWAYS_EXACT: &str = "every answer has exactly the requested length here";
-/// Translates its command line.
-pub(super) fn translate(words: &[String]) -> Result<Translation, String> {
-    let Some(flags) = flags_behind(words, BEGINNINGS) else {
-        return Err("this is no `vllm bench serve` command line\n\
-                    hint: write all of it behind two hyphens: skyline from-vllm -- vllm bench serve --model …"
-            .to_owned());
-    };
-    let typed = TypedFlags::read(FLAGS, flags);
-    let mut to = Builder::new(&typed);
-    server(&typed, &mut to);
+
+/// Reads the flags that mean something only together.
+pub(super) fn read(typed: &TypedFlags, to: &mut Builder) {
+    server(typed, to);
     // A trace says itself when its requests leave.
     if !["burstgpt", "timed_trace"].contains(&typed.one("--dataset-name").unwrap_or_default()) {
-        load(&typed, &mut to);
+        load(typed, to);
     }
-    prompts(&typed, &mut to);
-    request_bodies(&typed, &mut to);
-    results(&typed, &mut to);
-    whole(&typed, &mut to);
-    Ok(to.finish(typed))
+    prompts(typed, to);
+    request_bodies(typed, to);
+    results(typed, to);
+    whole(typed, to);
 }
 
 fn server(typed: &TypedFlags, to: &mut Builder) {
     let host = typed.one("--host").unwrap_or("127.0.0.1");
     let port = typed.one("--port").unwrap_or("8000");
-    to.option(
-        "--url",
-        typed.one("--base-url").map_or_else(|| format!("http://{host}:{port}"), str::to_owned),
-    );
-    let backend = typed.one("--backend").unwrap_or("openai");
-    let chat = match backend {
-        "openai-chat" => true,
-        "vllm" | "openai" => false,
-        "sglang" => {
-            to.option("--engine", "sglang");
-            false
-        }
-        "llama.cpp" | "lmdeploy" | "scalellm" => {
-            to.option("--engine", if backend == "llama.cpp" { "llamacpp" } else { "openai" });
-            false
-        }
-        other => {
-            to.differs(
-                format!("--backend {other}"),
-                "no equal: Skyline speaks OpenAI's chat and completions (--endpoint), streamed",
-            );
-            false
-        }
+    let url = match typed.one("--base-url") {
+        Some(url) => url.to_owned(),
+        None if host.contains(':') => format!("http://[{host}]:{port}"),
+        None => format!("http://{host}:{port}"),
     };
+    to.option("--url", url);
+    let backend = typed.one("--backend").unwrap_or("openai");
+    if let Some((_, engine)) = ENGINES.iter().find(|(theirs, _)| *theirs == backend) {
+        to.option("--engine", *engine);
+    } else if !["vllm", "openai", "openai-chat"].contains(&backend) {
+        to.differs(format!("--backend {backend}"), ENDPOINTS);
+    }
     match typed.one("--endpoint") {
-        Some(path) if path.ends_with("/chat/completions") => to.option("--endpoint", "chat"),
-        Some(path) if path.ends_with("/completions") => to.option("--endpoint", "completions"),
+        Some("/v1/chat/completions") => to.option("--endpoint", "chat"),
+        Some("/v1/completions") => to.option("--endpoint", "completions"),
+        Some(path) if path.ends_with("/completions") => to.option("--path", path),
         Some(path) => {
-            to.option("--path", path);
-            to.differs(
-                format!("--endpoint {path}"),
-                "--path takes the path as it is; bodies and answers are those of OpenAI's chat, or with --endpoint \
-                 completions of its completions",
-            );
+            to.option("--endpoint", "chat");
+            to.differs(format!("--endpoint {path}"), ENDPOINTS);
         }
-        None => to.option("--endpoint", if chat { "chat" } else { "completions" }),
+        None => to.option("--endpoint", if backend == "openai-chat" { "chat" } else { "completions" }),
     }
     if let Some(model) = typed.one("--served-model-name").or_else(|| typed.one("--model")) {
         to.option("--model", model);
@@ -117,7 +103,9 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
             to.option("--max-concurrency", cap);
         }
     };
-    let rate = typed.one("--request-rate").and_then(positive);
+    let typed_rate = typed.one("--request-rate").unwrap_or("inf");
+    let all_at_once = |rate: &f64| requests.is_some_and(|requests| requests / rate < AT_ONCE_S);
+    let rate = positive(typed_rate).filter(|rate| !all_at_once(rate));
     if let Some(strategy) = typed.one("--ramp-up-strategy") {
         let rps = |name| typed.one(name).unwrap_or("1");
         let (from, to_rps) = (rps("--ramp-up-start-rps"), rps("--ramp-up-end-rps"));
@@ -136,8 +124,10 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
         limit(to);
         to.differs(
             format!("--request-rate {rate}"),
-            "the schedule is Poisson (or gamma) as declared; vLLM stretches it so that the last request leaves at N ÷ rate. \
-             A warm-up is left out of the figures (--warmup 0s counts all)",
+            format!(
+                "the schedule is Poisson (or gamma) as declared; vLLM stretches it so that the last request leaves at N ÷ rate. \
+                 A warm-up is left out of the figures (--warmup 0s counts all), and {UNCOUNTED}"
+            ),
         );
         if cap.is_some() {
             to.differs(
@@ -152,13 +142,12 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
             to.option("--max-concurrency", if requests.is_some() { number } else { "1000" });
         }
         to.differs(
-            "--request-rate inf",
+            format!("--request-rate {typed_rate}"),
             match cap {
-                Some(cap) => format!(
-                    "a closed loop, {cap} in flight: each user sends its next request when the last is answered, so the server decides \
-                     the rate; latency counts from that moment, as vLLM's does"
-                ),
-                None => "all requests leave at once, as vLLM sends them: one request of each user of a closed loop".to_owned(),
+                Some(_) => format!("{CLOSED_LOOP}; latency counts from that moment, as vLLM's does"),
+                None => "one request of each user of a closed loop; users begin a twentieth of a second apart and within 5 s at \
+                         most, where vLLM sends all requests at once"
+                    .to_owned(),
             },
         );
     }
@@ -168,63 +157,42 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
 fn prompts(typed: &TypedFlags, to: &mut Builder) {
     let name = typed.one("--dataset-name").unwrap_or("random");
     let path = typed.one("--dataset-path");
-    let general = typed.one("--output-len");
-    let answers = |to: &mut Builder, flag| {
-        if let Some(tokens) = typed.one(flag).or(general).filter(|tokens| positive(tokens).is_some()) {
-            to.option("--output-tokens", tokens);
-        }
-    };
-    let shuffled = |to: &mut Builder| {
-        if !typed.has("--disable-shuffle") {
-            to.option("--dataset-order", "shuffled");
-        }
-    };
     match name {
         "random" | "random-mm" | "random-rerank" => random(typed, to, name),
         "sharegpt" => {
-            to.option("--dataset", path.unwrap_or("ShareGPT_V3_unfiltered_cleaned_split.json"));
+            to.option("--dataset", path.unwrap_or(SHARE_GPT));
             to.option("--dataset-format", "sharegpt");
             to.option("--dataset-filter", "vllm");
-            shuffled(to);
-            answers(to, "--sharegpt-output-len");
+            shuffled(typed, to);
+            answers(typed, to, "--sharegpt-output-len");
             if path.is_none() {
-                to.differs(
-                    "--dataset-name sharegpt",
-                    "vLLM downloads the file; Skyline reads one that is there",
-                );
+                to.differs("--dataset-name sharegpt", DOWNLOADED);
             }
         }
         "custom" => {
             to.option("--dataset", path.unwrap_or("data.jsonl"));
             to.option("--dataset-format", "jsonl");
-            shuffled(to);
-            match typed.one("--custom-output-len").or(general) {
-                None => to.option("--output-tokens", "256"),
-                // The file says how long answers are.
-                Some("-1") => {}
-                Some(tokens) => to.option("--output-tokens", tokens),
+            shuffled(typed, to);
+            // Of -1 the file says how long answers are.
+            let tokens = output(typed, "--custom-output-len", "256");
+            if tokens != "-1" {
+                to.option("--output-tokens", tokens);
             }
         }
         "sonnet" => {
-            to.option(
-                "--input-tokens",
-                typed.one("--sonnet-input-len").or(typed.one("--input-len")).unwrap_or("550"),
-            );
-            to.option("--output-tokens", typed.one("--sonnet-output-len").or(general).unwrap_or("150"));
+            to.option("--input-tokens", input(typed, "--sonnet-input-len", "550"));
+            to.option("--output-tokens", output(typed, "--sonnet-output-len", "150"));
             to.differs(
                 "--dataset-name sonnet",
-                format!("only the lengths are taken over, and the text is words: {IN_A_FILE}"),
+                format!("only the lengths are taken over, and the text is words: {PREFIXES}"),
             );
         }
         "prefix_repetition" => {
             let tokens = |flag| typed.one(flag).and_then(positive).unwrap_or(256.0);
             let input = tokens("--prefix-repetition-prefix-len") + tokens("--prefix-repetition-suffix-len");
             to.option("--input-tokens", input.to_string());
-            to.option(
-                "--output-tokens",
-                typed.one("--prefix-repetition-output-len").or(general).unwrap_or("128"),
-            );
-            to.differs("--dataset-name prefix_repetition", IN_A_FILE);
+            to.option("--output-tokens", output(typed, "--prefix-repetition-output-len", "128"));
+            to.differs("--dataset-name prefix_repetition", PREFIXES);
         }
         "burstgpt" | "timed_trace" => {
             to.option("--trace", path.unwrap_or("trace.jsonl"));
@@ -237,32 +205,53 @@ fn prompts(typed: &TypedFlags, to: &mut Builder) {
         "hf" | "spec_bench" | "speed_bench" | "custom_audio" | "custom_image" | "custom_mm" => {
             let rows = rows_of(path.unwrap_or(name).trim_end_matches(".jsonl"));
             to.option("--dataset", &rows);
-            answers(to, "--hf-output-len");
+            shuffled(typed, to);
+            answers(typed, to, "--hf-output-len");
             to.differs(format!("--dataset-name {name}, here {rows}"), ROWS);
-            shuffled(to);
         }
         other => {
-            to.option("--input-tokens", typed.one("--input-len").unwrap_or("1024"));
-            to.option("--output-tokens", general.unwrap_or("128"));
+            to.option("--input-tokens", input(typed, "--random-input-len", "1024"));
+            to.option("--output-tokens", output(typed, "--random-output-len", "128"));
             to.differs(
                 format!("--dataset-name {other}"),
-                "unknown: lengths of 1024 and 128 tokens stand in its place",
+                "unknown: prompts and answers of these lengths stand in its place",
             );
         }
     }
 }
 
+/// The length of prompts: that of all data sets, else that of one.
+fn input<'t>(typed: &'t TypedFlags, of_one: &str, default: &'t str) -> &'t str {
+    typed.one("--input-len").or(typed.one(of_one)).unwrap_or(default)
+}
+
+/// The length of answers likewise.
+fn output<'t>(typed: &'t TypedFlags, of_one: &str, default: &'t str) -> &'t str {
+    typed.one("--output-len").or(typed.one(of_one)).unwrap_or(default)
+}
+
+/// The length of answers, where the file is not to say it.
+fn answers(typed: &TypedFlags, to: &mut Builder, of_one: &str) {
+    let tokens = output(typed, of_one, "");
+    if positive(tokens).is_some() {
+        to.option("--output-tokens", tokens);
+    }
+}
+
+fn shuffled(typed: &TypedFlags, to: &mut Builder) {
+    if !typed.has("--disable-shuffle") {
+        to.option("--dataset-order", "shuffled");
+    }
+}
+
 /// Prompts of drawn lengths.
 fn random(typed: &TypedFlags, to: &mut Builder, name: &str) {
-    let general = typed.one("--output-len");
-    let input = typed.one("--random-input-len").or(typed.one("--input-len")).unwrap_or("1024");
-    let output = typed.one("--random-output-len").or(general).unwrap_or("128");
     let prefix = typed.one("--random-prefix-len").and_then(positive).unwrap_or(0.0);
-    let input = (input.parse().unwrap_or(0.0) + prefix).to_string();
-    to.option("--input-tokens", ranged(&input, typed.one("--random-range-ratio"), "input"));
-    to.option("--output-tokens", ranged(output, typed.one("--random-range-ratio"), "output"));
+    let ratio = |of| ratio(typed.one("--random-range-ratio"), of);
+    to.option("--input-tokens", ranged(input(typed, "--random-input-len", "1024"), prefix, ratio("input")));
+    to.option("--output-tokens", ranged(output(typed, "--random-output-len", "128"), 0.0, ratio("output")));
     if prefix > 0.0 {
-        to.differs("--random-prefix-len", IN_A_FILE);
+        to.differs("--random-prefix-len", PREFIXES);
     }
     if name == "random" {
         to.differs(
@@ -271,19 +260,29 @@ fn random(typed: &TypedFlags, to: &mut Builder, name: &str) {
              the same again, as vLLM does with the same --seed)",
         );
     } else {
-        to.differs(format!("--dataset-name {name}"), format!("only the lengths are taken over: {NO_IMAGES}"));
+        to.differs(format!("--dataset-name {name}"), format!("only the lengths are taken over: {MEDIA}"));
     }
 }
 
-/// Lengths within a ratio of their middle; newer versions take one for prompts and one for answers.
-fn ranged(length: &str, ratio: Option<&str>, of: &str) -> String {
-    let ratio = ratio.and_then(|ratio| match json(ratio) {
-        Value::Object(ratios) => ratios.get(of).and_then(Value::as_f64),
+/// How far lengths may be from their middle; newer versions take one ratio for prompts and one for answers.
+fn ratio(typed: Option<&str>, of: &str) -> Option<f64> {
+    let ratio = match json(typed?) {
+        Value::Object(ratios) => ratios.get(of)?.as_f64(),
         ratio => ratio.as_f64(),
-    });
-    match ratio.filter(|ratio| *ratio > 0.0) {
-        Some(ratio) => format!("vllm_range:{length}:{ratio}"),
-        None => length.to_owned(),
+    };
+    ratio.filter(|ratio| *ratio > 0.0)
+}
+
+/// Lengths within a ratio of their middle, behind a prefix.
+fn ranged(length: &str, prefix: f64, ratio: Option<f64>) -> String {
+    match (ratio, positive(length).filter(|_| prefix > 0.0)) {
+        (None, None) => length.to_owned(),
+        (None, Some(middle)) => (middle + prefix).to_string(),
+        (Some(ratio), None) => format!("vllm_range:{length}:{ratio}"),
+        (Some(ratio), Some(middle)) => {
+            let far = middle * ratio;
+            format!("{}..{}", (middle - far).floor() + prefix, (middle + far).ceil() + prefix)
+        }
     }
 }
 
@@ -302,21 +301,8 @@ fn request_bodies(typed: &TypedFlags, to: &mut Builder) {
     if let Some(Value::Object(extra)) = typed.one("--extra-body").map(json) {
         body.extend(extra);
     }
-    if !body.is_empty() {
-        to.option("--extra-body", Value::Object(body).to_string());
-    }
-    let (bounds, others) =
-        slo(&typed.all("--goodput"), &[("ttft", "ttft"), ("tpot", "tpot"), ("e2el", "e2e")]);
-    if let Some(bounds) = bounds {
-        to.option("--slo", bounds);
-        to.differs(
-            "--goodput",
-            "TTFT and e2e count from the scheduled moment, and failed requests are never good",
-        );
-    }
-    for other in others {
-        to.differs(format!("--goodput {other}"), "no such bound: SLOs are on ttft, tpot and e2e");
-    }
+    to.body(body);
+    to.goodput(typed, &[("ttft", "ttft"), ("tpot", "tpot"), ("e2el", "e2e")]);
     if !typed.has("--temperature") {
         to.differs("--temperature", "0 unless it is given; vLLM's newer versions leave it to the server");
     }
@@ -339,21 +325,28 @@ fn results(typed: &TypedFlags, to: &mut Builder) {
     }
     let kept = ["--save-result", "--save-detailed", "--append-result"];
     if kept.iter().any(|flag| typed.has(flag)) {
-        let file = typed.one("--result-filename").map(|file| match folder {
-            Some(folder) => format!("vllm={}/{file}", folder.trim_end_matches('/')),
-            None => format!("vllm={file}"),
-        });
-        to.option("--format", file.unwrap_or_else(|| "vllm".to_owned()));
-        to.differs("--save-result", "every run is stored; `--format vllm` writes vLLM's own JSON of it too");
+        // The folder may not be there yet, and a file that is named is one in a folder that is.
+        let format = match typed.one("--result-filename") {
+            Some(file) if folder.is_none() => format!("vllm={file}"),
+            _ => "vllm".to_owned(),
+        };
+        to.option("--format", format);
+        to.differs(
+            "--save-result",
+            "every run is stored in a folder of its own; `--format vllm` writes vLLM's own JSON there too, as vllm.json",
+        );
     }
 }
 
 /// What holds of every run.
 fn whole(typed: &TypedFlags, to: &mut Builder) {
+    let origin = to.latency_origin();
     to.differs(
         "TTFT and e2e",
-        "count from the scheduled moment, and from the first token with text; vLLM's figures are `ttft_from_send` and \
-         `e2e_from_send` here, in the same report",
+        format!(
+            "count from {origin}, and from the first token with text; vLLM's figures are `ttft_from_send` and \
+             `e2e_from_send` here, in the same report"
+        ),
     );
     let lengths = if typed.has("--ignore-eos") {
         format!("{ALWAYS_EXACT}, as with --ignore-eos")

@@ -1,114 +1,58 @@
 //! The flags of `vllm bench serve`, and what each means here.
 
 use super::flags::Takes::{Many, Nothing, One};
-use super::flags::{Flag, differs, read, same};
+use super::flags::{Flags, differs, read, same};
+use super::sentences::{MEDIA, MODELS, ONE_PROMPT, PREFIXES, TOKENIZER};
 
-/// Why shared prefixes have no option.
-pub(super) const IN_A_FILE: &str = "prefixes that prompts share are `shared_prefix` of a class in a workload file (skyline workloads \
-                         show agents); here every prompt is as long, and all of it is its own";
-const NO_TOKENIZER: &str = "not needed: the server counts tokens, or --tokenizer names a file";
 const OWN_PAGE: &str = "not needed: the run's report.html has it";
+const OWN_MOMENTS: &str = "a trace is always replayed at its own moments";
 const FILE_SAYS: &str = "rows of a file are taken as they are";
-/// Why images have no option.
-pub(super) const NO_IMAGES: &str = "images are parts of messages in a workload file; here prompts are text";
 
-/// The flags, each on its line.
+/// The flags, by what they mean.
 #[rustfmt::skip]
-pub(super) const FLAGS: &[Flag] = &[
-    read(&["--base-url"], One),
-    read(&["--host"], One),
-    read(&["--port"], One),
-    read(&["--endpoint"], One),
-    read(&["--backend", "--endpoint-type"], One),
-    read(&["--model"], One),
-    read(&["--served-model-name"], One),
-    same(&["--tokenizer"], "--tokenizer"),
-    read(&["--dataset-name"], One),
-    read(&["--dataset-path"], One),
-    read(&["--num-prompts"], One),
-    read(&["--request-rate"], One),
-    read(&["--max-concurrency"], One),
-    read(&["--burstiness"], One),
-    read(&["--ramp-up-strategy"], One),
-    read(&["--ramp-up-start-rps"], One),
-    read(&["--ramp-up-end-rps"], One),
-    read(&["--random-input-len", "--random-input"], One),
-    read(&["--random-output-len", "--random-output"], One),
-    read(&["--random-range-ratio"], One),
-    read(&["--random-prefix-len"], One),
-    read(&["--input-len"], One),
-    read(&["--output-len"], One),
-    read(&["--sharegpt-output-len"], One),
-    read(&["--custom-output-len"], One),
-    read(&["--hf-output-len"], One),
-    read(&["--sonnet-input-len"], One),
-    read(&["--sonnet-output-len"], One),
-    read(&["--sonnet-prefix-len"], One),
-    read(&["--prefix-repetition-prefix-len"], One),
-    read(&["--prefix-repetition-suffix-len"], One),
-    read(&["--prefix-repetition-output-len"], One),
-    read(&["--disable-shuffle"], Nothing),
-    same(&["--seed"], "--seed"),
-    same(&["--num-warmups"], "--warmup-requests"),
-    same(&["--temperature"], "--temperature"),
-    same(&["--top-p"], "--top-p"),
-    same(&["--top-k"], "--top-k"),
-    same(&["--metric-percentiles"], "--percentiles"),
-    read(&["--min-p"], One),
-    read(&["--frequency-penalty"], One),
-    read(&["--presence-penalty"], One),
-    read(&["--repetition-penalty"], One),
-    read(&["--logprobs"], One),
-    read(&["--extra-body"], One),
-    read(&["--chat-template-kwargs"], One),
-    read(&["--goodput"], Many),
-    read(&["--header"], Many),
-    read(&["--metadata"], Many),
-    read(&["--label"], One),
-    read(&["--insecure"], Nothing),
-    read(&["--disable-tqdm"], Nothing),
-    read(&["--ready-check-timeout-sec"], One),
-    read(&["--save-result"], Nothing),
-    read(&["--save-detailed"], Nothing),
-    read(&["--append-result"], Nothing),
-    read(&["--result-dir"], One),
-    read(&["--result-filename"], One),
-    read(&["--ignore-eos"], Nothing),
-    differs(&["--percentile-metrics"], One, "not needed: the report has all of them"),
-    differs(&["--trust-remote-code"], Nothing, "not needed: nothing is executed"),
-    differs(&["--tokenizer-mode"], One, NO_TOKENIZER),
-    differs(&["--skip-tokenizer-init"], Nothing, NO_TOKENIZER),
-    differs(&["--skip-chat-template"], Nothing, "--endpoint completions sends prompts as they are"),
-    differs(&["--no-stream"], Nothing, "it is about how vLLM loads data sets; answers stream here too"),
-    differs(&["--no-oversample"], Nothing, "rows are sent again when the file has fewer than the run has requests"),
-    differs(&["--request-id-prefix"], One, "requests have ids of their own"),
-    differs(&["--plot-timeline"], Nothing, OWN_PAGE),
-    differs(&["--plot-dataset-stats"], Nothing, OWN_PAGE),
-    differs(&["--timeline-itl-thresholds"], One, OWN_PAGE),
-    differs(&["--profile"], Nothing, "no equal: start the server's profiler by itself"),
-    differs(&["--probe-request-rate"], One, "no equal: run a second `skyline bench` at that rate beside the first"),
-    differs(&["--use-beam-search"], Nothing, "no equal: one answer a request"),
-    differs(&["--lora-modules"], Many, "several models are `models` in a workload file (skyline guide workloads)"),
-    differs(&["--lora-assignment"], One, "several models are `models` in a workload file (skyline guide workloads)"),
-    differs(&["--self-timed"], Nothing, "a trace is always replayed at its own moments"),
-    differs(&["--no-self-timed"], Nothing, "a trace is always replayed at its own moments"),
-    differs(&["--random-batch-size"], One, "no equal: one prompt a request"),
-    differs(&["--prefix-repetition-num-prefixes"], One, IN_A_FILE),
-    differs(&["--hf-split"], One, FILE_SAYS),
-    differs(&["--hf-subset"], One, FILE_SAYS),
-    differs(&["--hf-name"], One, FILE_SAYS),
-    differs(&["--bfcl-categories"], One, FILE_SAYS),
-    differs(&["--blazedit-min-distance"], One, FILE_SAYS),
-    differs(&["--blazedit-max-distance"], One, FILE_SAYS),
-    differs(&["--spec-bench-output-len"], One, FILE_SAYS),
-    differs(&["--spec-bench-category"], One, FILE_SAYS),
-    differs(&["--speed-bench-category"], One, FILE_SAYS),
-    differs(&["--speed-bench-dataset-subset"], One, FILE_SAYS),
-    differs(&["--speed-bench-output-len"], One, FILE_SAYS),
-    differs(&["--enable-multimodal-chat"], Nothing, NO_IMAGES),
-    differs(&["--custom-ensure-client-side-data"], Nothing, NO_IMAGES),
-    differs(&["--random-mm-base-items-per-request"], One, NO_IMAGES),
-    differs(&["--random-mm-num-mm-items-range-ratio"], One, NO_IMAGES),
-    differs(&["--random-mm-limit-mm-per-prompt"], One, NO_IMAGES),
-    differs(&["--random-mm-bucket-config"], One, NO_IMAGES),
+pub(super) const FLAGS: &[Flags] = &[
+    read(One, "--base-url --host --port --endpoint --backend|--endpoint-type --model --served-model-name
+               --ready-check-timeout-sec"),
+    read(One, "--num-prompts --request-rate --max-concurrency --burstiness
+               --ramp-up-strategy --ramp-up-start-rps --ramp-up-end-rps"),
+    read(One, "--dataset-name --dataset-path --input-len --output-len
+               --random-input-len|--random-input --random-output-len|--random-output --random-range-ratio --random-prefix-len
+               --sharegpt-output-len --custom-output-len --hf-output-len
+               --sonnet-input-len --sonnet-output-len --sonnet-prefix-len
+               --prefix-repetition-prefix-len --prefix-repetition-suffix-len --prefix-repetition-output-len"),
+    read(One, "--min-p --frequency-penalty --presence-penalty --repetition-penalty --logprobs
+               --extra-body --chat-template-kwargs"),
+    read(One, "--label --result-dir --result-filename"),
+    read(Many, "--goodput --header --metadata"),
+    read(Nothing, "--disable-shuffle --insecure --disable-tqdm --save-result --save-detailed --append-result --ignore-eos"),
+    same("--tokenizer", "--tokenizer"),
+    same("--seed", "--seed"),
+    same("--warmup-requests", "--num-warmups"),
+    same("--temperature", "--temperature"),
+    same("--top-p", "--top-p"),
+    same("--top-k", "--top-k"),
+    same("--percentiles", "--metric-percentiles"),
+    differs(One, "not needed: the report has all of them", "--percentile-metrics"),
+    differs(Nothing, TOKENIZER, "--trust-remote-code --skip-tokenizer-init"),
+    differs(One, TOKENIZER, "--tokenizer-mode"),
+    differs(Nothing, "--endpoint completions sends prompts as they are", "--skip-chat-template"),
+    differs(Nothing, "it is about how vLLM loads data sets; answers stream here too", "--no-stream"),
+    differs(Nothing, "rows are sent again when the file has fewer than the run has requests", "--no-oversample"),
+    differs(One, "requests have ids of their own", "--request-id-prefix"),
+    differs(Nothing, OWN_PAGE, "--plot-timeline --plot-dataset-stats"),
+    differs(One, OWN_PAGE, "--timeline-itl-thresholds"),
+    differs(Nothing, "no equal: start the server's profiler by itself", "--profile"),
+    differs(One, "no equal: run a second `skyline bench` at that rate beside the first", "--probe-request-rate"),
+    differs(Nothing, "no equal: one answer a request", "--use-beam-search"),
+    differs(Many, MODELS, "--lora-modules"),
+    differs(One, MODELS, "--lora-assignment"),
+    differs(Nothing, OWN_MOMENTS, "--self-timed --no-self-timed"),
+    differs(One, ONE_PROMPT, "--random-batch-size"),
+    differs(One, PREFIXES, "--prefix-repetition-num-prefixes"),
+    differs(One, FILE_SAYS, "--hf-split --hf-subset --hf-name --bfcl-categories
+                             --blazedit-min-distance --blazedit-max-distance --spec-bench-output-len --spec-bench-category
+                             --speed-bench-category --speed-bench-dataset-subset --speed-bench-output-len"),
+    differs(Nothing, MEDIA, "--enable-multimodal-chat --custom-ensure-client-side-data"),
+    differs(One, MEDIA, "--random-mm-base-items-per-request --random-mm-num-mm-items-range-ratio
+                         --random-mm-limit-mm-per-prompt --random-mm-bucket-config"),
 ];

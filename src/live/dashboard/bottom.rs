@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::view_state::{ViewState, plain};
 use crate::live::provisional::{Standing, remarks};
+use crate::live::watched::WatchedRun;
 use crate::live::wrap::wrapped;
 use crate::units::count;
 
@@ -13,7 +14,8 @@ use crate::units::count;
 const MARK: &str = "   ";
 
 pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, so_far: Rect, failures: Option<Rect>) {
-    let remarks = remarks(&state.snapshot, state.window_s(), &state.watched.objectives);
+    let WatchedRun { objectives, lateness, .. } = state.watched;
+    let remarks = remarks(&state.snapshot, state.window_s(), objectives, *lateness);
     let room = usize::from(so_far.width).saturating_sub(MARK.len() + 1);
     let lines = remarks.into_iter().flat_map(|remark| {
         let style = state.theme.standing(remark.standing);

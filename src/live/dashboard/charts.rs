@@ -22,6 +22,8 @@ const WELL: u16 = 3;
 const TALLEST: u16 = 12;
 /// Least columns from one tick of the time axis to the next.
 const TICKS: f64 = 9.0;
+/// The rank of a chart that is left out.
+const UNSHOWN: u8 = u8::MAX;
 /// Seconds between ticks.
 const STEPS: [u64; 16] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200];
 
@@ -68,20 +70,28 @@ fn heights(rows: u16, charts: u16) -> Vec<u16> {
 
 /// All charts from the top on, each with its rank: the lowest matters most.
 fn all(state: &ViewState<'_>, axis: TimeAxis) -> Vec<(u8, TimeChart)> {
-    let charts = Charts { state, axis };
-    let ttft = charts.latency("TTFT ms", Metric::Ttft, |second| second.ttft, &state.snapshot.ttft);
-    let tpot = charts.latency("TPOT ms", Metric::Tpot, |second| second.tpot, &state.snapshot.tpot);
-    let tpot_rank = if tpot.bounds.is_empty() { 5 } else { 1 };
+    let (charts, snapshot) = (Charts { state, axis }, &state.snapshot);
+    let ttft = charts.latency("TTFT ms", Metric::Ttft, |second| second.ttft, &snapshot.ttft);
+    let tpot = charts.latency("TPOT ms", Metric::Tpot, |second| second.tpot, &snapshot.tpot);
+    let e2e = charts.latency("e2e ms", Metric::E2e, |second| second.e2e, &snapshot.e2e);
+    // Answers that come whole have no first token.
+    let come_whole = e2e.has_figures() && !ttft.has_figures();
+    let e2e_rank = match (come_whole, e2e.bounds.is_empty()) {
+        (true, _) => 0,
+        (false, false) => 3,
+        (false, true) => UNSHOWN,
+    };
     let mut all = vec![
-        (0, ttft),
-        (tpot_rank, tpot),
+        (if come_whole { UNSHOWN } else { 0 }, ttft),
+        (if tpot.bounds.is_empty() { 6 } else { 1 }, tpot),
+        (e2e_rank, e2e),
         (2, charts.requests()),
-        (3, charts.in_flight()),
-        (4, charts.tokens()),
-        (6, charts.cache()),
+        (4, charts.in_flight()),
+        (5, charts.tokens()),
+        (7, charts.cache()),
     ];
     // What not every run has is shown where there is something to show.
-    all.retain(|(rank, chart)| *rank < 5 || chart.columns.iter().any(Option::is_some));
+    all.retain(|(rank, chart)| *rank < 6 || (*rank < UNSHOWN && chart.has_figures()));
     all
 }
 

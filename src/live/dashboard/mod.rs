@@ -9,7 +9,7 @@ mod load;
 mod server;
 mod show;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod time_chart;
 mod view_state;
 

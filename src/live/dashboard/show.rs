@@ -70,7 +70,7 @@ fn draw_until(watched: &WatchedRun, alt_screen: &AltScreen, stopped: &Receiver<(
 pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>) {
     let whole = frame.area();
     if !fits(whole.width, whole.height) {
-        let line = describe(&state.snapshot, state.now, state.watched.plan.window_end);
+        let line = describe(state.watched, &state.snapshot, state.now);
         frame.render_widget(TextLine::from(line), whole);
         return;
     }

@@ -9,7 +9,9 @@ use ratatui::style::Color;
 
 use super::show::draw;
 use super::view_state::{Theme, ViewState};
+use crate::analysis::Metric;
 use crate::clock::{RunClock, Timestamp};
+use crate::live::provisional::Lateness;
 use crate::live::watched::{Paced, WatchedRun, bounds};
 use crate::record::{FailureKind, Gauge, PlanFacts, ServerState};
 use crate::runner::{LiveLatency, LiveRates, LiveSpread, Progress, SecondCounts, Snapshot, WindowCounts};
@@ -21,7 +23,7 @@ fn at(seconds: f64) -> Timestamp {
 }
 
 /// A minute of 20 requests/s after ten seconds of warm-up.
-fn watched() -> WatchedRun {
+pub(in crate::live) fn watched() -> WatchedRun {
     WatchedRun {
         workload: "short_chat".to_owned(),
         server: "vllm, Qwen/Qwen3-8B".to_owned(),
@@ -37,6 +39,7 @@ fn watched() -> WatchedRun {
         },
         requests: None,
         paced: Paced::Requests,
+        lateness: Lateness::Judged,
         drained: at(130.0),
         objectives: Vec::new(),
         has_slo: false,
@@ -70,6 +73,7 @@ fn in_the_window() -> Snapshot {
         in_flight: 20 + second / 3,
         ttft: (second > 0).then(|| band(60_000 + second * 700, 90_000 + second * 2_711)),
         tpot: (second > 0).then(|| band(8_000, 9_900)),
+        e2e: (second > 0).then(|| band(1_040_000 + second * 9_000, 2_310_000 + second * 23_000)),
         ..SecondCounts::default()
     });
     Snapshot {
@@ -223,6 +227,25 @@ fn a_run_of_so_many_requests_has_an_estimate() {
     assert!(picture.contains("797 of 1,200 requests in 41 s · about 21 s left"), "{picture}");
     // 62 s are expected, and the charts reach beyond.
     assert!(picture.contains("┬0") && picture.contains("┬60 s"), "{picture}");
+}
+
+/// Answers that come whole have no first token: what is shown of them is how long they take.
+#[test]
+fn whole_answers_have_a_chart_of_their_own() {
+    let (watched, mut snapshot) = falling_behind();
+    for second in &mut snapshot.seconds {
+        (second.ttft, second.tpot, second.e2e) = (None, None, Some(band(1_200_000, 2_400_000)));
+    }
+    let whole = picture(80, 24, &watched, 41.2, snapshot.clone(), &[]);
+    assert!(whole.contains(" e2e ms             2,500┤") && !whole.contains("TTFT ms"), "{whole}");
+    // Beside a first token it is shown where it has a bound.
+    for second in &mut snapshot.seconds {
+        second.ttft = Some(band(60_000, 90_000));
+    }
+    assert!(!picture(120, 40, &watched, 41.2, snapshot.clone(), &[]).contains("e2e ms"));
+    let watched = WatchedRun { bounds: vec![(Metric::E2e, 2_000.0)], ..watched };
+    let bounded = picture(120, 40, &watched, 41.2, snapshot, &[]);
+    assert!(bounded.contains("TTFT ms") && bounded.contains("SLO 2,000┼"), "{bounded}");
 }
 
 /// However long a run is, its charts reach from its beginning to its end.

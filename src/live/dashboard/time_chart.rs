@@ -54,6 +54,11 @@ impl TimeChart {
         }
     }
 
+    /// Whether there is anything to draw.
+    pub(super) fn has_figures(&self) -> bool {
+        self.columns.iter().any(Option::is_some)
+    }
+
     /// Draws it. The first `faint` columns are before the window.
     pub(super) fn draw(&self, theme: Theme, faint: usize, frame: &mut Frame<'_>, area: Rect) {
         let [margin, columns] =

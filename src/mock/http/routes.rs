@@ -25,30 +25,36 @@ use crate::mock::truth::{End, Record};
 type Shared = State<Arc<Mock>>;
 
 /// All routes.
-pub(crate) fn router(mock: Arc<Mock>) -> Router {
+pub(crate) fn router(mock: &Arc<Mock>) -> Router {
     let text = |endpoint: Endpoint| {
         post(move |State(mock), Extension(log): Extension<ConnectionLog>, headers: HeaderMap, body: Bytes| {
             generate(mock, log, endpoint, headers, body)
         })
     };
-    Router::new()
-        .route(Endpoint::Chat.path(), text(Endpoint::Chat))
-        .route(Endpoint::Completions.path(), text(Endpoint::Completions))
-        .route("/v1/models", get(models))
-        .route("/health", get(health))
-        .route("/version", get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
-        .route("/tokenize", post(tokenize))
-        .route("/reset_prefix_cache", post(async |State(mock): Shared| mock.engine.forget_prefixes().await))
-        .route("/metrics", get(metrics))
-        .route("/mock/truth", get(truth).delete(clear_truth))
-        .route("/mock/stats", get(async |State(mock): Shared| Json(mock.truth.statistics())))
+    let at = |path: &str| mock.url.request_target(path);
+    let of = |endpoint: Endpoint| at(&mock.url.endpoint_path(endpoint));
+    let listed = Router::new().route(&at(&mock.url.models_path()), get(models));
+    let router = if mock.options.lists_no_models { Router::new() } else { listed };
+    router
+        .route(&of(Endpoint::Chat), text(Endpoint::Chat))
+        .route(&of(Endpoint::Completions), text(Endpoint::Completions))
+        .route(&at("/health"), get(health))
+        .route(&at("/version"), get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
+        .route(&at("/tokenize"), post(tokenize))
+        .route(
+            &at("/reset_prefix_cache"),
+            post(async |State(mock): Shared| mock.engine.forget_prefixes().await),
+        )
+        .route(&at("/metrics"), get(metrics))
+        .route(&at("/mock/truth"), get(truth).delete(clear_truth))
+        .route(&at("/mock/stats"), get(async |State(mock): Shared| Json(mock.truth.statistics())))
         .fallback(|| async { Refusal::detail(StatusCode::NOT_FOUND, "Not Found") })
         .method_not_allowed_fallback(|| async {
             Refusal::detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
         })
         // A prompt may be as long as the context.
         .layer(DefaultBodyLimit::disable())
-        .with_state(mock)
+        .with_state(Arc::clone(mock))
 }
 
 /// As vLLM: healthy while the engine lives.

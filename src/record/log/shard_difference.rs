@@ -43,8 +43,8 @@ const FACTS: [(&str, ReadFact, &str); 16] = [
     (
         PARAMETERS,
         |of| json!(of.engine.parameters.as_ref().map(ToString::to_string)),
-        "run all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, --send-priority and \
-         --extra-body",
+        "run all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, --send-priority, \
+         --session-header and --extra-body",
     ),
     (
         "what counted the tokens of prompts",

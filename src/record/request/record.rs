@@ -1,5 +1,7 @@
 //! The record of one request.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::chunks::ChunkTrain;
@@ -111,6 +113,18 @@ impl RequestRecord {
     /// Whether the tokens of a complete answer were never counted, so that its chunks stand for them.
     pub fn is_uncounted(&self) -> bool {
         self.output_tokens_source == TokenSource::Chunks && self.outcome == Outcome::Completed
+    }
+
+    /// How long it lay in this program after its dispatch: until it was sent, from the slot on where it waited for one.
+    /// None of it where it was not sent, or had to open a connection, which takes the server too.
+    pub fn handed_over_in(&self) -> Duration {
+        let ready = self.admitted.unwrap_or(self.dispatched);
+        self.sent.filter(|_| !self.opened_connection).map_or(Duration::ZERO, |sent| sent.since(ready))
+    }
+
+    /// How long it lay in this program after its scheduled moment; a wait for a slot is no part of it.
+    pub fn held_in_client(&self) -> Duration {
+        self.dispatched.since(self.scheduled) + self.handed_over_in()
     }
 
     /// Prompt tokens: as the server counted, else as requested.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::csv::text;
 use crate::analysis::{
-    Attainment, Figure, Group, LatencyTable, Metric, SampleWarning, Summary, Unresolvable,
+    Attainment, Figure, Group, LatencyTable, Metric, Percentile, SampleWarning, Summary, Unresolvable,
 };
 use crate::report::run_report::{Out, RunReport};
 use crate::report::sides::side_figures;
@@ -169,22 +169,31 @@ impl<W: io::Write> Rows<W> {
             self.push(&of.with(name, "mean", row.mean_ms, "ms"))?;
             self.push(&of.with(name, "std", row.std_ms, "ms"))?;
             self.push(&of.open(name, "min", row.min, "ms"))?;
-            for percentile in &row.percentiles {
-                let statistic = percentile.quantile.to_string();
-                let (low, high) = percentile.interval;
-                self.push(&FigureRow {
-                    interval_low: low,
-                    interval_high: high,
-                    effective_samples: percentile.effective_samples,
-                    unresolvable: percentile.unresolvable,
-                    mark: percentile.mark,
-                    ..of.open(name, &statistic, percentile.figure, "ms")
-                })?;
-            }
+            row.percentiles.iter().try_for_each(|percentile| self.percentile(of, name, percentile))?;
+            let mut asked = row.asked.iter().filter(|asked| asked.quantile.usual().is_none());
+            asked.try_for_each(|asked| self.percentile(of, name, asked))?;
             self.push(&of.open(name, "max", row.max, "ms"))?;
             self.push(&of.with(name, "censored", Some(row.censored as f64), "samples"))?;
         }
         Ok(())
+    }
+
+    fn percentile<Q: Copy + ToString>(
+        &mut self,
+        of: FigureRow<'_>,
+        metric: &str,
+        percentile: &Percentile<Q>,
+    ) -> io::Result<()> {
+        let statistic = percentile.quantile.to_string();
+        let (low, high) = percentile.interval;
+        self.push(&FigureRow {
+            interval_low: low,
+            interval_high: high,
+            effective_samples: percentile.effective_samples,
+            unresolvable: percentile.unresolvable,
+            mark: percentile.mark,
+            ..of.open(metric, &statistic, percentile.figure, "ms")
+        })
     }
 
     /// Every number of a part of the summary, under its own name there; what is not known is a row without a value.

@@ -70,6 +70,11 @@ impl NoteKind {
         }
     }
 
+    /// Whether it says if a demand was met.
+    pub(crate) const fn is_demand(self) -> bool {
+        matches!(self, Self::Met | Self::Missed | Self::Undecided)
+    }
+
     pub(crate) const fn tone(self) -> Tone {
         match self {
             Self::Met => Tone::Good,

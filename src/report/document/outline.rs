@@ -1,8 +1,11 @@
 //! A document: a verdict, and sections of blocks that say what is meant and never how it looks.
 
+use std::collections::BTreeSet;
+
 use super::chart::Chart;
 use super::note::{Level, Note, Tone};
 use super::table::Table;
+use crate::guide::TOPICS;
 
 /// What a result says.
 #[derive(Debug)]
@@ -175,6 +178,19 @@ impl Section {
     /// Adds a remark: what only explains the blocks beside it.
     pub(crate) fn remark(&mut self, text: impl Into<String>) {
         self.blocks.push(Block::Remark(text.into()));
+    }
+
+    /// Says which topics of the guide explain the section.
+    pub(crate) fn more(&mut self, topics: impl IntoIterator<Item = &'static str>) {
+        let topics: BTreeSet<_> = topics.into_iter().collect();
+        debug_assert!(
+            topics.iter().all(|topic| TOPICS.iter().any(|known| known.name == *topic)),
+            "{topics:?}"
+        );
+        if !topics.is_empty() {
+            let commands: Vec<_> = topics.iter().map(|topic| format!("skyline guide {topic}")).collect();
+            self.remark(format!("More: {}", commands.join(", ")));
+        }
     }
 
     pub(crate) fn command(&mut self, command: impl Into<String>) {

@@ -1,6 +1,8 @@
 //! The one table: columns with alignment and worth, rows of cells with intervals, and notes on their marks. It is made
 //! row by row, or column by column.
 
+use std::ops::Range;
+
 use super::note::Level;
 use crate::analysis::{AcrossRuns, Figure, Percentile, SampleWarning};
 use crate::units::{count, three_digits};
@@ -23,6 +25,8 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<TableRow>,
     /// What the marks in the cells mean: each mark with its meaning.
     pub(crate) notes: Vec<(String, String)>,
+    /// What a row is called where a screen says how many it leaves out; absent: it does not say so.
+    pub(crate) row_name: Option<&'static str>,
 }
 
 /// A column's title, and how it behaves.
@@ -100,7 +104,7 @@ impl Table {
         if let Some(first) = columns.first_mut() {
             first.align = Align::Left;
         }
-        Self { caption: caption.into(), columns, rows: Vec::new(), notes: Vec::new() }
+        Self { caption: caption.into(), columns, rows: Vec::new(), notes: Vec::new(), row_name: None }
     }
 
     /// A table of these rows, to which columns are added.
@@ -122,6 +126,12 @@ impl Table {
         for (place, row) in self.rows.iter_mut().enumerate() {
             row.level = if is_detail(place) { Level::Detail } else { Level::Summary };
         }
+    }
+
+    /// Leaves all rows but these to full reports and pages; a screen says how many more there are of what is called so.
+    pub(crate) fn rows_in_brief(&mut self, shown: &Range<usize>, row_name: &'static str) {
+        self.detail_rows(|place| !shown.contains(&place));
+        self.row_name = Some(row_name);
     }
 
     /// A row that only full reports and pages have.
@@ -213,6 +223,13 @@ pub(crate) struct TableCell {
     pub(crate) interval: Option<String>,
 }
 
+impl TableCell {
+    /// The cell with one more mark behind its figure.
+    pub(crate) fn marked(self, mark: &str) -> Self {
+        Self { text: self.text + mark, ..self }
+    }
+}
+
 /// A count, with separators between thousands.
 impl From<u64> for TableCell {
     fn from(number: u64) -> Self {
@@ -235,20 +252,13 @@ impl From<Figure> for TableCell {
 }
 
 /// A percentile with the mark of its reservation and its interval.
-impl From<&Percentile> for TableCell {
-    fn from(shown: &Percentile) -> Self {
+impl<Q: Copy> From<&Percentile<Q>> for TableCell {
+    fn from(shown: &Percentile<Q>) -> Self {
         Self { text: percentile(shown), interval: range(shown) }
     }
 }
 
 /// The mean over several runs with the mark of its reservation.
-impl TableCell {
-    /// The cell with one more mark behind its figure.
-    pub(crate) fn marked(self, mark: &str) -> Self {
-        Self { text: self.text + mark, ..self }
-    }
-}
-
 impl From<&AcrossRuns> for TableCell {
     fn from(across: &AcrossRuns) -> Self {
         mean(across, 1.0).into()
@@ -311,7 +321,7 @@ pub(crate) fn mean(across: &AcrossRuns, scale: f64) -> String {
 }
 
 /// A percentile with the mark of its reservation.
-pub(crate) fn percentile(percentile: &Percentile) -> String {
+pub(crate) fn percentile<Q>(percentile: &Percentile<Q>) -> String {
     format!("{}{}", figure(percentile.figure), mark(percentile.mark))
 }
 
@@ -325,7 +335,7 @@ pub(crate) const fn mark(mark: Option<SampleWarning>) -> &'static str {
 }
 
 /// The interval of a percentile: `137–160`; `over 137` where there is no upper end.
-pub(crate) fn range(percentile: &Percentile) -> Option<String> {
+pub(crate) fn range<Q: Copy>(percentile: &Percentile<Q>) -> Option<String> {
     match percentile.interval {
         (Some(low), Some(high)) if cell(low) == cell(high) => Some(cell(low)),
         (Some(low), Some(high)) => Some(format!("{}–{}", cell(low), cell(high))),

@@ -1,6 +1,6 @@
 //! An A/B test as a document: the verdict, what was compared, the metrics that decide, the rounds.
 
-use super::parts::cells::{p_value, served_by};
+use super::parts::cells::{p_value, served_by, with_unit};
 use crate::analysis::FigureKind;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::{
@@ -13,6 +13,9 @@ use crate::report::document::{
     Chart, Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
 };
 use crate::units::count;
+
+/// Metrics that a screen has room for.
+const MOST: usize = 10;
 
 /// What the intervals and p-values are.
 const METHOD: &str = "intervals and p are those of the exact signed-rank test over rounds (Hodges and Lehmann, Wilcoxon); Holm's p \
@@ -67,6 +70,7 @@ fn conditions(test: &AbTest) -> Section {
     let mut section = Section::continued(Level::Page);
     section.fact("workload", format!("{}, first seed {}", test.workload, test.first_seed));
     section.fact("margin", test.margin_in_words());
+    section.more(["ab"]);
     section
 }
 
@@ -83,7 +87,7 @@ fn explored(test: &AbTest) -> Section {
 fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
     let is_judged = metrics.iter().any(|metric| metric.verdict.is_some());
     let end = |end: usize| move |metric: &AbMetric| in_words(metric, change(metric)[end]);
-    Table::of(caption, metrics)
+    let mut table = Table::of(caption, metrics)
         .column("", titled)
         .column("A", |metric| figure(metric, metric.a))
         .column("B", |metric| figure(metric, metric.b))
@@ -93,7 +97,9 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
         .column(("p", 3), |metric| metric.p.map(p_value))
         .column_if(is_judged, ("Holm's p", 4), |metric| metric.adjusted_p.map(p_value))
         .column_if(is_judged, "verdict", |metric| metric.verdict.map(AbVerdict::word))
-        .table()
+        .table();
+    table.rows_in_brief(&(0..MOST), "metric");
+    table
 }
 
 /// The change of B against A with the ends of its interval: in percent where the metric has a ratio, else in its own unit.
@@ -126,12 +132,7 @@ fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
 
 /// A metric's name with the unit of its figures.
 fn titled(metric: &AbMetric) -> String {
-    let unit = match metric.unit {
-        FigureKind::Latency => ", ms",
-        FigureKind::Rate | FigureKind::Count => "",
-        FigureKind::Share => ", %",
-    };
-    format!("{}{unit}", metric.metric)
+    with_unit(&metric.metric, metric.unit)
 }
 
 /// A figure in this unit.

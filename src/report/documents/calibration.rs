@@ -7,7 +7,7 @@ use crate::analysis::wording::{counted, seconds};
 use crate::calibration::{ClientCapacity, Fitness};
 use crate::record::{Calibration, HostFacts};
 use crate::report::data::json;
-use crate::report::document::{Document, Level, Section, Table};
+use crate::report::document::{Document, Level, Note, Section, Table, Tone, VerdictLine};
 use crate::units::{count, three_digits};
 
 /// Lengths of answers for which a trusted rate is shown, tokens.
@@ -53,16 +53,25 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let cpu = host.cpu.as_ref().map_or(String::new(), |cpu| format!("{cpu}, "));
     let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
     let fitness = Fitness::of(found);
-    let mut document =
-        Document::new(format!("{}: timing accuracy of this machine ({machine})", fitness.word()));
+    let tokens = LENGTHS[1];
+    let sentence = fitness.sentence(found, ClientCapacity(found).trusted_requests_per_s(f64::from(tokens)));
+    let (tone, sentence) = match fitness {
+        Fitness::Ready => (Tone::Good, format!("{sentence} with answers of {tokens} tokens")),
+        Fitness::Noisy => (Tone::Neutral, sentence),
+        Fitness::NotFit => (Tone::Bad, sentence),
+    };
+    let verdict = VerdictLine::new(tone, fitness.word(), sentence);
+    let mut document = Document::new("Timing accuracy of this machine").verdict(verdict).about(machine);
+    let cure = Some(fitness.cure()).filter(|cure| !cure.is_empty()).map(Note::advice);
+    document.add([Section::continued(Level::Summary).with_notes(cure)]);
     let found_delays = [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)];
     let table = Table::of("Delays, µs", found_delays)
-        .column("µs", |(name, _)| name)
+        .column("", |(name, _)| name)
         .column("n", |(_, delay)| delay.n)
         .column("p50", |(_, delay)| micros(delay.p50_ms))
         .column("p99", |(_, delay)| micros(delay.p99_ms))
         .column("max", |(_, delay)| micros(delay.max_ms));
-    let mut delays = Section::continued(Level::Summary).with_table(table.table());
+    let mut delays = Section::summary("Delays, µs").with_table(table.table());
     let mut meanings = Section::continued(Level::Page);
     meanings.fact(
         "stamps",
@@ -75,16 +84,10 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     );
     let priority = host.priority.as_ref().map(|priority| format!("{priority}, of the threads that measure"));
     delays.facts("priority", priority);
-    if fitness != Fitness::Ready {
-        delays.fact("fitness", format!("{}: {}", fitness.sentence(found, 0.0), fitness.cure()));
-    }
     let rates = [
-        ("requests, with an answer of one token", summary.requests_per_s),
-        ("tokens that arrive one by one, as from a server that streams", summary.paced_events_per_s),
-        (
-            "tokens that arrive many at once, as through a proxy that gathers them",
-            summary.coalesced_events_per_s,
-        ),
+        ("requests with an answer of one token", summary.requests_per_s),
+        ("tokens one by one, as a server streams them", summary.paced_events_per_s),
+        ("tokens many at once, as a proxy gathers them", summary.coalesced_events_per_s),
     ];
     let table = Table::of("One client at its limit", rates)
         .column("", |(what, _)| what)
@@ -101,6 +104,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         "Measured in {took}, with the other load of this machine. A plan that needs more is refused before it runs; several \
          clients can share it (skyline bench --shard)."
     ));
+    meanings.more(["machine"]);
     document.add([delays, meanings, limits]);
     if fitness != Fitness::NotFit {
         document.add([trust]);

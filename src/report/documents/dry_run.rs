@@ -13,3 +13,13 @@ pub fn document(what: &str, facts: &[(&'static str, String)]) -> Document {
     document.add([section]);
     document
 }
+
+/// A plan of another form, with the options that were not typed behind it.
+pub fn with_settings(mut document: Document, settings: &[(&'static str, String)]) -> Document {
+    let mut section = Section::summary("Options that were not typed");
+    for (name, value) in settings {
+        section.fact(*name, value.clone());
+    }
+    document.add([section]);
+    document
+}

@@ -19,32 +19,52 @@ pub fn document(runs: &[ForeignRun]) -> Document {
     if let Some(first) = runs.first() {
         document = document.verdict(VerdictLine::new(Tone::Neutral, "NO VERDICT", no_verdict(first)));
     }
-    for (place, run) in runs.iter().enumerate() {
-        let mut head = match runs.len() {
-            1 => Section::continued(Level::Summary),
-            all => Section::summary(format!("Run {} of {all}: {}", place + 1, self::title(run))),
-        };
-        head.fact("requests", requests(run));
-        let level = if runs.len() == 1 { Level::Summary } else { Level::Page };
-        let mut more = Section::continued(Level::Page);
-        let place = if runs.len() == 1 { &mut head } else { &mut more };
-        place.fact("whole run", whole_run(run));
-        more.fact("tokens", tokens(run));
-        let reservations = Section::continued(level).with_notes(run.reservations.iter().map(Note::warning));
-        document.add([head, more]);
-        document.add(latency(run));
-        document.add([reservations, refused(run)]);
-    }
-    if let [first, _, ..] = runs {
-        // They are of the tool, and so the same of each run.
-        let mut reservations =
-            Section::continued(Level::Brief).with_notes(first.reservations.iter().take(1).map(Note::warning));
-        if let [_, more @ .., _] = first.reservations.as_slice() {
-            reservations.text(format!("… and {} more (--full)", more.len() + 1));
+    match runs {
+        [only] => document.add(one(only, Section::continued(Level::Summary), Level::Summary)),
+        all => {
+            for (place, run) in all.iter().enumerate() {
+                let heading = format!("Run {} of {}: {}", place + 1, all.len(), self::title(run));
+                let sections = one(run, Section::summary(heading), Level::Page);
+                // Beyond the first ones a screen has no room.
+                document.add(sections.into_iter().map(|section| match section.level {
+                    Level::Summary if place >= RUNS => Section { level: Level::Page, ..section },
+                    _ => section,
+                }));
+            }
+            document.add([besides(all)]);
         }
-        document.add([reservations]);
     }
     document
+}
+
+/// Runs of a file that a screen has room for.
+const RUNS: usize = 2;
+
+/// What a run says below its heading; its details have a level of their own.
+fn one(run: &ForeignRun, mut head: Section, details: Level) -> Vec<Section> {
+    head.fact("requests", requests(run));
+    let mut more = Section::continued(Level::Page);
+    (if details == Level::Summary { &mut head } else { &mut more }).fact("whole run", whole_run(run));
+    more.fact("tokens", tokens(run));
+    let [latencies, intervals] = latency(run);
+    let mut reservations = Section::continued(details).with_notes(run.reservations.iter().map(Note::warning));
+    reservations.more(["other-tools"]);
+    vec![head, more, latencies, intervals, reservations, refused(run)]
+}
+
+/// What a screen says below several runs: what is reserved about the tool is so of each of them.
+fn besides(runs: &[ForeignRun]) -> Section {
+    let mut section = Section::continued(Level::Brief);
+    if runs.len() > RUNS {
+        section.text(format!("… and {} (--full)", counted((runs.len() - RUNS) as u64, "more run")));
+    }
+    let reservations = runs.first().map_or(&[][..], |run| &run.reservations);
+    section.notes(reservations.first().map(Note::warning));
+    if reservations.len() > 1 {
+        section
+            .text(format!("… and {} (--full)", counted(reservations.len() as u64 - 1, "more reservation")));
+    }
+    section
 }
 
 fn refused(run: &ForeignRun) -> Section {

@@ -35,8 +35,9 @@ pub fn document(repeats: &Repeats) -> Document {
     let about = format!("{} · window {}", repeats.engine.engine, window(repeats));
     let mut document = Document::new(title).verdict(verdict).about(about);
     let broken = repeats.verdict.reasons.iter();
-    let reasons = Section::continued(Level::Summary)
+    let mut reasons = Section::continued(Level::Summary)
         .with_notes(broken.map(|reason| Note::error(reason.in_words()).cure(&reason.cure)));
+    reasons.more((!repeats.verdict.reasons.is_empty()).then_some("validity"));
     let judged = repeats.objectives.iter();
     let objectives = Section::summary("Objectives")
         .with_notes(judged.map(|judgement| Note::new(judgement.status.into(), &judgement.line)));
@@ -101,28 +102,32 @@ fn table(caption: &str, rows: &[Row<'_>], runs: u64) -> Table {
         .table()
 }
 
-/// The percentiles of the summary level.
+/// The percentiles of the summary level, besides those that the user asked for.
 const HEADLINE: [Quantile; 2] = [Quantile::P50, Quantile::P99];
 
-/// The mean and the percentiles of each latency.
-fn latency_keys() -> impl Iterator<Item = FigureKey> {
-    let statistics = || [Statistic::Mean].into_iter().chain(Quantile::ALL.map(Statistic::Percentile));
-    Metric::MAIN_AND_ITL
-        .into_iter()
-        .flat_map(move |metric| statistics().map(move |of| FigureKey::latency(of, metric)))
+fn is_headline(key: &FigureKey) -> bool {
+    match key.statistic {
+        Some(Statistic::Percentile(quantile)) => HEADLINE.contains(&quantile),
+        Some(Statistic::Asked(_)) => true,
+        _ => false,
+    }
+}
+
+/// The mean and the percentiles of each latency that users feel, and of the gaps between tokens.
+fn latency_figures(repeats: &Repeats) -> impl Iterator<Item = (&FigureKey, &AcrossRuns)> {
+    repeats.figures.iter().filter(|(key, _)| Metric::MAIN_AND_ITL.contains(&key.metric))
 }
 
 fn latencies(repeats: &Repeats) -> Section {
     let heading = format!("Latency over {}, ms", counted(repeats.counted_runs, "run"));
-    let keys = latency_keys().filter_map(|key| Some((repeats.figures.get(&key)?, key)));
-    let (rows, is_headline): (Vec<_>, Vec<_>) = keys
-        .filter_map(|(figure, key)| {
+    let (rows, headlines): (Vec<_>, Vec<_>) = latency_figures(repeats)
+        .filter_map(|(key, figure)| {
             let name = format!("{} {}", key.metric.title(), key.statistic?);
-            Some(((name, figure, 1.0), key.quantile().is_some_and(|quantile| HEADLINE.contains(&quantile))))
+            Some(((name, figure, 1.0), is_headline(key)))
         })
         .unzip();
     let mut table = table(&heading, &rows, repeats.counted_runs);
-    table.detail_rows(|place| !is_headline[place]);
+    table.detail_rows(|place| !headlines[place]);
     explain(&mut table, repeats);
     let mut section = Section::summary(heading).with_table(table);
     if (2..ADVISED).contains(&repeats.counted_runs) {
@@ -144,8 +149,8 @@ fn flows(repeats: &Repeats) -> Table {
 /// Says what the marks mean that the rows use.
 fn explain(table: &mut Table, repeats: &Repeats) {
     let shown = || {
-        let percentiles = latency_keys().filter(|key| key.quantile().is_some());
-        percentiles.filter_map(|key| repeats.figures.get(&key))
+        let percentiles = latency_figures(repeats).filter(|(key, _)| key.statistic != Some(Statistic::Mean));
+        percentiles.map(|(_, figure)| figure)
     };
     let too_few = format!(
         "too few samples in a run for this percentile: every run may err to the same side, which no interval across \

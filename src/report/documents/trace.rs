@@ -8,6 +8,9 @@ use crate::report::document::{Document, Level, Section, Table, TableColumn};
 use crate::units::{count, three_digits};
 use crate::workload::{BadLines, Trace, TraceFindings, TraceFormat, TraceZero};
 
+/// Kinds of requests that a screen has room for.
+const KINDS: usize = 10;
+
 /// A trace as a document: the slice, its contents, and its kinds of requests.
 pub fn document(trace: &Trace, found: &TraceFindings) -> Document {
     let mut document = Document::new(format!("Trace {}", trace.path));
@@ -20,7 +23,9 @@ pub fn document(trace: &Trace, found: &TraceFindings) -> Document {
         .column("kind", |kind| kind.name.as_str())
         .column("requests", |kind| kind.requests)
         .column(TableColumn::new("name in the trace").left(), |kind| called(&kind.called));
-    document.add([Section::summary("Kinds of requests").with_table(table.table())]);
+    let mut table = table.table();
+    table.rows_in_brief(&(0..KINDS), "kind");
+    document.add([Section::summary("Kinds of requests").with_table(table)]);
     document
 }
 
@@ -31,7 +36,7 @@ pub fn json(trace: &Trace, found: &TraceFindings) -> serde_json::Result<String> 
 
 /// What was replayed, and all that was done to it.
 pub(super) fn what(trace: &Trace, found: &TraceFindings) -> String {
-    slice(trace, found).join("; ")
+    format!("{}, {}", trace.path, slice(trace, found).join("; "))
 }
 
 fn slice(trace: &Trace, found: &TraceFindings) -> Vec<String> {
@@ -45,8 +50,7 @@ fn slice(trace: &Trace, found: &TraceFindings) -> Vec<String> {
         (None, None) => "to its end".to_owned(),
     };
     let mut parts = vec![format!(
-        "{}, {}, {until} from {} {zero}: {}",
-        trace.path,
+        "{}, {until} from {} {zero}: {}",
         found.format.name(),
         seconds(trace.from_s),
         changes(trace, found.format)

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::live_histogram::LiveHistogram;
 use super::snapshot::{RunSeconds, SecondCounts, Snapshot, WindowCounts};
-use crate::analysis::{RequestLatency, SloOutcome};
+use crate::analysis::{LoadForm, RequestLatency, SloOutcome};
 use crate::clock::Timestamp;
 use crate::record::{FailureKind, Gauge, Outcome, Phase, RequestRecord, ServerState};
 use crate::workload::Slo;
@@ -17,6 +17,8 @@ use crate::workload::Slo;
 /// counter is an atomic, and the locks are almost never contended.
 #[derive(Debug, Default)]
 pub struct Progress {
+    /// The form of the load, which says from when latencies count.
+    form: LoadForm,
     released: AtomicU64,
     started: AtomicU64,
     completed: AtomicU64,
@@ -48,6 +50,11 @@ const fn nanos(earlier: Timestamp, later: Timestamp) -> u64 {
 }
 
 impl Progress {
+    /// Of a run whose load has this form.
+    pub fn of(form: LoadForm) -> Self {
+        Self { form, ..Self::default() }
+    }
+
     /// A request was dispatched at `at`.
     pub(crate) fn released(&self, at: Timestamp, scheduled: Timestamp, phase: Phase) {
         let second = self.advance(at);
@@ -68,11 +75,11 @@ impl Progress {
         self.censored.fetch_add(1, Relaxed);
     }
 
-    /// The first tokens of an answer came at `at`.
-    pub(crate) fn first_tokens(&self, at: Timestamp, tokens: u32, scheduled: Timestamp, phase: Phase) {
+    /// The first tokens of an answer to this request came at `at`.
+    pub(crate) fn first_tokens(&self, at: Timestamp, tokens: u32, record: &RequestRecord) {
         let second = self.advance(at);
         self.tokens.fetch_add(u64::from(tokens), Relaxed);
-        held(&self.ttft).record(second, nanos(scheduled, at), 1, phase);
+        held(&self.ttft).record(second, nanos(self.form.begin_of(record), at), 1, record.phase);
     }
 
     /// More tokens came at `at`, after those at `last`. The gap is divided by their number: one inter-token
@@ -108,7 +115,7 @@ impl Progress {
 
     /// Counts whether the request met its SLO, where it has one that can be measured.
     fn judge(&self, record: &RequestRecord, slo: Slo) {
-        let latency = (record.outcome == Outcome::Completed).then(|| RequestLatency::of(record));
+        let latency = (record.outcome == Outcome::Completed).then(|| RequestLatency::of(record, self.form));
         let judge = if record.whole_answer.is_some() { SloOutcome::of_whole_answer } else { SloOutcome::of };
         let Some(met) = judge(slo, latency.as_ref()).is_met() else { return };
         self.met.fetch_add(u64::from(met), Relaxed);
@@ -125,7 +132,7 @@ impl Progress {
             held(&self.measured).completed += 1;
         }
         if let Some(last) = record.chunks.last_at().or(record.whole_answer) {
-            held(&self.e2e).record(second, nanos(record.scheduled, last), 1, record.phase);
+            held(&self.e2e).record(second, nanos(self.form.begin_of(record), last), 1, record.phase);
         }
         let rest = record.output_tokens.saturating_sub(1);
         if let (Some(first), Some(last), 1..) = (record.chunks.first_at(), record.chunks.last_at(), rest) {
@@ -154,9 +161,10 @@ impl Progress {
         let mut seconds = held(&self.seconds);
         let on = self.second.load(Relaxed);
         if second > on {
-            let (ttft, tpot) = (held(&self.ttft).middle_and_end(on), held(&self.tpot).middle_and_end(on));
+            let [ttft, tpot, e2e] =
+                [&self.ttft, &self.tpot, &self.e2e].map(|times| held(times).middle_and_end(on));
             let (waiting, kv_permille) = self.server_at(at);
-            let totals = SecondCounts { ttft, tpot, waiting, kv_permille, ..self.totals() };
+            let totals = SecondCounts { ttft, tpot, e2e, waiting, kv_permille, ..self.totals() };
             seconds.close(on, second, &totals);
             self.second.store(second, Relaxed);
         }

@@ -28,13 +28,13 @@ pub struct Snapshot {
     pub measured: WindowCounts,
     /// `LiveRates` over the last complete seconds; `None` in the run's first second.
     pub rates: Option<LiveRates>,
-    /// Time to first token, from the scheduled time.
+    /// Time to first token, from the scheduled time; in a closed loop from sending.
     pub ttft: LiveLatency,
     /// Inter-token latency, token-weighted.
     pub itl: LiveLatency,
     /// Time per output token after the first, of completed requests.
     pub tpot: LiveLatency,
-    /// From the scheduled time to the last token, of completed requests.
+    /// To the last token, from when TTFT counts, of completed requests.
     pub e2e: LiveLatency,
     /// Dispatched − scheduled.
     pub schedule_lag: LiveLatency,
@@ -164,6 +164,8 @@ pub struct SecondCounts {
     pub ttft: Option<(Duration, Duration)>,
     /// The same of the times per output token of the requests that completed in it.
     pub tpot: Option<(Duration, Duration)>,
+    /// The same of the end-to-end latencies of these requests.
+    pub e2e: Option<(Duration, Duration)>,
     /// Requests that wait in the server, as it reports; `None` where it does not. Of several seconds, the mean.
     pub waiting: Option<u64>,
     /// Share of the server's key-value cache in use, thousandths; `None` where it is not reported. Of several seconds,
@@ -195,6 +197,7 @@ impl SecondCounts {
             queued: mean(|second| Some(second.queued)).unwrap_or_default(),
             ttft: latency(|second| second.ttft),
             tpot: latency(|second| second.tpot),
+            e2e: latency(|second| second.e2e),
             waiting: mean(|second| second.waiting),
             kv_permille: mean(|second| second.kv_permille),
         }

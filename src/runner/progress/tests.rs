@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::counters::Progress;
 use super::snapshot::{LiveRates, SecondCounts, WindowCounts};
+use crate::analysis::LoadForm;
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, Gauge, Outcome, Phase, RequestRecord, ServerState, TokenChunk};
 use crate::workload::Slo;
@@ -20,12 +21,17 @@ fn close(found: Duration, expected: Duration) -> bool {
     (found.as_secs_f64() / expected.as_secs_f64() - 1.0).abs() < 0.01
 }
 
+/// A request that leaves when it is due.
+fn due(at: Timestamp, phase: Phase) -> RequestRecord {
+    crate::generator::PlannedRequest { scheduled: at, phase, ..Default::default() }.record(at)
+}
+
 #[test]
 fn live_quantiles_follow_latencies_of_any_size() {
     let progress = Progress::default();
     for seconds in 1..=100 {
         let began = Timestamp::from_nanos(1_000_000_000 * (101 - seconds));
-        progress.first_tokens(at(101_000), 1, began, Phase::Measured);
+        progress.first_tokens(at(101_000), 1, &due(began, Phase::Measured));
     }
     let seen = progress.snapshot(at(101_000)).ttft.window.unwrap();
     assert_eq!(seen.n, 100);
@@ -33,16 +39,27 @@ fn live_quantiles_follow_latencies_of_any_size() {
     assert!(figures.iter().all(|&(found, expected)| close(found, Duration::from_secs(expected))), "{seen:?}");
     assert_eq!(seen.mean, Duration::from_millis(50_500));
     // Longer than an hour is an hour.
-    progress.first_tokens(at(90_000_000), 1, at(0), Phase::Measured);
+    progress.first_tokens(at(90_000_000), 1, &due(at(0), Phase::Measured));
     assert!(close(progress.snapshot(at(90_000_000)).ttft.window.unwrap().max, Duration::from_hours(1)));
+}
+
+#[test]
+fn latencies_of_a_closed_loop_count_from_sending() {
+    for (form, expected) in [(LoadForm::PartlyOpen, ms(60)), (LoadForm::Closed, ms(40))] {
+        let progress = Progress::of(form);
+        let record =
+            RequestRecord { dispatched: at(115), sent: Some(at(120)), ..due(at(100), Phase::Measured) };
+        progress.first_tokens(at(160), 1, &record);
+        assert!(close(progress.snapshot(at(200)).ttft.window.unwrap().max, expected), "{form:?}");
+    }
 }
 
 #[test]
 fn the_last_seconds_forget_and_the_window_does_not() {
     let progress = Progress::default();
-    progress.first_tokens(at(900), 1, at(0), Phase::Warmup);
+    progress.first_tokens(at(900), 1, &due(at(0), Phase::Warmup));
     for second in 1..30 {
-        progress.first_tokens(at(second * 1_000), 1, at(second * 999), Phase::Measured);
+        progress.first_tokens(at(second * 1_000), 1, &due(at(second * 999), Phase::Measured));
     }
     let ttft = progress.snapshot(at(29_500)).ttft;
     let (recent, window) = (ttft.recent.unwrap(), ttft.window.unwrap());
@@ -56,7 +73,7 @@ fn the_last_seconds_forget_and_the_window_does_not() {
 #[test]
 fn an_inter_token_latency_counts_once_for_each_token() {
     let progress = Progress::default();
-    progress.first_tokens(at(10), 2, at(0), Phase::Measured);
+    progress.first_tokens(at(10), 2, &due(at(0), Phase::Measured));
     progress.more_tokens(at(50), 4, at(10), Phase::Measured);
     progress.more_tokens(at(80), 1, at(50), Phase::Measured);
     let snapshot = progress.snapshot(at(90));
@@ -72,7 +89,7 @@ fn seconds_hold_what_happened_in_them() {
         progress.released(at(millis), at(millis), Phase::Measured);
         progress.started();
     }
-    progress.first_tokens(at(950), 3, at(900), Phase::Measured);
+    progress.first_tokens(at(950), 3, &due(at(900), Phase::Measured));
     progress.more_tokens(at(1_200), 5, at(950), Phase::Measured);
     // Nothing happens for two seconds; the fourth is on.
     let snapshot = progress.snapshot(at(4_300));
@@ -138,7 +155,7 @@ fn a_long_run_has_few_entries_and_keeps_its_beginning() {
     for second in 0..3_000 {
         progress.server_reported(state(second as f64));
         progress.released(at(second * 1_000), at(second * 1_000), Phase::Measured);
-        progress.first_tokens(at(second * 1_000), 2, at(second * 999), Phase::Measured);
+        progress.first_tokens(at(second * 1_000), 2, &due(at(second * 999), Phase::Measured));
     }
     let snapshot = progress.snapshot(at(3_000_000));
     assert_eq!((snapshot.each_s, snapshot.seconds.len()), (8, 375));

@@ -163,7 +163,8 @@ impl<'a> AbTargets<'a> {
     fn command(&mut self, name: &str, command: &str, side: AbSide) -> Result<(), Stop> {
         let variables = Variables::default().with(Variable::Side, side.name());
         let Some(output) = &mut self.output else { return Ok(()) };
-        let hook = Hook { name, line: Line::Typed(command), limit: Hook::USUAL_LIMIT };
+        let screen = self.plan.sides[0].settings.screen;
+        let hook = Hook { name, line: Line::Typed(command), limit: Hook::USUAL_LIMIT, screen };
         hook.run(&variables, output, Some(self.interrupts))
     }
 
@@ -186,7 +187,7 @@ impl<'a> AbTargets<'a> {
         }
         self.conditions.get_or_insert_with(|| context.conditions().clone());
         if let Some(run) = rounds.first() {
-            context.warm_server(&run.schedule, self.plan.warmup_requests as usize);
+            context.warm_server(run, self.plan.warmup_requests);
         }
         self.ready.push((side, context));
         Ok(())

@@ -94,8 +94,13 @@ impl ExperimentDir {
         if changes.is_empty() {
             return Ok(self);
         }
+        let cure = if has_unnamed_mock(&before) {
+            "the embedded mock of an older skyline was always one A10G; begin again, without --resume"
+        } else {
+            "give the same options, or leave --resume out"
+        };
         Err(Stop::usage(format!(
-            "--resume: {} belongs to another experiment:{changes}\nhint: give the same options, or leave --resume out",
+            "--resume: {} belongs to another experiment:{changes}\nhint: {cure}",
             self.folder.display()
         )))
     }
@@ -169,13 +174,22 @@ fn lock(folder: &Path) -> Result<File, Stop> {
     }
 }
 
+/// Whether a manifest has an embedded mock of which it does not say what it models.
+fn has_unnamed_mock(manifest: &Value) -> bool {
+    let is_mock = manifest["engine"] == "mock" && manifest["url"].is_null();
+    is_mock && manifest["deployment"]["hardware"].is_null()
+        || manifest.as_object().is_some_and(|fields| fields.values().any(has_unnamed_mock))
+}
+
 /// Says where two JSON values differ, a line each, by the dotted names of what differs.
 fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
+            // What a workload recommends decides nothing: where a mock heeds it, the deployment has it.
+            let decides = |key: &&String| *key != "mock_hardware";
             let missing = |map: &Map<String, Value>, key: &String| map.get(key).cloned().unwrap_or_default();
             let added = now.keys().filter(|key| !before.contains_key(*key));
-            for key in before.keys().chain(added) {
+            for key in before.keys().chain(added).filter(decides) {
                 let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
                 describe_changes(&inner, &missing(before, key), &missing(now, key), into);
             }
@@ -266,8 +280,29 @@ mod tests {
             "{}",
             refusal.message()
         );
+        let recommends =
+            json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 1, "mock_hardware": "l40s"}});
+        assert!(ExperimentDir::resume(&folder, &recommends).is_ok(), "older workloads recommend nothing");
         let nothing = ExperimentDir::resume(base.path(), &asked).unwrap_err();
         assert!(nothing.message().contains("cannot read"), "{}", nothing.message());
+    }
+
+    #[test]
+    fn an_older_mock_is_not_taken_for_that_of_today() {
+        let base = tempfile::tempdir().unwrap();
+        let server =
+            |hardware: Value| json!({"server": {"url": null, "engine": "mock", "deployment": hardware}});
+        let dir = ExperimentDir::create(base.path(), "chat-sweep", "mock", &server(json!({}))).unwrap();
+        let folder = dir.folder().to_path_buf();
+        drop(dir);
+        let refusal = ExperimentDir::resume(&folder, &server(json!({"hardware": "l40s"}))).unwrap_err();
+        assert!(
+            refusal.message().contains(
+                "server.deployment.hardware was null, and is \"l40s\" now\nhint: the embedded mock"
+            ),
+            "{}",
+            refusal.message()
+        );
     }
 
     #[test]

@@ -114,8 +114,8 @@ impl<'a> MatrixCampaign<'a> {
     fn serve(&mut self, slot: MatrixSlot) -> Result<(), Stop> {
         if self.serving.is_none() {
             let variant = &self.plan.experiments.variants[slot.variant];
-            let server = self.cell(slot)?.checked.settings.server.clone();
-            let serving = Serving::about_to_start(variant, &server, self.dir, self.interrupts)?;
+            let settings = &self.cell(slot)?.checked.settings;
+            let serving = Serving::about_to_start(variant, settings, self.dir, self.interrupts)?;
             self.serving.insert(serving).start(self.dir, self.printer)?;
         }
         Ok(())

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::dir::ExperimentDir;
 use crate::experiment::matrix::Variant;
+use crate::live::Screen;
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
-use crate::session::settings::{ServerAddress, ServerSettings};
+use crate::session::settings::{RunSettings, ServerAddress};
 
 /// Time limit of a connection that finds out whether an address is taken.
 const TRIAL: Duration = Duration::from_secs(1);
@@ -25,6 +26,7 @@ pub(crate) struct Serving<'a> {
     /// Where it is about to serve, if it is started for this table.
     place: Option<(String, u16)>,
     interrupts: &'a Interrupts,
+    screen: Screen,
     /// It has been found ready.
     served: bool,
 }
@@ -33,7 +35,7 @@ impl<'a> Serving<'a> {
     /// A variant that is to be started; refused where something answers in its place already.
     pub(crate) fn about_to_start(
         variant: &'a Variant,
-        server: &ServerSettings,
+        run: &RunSettings,
         dir: &ExperimentDir,
         interrupts: &'a Interrupts,
     ) -> Result<Self, Stop> {
@@ -42,7 +44,7 @@ impl<'a> Serving<'a> {
             .with(Variable::Variant, &variant.name)
             .with(Variable::Flags, settings.flags.clone().unwrap_or_default());
         let mut place = None;
-        if let ServerAddress::At(url) = &server.address {
+        if let ServerAddress::At(url) = &run.server.address {
             if settings.serve.is_some() || settings.start.is_some() {
                 refuse_another(url.host(), url.port(), &variant.name)?;
                 place = Some((url.host().to_owned(), url.port()));
@@ -51,7 +53,8 @@ impl<'a> Serving<'a> {
                 variables.with(Variable::Url, settings.url.clone().unwrap_or_else(|| url.to_string()));
         }
         let output = Output::to(dir.folder().join("commands.log"));
-        Ok(Self { variant, variables, output, process: None, place, interrupts, served: false })
+        let (screen, process) = (run.screen, None);
+        Ok(Self { variant, variables, output, process, place, interrupts, screen, served: false })
     }
 
     /// Starts its server, where the file says how, without waiting until it is ready. Stop it in any case: a command that
@@ -123,7 +126,7 @@ impl<'a> Serving<'a> {
     fn run(&mut self, name: &str, command: &str, interrupts: Option<&Interrupts>) -> Result<(), Stop> {
         let settings = &self.variant.server;
         let limit = settings.limit_s.map_or(Hook::USUAL_LIMIT, Duration::from_secs_f64);
-        let hook = Hook { name, line: Line::Filed(&settings.filled(command)), limit };
+        let hook = Hook { name, line: Line::Filed(&settings.filled(command)), limit, screen: self.screen };
         hook.run(&self.variables, &mut self.output, interrupts)
     }
 }

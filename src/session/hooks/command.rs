@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use strum::IntoStaticStr;
+use strum::{EnumString, IntoStaticStr};
 
 use super::group::{Guard, ProcessGroup};
+use crate::live::{Screen, StepLine};
 use crate::session::console::{Interrupts, Stop};
 use crate::units;
 
@@ -49,6 +50,8 @@ pub(crate) struct Hook<'a> {
     pub(crate) line: Line<'a>,
     /// It may take so long.
     pub(crate) limit: Duration,
+    /// Where it is shown that it runs.
+    pub(crate) screen: Screen,
 }
 
 impl Hook<'_> {
@@ -68,7 +71,9 @@ impl Hook<'_> {
         output: &mut Output,
         interrupts: Option<&Interrupts>,
     ) -> Result<(), Stop> {
-        let Self { name, line, limit } = self;
+        let Self { name, line, limit, screen } = self;
+        let shown = format!("running the {name} command, up to {}", units::spoken(limit));
+        let _line = StepLine::start(screen, shown);
         let cut_off = || interrupts.is_some_and(Interrupts::leave_is_wished);
         let mut group = begin(name, line, variables, output)?;
         let end = Instant::now() + limit;
@@ -187,8 +192,8 @@ impl Output {
 }
 
 /// One thing that a command learns. Its name in the environment is `SKYLINE_SIDE`, say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE", ascii_case_insensitive)]
 pub(crate) enum Variable {
     /// Name of the variant of the server that is to serve.
     Variant,

@@ -4,6 +4,8 @@ use std::io;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::clock::with_users_limit;
+
 /// Between two looks at whether processes have ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -20,7 +22,7 @@ impl ProcessGroup {
     pub(super) fn spawn(mut command: Command) -> io::Result<Self> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        Ok(Self { leader: command.spawn()?, ended: None })
+        Ok(Self { leader: with_users_limit(|| command.spawn())?, ended: None })
     }
 
     /// Number of the group: that of its leader.
@@ -134,7 +136,7 @@ impl Guard {
         // What is sent to the group of this process must not end who outlives it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut shell, 0);
-        Ok(Self { shell: shell.spawn()? })
+        Ok(Self { shell: with_users_limit(|| shell.spawn())? })
     }
 
     /// Closes this process's end of the pipe, as the system does when the process is gone.

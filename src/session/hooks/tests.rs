@@ -2,10 +2,13 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::command::begin;
 use super::*;
+use crate::clock::Pacing;
+use crate::live::Screen;
 use crate::session::console::{Exit, Interrupts, Stop};
 
 fn run(command: &str, limit: Duration, folder: &Path) -> Result<(), Stop> {
@@ -18,7 +21,11 @@ fn run_line(line: Line<'_>, limit: Duration, folder: &Path) -> Result<(), Stop> 
         .with(Variable::Variant, "big batch")
         .with(Variable::Flags, "--max-num-seqs 64");
     let mut output = Output::to(folder.join("hooks.log"));
-    Hook { name: "reset", line, limit }.run(&variables, &mut output, Some(&Interrupts::default()))
+    Hook { name: "reset", line, limit, screen: Screen::Quiet }.run(
+        &variables,
+        &mut output,
+        Some(&Interrupts::default()),
+    )
 }
 
 /// Waits until `done`, for ten seconds at the most.
@@ -66,7 +73,7 @@ fn a_command_is_told_its_place_and_all_it_says_is_kept() {
 fn only_its_time_limit_cuts_off_a_command_that_tidies_up() {
     let folder = tempfile::tempdir().unwrap();
     let mut output = Output::to(folder.path().join("hooks.log"));
-    let run = |limit| Hook { name: "stop", line: Line::Filed("sleep 0.1"), limit };
+    let run = |limit| Hook { name: "stop", line: Line::Filed("sleep 0.1"), limit, screen: Screen::Quiet };
     run(Duration::from_mins(1)).run(&Variables::default(), &mut output, None).unwrap();
     let late = run(Duration::from_millis(10)).run(&Variables::default(), &mut output, None).unwrap_err();
     assert!(late.message().contains("took longer than"), "{}", late.message());
@@ -109,6 +116,31 @@ fn what_was_typed_is_run_and_repeated_nowhere() {
         "{said}"
     );
     assert!(log.lines().next().unwrap().ends_with("Z reset") && log.contains("\ntold 9\n"), "{log}");
+}
+
+/// The embedded mock has threads of real time for as long as it is there.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_has_neither_the_priority_nor_the_limit_of_threads_of_real_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (raised, is_raised) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let _raised = Pacing::RealTime.raise();
+            raised.send(()).unwrap();
+            let _ = ended.recv();
+        });
+        is_raised.recv().unwrap();
+        let command =
+            "grep -i 'realtime timeout' /proc/self/limits; awk '{ print \"policy\", $41 }' /proc/self/stat";
+        run(command, Duration::from_mins(1), folder.path()).unwrap();
+        drop(end);
+    });
+    let log = std::fs::read_to_string(folder.path().join("hooks.log")).unwrap();
+    let lines: Vec<_> = log.lines().skip(1).collect();
+    assert!(lines[0].starts_with("Max realtime timeout") && !lines[0].contains("500000"), "{log}");
+    assert_eq!(lines[1], "policy 0");
 }
 
 #[cfg(target_os = "linux")]

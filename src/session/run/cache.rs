@@ -7,7 +7,6 @@ use crate::live::StepLine;
 use crate::record::{CachePreparation, SharedPrefix};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::RunSettings;
-use crate::units::count;
 use crate::workload::{SharedPrefixes, WorkloadSpec};
 
 /// Notes that no answer of a server shows whether it heeds priorities.
@@ -26,7 +25,6 @@ pub(super) fn prepare(
     spec: &WorkloadSpec,
     server: &ServerConnection,
     prompts: &PromptBuilder,
-    printer: Printer,
 ) -> Result<Option<CachePreparation>, Stop> {
     if settings.requests.reset_cache {
         server.runtime.block_on(server.engine.reset_cache()).map_err(Stop::impossible)?;
@@ -34,7 +32,6 @@ pub(super) fn prepare(
     let warmed = warmed(spec);
     if !warmed.is_empty() {
         let models = spec.models.as_ref().map_or(1, |mix| mix.names.len());
-        printer.words(&format!("sending {} to warm the prefix cache", count((warmed.len() * models) as u64)));
         let requests = warmed.iter().flat_map(|&(class, prefix)| {
             (0..models).map(move |model| alone(class, prefix, model as u16, spec, prompts))
         });

@@ -89,8 +89,7 @@ impl ServerConnection {
                 let options =
                     MockOptions { adapters: needs.models.clone(), pacing, ..MockOptions::default() };
                 let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;
-                let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;
-                (url, Some(mock))
+                (mock.url().clone(), Some(mock))
             }
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -119,9 +118,8 @@ impl ServerConnection {
                 });
                 let engine = connecting.await.map_err(of_server)?;
                 notice.over();
-                let smoke = test_answer(SMOKE_LIMIT, printer, engine.smoke_test(SMOKE_LIMIT)).await;
-                let smoke = smoke.map_err(of_server)?;
-                engine.probe_forms(SMOKE_LIMIT).await.map_err(of_server)?;
+                let smoke = test_answer(printer, engine.smoke_test(SMOKE_LIMIT)).await.map_err(of_server)?;
+                test_answer(printer, engine.probe_forms(SMOKE_LIMIT)).await.map_err(of_server)?;
                 Ok::<_, Stop>((engine, smoke))
             };
             tokio::select! {
@@ -156,7 +154,7 @@ impl WaitNotice {
         }
         let Self { url, printer, screen, line, announced, .. } = self;
         let text = format!("waiting for {url}, up to {} (--wait): {reason}", spoken(limit));
-        if matches!(screen, Screen::Dashboard | Screen::Line) {
+        if screen.is_redrawn() {
             line.get_or_insert_with(|| StepLine::start(*screen, &text)).at(&text);
         } else if *announced != Some(limit) {
             printer.words(&text);
@@ -174,13 +172,13 @@ impl WaitNotice {
     }
 }
 
-/// What comes of a test request, which may take up to `limit`.
-async fn test_answer<T>(limit: Duration, printer: Printer, answer: impl Future<Output = T>) -> T {
+/// What comes of test requests, each of which may take up to the limit.
+async fn test_answer<T>(printer: Printer, answer: impl Future<Output = T>) -> T {
     let mut answer = std::pin::pin!(answer);
     if let Ok(answer) = tokio::time::timeout(ANSWER_PATIENCE, &mut answer).await {
         return answer;
     }
-    printer.words(&format!("waiting for the answer to one test request, up to {}", spoken(limit)));
+    printer.words(&format!("waiting for the answer to one test request, up to {}", spoken(SMOKE_LIMIT)));
     answer.await
 }
 
@@ -286,13 +284,24 @@ pub(super) fn in_time(start_at: Option<jiff::Timestamp>) -> Result<(), Stop> {
     )))
 }
 
-/// Waits until shortly before the moment.
-pub(super) fn wait_for_start(start_at: Option<jiff::Timestamp>, printer: Printer) {
+/// Waits until shortly before the moment; on a terminal the time that is left is counted down.
+pub(super) fn wait_for_start(start_at: Option<jiff::Timestamp>, screen: Screen, printer: Printer) {
     let Some(moment) = start_at else { return };
-    let left = left(moment).saturating_sub(BEFORE);
-    if !left.is_zero() {
-        printer.words(&format!("ready; beginning at {moment}, in {}", spoken(left + BEFORE)));
-        std::thread::sleep(left);
+    let rest = || left(moment).saturating_sub(BEFORE);
+    let text = || {
+        let whole = Duration::from_secs((rest() + BEFORE).as_secs());
+        format!("ready; beginning at {moment}, in {}", spoken(whole))
+    };
+    if rest().is_zero() {
+        return;
+    }
+    let line = StepLine::start(if screen.is_redrawn() { screen } else { Screen::Quiet }, text());
+    if !screen.is_redrawn() {
+        printer.words(&text());
+    }
+    while !rest().is_zero() {
+        line.at(text());
+        std::thread::sleep(rest().min(BEFORE));
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::connect::{Sending, ServerConnection, connection_warning};
 use super::golden::Golden;
 use super::{cache, connect, machine, pages, tokens};
+use crate::analysis::LoadForm;
 use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine};
@@ -164,9 +165,10 @@ impl RunContext {
         drop(line);
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
-        let cache = cache::prepare(settings, &workload, server, &prompts, self.printer)?;
+        let cache = cache::prepare(settings, &workload, server, &prompts)?;
         let golden = Golden::of(server, &engine, &workload, shard, options.timeouts.total);
-        let before_load = golden.as_ref().map(|golden| golden.before(self.printer)).unwrap_or_default();
+        let before_load =
+            golden.as_ref().map(|golden| golden.before(settings.screen, self.printer)).unwrap_or_default();
         // Each of several generators would count what all of them send.
         let before = match shard {
             Some(_) => None,
@@ -209,7 +211,7 @@ impl RunContext {
     ) -> Result<StartedRun, Stop> {
         let PreparedRun { engine, options, sending, .. } = prepared;
         let start_at = self.settings.share.start_at;
-        connect::wait_for_start(start_at, self.printer);
+        connect::wait_for_start(start_at, self.settings.screen, self.printer);
         let connections = sending.opened_ahead(options.max_concurrency);
         self.server.runtime.block_on(engine.warm_up(connections));
         let clock = match start_at {
@@ -263,7 +265,7 @@ impl RunContext {
         let StartedRun { clock, header, writer, .. } = &started;
         let clock = *clock;
         let Self { settings, interrupts, printer, .. } = self;
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(Progress::of(LoadForm::of(&header.workload)));
         let times = pages::times(&settings.requests.telemetry, &plan);
         let latest = pages::latest(writer.reading_keeper(), Arc::clone(&progress), times.every);
         let scraping = Scraper::start(&pages, times, clock, latest);

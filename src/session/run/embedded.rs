@@ -1,9 +1,10 @@
 //! The embedded mock: which deployment it models.
 
+use crate::mock::Backend;
 use crate::record::DeploymentFacts;
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{RunSettings, ServerAddress};
-use crate::simulator::Deployment;
+use crate::simulator::{Deployment, Hardware};
 use crate::workload::WorkloadSpec;
 
 /// Serves an 8B model at tens of requests per second, and so most workloads at their own rate.
@@ -15,8 +16,12 @@ const DEFAULT_MODEL: &str = "llama-3.1-8b";
 /// else the defaults; all of it filled in.
 pub(super) fn facts(typed: &DeploymentFacts, spec: &WorkloadSpec) -> Result<DeploymentFacts, Stop> {
     let recommended = spec.mock_hardware.clone().filter(|_| typed.hardware.is_none());
+    if let Some(name) = &recommended {
+        known::<Hardware>(&format!("`mock_hardware` of `{}`", spec.name), name)?;
+    }
     let hardware = typed.hardware.clone().or(recommended);
     let deployment = deployment(&DeploymentFacts { hardware, ..typed.clone() })?;
+    Backend::of(&deployment).map_err(Stop::usage)?;
     Ok(DeploymentFacts {
         hardware: Some(deployment.hardware.name.to_owned()),
         gpus: Some(deployment.tensor_parallel),
@@ -31,7 +36,7 @@ pub(super) fn announce(settings: &RunSettings, spec: &WorkloadSpec, printer: Pri
     let ServerAddress::EmbeddedMock(facts) = &settings.server.address else { return };
     let Ok(deployment) = deployment(facts) else { return };
     let recommended = spec.mock_hardware.as_deref() == Some(deployment.hardware.name);
-    let why = if recommended { ", which carries this workload" } else { "" };
+    let why = if recommended { ", as the workload recommends" } else { "" };
     printer.words(&format!("embedded mock: {deployment}{why} (--hardware models another)"));
 }
 
@@ -92,5 +97,12 @@ mod tests {
         let hardware = refusal(typed(Some("h10"), None));
         assert!(hardware.contains("--hardware: ") && hardware.contains("did you mean `h100`?"), "{hardware}");
         assert!(refusal(typed(None, Some(3))).contains("--gpus 3: "));
+        let too_large =
+            DeploymentFacts { serving_model: Some("llama-3.1-405b".to_owned()), ..typed(None, None) };
+        let too_large = refusal(too_large);
+        assert!(too_large.contains("llama-3.1-405b"), "{too_large}");
+        let spec = WorkloadSpec { mock_hardware: Some("l40x".to_owned()), ..spec.clone() };
+        let own = facts(&typed(None, None), &spec).unwrap_err().message().to_owned();
+        assert!(own.contains("`mock_hardware` of `short_chat`: ") && own.contains("`l40s`"), "{own}");
     }
 }

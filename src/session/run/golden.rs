@@ -11,10 +11,12 @@ use super::connect::{RequestNeeds, ServerConnection};
 use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
+use crate::live::{Screen, StepLine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
 use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::ServerSettings;
+use crate::units::spoken;
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// Refuses golden prompts that the endpoint cannot carry.
@@ -113,10 +115,19 @@ impl<'a> Golden<'a> {
         })
     }
 
+    /// Sends each once, without load.
+    fn ask(&self, screen: Screen) -> Vec<FinishedCheck> {
+        let prompts = counted(self.named.len() as u64, "golden prompt");
+        let _line = StepLine::start(
+            screen,
+            format!("asking {prompts}, each for up to {}", spoken(self.checks.patience())),
+        );
+        self.server.runtime.block_on(self.checks.before())
+    }
+
     /// Sends each once and prints which do not pass. The run goes on; an objective may decide by them.
-    pub(crate) fn before(&self, printer: Printer) -> Vec<FinishedCheck> {
-        printer.words(&format!("asking {}", counted(self.named.len() as u64, "golden prompt")));
-        let asked = self.server.runtime.block_on(self.checks.before());
+    pub(crate) fn before(&self, screen: Screen, printer: Printer) -> Vec<FinishedCheck> {
+        let asked = self.ask(screen);
         for record in asked.iter().map(|asked| self.judge.check(asked.clone())) {
             if let Some(said) = in_words(&self.named, &record) {
                 printer.words(&format!("warning: check {said}"));
@@ -126,9 +137,8 @@ impl<'a> Golden<'a> {
     }
 
     /// Sends each once. Gives its name, and what happened where it did not pass.
-    pub(crate) fn results(&self) -> Vec<(String, Option<String>)> {
-        let asked = self.server.runtime.block_on(self.checks.before());
-        let records = asked.into_iter().map(|asked| self.judge.check(asked));
+    pub(crate) fn results(&self, screen: Screen) -> Vec<(String, Option<String>)> {
+        let records = self.ask(screen).into_iter().map(|asked| self.judge.check(asked));
         let names = self.named.iter().map(|check| check.name.clone());
         names.zip(records.map(|record| in_words(&self.named, &record))).collect()
     }

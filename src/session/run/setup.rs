@@ -43,7 +43,7 @@ impl RunSettings {
             self.check_shard(spec),
             self.check_priority(),
         ]);
-        let exact = tokens::exact(spec, salt, requests.tokenizer.as_deref());
+        let exact = tokens::exact(spec, salt, requests.tokenizer.as_deref(), self.screen);
         let embedded = match server.address {
             ServerAddress::EmbeddedMock(_) => embedded::facts(&self.deployment, spec).map(Some),
             ServerAddress::At(_) => Ok(None),

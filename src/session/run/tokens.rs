@@ -17,10 +17,11 @@ pub(super) fn exact(
     spec: &WorkloadSpec,
     salt: u64,
     tokenizer: Option<&str>,
+    screen: Screen,
 ) -> Result<Option<PromptBuilder>, Stop> {
-    tokenizer
-        .map(|source| PromptBuilder::with_tokenizer(&spec.classes, salt, source).map_err(Stop::usage))
-        .transpose()
+    let Some(source) = tokenizer else { return Ok(None) };
+    let _line = StepLine::start(screen, format!("preparing prompts with the tokenizer {source}"));
+    PromptBuilder::with_tokenizer(&spec.classes, salt, source).map(Some).map_err(Stop::usage)
 }
 
 /// A builder that goes by the server's own counts, or by common words where the server cannot count.

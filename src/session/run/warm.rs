@@ -9,7 +9,9 @@ use crate::experiment::seed_of_run;
 use crate::generator::{RequestSpec, Schedule};
 use crate::live::StepLine;
 use crate::session::console::Stop;
+use crate::session::planned::PlannedRun;
 use crate::units::spoken;
+use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 
 /// Requests that tell how long the server takes for one alone.
 const ALONE: usize = 3;
@@ -24,12 +26,25 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long a server is waited for that does not come to rest.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The requests that warm a server before `run`: its own. A closed loop draws one for each of its users, who may be fewer.
+fn warming(run: &PlannedRun, requests: u64) -> Schedule {
+    if run.workload.arrival.users().is_none() {
+        return run.schedule.clone();
+    }
+    let arrival = ArrivalPattern::of_users(requests, ThinkTime::default());
+    run.schedule.of(&WorkloadSpec { arrival, requests: None, ..run.workload.clone() })
+}
+
 impl RunContext {
-    /// Sends the first `requests` of `schedule`, a few at a time, and counts none. A failure is a warning: the runs will
-    /// show it. An interrupt ends it.
-    pub(crate) fn warm_server(&self, schedule: &Schedule, requests: usize) {
-        let line = StepLine::counting(self.settings.screen, "warming the server", requests as u64);
-        let warm = self.server.engine.warm_server(line.count(self.first(schedule, 0, requests)), FEW);
+    /// Sends as many requests as those of `run`, a few at a time, and counts none. A failure is a warning: the runs will show
+    /// it. An interrupt ends it.
+    pub(crate) fn warm_server(&self, run: &PlannedRun, requests: u64) {
+        if requests == 0 {
+            return;
+        }
+        let line = StepLine::counting(self.settings.screen, "warming the server", requests);
+        let first = self.first(&warming(run, requests), 0, requests as usize);
+        let warm = self.server.engine.warm_server(line.count(first), FEW);
         if let Some(Err(failure)) = self.unless_stopped(warm) {
             self.printer
                 .words(&format!("warning: the server answered a request of the warm-up with {failure}"));
@@ -40,9 +55,10 @@ impl RunContext {
     /// `None` where it is interrupted.
     pub(crate) fn alone(&self, schedule: &Schedule, after: usize) -> Result<Option<Duration>, Stop> {
         let clock = RunClock::starting_in(Duration::ZERO);
-        let _line = StepLine::start(self.settings.screen, "measuring how long one request alone takes");
+        let name = "measuring how long one request alone takes";
+        let line = StepLine::counting(self.settings.screen, name, ALONE as u64);
         let mut stays = Vec::new();
-        for request in self.first(schedule, after, ALONE) {
+        for request in line.count(self.first(schedule, after, ALONE)) {
             let begin = clock.now();
             match self.unless_stopped(self.server.engine.warm_server(std::iter::once(request), 1)) {
                 Some(Ok(())) => stays.push(clock.now().since(begin)),
@@ -135,5 +151,23 @@ impl RunContext {
     ) -> impl Iterator<Item = RequestSpec> + use<'s> {
         let prompts = self.conditions.prompts.clone().with_salt(seed_of_run(self.conditions.salt, TEXTS));
         schedule.generate_stream(prompts.into()).skip(after).take(requests)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Overrides;
+
+    #[test]
+    fn few_users_warm_a_server_with_as_many_requests() {
+        let warming = |overrides| {
+            let spec = WorkloadSpec::load("short_chat").unwrap().with(&overrides).unwrap();
+            let run = PlannedRun::alone(spec, &std::sync::Arc::default(), "").unwrap();
+            warming(&run, 20).plan().take(20).count()
+        };
+        assert_eq!(warming(Overrides::default()), 20);
+        assert_eq!(warming(Overrides { users: Some(2), ..Overrides::default() }), 20);
+        assert_eq!(warming(Overrides { users: Some(2), requests: Some(5), ..Overrides::default() }), 20);
     }
 }

@@ -42,6 +42,12 @@ pub(crate) enum Stored {
 
 /// Finds out what is stored at `path`; with `tool` it has to be a result of that tool.
 pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Stop> {
+    if !is_there(path) {
+        return Err(Stop::usage(format!(
+            "there is no {}\nhint: `skyline report` shows the latest result, and `skyline report results` lists all",
+            path.display()
+        )));
+    }
     if tool.is_none() {
         if path.join(RunLog::FILE_NAME).exists() {
             return Ok(Stored::Run);
@@ -50,9 +56,7 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
             return Sweep::read(path).map(Box::new).map(Stored::Sweep).map_err(Stop::usage);
         }
     }
-    if (tool.is_some() || is_there(path))
-        && let Some(runs) = foreign_runs(path, tool)?
-    {
+    if let Some(runs) = foreign_runs(path, tool)? {
         return Ok(Stored::Foreign(runs));
     }
     if is_ab_test(path) {

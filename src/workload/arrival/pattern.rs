@@ -12,7 +12,7 @@ use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
 /// Below 0.01 nearly all requests come in one clump; above 1000 the gaps are constant to 3 %.
-const BURSTINESS: Allowed = Allowed::from(0.01, 1000.0);
+pub(in crate::workload) const BURSTINESS: Allowed = Allowed::from(0.01, 1000.0);
 /// Coefficients of variation from 8.3 down to 0.013.
 const WEIBULL_SHAPE: Allowed = Allowed::from(0.25, 100.0);
 /// Above 0: without a swing it is a Poisson process.

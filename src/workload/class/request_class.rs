@@ -314,13 +314,13 @@ pub enum Priority {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Slo {
-    /// Bound on time to first token, from the scheduled moment.
+    /// Bound on time to first token, from the scheduled moment; in a closed loop from sending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<f64>,
     /// Bound on time per output token after the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpot_ms: Option<f64>,
-    /// Bound on end-to-end latency, from the scheduled moment.
+    /// Bound on end-to-end latency, from the scheduled moment; in a closed loop from sending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub e2e_ms: Option<f64>,
 }

@@ -192,7 +192,9 @@ impl<'n> Fields<'n> {
             let near = nearest(&entry.key, unused);
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             self.missing.retain(|missing| near != Some(*missing));
-            let allowed = list(self.known.iter().copied());
+            // A field that is read in two ways is allowed once.
+            let names = self.known.iter().enumerate().filter(|(at, name)| !self.known[..*at].contains(name));
+            let allowed = list(names.map(|(_, name)| *name));
             let path = self.path_of(&entry.key);
             let what = &self.what;
             let message = format!("`{path}` is not a field of {what}{hint} (allowed: {allowed})");

@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Why there is no workload. Its `Display` is the complete message: what happened and the cure.
 #[derive(Debug, thiserror::Error)]
@@ -19,12 +20,12 @@ pub enum SpecError {
         library: Vec<&'static str>,
     },
     /// The file cannot be read.
-    #[error("cannot read the workload file {}: {cause}", path.display())]
+    #[error("cannot read the workload file {}: {cause}{}", path.display(), start_of_a_file(path, cause))]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// What the system answered.
-        cause: std::io::Error,
+        cause: io::Error,
     },
     /// The file's name ends in neither `.toml` nor `.json`.
     #[error("unknown format of {}; a workload file's name ends in .toml or .json", path.display())]
@@ -40,6 +41,19 @@ pub enum SpecError {
         /// Everything wrong with it, from the top down.
         mistakes: Vec<SpecMistake>,
     },
+}
+
+/// How to make the file that is not there.
+fn start_of_a_file(path: &Path, cause: &io::Error) -> String {
+    match cause.kind() {
+        io::ErrorKind::NotFound => {
+            format!(
+                "\nhint: to begin with one of the library: `skyline workloads show short_chat > {}`",
+                path.display()
+            )
+        }
+        _ => String::new(),
+    }
 }
 
 /// One mistake in a spec.

@@ -134,7 +134,7 @@ fn the_command_line_may_close_the_loop() {
     let rate = Overrides { rate_per_s: Some(3.0), ..Overrides::default() };
     assert!(refused(read(&closed("users = 2")), &rate).contains("`--users` says how many they are"));
     assert!(refused(read(LEAST), &Overrides { users: Some(3), ..rate }).contains("give one of them"));
-    assert!(refused(read(LEAST), &users(None, Some(1.0))).contains("give `--users` too"));
+    assert!(refused(read(LEAST), &users(None, Some(1.0))).contains("or give `--users`"));
     assert!(
         refused(read(LEAST), &users(Some(0), None)).contains("`--users` is 0; it must be a number from 1")
     );

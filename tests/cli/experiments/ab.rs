@@ -3,50 +3,25 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::{Desk, answer, control, serve, signal, stream};
+use crate::mock_process::MockProcess;
+use crate::support::{Desk, answer, control, mock, serve, signal, stream};
 
-/// A mock that ends with the test.
-struct Mock {
-    process: Child,
-    url: String,
-}
-
-impl Mock {
-    fn start(arguments: &[&str]) -> Self {
-        let mut process = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
-            .args([&["mock", "--port", "0", "--itl", "1ms"], arguments].concat())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut words = BufReader::new(process.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("http://") {
-            line.clear();
-            assert!(words.read_line(&mut line).unwrap() > 0, "the mock ended");
-        }
-        let url = line.rsplit(' ').next().unwrap().trim().to_owned();
-        Self { process, url }
-    }
-}
-
-impl Drop for Mock {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// A mock of this pace.
+fn paced(options: &[&str]) -> MockProcess {
+    mock(&[&["--itl", "1ms"], options].concat())
 }
 
 #[test]
 fn the_page_of_one_server_is_not_read_for_both_sides() {
     let desk = Desk::new();
-    let (a, b) = (Mock::start(&["--ttft", "5ms"]), Mock::start(&["--ttft", "5ms"]));
+    let (a, b) = (paced(&["--ttft", "5ms"]), paced(&["--ttft", "5ms"]));
     let page = format!("{}/metrics", b.url);
     desk.skyline(&QUICK)
         .args(["--a", &a.url, "--b", &b.url, "--metrics-url", &page])
@@ -82,7 +57,7 @@ fn header(folder: &Path, run: &str) -> Value {
 #[test]
 fn a_slower_server_is_found_and_every_run_is_kept() {
     let desk = Desk::new();
-    let (a, b) = (Mock::start(&["--ttft", "20ms"]), Mock::start(&["--ttft", "800ms"]));
+    let (a, b) = (paced(&["--ttft", "20ms"]), paced(&["--ttft", "800ms"]));
     let sides = ["--a", &a.url, "--b", &b.url, "--b-label", "flags=--slow", "--json"];
     let out = desk
         .skyline(&[&QUICK[..], &sides].concat())
@@ -123,7 +98,7 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
 #[test]
 fn a_server_against_itself_is_not_told_apart_and_a_script_may_ask_for_more() {
     let desk = Desk::new();
-    let mock = Mock::start(&["--ttft", "30ms"]);
+    let mock = paced(&["--ttft", "30ms"]);
     // Half of the figure does not matter: a hiccup of this machine is no difference.
     let again = format!("{}/v1/", mock.url);
     let same = ["--a", &mock.url, "--b", &again, "--margin", "50%", "--require", "better"];
@@ -141,7 +116,7 @@ fn a_server_against_itself_is_not_told_apart_and_a_script_may_ask_for_more() {
 #[test]
 fn one_machine_is_switched_once_a_round_and_reset_before_each_run() {
     let desk = Desk::new();
-    let mock = Mock::start(&["--ttft", "10ms"]);
+    let mock = paced(&["--ttft", "10ms"]);
     let commands = [
         "--url",
         &mock.url,
@@ -180,7 +155,7 @@ fn one_machine_is_switched_once_a_round_and_reset_before_each_run() {
 #[test]
 fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     let desk = Desk::new();
-    let (a, b) = (Mock::start(&["--ttft", "20ms"]), Mock::start(&["--ttft", "200ms"]));
+    let (a, b) = (paced(&["--ttft", "20ms"]), paced(&["--ttft", "200ms"]));
     let url = b.url.clone();
     let typed = [&QUICK[..], &["--a", &a.url, "--b", &url, "--json"]].concat();
     let mut first = desk.start(&typed);
@@ -259,7 +234,7 @@ fn failures_are_compared_whatever_was_chosen() {
     let desk = Desk::new();
     // With this seed the test request is answered.
     let failing = ["--ttft", "20ms", "--fault", "http_500=0.5", "--seed", "2"];
-    let (a, b) = (Mock::start(&["--ttft", "40ms"]), Mock::start(&failing));
+    let (a, b) = (paced(&["--ttft", "40ms"]), paced(&failing));
     desk.skyline(&[&QUICK[..], &["--a", &a.url, "--b", &b.url, "--warmup-requests", "0"]].concat())
         .assert()
         .code(1)
@@ -336,7 +311,7 @@ fn rounds_of_a_server_that_was_exchanged_are_not_pooled() {
         }
         control(seen).unwrap_or_else(|| stream(8))
     });
-    let mock = Mock::start(&["--ttft", "5ms"]);
+    let mock = paced(&["--ttft", "5ms"]);
     let url = format!("http://{address}");
     let sides = ["--engine", "vllm", "--b-engine", "mock", "--a", &url, "--b", &mock.url];
     let out = desk.skyline(&[&QUICK[..], &sides].concat()).assert().code(3);

@@ -66,6 +66,8 @@ fn the_example_can_be_printed_and_planned() {
     let mine = plan("mine.toml");
     assert_eq!(mine, plan("rows_a_to_f"));
     insta::assert_snapshot!(mine);
+    let full = desk.skyline(&["matrix", "mine.toml", "--plan", "--full"]).assert().code(0);
+    full.stdout(contains("exec $SKYLINE mock").and(contains("p50 ttft > 1.5 x A; p50 tpot within 25% of A")));
     let one = desk.skyline(&["matrix", "mine.toml", "--plan", "--only", "C"]).assert().code(0);
     one.stdout(contains("1 row in 3 runs"));
     let json = desk.skyline(&["matrix", "mine.toml", "--plan", "--json"]).assert().code(0);

@@ -92,10 +92,14 @@ fn a_server_may_have_a_path_and_a_header_of_its_own() {
     let elsewhere: Vec<_> =
         here.iter().map(|word| if *word == url { "http://gate.invalid/gate" } else { word }).collect();
     desk.skyline(&elsewhere)
-        .env("http_proxy", format!("http://{address}"))
+        .env("HTTP_PROXY", format!("http://me:p@hunter2@{address}"))
+        .env("SKYLINE_LOG", "trace")
         .assert()
         .code(0)
-        .stderr(contains(format!("requests go through the proxy http://{address}")));
+        .stderr(
+            contains(format!("requests go through the proxy http://{address}"))
+                .and(contains("hunter2").not()),
+        );
     let by_name: Vec<_> = elsewhere.iter().copied().chain(["--wait", "300ms"]).collect();
     desk.skyline(&by_name)
         .env("http_proxy", format!("http://{address}"))
@@ -204,11 +208,9 @@ fn no_secret_reaches_a_screen_or_a_file() {
     let address = serve(|seen| {
         control(seen).unwrap_or_else(|| match seen.generation {
             0 | 1 => {
-                assert!(
-                    seen.head.contains("sk-from-env") && seen.head.contains("sk-in-header"),
-                    "{}",
-                    seen.head
-                );
+                for secret in ["sk-from-env", "sk-in-header", "?code=sk-in-path&api-key=sk-in-url"] {
+                    assert!(seen.head.contains(secret), "{secret} in {}", seen.head);
+                }
                 assert!(seen.body.contains("sk-in-body"));
                 stream(8)
             }
@@ -219,9 +221,10 @@ fn no_secret_reaches_a_screen_or_a_file() {
         })
     });
     let desk = Desk::new();
-    let url = format!("http://{address}");
+    let url = format!("http://{address}?api-key=sk-in-url");
     let out = desk
         .skyline(&["bench", "quick.toml", "--engine", "vllm", "--url", &url, "--requests", "4"])
+        .args(["--path", "/v1/chat/completions?code=sk-in-path"])
         .args(["--header", "x-extra: sk-in-header", "--extra-body", r#"{"user":"sk-in-body"}"#])
         .env("OPENAI_API_KEY", "sk-from-env")
         .env("SKYLINE_LOG", "trace")
@@ -233,6 +236,7 @@ fn no_secret_reaches_a_screen_or_a_file() {
         String::from_utf8(out.get_output().stderr.clone()).unwrap(),
         std::fs::read_to_string(run.join("run.jsonl")).unwrap(),
         std::fs::read_to_string(run.join("summary.json")).unwrap(),
+        std::fs::read_to_string(run.join("report.html")).unwrap(),
     ];
     for text in texts {
         assert!(!text.contains("sk-"), "{text}");

@@ -1,6 +1,5 @@
 //! Several generators, one run: shards flown at the same time against one server, and joined.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -8,36 +7,11 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::Desk;
-
-/// A mock with delays that are known and no model behind them.
-struct Mock {
-    process: Child,
-    url: String,
-}
-
-impl Mock {
-    fn start() -> Self {
-        let mut process = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
-            .args(["mock", "--port", "0", "--ttft", "20ms", "--itl", "5ms"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let words = BufReader::new(process.stderr.take().unwrap());
-        let line = words.lines().map(Result::unwrap).find(|line| line.contains("http://")).unwrap();
-        Self { process, url: line.rsplit(' ').next().unwrap().trim().to_owned() }
-    }
-}
-
-impl Drop for Mock {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
+use crate::mock_process::MockProcess;
+use crate::support::{Desk, mock};
 
 /// Flies all shards of the quick workload at the same time; their folders in order.
-fn fly(desk: &Desk, mock: &Mock, shards: usize) -> Vec<PathBuf> {
+fn fly(desk: &Desk, mock: &MockProcess, shards: usize) -> Vec<PathBuf> {
     // Loosely: the time that this machine may take to start them all and to make them ready.
     let start = (jiff::Timestamp::now() + std::time::Duration::from_secs(12)).to_string();
     let folder = desk.file("x", "").parent().unwrap().to_owned();
@@ -90,7 +64,7 @@ fn quantile(values: &mut [f64], fraction: f64) -> f64 {
 
 #[test]
 fn two_shards_are_one_run() {
-    let (desk, mock) = (Desk::new(), Mock::start());
+    let (desk, mock) = (Desk::new(), mock(&["--ttft", "20ms", "--itl", "5ms"]));
     let shards = fly(&desk, &mock, 2);
     let [first, second] = [&shards[0], &shards[1]].map(|run| run.to_str().unwrap());
     let out = desk.skyline(&["merge", second, first, "--out", "whole", "--allow-invalid"]).assert().code(0);

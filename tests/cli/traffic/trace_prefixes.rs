@@ -1,14 +1,12 @@
 //! What prompts of a trace have in common, on a mock, in virtual time, and in traces made of runs.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
 
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::Desk;
+use crate::support::{Desk, mock};
 
 /// Conversations whose turns begin with what came before, all with one block in common: 512 tokens each.
 fn conversations() -> String {
@@ -32,20 +30,11 @@ fn conversations() -> String {
 fn a_prefix_cache_finds_what_the_trace_shares() {
     let desk = Desk::new();
     desk.file("talks.jsonl", &conversations());
-    let mut mock = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
-        .args(["mock", "--port", "0", "--hardware", "h200", "--enable-prompt-tokens-details"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut words = BufReader::new(mock.stderr.take().unwrap()).lines();
-    let line = words.find_map(|line| line.ok().filter(|line| line.contains("http://"))).unwrap();
-    let url = line.rsplit(' ').next().unwrap().trim().to_owned();
-    desk.skyline(&["bench", "--trace", "talks.jsonl", "--url", &url, "--engine", "mock", "--quiet"])
+    let mock = mock(&["--hardware", "h200", "--enable-prompt-tokens-details"]);
+    desk.skyline(&["bench", "--trace", "talks.jsonl", "--url", &mock.url, "--engine", "mock", "--quiet"])
         .args(["--no-calibration", "--allow-invalid", "--warmup", "0s"])
         .assert()
         .success();
-    mock.kill().unwrap();
-    mock.wait().unwrap();
     let summary = desk.summary();
     let tokens = &summary["tokens"];
     let measured = tokens["cached_input_tokens"].as_f64().unwrap()

@@ -47,9 +47,8 @@ fn late_sending_counts_by_what_it_does_to_the_percentiles() {
     assert_eq!(raised(&some), [(P95, true), (P99, false), (P999, false)]);
     let said = warns(&some).unwrap();
     assert!(
-        said.starts_with(
-            "the client sent requests late, which raised p95 ttft from 100 ms to 104 ms (3.85 %)"
-        ),
+        said.contains("the client sent requests late, which raised p95 ttft from 100 ms to 104 ms (3.85 %)")
+            && said.ends_with("limit: 5 % of a p50, p90 or p95"),
         "{said}"
     );
     // 6 ms late it spoils p95.

@@ -5,6 +5,10 @@ use super::*;
 use crate::analysis::test_runs::{ms, record};
 use crate::record::{Failure, FailureKind, FinishReason};
 
+fn open(record: &RequestRecord) -> RequestLatency {
+    RequestLatency::of(record, LoadForm::Open)
+}
+
 #[test]
 fn a_streamed_answer() {
     // Scheduled 1,000, let go at 1,002, sent at 1,003; five tokens at 1,203, 1,223, 1,243, 1,263, 1,303.
@@ -16,7 +20,7 @@ fn a_streamed_answer() {
         (1_303, 1),
     ]);
     assert_eq!(
-        RequestLatency::of(&record.build()),
+        open(&record.build()),
         RequestLatency {
             schedule_lag: Some(Exact(2.0)),
             queue_wait: None,
@@ -36,14 +40,14 @@ fn a_reasoning_answer_in_chunks_of_several_tokens() {
     // Nine tokens in chunks of 3, 2, 4 at 100, 150, 220; the thinking ends with the second chunk.
     let mut record = record(0).sent_at(0, 0, 1).chunks(&[(100, 3), (150, 2), (220, 4)]).build();
     record.first_answer = Some(ms(150));
-    let latency = RequestLatency::of(&record);
+    let latency = open(&record);
     assert_eq!((latency.ttft, latency.ttfa), (Some(Exact(100.0)), Some(Exact(150.0))));
     assert_eq!((latency.tpot, latency.tpot_adjusted), (Some(Exact(15.0)), Some(Exact(20.0))));
 }
 
 #[test]
 fn an_answer_that_was_not_streamed() {
-    let latency = RequestLatency::of(&record(0).sent_at(10, 10, 12).whole_answer(512, 40).build());
+    let latency = open(&record(0).sent_at(10, 10, 12).whole_answer(512, 40).build());
     assert_eq!((latency.e2e, latency.e2e_from_send), (Some(Exact(502.0)), Some(Exact(500.0))));
     assert_eq!((latency.ttft, latency.ttft_from_send, latency.tpot), (None, None, None));
 }
@@ -53,7 +57,7 @@ fn a_failed_request() {
     let failure = Failure::new(FailureKind::Truncated, "closed early");
     let record = record(0).sent_at(10, 13, 14).chunks(&[(50, 1), (60, 1)]).failed(70, failure).build();
     let expected = RequestLatency { schedule_lag: Some(Exact(3.0)), ..RequestLatency::default() };
-    assert_eq!(RequestLatency::of(&record), expected);
+    assert_eq!(open(&record), expected);
 }
 
 #[test]
@@ -61,7 +65,7 @@ fn a_censored_request() {
     // Asked for 21 tokens; two had come when waiting ended at 1,100: the other 19 take at least until then.
     let mut record = record(0).sent_at(0, 0, 10).chunks(&[(100, 1), (130, 1)]).censored(1_100).build();
     record.output_tokens_asked = 21;
-    let latency = RequestLatency::of(&record);
+    let latency = open(&record);
     assert_eq!((latency.ttft, latency.ttft_from_send), (Some(Exact(100.0)), Some(Exact(90.0))));
     assert_eq!((latency.e2e, latency.e2e_from_send), (Some(AtLeast(1_100.0)), Some(AtLeast(1_090.0))));
     assert_eq!(latency.tpot, Some(AtLeast(50.0)));
@@ -69,7 +73,7 @@ fn a_censored_request() {
 
 #[test]
 fn a_censored_request_without_a_token() {
-    let latency = RequestLatency::of(&record(0).sent_at(100, 101, 102).censored(1_100).build());
+    let latency = open(&record(0).sent_at(100, 101, 102).censored(1_100).build());
     assert_eq!((latency.ttft, latency.ttft_from_send), (Some(AtLeast(1_000.0)), Some(AtLeast(998.0))));
     assert_eq!((latency.e2e, latency.tpot), (Some(AtLeast(1_000.0)), None));
     assert_eq!((latency.ttfa, latency.tpot_adjusted), (Some(AtLeast(1_000.0)), None));
@@ -82,7 +86,7 @@ fn a_request_that_a_time_limit_ended_is_known_to_take_at_least_as_long() {
         let failure = Failure::new(kind, "no more than 10 s allowed");
         let mut record = record(0).sent_at(100, 101, 102).chunks(chunks).failed(10_102, failure).build();
         record.output_tokens_asked = 21;
-        RequestLatency::of(&record)
+        open(&record)
     };
     let unanswered = ended(TimeoutFirstToken, &[]);
     assert_eq!(
@@ -104,13 +108,13 @@ fn a_censored_request_whose_first_chunk_carried_several_tokens() {
     // Asked for 23 tokens; three came at 100, and until 1,100 no more: the other 20 take at least 1,000 ms.
     let mut record = record(0).sent_at(0, 0, 10).chunks(&[(100, 3)]).censored(1_100).build();
     record.output_tokens_asked = 23;
-    let latency = RequestLatency::of(&record);
+    let latency = open(&record);
     // Whether the chunk was reasoning no record tells.
     assert_eq!((latency.tpot_adjusted, latency.ttfa), (Some(AtLeast(50.0)), None));
     record.first_answer = Some(ms(600));
-    assert_eq!(RequestLatency::of(&record).ttfa, Some(Exact(600.0)));
+    assert_eq!(open(&record).ttfa, Some(Exact(600.0)));
     record.output_tokens_asked = 3;
-    assert_eq!(RequestLatency::of(&record).tpot_adjusted, None);
+    assert_eq!(open(&record).tpot_adjusted, None);
 }
 
 #[test]
@@ -122,17 +126,39 @@ fn text_that_was_whole_when_its_end_never_came_is_known() {
     let mut finished = text.clone().asked(50).failed(10_000, failure.clone()).build();
     finished.finish_reason = Some(FinishReason::Stop);
     for record in [counted, finished] {
-        let latency = RequestLatency::of(&record);
+        let latency = open(&record);
         assert_eq!((latency.e2e, latency.e2e_from_send), (Some(Exact(140.0)), Some(Exact(130.0))));
         assert_eq!((latency.tpot, latency.ttfa), (Some(Exact(20.0)), None));
     }
     // A number of chunks that nobody counted the tokens of is a guess.
-    let guessed = RequestLatency::of(&text.failed(10_000, failure).build());
+    let guessed = open(&text.failed(10_000, failure).build());
     assert_eq!(guessed.e2e, Some(AtLeast(10_000.0)));
 }
 
 #[test]
 fn one_token_has_no_time_per_token() {
-    let latency = RequestLatency::of(&record(0).sent_at(0, 0, 1).chunks(&[(100, 1)]).build());
+    let latency = open(&record(0).sent_at(0, 0, 1).chunks(&[(100, 1)]).build());
     assert_eq!((latency.ttft, latency.e2e, latency.tpot), (Some(Exact(100.0)), Some(Exact(100.0)), None));
+}
+
+#[test]
+fn in_a_closed_loop_latencies_count_from_sending() {
+    // Due at 100, dispatched at 103, sent at 107; under a cap there was a slot from 105 on.
+    let answer = record(0).sent_at(100, 103, 107).chunks(&[(200, 1), (220, 1)]);
+    let closed = |record: &RequestRecord| {
+        let latency = RequestLatency::of(record, LoadForm::Closed);
+        (latency.ttft, latency.e2e)
+    };
+    let both = |ttft, e2e| (Some(Exact(ttft)), Some(Exact(e2e)));
+    let mut record = answer.clone().build();
+    let latency = RequestLatency::of(&record, LoadForm::Closed);
+    assert_eq!((latency.ttft, latency.e2e), (latency.ttft_from_send, latency.e2e_from_send));
+    assert_eq!(closed(&record), both(93.0, 113.0));
+    assert_eq!(latency.schedule_lag, Some(Exact(3.0)), "that remains known");
+    // Waiting for a slot is part of the latency, and so is opening a connection.
+    record.admitted = Some(ms(105));
+    assert_eq!(closed(&record), both(95.0, 115.0));
+    record.opened_connection = true;
+    assert_eq!(closed(&record), both(97.0, 117.0));
+    assert_eq!(closed(&answer.censored(210).build()), (Some(Exact(93.0)), Some(AtLeast(103.0))));
 }

@@ -1,10 +1,13 @@
 //! Holds the figures of closed loops to runs made by hand.
 
+use std::time::Duration;
+
 use super::*;
+use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::analysis::verdict::check::{CheckOutcome, Rule};
-use crate::record::{RunLog, Turn};
+use crate::record::{Phase, PlanFacts, RunEnding, RunLog, SessionCounts, Turn};
 
 /// Two users from 0 on, each request of which takes 400 ms and is followed by 600 ms of thought, in a window from 0.5 to
 /// 4.5 s: one begins at 0, 1, 2, … s, the other at 0.25, 1.25, … s.
@@ -15,9 +18,9 @@ fn two_users() -> RunLog {
             record(Turn::index_of(user, number)).sent_at(at, at, at).paced(at + 100, 300, 2).build();
         record.turn = Some(Turn { session: user, number, of: None, begun: number, history_tokens: 0 });
         record.phase = match at {
-            ..500 => crate::record::Phase::Warmup,
-            500..4_500 => crate::record::Phase::Measured,
-            _ => crate::record::Phase::Cooldown,
+            ..500 => Phase::Warmup,
+            500..4_500 => Phase::Measured,
+            _ => Phase::Cooldown,
         };
         record
     };
@@ -48,6 +51,20 @@ fn throughput_response_and_think_time_account_for_the_users() {
     close(found.accounted_users.unwrap(), 2.0);
     close(found.begun_per_s.unwrap(), 2.0);
     assert_eq!(found.accounted_error, Some(0.0));
+}
+
+#[test]
+fn what_the_client_held_back_is_a_share_of_the_users_time() {
+    let mut log = two_users();
+    assert_eq!(closed(&log).held_share(), Some(0.0));
+    let after = |at: Timestamp, ms| at.after(Duration::from_millis(ms));
+    for record in &mut log.records {
+        (record.dispatched, record.sent) =
+            (after(record.dispatched, 20), record.sent.map(|sent| after(sent, 50)));
+    }
+    // 50 ms of each cycle of a second.
+    close(closed(&log).held_share().unwrap(), 0.05);
+    close(closed(&log).response_s.unwrap(), 0.4);
 }
 
 #[test]
@@ -103,4 +120,98 @@ fn think_times_that_vary_have_an_error_of_their_own() {
 fn open_arrivals_are_no_closed_loop() {
     let log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 10, 2).build()]);
     assert_eq!(ClosedLoop::of(&Observed::of(&log)), None);
+}
+
+/// The two users, of whose requests six count: the last is due at 2.25 s. They all left at their moments.
+fn counted() -> RunLog {
+    let mut log = two_users();
+    for record in &mut log.records {
+        record.phase = if record.scheduled < ms(3_000) { Phase::Measured } else { Phase::Cooldown };
+    }
+    log.header.workload.requests = Some(6);
+    let plan = &mut log.header.plan;
+    (plan.warmup_requests, plan.measured_requests) = (0, 2);
+    (plan.window_start, plan.window_end) = (ms(0), PlanFacts::OPEN_END);
+    let footer = log.footer.as_mut().unwrap();
+    footer.released_until = Timestamp::from_nanos(ms(2_250).as_nanos() + 1);
+    footer.sessions =
+        Some(SessionCounts { measured_turns: 4, cooldown_turns: 6, ..SessionCounts::default() });
+    log
+}
+
+#[test]
+fn an_interrupt_after_the_last_of_so_many_requests_leaves_the_window_whole() {
+    let window = |log: &RunLog| {
+        let summary = summarise(log, &[]);
+        (summary.window.end_s, summary.window.cut_short, summary.verdict.breaks(Rule::WholeWindow))
+    };
+    let mut log = counted();
+    assert_eq!(window(&log), (2.250_000_001, false, false));
+    log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
+    assert_eq!(window(&log), (2.250_000_001, false, false));
+    // The user of the last request is thinking.
+    log.records.retain(|record| record.scheduled < ms(2_250));
+    let footer = log.footer.as_mut().unwrap();
+    footer.released_until = ms(2_100);
+    footer.sessions = Some(SessionCounts { measured_turns: 3, ..SessionCounts::default() });
+    assert_eq!(window(&log), (2.1, true, true));
+    let reasons = summarise(&log, &[]).verdict.reasons;
+    let said = "the run was interrupted after 2.1 s, before its last request";
+    assert!(reasons.iter().any(|reason| reason.sentence == said), "{reasons:?}");
+}
+
+#[test]
+fn the_window_of_so_many_requests_ends_with_them_though_the_log_was_cut_off() {
+    let window = |log: &RunLog| {
+        let observed = Observed::of(log);
+        (observed.end, observed.cut_short)
+    };
+    let mut log = counted();
+    log.footer = None;
+    let just_after = |moment| Timestamp::from_nanos(ms(moment).as_nanos() + 1);
+    assert_eq!(window(&log), (just_after(2_250), false));
+    log.records.retain(|record| record.scheduled < ms(2_250));
+    assert_eq!(window(&log), (just_after(2_000), true));
+}
+
+#[test]
+fn a_late_client_lowers_the_load_of_a_closed_loop_and_raises_no_latency() {
+    use CheckOutcome::{Failed, Passed};
+    let late = |ms_late: u64| {
+        let mut log = two_users();
+        for record in &mut log.records {
+            let late = |at: Timestamp| at.after(Duration::from_millis(ms_late));
+            (record.dispatched, record.sent) = (late(record.dispatched), record.sent.map(late));
+        }
+        let summary = summarise(&log, &[]);
+        let check =
+            summary.verdict.checks.iter().find(|check| check.rule == Rule::ScheduleLag).unwrap().clone();
+        let mut findings = summary.findings.iter();
+        let warned = findings.any(|finding| finding.kind == FindingKind::ClientLate);
+        let raised = summary.client_effects.iter().any(|effect| effect.rule == Rule::ScheduleLag);
+        assert!(!raised, "{ms_late} ms");
+        (check.outcome, warned, check.sentence)
+    };
+    // The cycle of a user is a second long.
+    assert_eq!((late(0).0, late(0).1, late(9).0, late(9).1), (Passed, false, Passed, false));
+    let (outcome, warned, said) = late(20);
+    assert_eq!((outcome, warned), (Passed, true), "{said}");
+    let (outcome, warned, said) = late(60);
+    assert_eq!((outcome, warned), (Failed, false), "a reason has said it");
+    assert!(
+        said.ends_with(
+            "the client held each request back for 60.0 ms on average, which lowered the load by 6 %; limit: 5 %"
+        ),
+        "{said}"
+    );
+    // A millisecond is what healthy timers are late.
+    let mut short = two_users();
+    short.header.workload.arrival =
+        ArrivalPattern::Users { users: 2, think_time_s: ThinkTime::default(), ramp_s: 0.5 };
+    for record in &mut short.records {
+        (record.dispatched, record.sent) = (record.scheduled.after(Duration::from_millis(1)), None);
+        record.ended = record.scheduled.after(Duration::from_millis(10));
+    }
+    let checks = summarise(&short, &[]).verdict.checks;
+    assert!(checks.iter().any(|check| check.rule == Rule::ScheduleLag && check.outcome == Passed));
 }

@@ -200,7 +200,12 @@ async fn an_ipv6_literal_is_an_address_like_another() {
 
 #[tokio::test]
 async fn a_server_without_a_list_of_models_needs_the_models_name_alone() {
-    for models in [NO_LIST, LOCKED, b"HTTP/1.1 405 X\r\ncontent-length: 0\r\n\r\n"] {
+    let other: [&[u8]; 3] = [
+        b"HTTP/1.1 302 X\r\nlocation: /login\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 400 X\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 405 X\r\ncontent-length: 0\r\n\r\n",
+    ];
+    for models in other.into_iter().chain([NO_LIST, LOCKED]) {
         let server = listen("127.0.0.1:0", models, 200).await.unwrap();
         let mut target = Target::new(format!("http://{}", server.address).parse().unwrap(), Dialect::Openai);
         let error = connect(target.clone()).await.err().unwrap();

@@ -75,6 +75,8 @@ impl Accept {
 
 /// An objective, or those that a preset stands for.
 fn objectives(place: SpecValue<'_>) -> Option<Vec<Objective>> {
-    let complain = |error| place.complain(&format!("is no objective of a row: {error}"));
-    Objective::all_of(&place.text()?).map_err(complain).ok()
+    let text = place.text()?;
+    let read = Objective::all_of(&text);
+    read.map_err(|error| place.complain(&format!("is {text:?}, which is no objective: {}", error.cure())))
+        .ok()
 }

@@ -1,9 +1,9 @@
 //! One variant of the server: where it is, what it was started with, and the commands that see to it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::settings::filled;
-use crate::engine::Dialect;
+use crate::engine::{Dialect, without_secrets};
 use crate::record::DeploymentFacts;
 use crate::workload::reading::{Allowed, Fields, SpecValue};
 
@@ -18,8 +18,8 @@ const PRICE: Allowed = Allowed::above(0.0, 1e9);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariantServer {
-    /// Its address.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its address, stored without what may be secret.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown")]
     pub url: Option<String>,
     /// Its way of speaking, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +63,11 @@ pub struct VariantServer {
     /// Price of one accelerator for an hour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_hour: Option<f64>,
+}
+
+/// Writes an address without what may be secret.
+fn shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    url.as_deref().map(without_secrets).serialize(serializer)
 }
 
 impl VariantServer {
@@ -161,5 +166,22 @@ impl Variant {
             }
             Some(variant)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_stored_without_secrets() {
+        let stored = |url: Option<&str>| {
+            let url = url.map(str::to_owned);
+            serde_json::to_value(VariantServer { url, ..VariantServer::default() }).unwrap()
+        };
+        let secret = stored(Some("http://me:hunter2@h:1/v1?api-version=1&key=hunter2"));
+        assert_eq!(secret["url"], "http://***@h:1/v1?api-version=1&key=***");
+        assert_eq!(stored(Some("http://h:1/v1"))["url"], "http://h:1/v1");
+        assert!(stored(None).get("url").is_none());
     }
 }

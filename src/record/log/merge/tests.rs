@@ -191,7 +191,7 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
                 }
             }),
             "results/1 and results/2 are not shards of one run: they differ in the parameters of requests: \"temperature 0\" and \"temperature 0.7\"\n\
-             hint: run all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, --send-priority and --extra-body",
+             hint: run all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, --send-priority, --session-header and --extra-body",
         ),
         (
             refused(|parts| parts[1].log.header.prompts.method = PromptMethod::WordList),

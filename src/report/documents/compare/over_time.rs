@@ -1,10 +1,10 @@
 //! The figures of several sides in the order of time: which of them drift.
 
-use super::rows::{label, signed};
+use super::rows::{explain_levels, is_headline, label, signed};
 use crate::analysis::FigureLevel;
 use crate::experiment::compare::{Compared, RunTrend, TrendLine};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
-use crate::report::document::{Chart, NOTHING, Section, Table, cell};
+use crate::report::document::{Chart, NOTHING, Section, Table, cell, mark};
 use crate::units::count;
 
 /// What the table says of each figure.
@@ -28,12 +28,13 @@ pub(super) fn sections(compared: &Compared, trend: &RunTrend) -> [Section; 2] {
 
 fn table(trend: &RunTrend) -> Table {
     let shown = |line: &TrendLine, level: Option<&FigureLevel>| {
-        Some(level?.value? * line.figure.kind().display_scale())
+        let level = level?;
+        Some(format!("{}{}", cell(level.value? * line.figure.kind().display_scale()), mark(level.mark)))
     };
     let interval = |line: &TrendLine| {
         Some(format!("{} to {}", signed(line.change_low?, "%"), signed(line.change_high?, "%")))
     };
-    Table::of("Over time", &trend.lines)
+    let mut table = Table::of("Over time", &trend.lines)
         .column("", |line| label(&line.figure))
         .column("course", |line| sparkline(&line.levels))
         .column(("first", 3), |line| shown(line, line.levels.first()))
@@ -41,7 +42,11 @@ fn table(trend: &RunTrend) -> Table {
         .column("each step", |line| line.change_per_step.map(|change| signed(change, "%")))
         .column(("95 %", 2), interval)
         .column("verdict", |line| if line.drifts { "drifts" } else { "" })
-        .table()
+        .table();
+    // What drifts is no detail.
+    table.detail_rows(|place| !trend.lines[place].drifts && !is_headline(&trend.lines[place].figure));
+    explain_levels(&mut table, trend.lines.iter().flat_map(|line| &line.levels));
+    table
 }
 
 /// The course of a figure in bars between its least and its most; a gap where it is not known.

@@ -1,12 +1,12 @@
 //! What every comparison shows: its sides, their differences, the demands, and each figure with its change.
 
 use crate::analysis::wording::percent;
-use crate::analysis::{FigureKey, FigureKind, FigureLevel, Metric, Quantile};
+use crate::analysis::{FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic};
 use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Interval, Role};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark,
 };
-use crate::report::documents::parts::cells::{INDICATIVE, p_value};
+use crate::report::documents::parts::cells::{INDICATIVE, p_value, with_unit};
 use crate::units::three_digits;
 
 /// How many runs a side has.
@@ -17,21 +17,29 @@ pub(super) enum Runs {
 }
 
 /// The figures of a screen.
-const HEADLINE: [FigureKey; 8] = [
+static HEADLINE: [FigureKey; 11] = [
     FigureKey::percentile(Quantile::P50, Metric::Ttft),
     FigureKey::percentile(Quantile::P99, Metric::Ttft),
+    FigureKey::percentile(Quantile::P50, Metric::TtftFromSend),
+    FigureKey::percentile(Quantile::P99, Metric::TtftFromSend),
     FigureKey::percentile(Quantile::P50, Metric::Tpot),
     FigureKey::percentile(Quantile::P99, Metric::Tpot),
     FigureKey::percentile(Quantile::P99, Metric::E2e),
+    FigureKey::percentile(Quantile::P99, Metric::E2eFromSend),
     FigureKey::of(Metric::OutputTokens),
     FigureKey::of(Metric::Goodput),
     FigureKey::of(Metric::ErrorRate),
 ];
 
+/// Whether a screen has the figure: a headline, or a percentile that the user asked for.
+pub(super) fn is_headline(figure: &FigureKey) -> bool {
+    HEADLINE.contains(figure) || matches!(figure.statistic, Some(Statistic::Asked(_)))
+}
+
 /// The figures that changed and that a screen has no row for.
 pub(super) fn others_that_changed(rows: &[ComparedRow]) -> Option<Note> {
     let of = |standing| {
-        let found = rows.iter().filter(|row| row.standing == standing && !HEADLINE.contains(&row.figure));
+        let found = rows.iter().filter(|row| row.standing == standing && !is_headline(&row.figure));
         let names: Vec<_> = found.map(|row| row.figure.to_string()).collect();
         (!names.is_empty()).then(|| format!("also {}: {}", verdict(standing), names.join(", ")))
     };
@@ -63,14 +71,20 @@ pub(super) fn table<'a>(
         .column_if(several, ("detectable", 4), |(_, row)| detectable(row))
         .column("verdict", |(_, row)| verdict(row.standing))
         .table();
-    let is_headline = |row: &ComparedRow| HEADLINE.contains(&row.figure);
-    // Figures of other tools have names of their own.
-    if rows.iter().any(|(_, row)| is_headline(row)) {
-        table.detail_rows(|place| !is_headline(rows[place].1));
-    }
-    let marks = rows.iter().flat_map(|(_, row)| [row.baseline.mark, row.other.mark]);
-    table.explain_marks(marks, ["too few samples in a run for this percentile", INDICATIVE]);
+    table.detail_rows(|place| !is_headline(&rows[place].1.figure));
+    explain(&mut table, rows.iter().map(|(_, row)| *row));
     table
+}
+
+/// Says what the marks of both sides mean.
+pub(super) fn explain<'a>(table: &mut Table, rows: impl Iterator<Item = &'a ComparedRow>) {
+    explain_levels(table, rows.flat_map(|row| [&row.baseline, &row.other]));
+}
+
+/// Says what the marks of figures mean.
+pub(super) fn explain_levels<'a>(table: &mut Table, levels: impl Iterator<Item = &'a FigureLevel>) {
+    let marks = levels.map(|level| level.mark);
+    table.explain_marks(marks, ["too few samples in a run for this percentile", INDICATIVE]);
 }
 
 /// The smallest change that so many runs detect, in the unit of the change.
@@ -84,13 +98,7 @@ fn detectable(row: &ComparedRow) -> Option<String> {
 
 /// A figure's name and unit.
 pub(in crate::report::documents) fn label(subject: &FigureKey) -> String {
-    match subject.kind() {
-        FigureKind::Latency => format!("{subject}, ms"),
-        FigureKind::Rate => format!("{subject}, /s"),
-        FigureKind::Share => format!("{subject}, %"),
-        FigureKind::Count => subject.to_string(),
-    }
-    .replace("_per_s, /s", ", /s")
+    with_unit(&subject.to_string(), subject.kind())
 }
 
 fn scaled(row: &ComparedRow, value: f64) -> String {
@@ -146,33 +154,60 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
     }
 }
 
-/// A comparison up to its figures: the verdict, the sides in words by their names, the baseline first, and the conditions
-/// that are not the same on all of them.
-pub(super) fn begun<'a>(
+/// Conditions that a screen has room for.
+const CONDITIONS: usize = 4;
+
+/// A condition that is not the same on all sides, or that not all report: what is said of it, and its values.
+pub(super) type ConditionFact = (&'static str, String);
+
+/// A comparison up to its figures: the verdict, the sides in words by their names, the baseline first, and the conditions.
+pub(super) fn begun(
     title: String,
+    verdict: VerdictLine,
+    sides: &[(&str, String)],
+    mut conditions: Vec<ConditionFact>,
+) -> Document {
+    let place = |number| if number == 0 { "baseline" } else { "against" };
+    let mut facts: Vec<ConditionFact> =
+        sides.iter().enumerate().map(|(number, (_, side))| (place(number), side.clone())).collect();
+    let hidden = conditions.split_off(conditions.len().min(CONDITIONS));
+    let mut document = Document::new(title).verdict(verdict);
+    let section = |level: Level, facts: Vec<ConditionFact>| {
+        let mut section = Section::continued(level);
+        facts.into_iter().for_each(|(name, value)| section.fact(name, value));
+        section
+    };
+    // Of many sides the verdict has the names.
+    if sides.len() > 2 {
+        document.add([section(Level::Page, std::mem::take(&mut facts))]);
+    }
+    facts.extend(conditions);
+    let mut more = Section::continued(Level::Brief);
+    if !hidden.is_empty() {
+        more.text(format!("… and {} more (--full)", hidden.len()));
+    }
+    document.add([section(Level::Summary, facts), more, section(Level::Page, hidden)]);
+    document
+}
+
+/// The conditions that differ.
+pub(super) fn conditions(differences: &[Difference]) -> Vec<ConditionFact> {
+    let fact = |difference: &Difference| {
+        let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not reported"));
+        let name = if difference.role == Role::Varied { "varied" } else { "differs" };
+        (name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → ")))
+    };
+    differences.iter().map(fact).collect()
+}
+
+/// Sides whose names stand in the verdict.
+const NAMED: usize = 3;
+
+/// Whether all demands are met, with what changed, in one line.
+pub(super) fn verdict_line<'a>(
     gates: impl Iterator<Item = &'a GateJudgement>,
     changed: Vec<String>,
     sides: &[(&str, String)],
-    differences: &[Difference],
-) -> (Document, Section) {
-    let mut section = Section::continued(Level::Summary);
-    for (place, (_, side)) in sides.iter().enumerate() {
-        section.fact(if place == 0 { "baseline" } else { "against" }, side.as_str());
-    }
-    for difference in differences {
-        let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not reported"));
-        let name = if difference.role == Role::Varied { "varied" } else { "differs" };
-        section.fact(name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → ")));
-    }
-    let names: Vec<&str> = sides.iter().map(|(name, _)| *name).collect();
-    (Document::new(title).verdict(verdict_line(gates, changed, &names)), section)
-}
-
-/// Whether all demands are met, with what changed, in one line.
-fn verdict_line<'a>(
-    gates: impl Iterator<Item = &'a GateJudgement>,
-    changed: Vec<String>,
-    names: &[&str],
 ) -> VerdictLine {
     let gates: Vec<_> = gates.collect();
     let met = gates.iter().filter(|gate| gate.passed()).count();
@@ -186,10 +221,19 @@ fn verdict_line<'a>(
         parts.push(format!("{met} of {} demands met", gates.len()));
     }
     parts.extend(changed);
-    if let Some((baseline, others)) = names.split_first() {
-        parts.push(format!("{} against {baseline}", others.join(", ")));
+    if let Some(((baseline, _), others)) = sides.split_first() {
+        let names: Vec<&str> = others.iter().map(|(name, _)| *name).collect();
+        let named = if names.len() > NAMED { format!("{} others", names.len()) } else { names.join(", ") };
+        parts.push(format!("{named} against {baseline}"));
     }
     VerdictLine::new(tone, word, parts.join("; "))
+}
+
+/// Demands that were not met by a side whose section a screen has no room for.
+pub(super) fn unmet(side: &str, gates: &[GateJudgement]) -> Section {
+    let unmet = gates.iter().filter(|gate| !gate.passed());
+    let note = |gate: &GateJudgement| Note::new(gate.status.into(), format!("{side}: {}", gate.line));
+    Section::continued(Level::Brief).with_notes(unmet.map(note))
 }
 
 /// Whether the demands are met.

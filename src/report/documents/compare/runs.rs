@@ -1,15 +1,15 @@
 //! Stored runs or repeats, or runs of several tools, against a baseline.
 
 use super::over_time;
-use super::rows::{self, Runs, begun, change, demands, label, value};
+use super::rows::{self, Runs, begun, change, conditions, demands, label, unmet, value, verdict_line};
 use crate::analysis::wording::counted;
-use crate::analysis::{FigureKind, Metric, Quantile, VerdictOutcome};
+use crate::analysis::{FigureKey, FigureKind, FigureLevel, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
     AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign,
     ComparedRow, Interval, Pairing, SideDescription,
 };
 use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
-use crate::report::document::{Chart, Document, Level, Note, Section};
+use crate::report::document::{Chart, Document, Level, Note, Section, Table, TableColumn, cut};
 use crate::report::documents::parts::cells::versioned;
 use crate::report::documents::parts::diagnosis::{self, Detail};
 
@@ -23,15 +23,18 @@ pub fn compared(compared: &Compared) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let sides: Vec<_> = compared.sides.iter().map(|side| (side.name.as_str(), side_in_words(side))).collect();
     let title = format!("{} stored sides compared", compared.sides.len());
-    let (mut document, setup) = begun(title, gates, changed, &sides, &compared.differences);
-    document.add([setup]);
-    // Where there are many sides, a screen has their course over time.
-    let level = if compared.trend.is_some() { Level::Page } else { Level::Summary };
-    let each = compared
-        .against
-        .iter()
-        .flat_map(|against| [Section { level, ..one(compared, against) }, in_brief_besides(against, level)]);
-    document.add(each);
+    let verdict = verdict_line(gates, changed, &sides);
+    let mut document = begun(title, verdict, &sides, conditions(&compared.differences));
+    for against in &compared.against {
+        let section = one(compared, against);
+        // Of many sides a screen has the course over time.
+        document.add(if compared.trend.is_some() {
+            [Section { level: Level::Page, ..section }, unmet(&against.side, &against.gates)]
+        } else {
+            let others = rows::others_that_changed(&against.rows);
+            [section, Section::continued(Level::Brief).with_notes(others)]
+        });
+    }
     document.add(compared.trend.iter().flat_map(|trend| over_time::sections(compared, trend)));
     document
 }
@@ -90,15 +93,8 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
     section.charts(changes(against));
     section.notes(against.warm_like_cold.iter().map(|seen| diagnosis::symptom(seen, Detail::WithCures)));
     section.notes(advice(compared, against).into_iter().map(Note::advice));
+    section.more(["compare"]);
     section
-}
-
-/// What a screen has besides the table or instead of it: demands that were not met, and other figures that changed.
-fn in_brief_besides(against: &AgainstBaseline, level: Level) -> Section {
-    let unmet = against.gates.iter().filter(|gate| level > Level::Summary && !gate.passed());
-    let unmet = unmet.map(|gate| Note::new(gate.status.into(), format!("{}: {}", against.side, gate.line)));
-    let changed = rows::others_that_changed(&against.rows).filter(|_| level == Level::Summary);
-    Section::continued(Level::Brief).with_notes(unmet.chain(changed))
 }
 
 /// Figures by their names and units.
@@ -173,18 +169,71 @@ pub fn compared_foreign(compared: &ComparedForeign) -> Document {
     let sides: Vec<_> =
         compared.sides.iter().map(|side| (side.name.as_str(), any_side_in_words(side))).collect();
     let title = format!("{} of several tools compared", counted(compared.sides.len() as u64, "run"));
-    let (mut document, mut setup) = begun(title, gates, Vec::new(), &sides, &compared.differences);
-    for unchecked in &compared.unchecked {
+    let unchecked = compared.unchecked.iter().map(|unchecked| {
         let line = format!("{}: not reported by {}", unchecked.fact, unchecked.missing_in.join(", "));
-        setup.fact("unchecked", line);
+        ("unchecked", line)
+    });
+    let conditions = conditions(&compared.differences).into_iter().chain(unchecked).collect();
+    let mut document = begun(title, verdict_line(gates, Vec::new(), &sides), &sides, conditions);
+    let several = compared.against.len() > 1;
+    for against in &compared.against {
+        let section = one_foreign(against);
+        // Of many sides a screen has one table.
+        document.add(if several {
+            vec![Section { level: Level::Page, ..section }, unmet(&against.side, &against.gates)]
+        } else {
+            vec![section]
+        });
     }
-    for side in &compared.sides {
-        setup.notes(side.reservations.iter().map(|text| Note::warning(format!("{}: {text}", side.name))));
+    if several {
+        document.add([side_by_side(compared)]);
     }
-    document.add([setup]);
-    document.add(compared.against.iter().map(one_foreign));
-    document.add([Section::detail("How to read this comparison").with_notes(FOREIGN_ADVICE.map(Note::info))]);
+    document.add([reservations(&compared.sides)]);
+    let mut how = Section::detail("How to read this comparison").with_notes(FOREIGN_ADVICE.map(Note::info));
+    how.more(["compare", "other-tools"]);
+    document.add([how]);
     document
+}
+
+/// What a reader must know of the sides, each once with the sides that it is about.
+fn reservations(sides: &[AnySideDescription]) -> Section {
+    let mut texts: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (side, text) in sides.iter().flat_map(|side| side.reservations.iter().map(move |text| (side, text))) {
+        match texts.iter_mut().find(|(known, _)| known == text) {
+            Some((_, names)) => names.push(&side.name),
+            None => texts.push((text, vec![&side.name])),
+        }
+    }
+    let note = |(text, names): (&str, Vec<&str>)| Note::warning(format!("{}: {text}", names.join(", ")));
+    Section::continued(Level::Summary).with_notes(texts.into_iter().map(note))
+}
+
+/// Characters of a side's name at the head of its column.
+const COLUMN: usize = 14;
+
+/// The headline figures of all sides.
+fn side_by_side(compared: &ComparedForeign) -> Section {
+    let rows: Vec<&ComparedRow> = compared.against.iter().flat_map(|against| &against.rows).collect();
+    let mut figures: Vec<&FigureKey> = Vec::new();
+    for row in rows.iter().filter(|row| rows::is_headline(&row.figure)) {
+        if !figures.contains(&&row.figure) {
+            figures.push(&row.figure);
+        }
+    }
+    let of = |rows: &[ComparedRow], figure: &FigureKey, read: fn(&ComparedRow) -> &FigureLevel| {
+        rows.iter().find(|row| row.figure == *figure).map(|row| value(row, read(row)))
+    };
+    let mut table =
+        Table::of("Headline figures by side", figures).column("", label).column("baseline", |figure| {
+            compared.against.iter().find_map(|against| of(&against.rows, figure, |row| &row.baseline))
+        });
+    for against in &compared.against {
+        let title = TableColumn::new(cut(&against.side, COLUMN)).worth(1);
+        table = table.column(title, |figure| of(&against.rows, figure, |row| &row.other));
+    }
+    let mut table = table.table();
+    rows::explain(&mut table, rows.into_iter());
+    Section { level: Level::Brief, ..Section::summary("Side by side").with_table(table) }
 }
 
 fn any_side_in_words(side: &AnySideDescription) -> String {

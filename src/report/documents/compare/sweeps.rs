@@ -1,16 +1,19 @@
 //! Stored sweeps against a baseline.
 
-use super::rows::{Runs, begun, demands, label, table};
+use super::rows::{Runs, begun, conditions, demands, label, table, unmet, verdict_line};
 use crate::analysis::FigureLevel;
 use crate::analysis::wording::counted;
 use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAgainst};
 use crate::experiment::{HighestLoad, Load};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
-use crate::report::document::{Chart, Document, NOTHING, Note, Section, Table, cell};
+use crate::report::document::{Chart, Document, Level, NOTHING, Note, Section, Table, cell};
 use crate::units::three_digits;
 
 /// Curves that a chart distinguishes: four colours, solid and dashed.
 const MOST_CURVES: usize = 8;
+
+/// Sweeps whose answers a screen has room for.
+const MOST_ANSWERS: usize = 12;
 
 /// The comparison of sweeps as a document.
 pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
@@ -18,10 +21,19 @@ pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
     let sides: Vec<_> =
         compared.answers.iter().map(|answer| (answer.side.as_str(), in_words(answer))).collect();
     let title = format!("{} compared", counted(sides.len() as u64, "sweep"));
-    let (mut document, setup) = begun(title, gates, Vec::new(), &sides, &compared.differences);
-    document.add([setup, answers(&compared.answers), curves(compared)]);
+    let verdict = verdict_line(gates, Vec::new(), &sides);
+    let mut document = begun(title, verdict, &sides, conditions(&compared.differences));
+    document.add([answers(&compared.answers), curves(compared)]);
+    let several = compared.against.len() > 1;
     for against in &compared.against {
-        document.add([one(against), by_load(against)]);
+        let section = one(against);
+        // Of many sweeps a screen has the answers alone.
+        if several {
+            document.add([Section { level: Level::Page, ..section }, unmet(&against.side, &against.gates)]);
+        } else {
+            document.add([section]);
+        }
+        document.add([by_load(against)]);
     }
     document
 }
@@ -41,13 +53,14 @@ fn answers(answers: &[AnswerOfSide]) -> Section {
         Some(format!("{}–{}", known(found.interval_low), known(found.interval_high)))
     };
     let sides = answers.iter().map(|answer| (answer, answer.answer.as_ref()));
-    let table = Table::of("Highest load by side", sides)
+    let mut table = Table::of("Highest load by side", sides)
         .column("", |(answer, _)| answer.side.clone())
         .column("passed", |(_, found)| Some(found?.passed?.to_string()))
         .column("failed", |(_, found)| Some(found?.failed?.to_string()))
         .column("estimate", |(_, found)| found?.estimate.map(three_digits))
         .column("95 %", |(_, found)| interval(found?))
         .table();
+    table.rows_in_brief(&(0..MOST_ANSWERS), "sweep");
     Section::summary("Highest load that meets the objectives").with_table(table)
 }
 
@@ -74,6 +87,7 @@ fn by_load(against: &SweepAgainst) -> Section {
         let text =
             "one run of a load cannot show a small difference: run the sweeps with --repeats 3 or more";
         section.note(Note::advice(text));
+        section.more(["compare"]);
     }
     section
 }

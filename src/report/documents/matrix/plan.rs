@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::analysis::wording::counted;
+use crate::engine::without_secrets;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixSlot, MatrixVariable, Variant};
 use crate::report::document::{Document, NOTHING, Section, Table, Tone, VerdictLine};
 use crate::units::{spoken, three_digits};
@@ -20,36 +21,44 @@ pub struct PlannedRow {
     pub requests: u64,
 }
 
+/// Rows that a screen has room for.
+const MOST: usize = 12;
+
 /// The runs in their order, the load of each row, and how long they take at least.
 pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Document {
     let runs: u64 = planned.iter().map(|row| row.runs).sum();
     let load: Duration = planned.iter().map(|row| row.load).sum();
     let sentence = format!(
-        "{} in {}, {} of load, plus starting servers, warm-up of caches, pauses and draining",
+        "{}: {} in {}, {} of load, plus starting servers, warm-up of caches, pauses and draining; nothing is sent",
+        experiments.name,
         counted(planned.len() as u64, "row"),
         counted(runs, "run"),
         spoken(load)
     );
-    let verdict = VerdictLine::new(Tone::Neutral, &experiments.name, sentence);
+    let verdict = VerdictLine::new(Tone::Neutral, "DRY RUN", sentence);
     let mut document = Document::new(format!("Plan of {}", experiments.name)).verdict(verdict);
-    for rows in planned.chunk_by(|a, b| a.slot.variant == b.slot.variant) {
-        let variant = &experiments.variants[rows[0].slot.variant];
-        let mut section = Section::summary(format!("Variant {}", variant.name));
-        add_server(&mut section, variant);
-        section.table(planned_rows(experiments, &variant.name, rows));
-        document.add([section]);
-    }
-    let mut expected = Section::summary("Expected");
+    document.add([Section::summary("Rows").with_table(planned_rows(experiments, planned))]);
+    let mut expected = Section::page("Expected");
     for row in experiments.rows.iter().filter(|row| !row.expect.is_empty()) {
         let claims: Vec<_> = row.expect.iter().map(|claim| claim.text.as_str()).collect();
         expected.fact(row.name.clone(), claims.join("; "));
     }
     document.add([expected]);
+    for rows in planned.chunk_by(|a, b| a.slot.variant == b.slot.variant) {
+        let variant = &experiments.variants[rows[0].slot.variant];
+        let mut section = Section::page(format!("Variant {}", variant.name));
+        add_server(&mut section, variant);
+        document.add([section]);
+    }
     document
 }
 
-fn planned_rows(experiments: &Experiments, variant: &str, rows: &[PlannedRow]) -> Table {
+fn planned_rows(experiments: &Experiments, planned: &[PlannedRow]) -> Table {
     let row = |planned: PlannedRow| &experiments.rows[planned.slot.row];
+    let name = |planned: PlannedRow| {
+        let variant = &experiments.variants[planned.slot.variant].name;
+        row_name(&row(planned).name, (!experiments.has_one_variant()).then_some(variant))
+    };
     let of = |planned: PlannedRow, variable| row(planned).settings.variable(variable);
     let lengths = |planned: PlannedRow| {
         let tokens = [MatrixVariable::InputTokens, MatrixVariable::OutputTokens];
@@ -64,8 +73,8 @@ fn planned_rows(experiments: &Experiments, variant: &str, rows: &[PlannedRow]) -
         let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
         (!changed.is_empty()).then(|| changed.join(", "))
     };
-    Table::of(format!("Rows under variant {variant}"), rows.iter().copied())
-        .column("row", |planned| row(planned).name.clone())
+    let mut table = Table::of("Rows", planned.iter().copied())
+        .column("row", name)
         .column("tokens in/out", |planned| {
             of(planned, MatrixVariable::Workload).unwrap_or_else(|| lengths(planned))
         })
@@ -76,7 +85,14 @@ fn planned_rows(experiments: &Experiments, variant: &str, rows: &[PlannedRow]) -
         .column(("requests", 4), |planned| row(planned).settings.users.is_none().then_some(planned.requests))
         .column("lasts, s", |planned| planned.load.as_secs_f64())
         .column(("differs from the first in", 2), changed)
-        .table()
+        .table();
+    table.rows_in_brief(&(0..MOST), "row");
+    table
+}
+
+/// A row's name, with that of its variant where there are several.
+pub(super) fn row_name(row: &str, variant: Option<&String>) -> String {
+    variant.map_or_else(|| row.to_owned(), |variant| format!("{row}@{variant}"))
 }
 
 /// The variants of a table: their servers, flags and commands.
@@ -93,7 +109,7 @@ fn add_server(section: &mut Section, variant: &Variant) {
     let server = &variant.server;
     let filled = |command: &Option<String>| command.as_ref().map(|command| server.filled(command));
     let settings = [
-        ("at", server.url.clone()),
+        ("at", server.url.as_deref().map(without_secrets)),
         ("flags", server.flags.clone()),
         ("serve", filled(&server.serve)),
         ("start", filled(&server.start)),

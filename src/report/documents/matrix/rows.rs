@@ -1,5 +1,6 @@
 //! The rows of a table of experiments: figures, verdicts, hypotheses, charts.
 
+use super::plan::row_name;
 use crate::analysis::wording::counted;
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile};
 use crate::experiment::matrix::{
@@ -9,6 +10,10 @@ use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
 use crate::report::document::{ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, mean};
 use crate::report::documents::compare::label;
 use crate::units::three_digits;
+
+/// Rows that a screen has room for, alone and beside a decision.
+const MOST: usize = 12;
+const MOST_DECIDED: usize = 8;
 
 /// Columns of figures, with their worth.
 const FIGURES: [(&str, FigureKey, u8); 10] = [
@@ -64,6 +69,7 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
     let meanings =
         ["too few samples in a run to rely on", "indicative: fewer than ten samples of a run lie above it"];
     table.explain_marks(matrix.cells.iter().flat_map(figures), meanings);
+    table.rows_in_brief(&(0..if matrix.decision.is_some() { MOST_DECIDED } else { MOST }), "row");
     Section::summary("Rows, latencies in ms").with_table(table)
 }
 
@@ -95,7 +101,7 @@ fn shown(cell: &MatrixCell, key: &FigureKey) -> String {
 
 /// The row's name, with that of its variant where there are several.
 fn name(matrix: &Matrix, cell: &MatrixCell) -> String {
-    if matrix.variants.len() > 1 { format!("{}@{}", cell.row, cell.variant) } else { cell.row.clone() }
+    row_name(&cell.row, (matrix.variants.len() > 1).then_some(&cell.variant))
 }
 
 /// Why rows are not trusted, or are not there.
@@ -107,6 +113,7 @@ pub(super) fn doubts(matrix: &Matrix) -> Section {
         let reasons = cell.reasons.iter().map(|why| format!("row {name} is {}: {why}", verdict(cell)));
         section.notes(failed.chain(reasons).map(Note::error));
     }
+    section.more((!section.blocks.is_empty()).then_some("validity"));
     section
 }
 
@@ -137,21 +144,14 @@ const fn kind(standing: ClaimStanding) -> NoteKind {
     }
 }
 
-/// Claims that a screen has room for.
-const CLAIMS: usize = 4;
-
 /// The claims that were not confirmed, each in a line.
 pub(super) fn open_questions(matrix: &Matrix) -> Section {
     let tests = matrix.cells.iter().flat_map(|cell| cell.tests.iter().map(move |test| (cell, test)));
-    let open: Vec<_> = tests.filter(|(_, test)| test.standing != ClaimStanding::Confirmed).collect();
-    let line = |(cell, test): &(&MatrixCell, &Tested)| {
+    let open = tests.filter(|(_, test)| test.standing != ClaimStanding::Confirmed);
+    let line = |(cell, test): (&MatrixCell, &Tested)| {
         Note::new(kind(test.standing), format!("{}: {}", name(matrix, cell), test.line))
     };
-    let mut section = Section::continued(Level::Brief).with_notes(open.iter().take(CLAIMS).map(line));
-    if open.len() > CLAIMS {
-        section.text(format!("… and {} more (--full)", open.len() - CLAIMS));
-    }
-    section
+    Section::continued(Level::Brief).with_notes(open.map(line))
 }
 
 /// Why a comparison of rows that differ in more than one variable does not name a cause.

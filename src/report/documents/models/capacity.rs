@@ -12,6 +12,9 @@ use crate::report::documents::sweep::latencies::{Marked, that_decide};
 use crate::report::documents::sweep::loads_table;
 use crate::units::{count, three_digits};
 
+/// Offers that a screen has room for.
+const MOST_OFFERS: usize = 10;
+
 /// Steps of a chart's line that are drawn.
 const MOST_STEPS: u64 = 300;
 
@@ -92,19 +95,19 @@ fn offers(capacity: &CapacityPlan) -> Section {
         }
     };
     let heading = if capacity.offers.len() > 1 { "The offers" } else { "The offer" };
-    let mut section = Section::summary(heading).with_table(
-        Table::of("The offers", capacity.offers.iter().enumerate())
-            .column("", |(_, offer)| offer.name.clone())
-            .column(("req/s each", 5), |(_, offer)| offer.per_instance.map(Basis::per_s))
-            .column("instances", |(_, offer)| offer.instances)
-            .column("GPUs", |(_, offer)| offer.gpus)
-            .column(("used", 4), |(_, offer)| offer.utilisation.map(percent))
-            .column(("per hour", 6), |(_, offer)| offer.cost_per_hour)
-            .column("per M tokens", |(_, offer)| offer.cost_per_million_output_tokens)
-            .column(("per M in SLO", 7), |(_, offer)| offer.cost_per_million_within_slo)
-            .column("contract", kept)
-            .table(),
-    );
+    let mut table = Table::of("The offers", capacity.offers.iter().enumerate())
+        .column("", |(_, offer)| offer.name.clone())
+        .column(("req/s each", 5), |(_, offer)| offer.per_instance.map(Basis::per_s))
+        .column("instances", |(_, offer)| offer.instances)
+        .column("GPUs", |(_, offer)| offer.gpus)
+        .column(("used, %", 4), |(_, offer)| offer.utilisation.map(|share| share * 100.0))
+        .column(("per hour", 6), |(_, offer)| offer.cost_per_hour)
+        .column("per M tokens", |(_, offer)| offer.cost_per_million_output_tokens)
+        .column(("per M in SLO", 7), |(_, offer)| offer.cost_per_million_within_slo)
+        .column("contract", kept)
+        .table();
+    table.rows_in_brief(&(0..MOST_OFFERS), "offer");
+    let mut section = Section::summary(heading).with_table(table);
     for offer in &capacity.offers {
         let not_met = |reason| Note::error(format!("{}: contract not met: {reason}", offer.name));
         section.notes(offer.why_not.iter().map(not_met));

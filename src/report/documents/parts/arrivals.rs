@@ -171,6 +171,14 @@ fn short(value: f64) -> String {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.').to_owned() } else { digits }
 }
 
+/// From when the latencies of such a load count.
+pub(crate) const fn latency_origin(form: LoadForm) -> &'static str {
+    match form {
+        LoadForm::Open | LoadForm::PartlyOpen => "the scheduled moment",
+        LoadForm::Closed => "sending",
+    }
+}
+
 /// The form in a few words; `None` for open arrivals, which need none.
 pub(crate) const fn form(form: LoadForm) -> Option<&'static str> {
     match form {

@@ -1,5 +1,6 @@
 //! Latencies, bounds, p-values and servers as several documents show them.
 
+use crate::analysis::FigureKind;
 use crate::analysis::wording::counted;
 use crate::experiment::Latency;
 use crate::record::{DeploymentFacts, EngineFacts};
@@ -8,6 +9,16 @@ use crate::workload::Slo;
 
 /// What the mark of an indicative percentile over several runs means.
 pub(crate) const INDICATIVE: &str = "indicative: in a run, fewer than ten samples lie above it";
+
+/// A figure's name with the unit of its column or row: `p95 ttft, ms`, `goodput, /s`.
+pub(crate) fn with_unit(name: &str, kind: FigureKind) -> String {
+    match kind {
+        FigureKind::Latency => format!("{name}, ms"),
+        FigureKind::Rate => format!("{}, /s", name.strip_suffix("_per_s").unwrap_or(name)),
+        FigureKind::Share => format!("{name}, %"),
+        FigureKind::Count => name.to_owned(),
+    }
+}
 
 /// `TTFT ≤ 200 ms, TPOT ≤ 50 ms`.
 pub(crate) fn bounds(slo: Slo) -> String {
@@ -20,10 +31,18 @@ pub(crate) fn bounds(slo: Slo) -> String {
 
 /// Which engine serves which model where, and on what: `vllm 0.11 at http://…, llama on 2 × H200, tp 2`.
 pub(crate) fn served_by(facts: &EngineFacts, deployment: &DeploymentFacts) -> String {
-    let hardware = deployment.hardware.as_ref().map_or(String::new(), |name| format!(" on {name}"));
     let labels = deployment.labels.iter().map(|(name, value)| format!(", {name} {value}"));
     let labels: String = labels.collect();
-    format!("{} at {}, {}{hardware}{labels}", engine(facts), facts.url, facts.model)
+    format!("{} at {}, {}{}{labels}", engine(facts), facts.url, facts.model, on(deployment))
+}
+
+/// What it serves on, as the user gave it, for behind a name: ` on 2 × h200`.
+pub(crate) fn on(facts: &DeploymentFacts) -> String {
+    match (facts.gpus, &facts.hardware) {
+        (_, None) => String::new(),
+        (None | Some(1), Some(hardware)) => format!(" on {hardware}"),
+        (Some(gpus), Some(hardware)) => format!(" on {gpus} × {hardware}"),
+    }
 }
 
 /// The engine with its version: `vllm 0.11`.

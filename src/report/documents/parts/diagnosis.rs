@@ -12,6 +12,7 @@ pub(crate) fn section(diagnosis: &Diagnosis) -> Section {
     if !diagnosis.is_silent() {
         let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
         section.notes(diagnosis.symptoms.iter().map(|seen| symptom(seen, detail)));
+        section.more(["server"]);
     }
     for rule in &diagnosis.not_enough_data {
         section.facts("not enough data", [format!("{}: {}", rule.about, rule.lacked)]);
@@ -25,6 +26,7 @@ pub(crate) fn joint_section(diagnosis: &RepeatsDiagnosis) -> Section {
     if !diagnosis.symptoms.is_empty() {
         let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
         section.notes(diagnosis.symptoms.iter().map(|seen| symptom(&seen.among(diagnosis.runs), detail)));
+        section.more(["server"]);
     }
     section
 }

@@ -12,7 +12,7 @@ use crate::report::document::{
     KeyFigure, Level, Note, Section, Table, TableColumn, Tone, VerdictLine, known, percentile, range,
 };
 use crate::report::documents::parts::arrivals;
-use crate::report::documents::parts::cells::engine;
+use crate::report::documents::parts::cells::{engine, on};
 use crate::units::{count, three_digits};
 use crate::workload::Purpose;
 
@@ -37,13 +37,15 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     VerdictLine::new(tone, outcome.word(), sentence)
 }
 
-/// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s`.
+/// `vllm 0.11.0 on 2 × h200 · poisson, 5 requests/s · window 60 s`.
 pub(super) fn about(summary: &Summary) -> String {
     let run = &summary.run;
-    let form = arrivals::form(run.load).map(|form| format!(", {form}")).unwrap_or_default();
+    let arrivals = arrivals::in_words(&run.arrival, run.load);
+    // The words of a closed loop begin with its form.
+    let form = arrivals::form(run.load).filter(|form| !arrivals.starts_with(form));
     [
-        engine(&run.engine),
-        format!("{}{form}", arrivals::in_words(&run.arrival, run.load)),
+        engine(&run.engine) + &on(&run.deployment),
+        [Some(arrivals.as_str()), form].into_iter().flatten().collect::<Vec<_>>().join(", "),
         format!("window {}", seconds(summary.window.length_s())),
     ]
     .join(" · ")
@@ -56,14 +58,16 @@ pub(super) fn dated(summary: &Summary) -> String {
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let why = summary.verdict.reasons.iter().map(|reason| Note::error(&reason.sentence).cure(&reason.cure));
+    let why = Section::continued(Level::Summary).with_notes(why);
+    // Beside a reason of the verdict, what failed is a part of the cause.
+    let failed = Section::continued(Level::Brief)
+        .with_notes(failures_in_brief(summary).filter(|_| !summary.verdict.reasons.is_empty()));
     let mut key = Section::continued(Level::Summary);
     key.figures(key_figures(summary));
     let objectives = Section::summary("Objectives").with_notes(summary.objectives.iter().map(objective));
     let mut more = Section::continued(Level::Page);
-    if !summary.verdict.reasons.is_empty() {
-        more.remark("More: skyline guide validity");
-    }
-    vec![Section::continued(Level::Summary).with_notes(why), more, key, objectives]
+    more.more((!summary.verdict.reasons.is_empty()).then_some("validity"));
+    vec![why, failed, more, key, objectives]
 }
 
 /// An objective with the interval of its figure, which its line has only where the bound lies inside.
@@ -99,9 +103,9 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         Some(offered) => format!("{}/s offered", known(Some(offered))),
         None => "closed loop: users decide".to_owned(),
     };
-    let ended = "those that ended in the window".to_owned();
+    let ended = "ended in the window".to_owned();
     let completed = known(rates.completed_requests_per_s);
-    let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below([offered, ended])];
+    let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below([ended, offered])];
     if let Some(output) = rates.output_tokens_per_s {
         let input = rates.input_tokens_per_s.map(|input| format!("{}/s input", known(Some(input))));
         let each = rates.output_tokens_per_s_per_gpu.map(|each| format!("{}/s per GPU", known(Some(each))));
@@ -139,24 +143,23 @@ fn errors(summary: &Summary) -> KeyFigure {
     KeyFigure::new("errors", share, "").below([below.join(", ")])
 }
 
-/// Causes that a screen has room for: first the reasons of the verdict, then findings.
+/// Causes that a screen has room for: first the reasons of the verdict, then what failed, then findings.
 const CAUSES: usize = 3;
 
 pub(super) fn failures(summary: &Summary) -> [Section; 3] {
     let after = Section::detail("Failures after the window, in no figure");
+    let alone = failures_in_brief(summary).filter(|_| summary.verdict.reasons.is_empty());
     [
-        Section::continued(Level::Brief).with_notes(failures_in_brief(summary)),
+        Section::continued(Level::Brief).with_notes(alone.map(|failed| failed.cure("see the server's log"))),
         Section::page("Failures").with_table(table("Failures by kind", &summary.failures.kinds)),
         after.with_table(table("Failures after the window", &summary.failures.cooldown_kinds)),
     ]
 }
 
-/// The failures in one sentence, unless a reason of the verdict is about them.
+/// The failures in one sentence, unless a reason of the verdict has named them.
 fn failures_in_brief(summary: &Summary) -> Option<Note> {
     let kinds = &summary.failures.kinds;
-    let is_said =
-        [Rule::ErrorRate, Rule::SomethingCompleted].into_iter().any(|rule| summary.verdict.breaks(rule));
-    let first = kinds.first().filter(|_| !is_said)?;
+    let first = kinds.first().filter(|_| !summary.verdict.breaks(Rule::SomethingCompleted))?;
     let failed = counted(kinds.iter().map(|kind| kind.count).sum(), "request");
     let kinds: Vec<_> = kinds.iter().map(|kind| format!("{} {}", count(kind.count), kind.kind)).collect();
     Some(Note::warning(format!("{failed} failed: {}, such as: {}", kinds.join(", "), example(first))))
@@ -178,17 +181,13 @@ fn table(caption: &str, kinds: &[FailureCount]) -> Table {
 
 /// The findings: on a screen the first ones that no reason of the verdict has said, as far as there is room.
 pub(super) fn findings(summary: &Summary) -> [Section; 3] {
-    let room = CAUSES.saturating_sub(summary.verdict.reasons.len());
+    let said = summary.verdict.reasons.len() + failures_in_brief(summary).iter().len();
+    let room = CAUSES.saturating_sub(said);
     let note = |finding: &Finding| Note::warning(&finding.sentence).cure(&finding.cure);
     let news = summary.findings.iter().filter(|finding| !is_said(finding, summary));
     let hidden = news.clone().count().saturating_sub(room);
     let mut all = Section::page("Findings").with_notes(summary.findings.iter().map(note));
-    let mut topics: Vec<_> = summary.findings.iter().filter_map(|finding| finding.kind.topic()).collect();
-    topics.sort_unstable();
-    topics.dedup();
-    if !topics.is_empty() {
-        all.remark(format!("More: skyline guide {}", topics.join(", skyline guide ")));
-    }
+    all.more(summary.findings.iter().map(|finding| finding.kind.topic()));
     let mut more = Section::continued(Level::Brief);
     if hidden > 0 {
         more.text(format!("… and {} (--full)", counted(hidden as u64, "more finding")));

@@ -1,10 +1,11 @@
 //! Latencies of a run: percentiles with their intervals, what their marks mean, and stalls.
 
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{ClientEffect, LatencyRow, Metric, Quantile, SampleWarning, Summary, Unresolvable};
-use crate::report::document::{
-    Level, Section, Table, TableCell, TableColumn, figure, mark, percentile, range,
+use crate::analysis::{
+    AskedQuantile, ClientEffect, Figure, LatencyRow, Metric, Quantile, SampleWarning, Summary, Unresolvable,
 };
+use crate::report::document::{Level, Section, Table, TableCell, TableColumn, figure, mark, range};
+use crate::report::documents::parts::arrivals;
 use crate::units::{count, three_digits};
 
 /// The rows of the table; the other metrics are in the JSON.
@@ -28,8 +29,9 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut latencies = Section::summary("Latency, ms; TTFT, TTFA and e2e from the scheduled moment");
-    latencies.table(table(summary, &rows));
+    let origin = arrivals::latency_origin(summary.run.load);
+    let mut latencies = Section::summary(format!("Latency, ms; TTFT, TTFA and e2e from {origin}"));
+    tables(summary, &rows).into_iter().for_each(|table| latencies.table(table));
     let mut remarks = Section::continued(Level::Detail);
     tails(&mut remarks, &rows);
     intervals(&mut remarks, summary);
@@ -38,64 +40,76 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     vec![latencies, remarks]
 }
 
-/// The latencies by the percentiles that the user asked for.
-fn asked_table(rows: &[Row<'_>]) -> Table {
-    let asked = rows.first().map(|(_, row)| row.asked.as_slice()).unwrap_or_default();
-    let titles =
-        std::iter::once(String::new()).chain(asked.iter().map(|(percentile, ..)| format!("p{percentile}")));
-    let mut table = Table::new("Latencies, ms", titles.map(TableColumn::new).chain([TableColumn::new("n")]));
-    for (metric, row) in rows {
-        let figures = row
-            .asked
-            .iter()
-            .map(|(_, value, reservation)| format!("{}{}", figure(*value), mark(*reservation)));
-        table.row([metric.title().to_owned()].into_iter().chain(figures).chain([count(row.n)]));
+/// The percentiles that every report has; the others of them only with its details.
+const USUAL: [(Quantile, Option<u8>); 5] = [
+    (Quantile::P50, None),
+    (Quantile::P90, Some(5)),
+    (Quantile::P95, None),
+    (Quantile::P99, None),
+    (Quantile::P999, Some(2)),
+];
+
+/// Percentiles that a table has room for beside the names of its rows.
+const MOST: usize = 6;
+
+/// The latencies by their usual percentiles, or by those that the user asked for: where these are many, in several tables.
+fn tables(summary: &Summary, rows: &[Row<'_>]) -> Vec<Table> {
+    let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
+    let asked = rows.first().map_or(&[][..], |(_, row)| &row.asked);
+    let asked = asked.iter().map(|asked| (asked.quantile, TableColumn::new(asked.quantile.to_string())));
+    let mut shown: Vec<(AskedQuantile, TableColumn)> = asked.collect();
+    if shown.is_empty() {
+        shown.extend(USUAL.map(|(quantile, worth)| {
+            let title = quantile.to_string();
+            (quantile.into(), worth.map_or_else(|| title.as_str().into(), |worth| detail(&title, worth)))
+        }));
     }
-    table.detail_rows(|place| !Metric::MAIN_AND_ITL.contains(&rows[place].0));
-    let marks = rows.iter().flat_map(|(_, row)| row.asked.iter().map(|(.., reservation)| *reservation));
-    table.explain_marks(
-        marks,
-        ["too few samples to rely on", "indicative: fewer than ten samples lie above it"],
-    );
-    table
+    let table = |(place, columns): (usize, &[(AskedQuantile, TableColumn)])| {
+        let first = place == 0;
+        let mut table = Table::of("Latencies, ms", rows.iter().copied())
+            .column("", |(metric, _)| metric.title())
+            .column_if(first, detail("n", 6), |(_, row)| row.n)
+            .column_if(first, detail("n eff", 1), |(_, row)| {
+                row.percentile(Quantile::P50).effective_samples.map(|effective| effective.round() as u64)
+            })
+            .column_if(first, detail("mean", 4), |(_, row)| row.mean_ms)
+            .column_if(first, detail("std", 1), |(_, row)| row.std_ms)
+            .column_if(first, detail("min", 3), |(_, row)| row.min);
+        for (quantile, column) in columns {
+            table = table.column(column.clone(), |row| percentile_cell(summary, row, *quantile));
+        }
+        let mut table = table.column_if(first, detail("max", 7), |(_, row)| row.max).table();
+        table.detail_rows(|place| !Metric::MAIN_AND_ITL.contains(&rows[place].0));
+        table
+    };
+    let mut tables: Vec<Table> = shown.chunks(MOST).enumerate().map(table).collect();
+    if let Some(last) = tables.last_mut() {
+        explain(last, summary, rows);
+    }
+    tables
 }
 
-fn table(summary: &Summary, rows: &[Row<'_>]) -> Table {
-    if rows.iter().any(|(_, row)| !row.asked.is_empty()) {
-        return asked_table(rows);
-    }
-    let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
-    let percentile = |quantile| {
-        move |(metric, row): Row<'_>| {
-            let cell = TableCell::from(row.percentile(quantile));
-            let raised = summary.client_effects.iter();
-            let mut raised = raised.filter(|effect| (effect.metric, effect.quantile) == (metric, quantile));
-            if raised.next().is_some() { cell.marked(RAISED) } else { cell }
-        }
-    };
-    let mut table = Table::of("Latencies, ms", rows.iter().copied())
-        .column("", |(metric, _)| metric.title())
-        .column(detail("n", 6), |(_, row)| row.n)
-        .column(detail("n eff", 1), |(_, row)| {
-            row.percentile(Quantile::P50).effective_samples.map(|effective| effective.round() as u64)
-        })
-        .column(detail("mean", 4), |(_, row)| row.mean_ms)
-        .column(detail("std", 1), |(_, row)| row.std_ms)
-        .column(detail("min", 3), |(_, row)| row.min)
-        .column("p50", percentile(Quantile::P50))
-        .column(detail("p90", 5), percentile(Quantile::P90))
-        .column("p95", percentile(Quantile::P95))
-        .column("p99", percentile(Quantile::P99))
-        .column(detail("p99.9", 2), percentile(Quantile::P999))
-        .column(detail("max", 7), |(_, row)| row.max)
-        .table();
-    table.detail_rows(|place| !Metric::MAIN_AND_ITL.contains(&rows[place].0));
-    explain(&mut table, summary, rows);
-    table
+/// A percentile of a latency, marked where this machine's lateness could have raised it.
+fn percentile_cell(summary: &Summary, (metric, row): Row<'_>, quantile: AskedQuantile) -> TableCell {
+    let Some(usual) = quantile.usual() else { return row.asked(quantile).into() };
+    let cell = TableCell::from(row.percentile(usual));
+    if is_raised(summary, metric, usual) { cell.marked(RAISED) } else { cell }
 }
 
 /// The mark of a percentile that this machine's lateness could have raised.
 const RAISED: &str = "†";
+
+fn is_raised(summary: &Summary, metric: Metric, quantile: Quantile) -> bool {
+    let mut effects = summary.client_effects.iter();
+    effects.any(|effect| (effect.metric, effect.quantile) == (metric, quantile))
+}
+
+fn explain_raised(table: &mut Table, summary: &Summary) {
+    if let Some(worst) = summary.client_effects.iter().map(ClientEffect::share).reduce(f64::max) {
+        let worst = percent(worst);
+        table.explain(RAISED, format!("the client's own lateness could have raised it, by {worst} at most"));
+    }
+}
 
 /// How far the tail of each latency that users feel lies from its middle.
 fn tails(section: &mut Section, rows: &[Row<'_>]) {
@@ -149,29 +163,36 @@ fn intervals(section: &mut Section, summary: &Summary) {
     }
 }
 
+/// The shown percentiles of a latency, each with its reservation.
+fn shown(row: &LatencyRow) -> Vec<(Figure, Option<SampleWarning>)> {
+    if row.asked.is_empty() {
+        row.percentiles.iter().map(|usual| (usual.figure, usual.mark)).collect()
+    } else {
+        row.asked.iter().map(|asked| (asked.figure, asked.mark)).collect()
+    }
+}
+
 /// Says what the marks mean that the rows use.
 fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
-    let percentiles = || rows.iter().flat_map(|(_, row)| &row.percentiles);
+    let percentiles: Vec<_> = rows.iter().flat_map(|(_, row)| shown(row)).collect();
     let longer = longer(summary).map(|(next, length)| format!("; {next} needs about {length} at this rate"));
     let too_few = format!("too few samples to rely on{}", longer.unwrap_or_default());
     let indicative = "indicative: fewer than ten samples lie above it";
-    table.explain_marks(percentiles().map(|percentile| percentile.mark), [&too_few, indicative]);
-    if let Some(worst) = summary.client_effects.iter().map(ClientEffect::share).reduce(f64::max) {
-        let worst = percent(worst);
-        table.explain(RAISED, format!("the client's own lateness could have raised it, by {worst} at most"));
-    }
-    let shown = |sign| {
-        let ends = rows.iter().flat_map(|(_, row)| [figure(row.min), figure(row.max)]);
-        percentiles().map(percentile).chain(ends).any(|text| text.starts_with(sign))
+    table.explain_marks(percentiles.iter().map(|(_, mark)| *mark), [&too_few, indicative]);
+    explain_raised(table, summary);
+    let is_shown = |sign| {
+        let ends = rows.iter().flat_map(|(_, row)| [row.min, row.max]);
+        let mut all = percentiles.iter().map(|(shown, _)| *shown).chain(ends);
+        all.any(|shown| figure(shown).starts_with(sign))
     };
     let cut_off = match rows.iter().map(|(_, row)| row.censored).max().unwrap_or(0) {
         1 => "1 request was cut off before its end".to_owned(),
         many => format!("{} requests were cut off before their end", count(many)),
     };
-    if shown('≤') {
+    if is_shown('≤') {
         table.explain("≤", format!("{cut_off}; a figure that depends on how long they took is at most this"));
     }
-    if shown('>') {
+    if is_shown('>') {
         let meaning =
             format!("{cut_off}; a figure among them is known only to exceed this, and there is no mean");
         table.explain(">", meaning);

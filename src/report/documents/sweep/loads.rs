@@ -45,13 +45,12 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> Table {
         .column("verdict", |point| word(point.class))
         .table();
     explain(&mut table, sweep);
-    let shown = around_the_answer(sweep);
-    table.detail_rows(|place| !shown.contains(&place));
+    table.rows_in_brief(&around_the_answer(sweep), "load");
     table
 }
 
 /// Loads that a screen has room for.
-const MOST: usize = 12;
+const MOST: usize = 10;
 
 /// The loads of a screen: all, or those around the first that did not pass, or else around the knee.
 fn around_the_answer(sweep: &Sweep) -> Range<usize> {

@@ -82,5 +82,6 @@ fn end(sweep: &Sweep) -> Section {
         reasons::add(&mut section, sweep);
     }
     section.notes(sweep.notes.iter().map(Note::info));
+    section.more(["sweep"]);
     section
 }

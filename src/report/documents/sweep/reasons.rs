@@ -28,6 +28,7 @@ pub(super) fn add(section: &mut Section, sweep: &Sweep) {
     section.note(Note::warning(format!("{bad} of {all} are INVALID and do not count")));
     if reasons.len() <= FEW {
         section.notes(reasons.iter().map(Note::error));
+        section.more(["validity"]);
         return;
     }
     section.notes(kinds(reasons).iter().map(|kind| {
@@ -38,6 +39,7 @@ pub(super) fn add(section: &mut Section, sweep: &Sweep) {
     for reason in reasons {
         table.detail_row([reason.as_str()]);
     }
+    section.more(["validity"]);
     section.table(table);
 }
 

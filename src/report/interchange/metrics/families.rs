@@ -1,7 +1,8 @@
 //! The series of a run: families of points that share a name.
 
 use crate::analysis::{
-    Attainment, Group, Judgement, LatencyRow, LatencyTable, Metric, Percentile, Quantile, Summary,
+    AskedQuantile, Attainment, Figure, FigureKey, FigureKind, Group, Judgement, LatencyRow, LatencyTable,
+    Metric, Part, PartKind, Percentile, Quantile, Summary,
 };
 use crate::report::interchange::facts;
 use crate::report::sides::side_figures;
@@ -43,21 +44,17 @@ impl Family {
         let points = values.into_iter().filter_map(point).collect();
         Self { name: name.into(), help: help.into(), unit, points }
     }
-
-    /// A rate or a share as the catalogue has it.
-    fn of(metric: Metric, name: &str, values: impl IntoIterator<Item = (Labels, Option<f64>)>) -> Self {
-        let info = metric.info();
-        Self::new(name, format!("{}: {}", info.title, info.meaning), info.unit.into(), values)
-    }
 }
 
 /// Every figure that is known; one that is not has no point, and a family without a point is left out.
 pub(super) fn families(summary: &Summary) -> Vec<Family> {
-    let parts = parts(summary);
+    let scopes = scopes(summary);
     let mut all = state(summary);
-    all.extend(Metric::LATENCIES.into_iter().flat_map(|metric| latency(metric, &parts)));
+    all.extend(Metric::LATENCIES.into_iter().flat_map(|metric| latency(metric, &scopes)));
     all.extend(requests(summary));
-    all.extend(rates(summary, &parts));
+    let others = Metric::ALL.iter().copied().filter(|metric| metric.kind() != FigureKind::Latency);
+    all.extend(others.map(|metric| figure(metric, summary, &scopes)));
+    all.extend(offered(summary));
     all.extend(sides(summary));
     all.retain(|family| !family.points.is_empty());
     all
@@ -86,35 +83,32 @@ pub(super) fn own_labels(summary: &Summary) -> Labels {
 }
 
 /// The whole run, or some of its requests.
-struct Part<'a> {
+struct Scope<'a> {
     labels: Labels,
+    /// Which requests; absent: all.
+    part: Option<Part>,
     latency: &'a LatencyTable,
     slo: &'a Attainment,
-    error_rate: Option<f64>,
 }
 
 /// The run and each group of it, where a breakdown has more than one.
-fn parts(summary: &Summary) -> Vec<Part<'_>> {
-    let mut parts = vec![Part {
-        labels: own_labels(summary),
-        latency: &summary.latency,
-        slo: &summary.slo,
-        error_rate: summary.failures.error_rate,
-    }];
-    for (label, groups) in [
-        ("class", &summary.by_class),
-        ("priority", &summary.by_priority),
-        ("tenant", &summary.by_tenant),
-        ("model", &summary.by_model),
+fn scopes(summary: &Summary) -> Vec<Scope<'_>> {
+    let (latency, slo) = (&summary.latency, &summary.slo);
+    let mut scopes = vec![Scope { labels: own_labels(summary), part: None, latency, slo }];
+    for (kind, groups) in [
+        (PartKind::Class, &summary.by_class),
+        (PartKind::Priority, &summary.by_priority),
+        (PartKind::Tenant, &summary.by_tenant),
+        (PartKind::Model, &summary.by_model),
     ] {
-        parts.extend(groups.iter().filter(|_| groups.len() > 1).map(|group| Part {
-            labels: labels_of(summary, label, group),
+        scopes.extend(groups.iter().filter(|_| groups.len() > 1).map(|group| Scope {
+            labels: labels_of(summary, kind.name(), group),
+            part: Some(Part { kind: Some(kind), name: group.name.clone() }),
             latency: &group.latency,
             slo: &group.slo,
-            error_rate: group.error_rate,
         }));
     }
-    parts
+    scopes
 }
 
 /// The run's labels and the group's, which stands in place of one of the same name.
@@ -170,18 +164,19 @@ fn state(summary: &Summary) -> Vec<Family> {
 }
 
 /// Percentiles, their intervals, mean, longest and number of samples of one latency.
-fn latency(metric: Metric, parts: &[Part<'_>]) -> [Family; 7] {
-    let rows = || parts.iter().filter_map(|part| Some((&part.labels, part.latency.row(metric)?)));
+fn latency(metric: Metric, scopes: &[Scope<'_>]) -> [Family; 7] {
+    let rows = || scopes.iter().filter_map(|scope| Some((&scope.labels, scope.latency.row(metric)?)));
     let what = metric.info().meaning;
-    let by_quantile = |ending: &str, help: &str, unit, value: fn(&Percentile) -> Option<f64>| {
-        let points = rows().flat_map(|(labels, row)| {
-            Quantile::ALL.into_iter().map(move |quantile| {
-                let labels = with(labels.clone(), "quantile", quantile.fraction().to_string());
-                (labels, value(row.percentile(quantile)))
-            })
-        });
-        Family::new(format!("{metric}{ending}"), format!("{help}: {what}"), unit, points)
-    };
+    let by_quantile =
+        |ending: &str, help: &str, unit, value: fn(&Percentile<AskedQuantile>) -> Option<f64>| {
+            let points = rows().flat_map(|(labels, row)| {
+                percentiles(row).map(move |shown| {
+                    let labels = with(labels.clone(), "quantile", shown.quantile.fraction().to_string());
+                    (labels, value(&shown))
+                })
+            });
+            Family::new(format!("{metric}{ending}"), format!("{help}: {what}"), unit, points)
+        };
     let by_row = |ending: &str, help: String, unit, value: fn(&LatencyRow) -> Option<f64>| {
         let points = rows().map(|(labels, row)| (labels.clone(), value(row)));
         Family::new(format!("{metric}{ending}"), help, unit, points)
@@ -214,6 +209,13 @@ fn latency(metric: Metric, parts: &[Part<'_>]) -> [Family; 7] {
     ]
 }
 
+/// The percentiles of a latency, with those that the user asked for.
+fn percentiles(row: &LatencyRow) -> impl Iterator<Item = Percentile<AskedQuantile>> {
+    let usual = Quantile::ALL.map(|quantile| row.percentile(quantile).named(quantile.into()));
+    let asked = row.asked.iter().filter(|asked| asked.quantile.usual().is_none());
+    usual.into_iter().chain(asked.copied())
+}
+
 fn requests(summary: &Summary) -> [Family; 2] {
     let counts = &summary.requests;
     let outcomes = [
@@ -236,36 +238,40 @@ fn requests(summary: &Summary) -> [Family; 2] {
     ]
 }
 
-/// Shares and rates, those of the catalogue first.
-fn rates(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
-    let (rates, failures) = (&summary.rates, &summary.failures);
-    let whole = |value| [(own_labels(summary), value)];
-    let each = |value: fn(&Part<'_>) -> Option<f64>| {
-        parts.iter().map(move |part| (part.labels.clone(), value(part)))
+/// A rate, a share or a number of the catalogue, of the run and of each of its parts that has one.
+fn figure(metric: Metric, summary: &Summary, scopes: &[Scope<'_>]) -> Family {
+    let info = metric.info();
+    // Where no request has an SLO, all that completed would count as good.
+    let is_there = |scope: &&Scope<'_>| {
+        (scope.part.is_none() || info.of_parts) && (metric != Metric::Goodput || scope.slo.declared)
     };
-    let flow = |name, help, unit, value| Family::new(name, help, unit, whole(value));
+    let values = scopes.iter().filter(is_there).map(|scope| {
+        let key = FigureKey { part: scope.part.clone(), ..FigureKey::of(metric) };
+        (scope.labels.clone(), key.read(summary).and_then(Figure::exact))
+    });
+    let help = format!("{}: {}", info.title, info.meaning);
+    Family::new(series_name(metric), help, info.unit.into(), values)
+}
+
+/// The name of a figure in files without its unit, which ends the series' name: `output_tokens_by_gpu`.
+pub(super) fn series_name(metric: Metric) -> String {
+    let field = match metric {
+        Metric::Goodput => "goodput_requests",
+        other => other.field(),
+    };
+    let name = field.strip_suffix("_rate").unwrap_or(field);
+    name.replace("_per_s", "").replace("_per_", "_by_")
+}
+
+/// Rates that are no figures of the catalogue.
+fn offered(summary: &Summary) -> [Family; 3] {
+    let rates = &summary.rates;
+    let of = |name, help, unit, value| Family::new(name, help, unit, [(own_labels(summary), value)]);
     let (requests, tokens) = (Unit::REQUESTS_PER_SECOND, Unit::TOKENS_PER_SECOND);
-    vec![
-        Family::of(Metric::ErrorRate, "error", each(|part| part.error_rate)),
-        Family::of(Metric::RejectRate, "reject", whole(failures.reject_rate)),
-        Family::of(Metric::TimeoutRate, "timeout", whole(failures.timeout_rate)),
-        Family::of(Metric::SloAttainment, "slo_attainment", each(|part| part.slo.slo_attainment)),
-        Family::of(
-            Metric::Goodput,
-            "goodput_requests",
-            each(|part| part.slo.goodput_per_s.filter(|_| part.slo.declared)),
-        ),
-        Family::of(Metric::RequestRate, "completed_requests", whole(rates.completed_requests_per_s)),
-        Family::of(Metric::InputTokens, "input_tokens", whole(rates.input_tokens_per_s)),
-        Family::of(Metric::OutputTokens, "output_tokens", whole(rates.output_tokens_per_s)),
-        Family::of(
-            Metric::OutputTokensPerGpu,
-            "output_tokens_by_gpu",
-            whole(rates.output_tokens_per_s_per_gpu),
-        ),
-        flow("offered_requests", "Requests scheduled in the window", requests, rates.offered_requests_per_s),
-        flow("sent_requests", "Requests dispatched in the window", requests, rates.achieved_requests_per_s),
-        flow(
+    [
+        of("offered_requests", "Requests scheduled in the window", requests, rates.offered_requests_per_s),
+        of("sent_requests", "Requests dispatched in the window", requests, rates.achieved_requests_per_s),
+        of(
             "cached_input_tokens",
             "Prompt tokens from a prefix cache",
             tokens,

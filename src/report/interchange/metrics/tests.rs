@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::families::series_name;
 use super::{openmetrics, otlp_json};
 use crate::analysis::test_runs::run;
+use crate::analysis::{FigureKind, Metric};
 use crate::report::sample_runs::{hostile, minute, observed, report, three};
 
 #[test]
@@ -108,4 +110,37 @@ fn both_sides_for_prometheus() {
     }
     // The server's percentiles are known only to lie in a bucket.
     assert!(!text.contains("skyline_server_ttft_seconds"));
+}
+
+/// A figure that comes into the catalogue is a series of its own, by a name that no other has.
+#[test]
+fn every_figure_of_the_catalogue_has_a_series() {
+    let others = Metric::ALL.iter().filter(|metric| metric.kind() != FigureKind::Latency);
+    let names: Vec<String> = others.map(|&metric| series_name(metric)).collect();
+    assert!(
+        ["completed_requests", "output_tokens_by_gpu", "tokens_by_user", "error", "check_pass"]
+            .iter()
+            .all(|name| names.iter().any(|other| other == name)),
+        "{names:?}"
+    );
+    let text = report(&minute(), &[], |report| openmetrics(report.summary)).unwrap();
+    let labels = r#"workload="short_chat",model="meta-llama/Llama-3.1-8B-Instruct""#;
+    for name in ["in_flight", "tokens_by_user_per_second", "goodput_requests_per_second", "error_ratio"] {
+        assert_eq!(text.matches(&format!("\nskyline_{name}{{{labels}}} ")).count(), 1, "{name}: {text}");
+    }
+    assert!(text.contains(&format!("skyline_reject_ratio{{{labels},priority=\"high\"}} 0.0\n")), "{text}");
+}
+
+#[test]
+fn percentiles_that_were_asked_for_have_points() {
+    let mut log = minute();
+    log.header.percentiles = vec![50.0, 99.5];
+    let text = report(&log, &[], |report| openmetrics(report.summary)).unwrap();
+    let of = |quantile| format!("quantile=\"{quantile}\"}}");
+    let points = |quantile| {
+        text.lines()
+            .filter(|line| line.starts_with("skyline_ttft_seconds") && line.contains(&of(quantile)))
+            .count()
+    };
+    assert_eq!(["0.5", "0.995", "0.999"].map(points), [1, 1, 1], "{text}");
 }

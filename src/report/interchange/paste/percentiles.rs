@@ -14,12 +14,8 @@ use crate::units::{count, three_digits};
 const PERCENTILES: [(Quantile, &str); 4] =
     [(Quantile::P50, "p50"), (Quantile::P90, "p90"), (Quantile::P99, "p99"), (Quantile::P999, "p999")];
 
-/// What the names mean, for they mean other things elsewhere.
-const DEFINITIONS: &str =
-    "TTFT and e2e count from the scheduled moment; TPOT is (last − first token) / (output tokens − 1).\n";
-
 /// The block: the workload, open or closed loop, the duration after warm-up, samples, and p50 to p999 of TTFT, TPOT and
-/// e2e, each with its reservation. TTFT and e2e count from the scheduled moment.
+/// e2e, each with its reservation.
 pub(crate) fn percentile_block(report: RunReport<'_>) -> String {
     let summary = report.summary;
     let mut out = String::new();
@@ -44,7 +40,12 @@ pub(crate) fn percentile_block(report: RunReport<'_>) -> String {
             let _ = writeln!(out, "  {label}: {}", shown(row, row.percentile(quantile)));
         }
     }
-    out.push_str(DEFINITIONS);
+    // What the names mean, for they mean other things elsewhere.
+    let origin = arrivals::latency_origin(summary.run.load);
+    let _ = writeln!(
+        out,
+        "TTFT and e2e count from {origin}; TPOT is (last − first token) / (output tokens − 1)."
+    );
     out
 }
 

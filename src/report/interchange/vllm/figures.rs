@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::output::RequestOutput;
-use crate::analysis::{Figure, Quantile, Sample};
+use crate::analysis::{AskedQuantile, Figure, Quantile, Sample};
 use crate::clock::Timestamp;
 use crate::report::run_report::RunReport;
 
@@ -35,7 +35,8 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     // Seconds of sound per second: no request carries any.
     set("rtfx", json!(0.0));
     let ms = |seconds: f64| seconds * 1e3;
-    let mut put = |name: &str, values: Vec<f64>| statistics(&mut map, name, values);
+    let asked = &report.log.header.percentiles;
+    let mut put = |name: &str, values: Vec<f64>| statistics(&mut map, name, values, asked);
     put("ttft", good.iter().filter_map(|output| output.ttft_s()).map(ms).collect());
     put("tpot", good.iter().filter_map(|output| output.tpot_s()).map(ms).collect());
     put("itl", good.iter().flat_map(|output| output.itls_s()).map(ms).collect());
@@ -62,7 +63,7 @@ fn met(report: RunReport<'_>, good: &[RequestOutput<'_>]) -> Option<u64> {
 }
 
 /// Mean, median, standard deviation (over n, as numpy's `std`) and percentiles of a latency, milliseconds.
-fn statistics(map: &mut Map<String, Value>, name: &str, values: Vec<f64>) {
+fn statistics(map: &mut Map<String, Value>, name: &str, values: Vec<f64>, asked: &[f64]) {
     let sample = Sample::new(values);
     let quantile = |fraction| json!(sample.quantile(fraction).and_then(Figure::exact));
     let n = sample.len() as f64;
@@ -74,6 +75,9 @@ fn statistics(map: &mut Map<String, Value>, name: &str, values: Vec<f64>) {
     map.insert(format!("median_{name}_ms"), quantile(0.5));
     map.insert(format!("std_{name}_ms"), json!(std));
     for percentile in Quantile::ALL {
+        map.insert(format!("{percentile}_{name}_ms"), quantile(percentile.fraction()));
+    }
+    for percentile in asked.iter().copied().map(AskedQuantile::of_percent) {
         map.insert(format!("{percentile}_{name}_ms"), quantile(percentile.fraction()));
     }
 }

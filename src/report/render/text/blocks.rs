@@ -30,7 +30,8 @@ impl Extent {
 
 /// Most lines of a screen that say the verdict.
 const VERDICT_LINES: usize = 3;
-/// Notes of a section that a screen has room for; whether demands are met is always said.
+/// Demands of a section that a screen has room for, and other notes.
+const DEMANDS: usize = 4;
 const NOTES: usize = 3;
 
 /// The document as text.
@@ -141,7 +142,7 @@ fn is_shown(block: &Block, extent: Extent) -> bool {
 /// The name of a table that is its section's heading up to the first colon or semicolon, where its first column has none.
 fn corner_of<'a>(heading: &'a str, first: &Block) -> Option<&'a str> {
     let Block::Table(table) = first else { return None };
-    let name = heading.split([';', ':']).next()?;
+    let name = heading.split("; ").next()?.split(": ").next()?;
     let is_free = table.columns.first().is_some_and(|column| column.title.is_empty());
     (is_free && name.chars().count() <= FIRST_COLUMN).then_some(name)
 }
@@ -192,6 +193,10 @@ fn table(lines: &mut TextLines, table: &Table, extent: Extent, corner: Option<&s
             lines.line(if place == 0 { Weight::Faint } else { Weight::Normal }, line);
         }
     }
+    let left_out = table.rows.iter().filter(|row| !extent.shows(row.level)).count();
+    if let Some(row_name) = table.row_name.filter(|_| left_out > 0) {
+        more(lines, left_out, row_name);
+    }
     // A mark of a column or row that is left out needs no explanation.
     let is_drawn = |mark: &str| drawn.iter().any(|line| line.contains(mark));
     let mut notes: Vec<(String, String)> = Vec::new();
@@ -214,28 +219,37 @@ fn note(lines: &mut TextLines, note: &Note) {
     }
 }
 
-/// Notes as a screen has room for them: each in its shortest form, and the first ones only of those that are no demands.
+/// Notes as a screen has room for them: each in its shortest form, demands first and of these the worst.
 fn notes_in_brief(lines: &mut TextLines, notes: &[Note]) {
-    let is_demand =
-        |note: &&Note| matches!(note.kind, NoteKind::Met | NoteKind::Missed | NoteKind::Undecided);
-    let mut room = NOTES;
-    for note in notes {
-        if !is_demand(&note) {
-            if room == 0 {
-                continue;
+    let (mut demands, others): (Vec<&Note>, Vec<&Note>) =
+        notes.iter().partition(|note| note.kind.is_demand());
+    demands.sort_by_key(|note| match note.kind {
+        NoteKind::Missed => 0,
+        NoteKind::Undecided => 1,
+        _ => 2,
+    });
+    for (notes, room) in [(demands, DEMANDS), (others, NOTES)] {
+        for note in notes.iter().take(room) {
+            let (line, below) = note_in_brief(note, lines.style.width.saturating_sub(4));
+            lines.wrapped(note.kind.tone().into(), &format!("  {} ", note.kind.sign()), &line);
+            if let Some(cure) = below {
+                lines.wrapped(Weight::Normal, "    → ", &cure);
             }
-            room -= 1;
         }
-        let (line, below) = note_in_brief(note, lines.style.width.saturating_sub(4));
-        lines.wrapped(note.kind.tone().into(), &format!("  {} ", note.kind.sign()), &line);
-        if let Some(cure) = below {
-            lines.wrapped(Weight::Normal, "    → ", &cure);
+        if notes.len() > room {
+            more(lines, notes.len() - room, "");
         }
     }
-    let others = notes.iter().filter(|note| !is_demand(note)).count();
-    if others > NOTES {
-        lines.wrapped(Weight::Faint, "  ", &format!("… and {} more (--full)", others - NOTES));
-    }
+}
+
+/// Says how many of something a screen leaves out.
+fn more(lines: &mut TextLines, number: usize, of: &str) {
+    let of = match (of, number) {
+        ("", _) => String::new(),
+        (of, 1) => format!(" {of}"),
+        (of, _) => format!(" {of}s"),
+    };
+    lines.wrapped(Weight::Faint, "  ", &format!("… and {number} more{of} (--full)"));
 }
 
 /// Spaces before every column.

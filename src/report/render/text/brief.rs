@@ -21,18 +21,33 @@ pub(super) fn fact_in_brief(text: &str, lines: usize, width: usize) -> String {
     fitting(shorter(clauses(text, |separator| separator != ": ")), lines, width)
 }
 
-/// At last a text loses what stands in brackets at its end, piece by piece.
+/// At last a text loses what stands in brackets at its end, clause by clause.
 fn fitting(mut forms: Vec<String>, lines: usize, width: usize) -> String {
-    if let Some((begin, inside)) = forms.last().and_then(|last| last.strip_suffix(')')?.split_once(" (")) {
-        let pieces: Vec<_> =
-            inside.match_indices("; ").map(|(at, _)| format!("{begin} ({})", &inside[..at])).collect();
-        let whole =
-            pieces.into_iter().rev().filter(|piece| piece.matches('(').count() == piece.matches(')').count());
-        let shorter: Vec<String> = whole.chain([begin.to_owned()]).collect();
+    if let Some((begin, inside)) = forms.last().and_then(|last| last_bracket(last)) {
+        // What stands before a colon there says only whose the rest is.
+        let says_something = |form: &String| form.contains(": ") || !inside.contains(": ");
+        let shorter = shorter(clauses(inside, |_| true)).into_iter().skip(1).filter(says_something);
+        let shorter: Vec<String> =
+            shorter.map(|form| format!("{begin} ({form})")).chain([begin.to_owned()]).collect();
         forms.extend(shorter);
     }
     let found = forms.iter().position(|form| wrap(form, width).len() <= lines);
     forms.swap_remove(found.unwrap_or(forms.len() - 1))
+}
+
+/// What stands in brackets at the end of a text, and what stands before them.
+fn last_bracket(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_suffix(')')?;
+    let mut depth = 1;
+    let begin = inside.char_indices().rev().find_map(|(at, sign)| {
+        depth += match sign {
+            ')' => 1,
+            '(' => -1,
+            _ => 0,
+        };
+        (depth == 0).then_some(at)
+    })?;
+    Some((inside[..begin].strip_suffix(' ')?, &inside[begin + 1..]))
 }
 
 /// A note in two lines, and an error in three: the last begins with the cure, or both run on. What caused it and what would
@@ -40,9 +55,9 @@ fn fitting(mut forms: Vec<String>, lines: usize, width: usize) -> String {
 pub(super) fn note_in_brief(note: &Note, width: usize) -> (String, Option<String>) {
     let sentence = printable(&note.sentence);
     let Some(cure) = note.cure.as_deref().filter(|cure| !cure.is_empty()).map(printable) else {
-        let is_demand = matches!(note.kind, NoteKind::Met | NoteKind::Missed | NoteKind::Undecided);
-        let short = if is_demand { fact_in_brief } else { brief };
-        return (short(&sentence, 2, width), None);
+        let short = if note.kind.is_demand() { fact_in_brief } else { brief };
+        let lines = if note.kind == NoteKind::Met { 1 } else { 2 };
+        return (short(&sentence, lines, width), None);
     };
     let below = brief(&cure, 1, width.saturating_sub(ARROW));
     if note.kind == NoteKind::Error {
@@ -127,6 +142,13 @@ mod tests {
         assert_eq!(
             brief("left out: rounds 2, 4 and 5 (of the first: 3 ms; limit: 1 ms (five times that))", 1, 40),
             "left out: rounds 2, 4 and 5"
+        );
+        let text = "left out: rounds 2 and 4 (of the first, A: Little's law: 0.361 were present; 15.0 a second of 0.0327 s \
+                    account for 0.491: 35.9 % apart; limit: 30 %)";
+        let short = "left out: rounds 2 and 4 (of the first, A: Little's law: 0.361 were present: 35.9 % apart; limit: 30 %)";
+        assert_eq!(
+            (brief(text, 2, 70).as_str(), brief(text, 1, 70).as_str()),
+            (short, "left out: rounds 2 and 4")
         );
         let text = "the cache was 97 % full, and 3 requests were preempted; limit: 95 %";
         assert_eq!(brief(text, 1, 60), "the cache was 97 % full; limit: 95 %");

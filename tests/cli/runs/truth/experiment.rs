@@ -5,12 +5,13 @@
 //! with percentiles by linear interpolation between closest ranks.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
+
+use crate::mock_process::MockProcess;
 
 /// One load: what is flown against which mock.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,8 @@ const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)]
 /// Flies `load` with the binary at `skyline` in the empty `folder`.
 pub(crate) fn fly(skyline: &Path, folder: &Path, load: Load<'_>) -> Vec<Row> {
     let log = folder.join("truth.ndjson");
-    let mock = Mock::start(skyline, &log, load.mock);
+    let truth = ["--truth", log.to_str().unwrap()];
+    let mock = MockProcess::start(skyline, &[&truth, load.mock].concat());
     let results = folder.join("results");
     let bench = Command::new(skyline)
         .arg("bench")
@@ -48,36 +50,8 @@ pub(crate) fn fly(skyline: &Path, folder: &Path, load: Load<'_>) -> Vec<Row> {
     let measured = measured(&lines(&run));
     assert!(!measured.is_empty(), "{words}");
     let truth = truth_of(&measured, &log);
-    drop(mock);
+    let _ = mock.end("-TERM");
     compare(&summary, &measured, &truth)
-}
-
-/// A mock in a process of its own.
-struct Mock {
-    process: Child,
-    url: String,
-}
-
-impl Mock {
-    fn start(skyline: &Path, log: &Path, arguments: &[&str]) -> Self {
-        let mut process = Command::new(skyline)
-            .args(["mock", "--port", "0", "--truth"])
-            .arg(log)
-            .args(arguments)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut words = BufReader::new(process.stderr.take().unwrap()).lines();
-        let url = words.find_map(|line| Some(line.unwrap().rsplit_once("http://")?.1.to_owned()));
-        Self { process, url: format!("http://{}", url.unwrap()) }
-    }
-}
-
-impl Drop for Mock {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 /// The truth log once it has every measured request: it is written as requests end.

@@ -151,6 +151,7 @@ fn a_closed_loop_is_shown_beside_its_open_pair() {
     assert_page(&page);
     assert!(page.contains("Closed and open") && page.contains("TTFT p99: closed "));
     assert!(page.contains("closed loop: users decide"));
+    assert!(page.contains("· closed loop, 4 users · window") && page.contains("TTFA and e2e from sending"));
 }
 
 /// Of a hundred and twenty requests a bin the slowest three get no token before the run ends: the median is known, the 99th
