@@ -61,7 +61,7 @@
 //! | when bytes are stamped | `engine/wire/socket/stamped.rs` |
 //! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/latency/request.rs` |
 //! | from when they count: open and closed loops | `analysis/load/form.rs` |
-//! | the 95 % interval of a percentile | `analysis/latency/row.rs` |
+//! | the 95 % interval of a percentile | `analysis/latency/intervals.rs`; how much requests depend on one another: `analysis/statistics/memory.rs` |
 //! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs` |
 //! | whether a log is that of its plan | `generator/plan_check.rs` |
 //! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |

@@ -28,14 +28,14 @@ pub(crate) use client::effects::{ClientEffect, LEAST_MS, SPOILED};
 pub(crate) use client::load::DELAY_FLOOR_MS;
 pub use client::load::{CalibrationSummary, ClientLoad, DelaySummary};
 pub use client::pauses::HostStallImpact;
-pub use figures::across_runs::{AcrossRuns, FigureLevel, TARGET_PRECISION, Unresolvable, repeats_for};
+pub use figures::across_runs::{AcrossRuns, FigureLevel, TARGET_PRECISION, repeats_for};
 pub use figures::aliases::Alias;
 pub use figures::catalogue::Metric;
 pub use figures::info::{Direction, Elsewhere, FigureInfo, FigureKind, FigureUnit, Samples};
 pub use figures::key::{FigureKey, FigureKeyError, Statistic};
 pub use figures::part::{Part, PartKind};
 pub use figures::percentile::{Figure, Sample};
-pub use figures::quantile::{AskedQuantile, Quantile, SampleWarning};
+pub use figures::quantile::{AskedQuantile, Quantile, SampleWarning, Unresolvable};
 pub use figures::set::FigureSet;
 #[cfg(test)]
 pub(crate) use figures::set::schema;

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 
 use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::quantile::SampleWarning;
+use crate::analysis::figures::quantile::{SampleWarning, Unresolvable};
 use crate::analysis::latency::row::{LatencyRow, Percentile};
 use crate::analysis::latency::table::LatencyTable;
 
@@ -48,9 +48,11 @@ struct Row {
     max_at_most_ms: Option<f64>,
     /// How far the tail lies from the middle; null where either is not known, or the median is 0.
     p99_over_p50: Option<f64>,
-    /// Whether successive requests are correlated, so that the order-statistic intervals are too narrow; null if
-    /// there are too few of them, and for tokens and chunks.
+    /// Whether successive requests are correlated; null if there are too few of them, and for tokens and chunks.
     dependent: Option<bool>,
+    /// How many times the requests' correlation time, cautiously judged, fits into the window: with fewer than 20 it is
+    /// too short for an interval. Null where there are too few requests to tell.
+    correlation_times: Option<f64>,
 }
 
 /// A percentile: exact over every sample, by linear interpolation between closest ranks.
@@ -62,16 +64,16 @@ struct PercentileFields {
     at_least_ms: Option<f64>,
     /// The most that it can be, where it is not known and there is a most.
     at_most_ms: Option<f64>,
-    /// Lower end of the 95 % order-statistic interval, which takes samples as independent.
+    /// Lower end of the 95 % interval, which respects that requests depend on one another; null where nothing bounds it.
     interval_low_ms: Option<f64>,
     /// Upper end.
     interval_high_ms: Option<f64>,
-    /// Lower end of the 95 % interval from 20 sections of the run, which respects that neighbours depend on one another.
-    batch_interval_low_ms: Option<f64>,
-    /// Upper end.
-    batch_interval_high_ms: Option<f64>,
-    /// Whether even those sections depend on one another; null where there is no such interval.
-    sections_dependent: Option<bool>,
+    /// How many independent samples tell as much of it as these; null where there are too few to tell.
+    effective_samples: Option<f64>,
+    /// Why an end of the interval is missing; null where both are there.
+    unresolvable: Option<Unresolvable>,
+    /// About how many requests would tell it within a tenth of itself; null where that cannot be estimated.
+    requests_for_ten_percent: Option<u64>,
     /// A reservation, when samples are few.
     mark: Option<SampleWarning>,
 }

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::fields::ResultFields;
 use super::figures::ForeignLatency;
 use super::tool::ForeignTool;
-use crate::analysis::{Figure, FigureKey, Metric, Percentile, SampleWarning};
+use crate::analysis::{Figure, FigureKey, Metric, SampleWarning};
 
 /// A run of another tool, its figures under our names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -210,7 +210,7 @@ impl ForeignRun {
     pub fn interval(&self, subject: &FigureKey) -> (Option<f64>, Option<f64>) {
         let row = self.latency(subject).and_then(|latency| latency.figures.computed());
         let percentile = row.zip(subject.quantile()).map(|(row, quantile)| row.percentile(quantile));
-        percentile.map_or((None, None), Percentile::best_interval)
+        percentile.map_or((None, None), |percentile| percentile.interval)
     }
 
     /// The sample warning of a percentile, if the number of samples is known.

@@ -4,12 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::key::FigureKey;
 use super::percentile::Figure;
-use super::quantile::SampleWarning;
+use super::quantile::{SampleWarning, Unresolvable};
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
 use crate::analysis::summary::run::Summary;
 
 /// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
 pub const TARGET_PRECISION: f64 = 0.1;
+
+/// Fewest effective samples of a run, on average, beyond a percentile other than the median. With fewer, most runs miss the
+/// rare busy spells that make it: the mean of their figures is too low and its interval with it, however many runs there
+/// are. A median errs to neither side.
+const LEAST_BEYOND: f64 = 5.0;
 
 /// More repeats than this are not worth suggesting.
 const MOST_REPEATS: u64 = 10_000;
@@ -46,6 +51,10 @@ pub struct AcrossRuns {
     pub max: Option<f64>,
     /// Why there is no interval.
     pub unresolvable: Option<Unresolvable>,
+    /// Of a percentile other than the median: how many effective samples of a run lie beyond it, on average, cautiously
+    /// judged. With fewer than five there is no interval. Absent where runs have too few requests to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective_beyond: Option<f64>,
     /// The gravest reservation that a run has about its own figure: repeats do not take it away.
     pub mark: Option<SampleWarning>,
     /// Runs in all at which the half-width would be [`TARGET_PRECISION`] of the mean, if runs go on to differ as these
@@ -72,17 +81,6 @@ pub struct FigureLevel {
     pub mark: Option<SampleWarning>,
 }
 
-/// Why a figure over the runs has no useful interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Unresolvable {
-    /// One run has no spread.
-    TooFewRuns,
-    /// A run does not know its figure, or only the least that it can be.
-    UnknownInSomeRun,
-}
-
 impl AcrossRuns {
     /// The figure `key` of each of the `runs`.
     pub(crate) fn of(key: &FigureKey, runs: &[&Summary]) -> Self {
@@ -92,15 +90,38 @@ impl AcrossRuns {
             [run] => key.interval(run).unwrap_or_default(),
             _ => (None, None),
         };
-        Self { mark: SampleWarning::gravest(marks), own_interval, ..Self::of_figures(&figures, key.most()) }
+        let beyond = runs.iter().map(|run| (beyond(key, run), 1.0));
+        let across = Self::of_figures(&figures, key.most()).with_tail(key, harmonic_mean(beyond));
+        Self { mark: SampleWarning::gravest(marks), own_interval, ..across }
     }
 
-    /// A figure of several runs, at most `most` in each, from that of each.
-    pub(super) fn joined(runs: &[Option<&Self>], most: f64) -> Self {
+    /// The figure `key` of several runs, from that of each.
+    pub(super) fn joined(key: &FigureKey, runs: &[Option<&Self>]) -> Self {
         let figures = runs.iter().flat_map(|run| run.map_or(vec![None], |run| run.figures().collect()));
-        let joined = Self::of_figures(&figures.collect::<Vec<_>>(), most);
+        let joined = Self::of_figures(&figures.collect::<Vec<_>>(), key.most());
+        let beyond = runs.iter().map(|run| match run {
+            Some(run) => (run.effective_beyond, run.values.len() as f64),
+            None => (None, 1.0),
+        });
         let marks = runs.iter().filter_map(|run| run.as_ref()?.mark);
-        Self { mark: SampleWarning::gravest(marks), ..joined }
+        Self { mark: SampleWarning::gravest(marks), ..joined.with_tail(key, harmonic_mean(beyond)) }
+    }
+
+    /// The same without an interval where runs are too short for a percentile other than the median, of each of which so many
+    /// effective samples lie beyond it.
+    fn with_tail(self, key: &FigureKey, effective_beyond: Option<f64>) -> Self {
+        let enough = effective_beyond.is_some_and(|beyond| beyond >= LEAST_BEYOND);
+        if enough || self.unresolvable.is_some() || key.tail().is_none() {
+            return Self { effective_beyond, ..self };
+        }
+        Self {
+            interval_low: None,
+            interval_high: None,
+            runs_for_ten_percent: None,
+            unresolvable: Some(Unresolvable::TooFewBeyond),
+            effective_beyond,
+            ..self
+        }
     }
 
     /// Whether some run has it.
@@ -139,6 +160,7 @@ impl AcrossRuns {
                 (Some(_), 1) => Some(Unresolvable::TooFewRuns),
                 (Some(_), _) => None,
             },
+            effective_beyond: None,
             mark: None,
             own_interval: (None, None),
             runs_for_ten_percent: mean_of(&exact).zip(std).and_then(|(mean, std)| {
@@ -186,11 +208,28 @@ impl AcrossRuns {
         FigureLevel { value: self.mean, at_least, low, high, mark: self.mark }
     }
 
-    /// Half of the interval as a share of the mean, as Student's t gives it; absent where the mean is 0.
+    /// Half of the interval as a share of the mean, as Student's t gives it; absent where there is no interval, or the
+    /// mean is 0.
     pub fn relative_half_width(&self) -> Option<f64> {
+        self.interval()?;
         let mean = self.mean.filter(|&mean| mean > 0.0)?;
         Some(half_width(self.std?, self.values.len() as u64) / mean)
     }
+}
+
+/// How many effective samples of a run lie beyond the percentile `key`, cautiously judged.
+fn beyond(key: &FigureKey, run: &Summary) -> Option<f64> {
+    Some(key.row(run)?.correlation_times? * key.tail()?)
+}
+
+/// The harmonic mean of numbers with their weights, so that the longest memory weighs most; `None` where one is unknown.
+fn harmonic_mean(numbers: impl Iterator<Item = (Option<f64>, f64)>) -> Option<f64> {
+    let (mut weights, mut sum) = (0.0, 0.0);
+    for (number, weight) in numbers {
+        weights += weight;
+        sum += weight / number.filter(|&number| number > 0.0)?;
+    }
+    (weights > 0.0).then(|| weights / sum)
 }
 
 /// All of `figures`, of which there is one, where all are known.

@@ -57,7 +57,7 @@ impl Alias {
                 name,
                 formula,
                 same_as: None,
-                latency: crate::analysis::latency::table::of_requests(&figures),
+                latency: crate::analysis::latency::table::of_requests(&figures, &[]),
             }
         };
         let mut all: Vec<_> = same.collect();

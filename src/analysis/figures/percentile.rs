@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::analysis::statistics::bracket;
-
 /// A value that was measured, or of which only bounds are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Figure {
@@ -111,12 +109,11 @@ impl Sample {
         Some(Figure::within(at_rank(self.lower(), rank)?, at_rank(&self.observed, rank)))
     }
 
-    /// The order statistics between which the population's quantile lies with at least 95 % confidence, as if
-    /// the samples were independent. A side is `None` where the sample is too small, or censored, to tell.
-    pub fn interval(&self, fraction: f64) -> (Option<f64>, Option<f64>) {
-        let (low, high) = bracket(self.len(), fraction);
-        let at = |sorted: &Sorted, rank: Option<u64>| sorted.at(rank? - 1);
-        (at(self.lower(), low), at(&self.observed, high))
+    /// The share of the samples that are at most `value`, between 0 and 1, each censored one at its bound; 0 for an empty
+    /// sample.
+    pub fn share_at_most(&self, value: f64) -> f64 {
+        let all = self.len();
+        if all == 0 { 0.0 } else { self.lower().at_most(value) as f64 / all as f64 }
     }
 
     /// Arithmetic mean; `None` when there is no sample or one is censored.
@@ -228,6 +225,15 @@ impl Sorted {
             Some(through) => through.partition_point(|&through| through <= rank),
         };
         self.values.get(place).copied()
+    }
+
+    /// Number of samples of at most `value`.
+    fn at_most(&self, value: f64) -> u64 {
+        let place = self.values.partition_point(|&one| one <= value);
+        match &self.through {
+            None => place as u64,
+            Some(through) => place.checked_sub(1).map_or(0, |last| through[last]),
+        }
     }
 
     /// Values with their weights, ascending.

@@ -145,6 +145,22 @@ pub enum SampleWarning {
     Indicative,
 }
 
+/// Why a figure has no useful 95 % interval, or no end of it on one side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Unresolvable {
+    /// The window is too short against the time for which the server remembers, or has too few requests to tell it: what
+    /// it does at other times may be missing.
+    WindowTooShort,
+    /// Too few independent samples lie beyond the percentile.
+    TooFewBeyond,
+    /// One run has no spread.
+    TooFewRuns,
+    /// A run does not know its figure, or only the least that it can be.
+    UnknownInSomeRun,
+}
+
 impl SampleWarning {
     /// The gravest of several reservations.
     pub(crate) fn gravest(marks: impl Iterator<Item = Self>) -> Option<Self> {

@@ -23,11 +23,21 @@ impl FigureKey {
     }
 
     /// The latency whose statistic it is.
-    fn row<'s>(&self, summary: &'s Summary) -> Option<&'s LatencyRow> {
+    pub(super) fn row<'s>(&self, summary: &'s Summary) -> Option<&'s LatencyRow> {
         match &self.part {
             Some(part) => part.group(summary)?.latency.row(self.metric),
             None => summary.latency.row(self.metric),
         }
+    }
+
+    /// The share of the samples beyond it, where it is a percentile other than the median.
+    pub(super) fn tail(&self) -> Option<f64> {
+        let fraction = match self.statistic? {
+            Statistic::Percentile(quantile) => quantile.fraction(),
+            Statistic::Asked(quantile) => quantile.fraction(),
+            Statistic::Mean | Statistic::Min | Statistic::Max => return None,
+        };
+        Some(fraction.min(1.0 - fraction)).filter(|&tail| tail < 0.5)
     }
 
     /// The latency of which it is a percentile, and which one, where it is one.
@@ -39,8 +49,8 @@ impl FigureKey {
     /// The 95 % interval that one run gives it, where it is a percentile.
     pub fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
         match self.statistic? {
-            Statistic::Asked(quantile) => Some(self.row(summary)?.asked(quantile)?.best_interval()),
-            _ => self.percentile_row(summary).map(|(row, quantile)| row.percentile(quantile).best_interval()),
+            Statistic::Asked(quantile) => Some(self.row(summary)?.asked(quantile)?.interval),
+            _ => self.percentile_row(summary).map(|(row, quantile)| row.percentile(quantile).interval),
         }
     }
 
@@ -55,11 +65,11 @@ impl FigureKey {
         Some((mark?, row.n))
     }
 
-    /// Half of the 95 % interval that one run gives it by its sections, as a share of it; `None` where there is none.
+    /// Half of the 95 % interval that one run gives it as a share of it; `None` where there is none.
     pub fn relative_half_width(&self, summary: &Summary) -> Option<f64> {
         let (row, quantile) = self.percentile_row(summary)?;
         let percentile = row.percentile(quantile);
-        let (low, high) = percentile.batch_interval?;
+        let (low, high) = percentile.interval;
         let value = percentile.figure.exact().filter(|&value| value > 0.0)?;
         Some((high? - low?) / 2.0 / value)
     }

@@ -30,7 +30,7 @@ impl FigureSet {
         let keys = sets.first().into_iter().flat_map(|set| &set.0).map(|(key, _)| key);
         let joined = keys.map(|key| {
             let parts: Vec<_> = sets.iter().map(|set| set.get(key)).collect();
-            (key.clone(), AcrossRuns::joined(&parts, key.most()).known())
+            (key.clone(), AcrossRuns::joined(key, &parts).known())
         });
         Self(joined.collect())
     }

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::gaps::{Gaps, Received, Stalls};
-use super::row::{LatencyRow, Percentile, add_intervals, are_dependent};
+use super::intervals::{add_intervals, add_intervals_of_many, are_dependent};
+use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
@@ -47,22 +48,15 @@ impl LatencyTable {
         }
         let (chunk_gap, itl, stalls) = gaps.finish();
         let table = Self::from_rows(Metric::LATENCIES, |metric| match metric {
-            Metric::Itl => {
-                of_answers(&itl, &answers, Received::token_gaps).map(|row| row.asked_for(&itl, asked))
-            }
-            Metric::ChunkGap => of_answers(&chunk_gap, &answers, Received::chunk_gaps)
-                .map(|row| row.asked_for(&chunk_gap, asked)),
+            Metric::Itl => of_answers(&itl, asked, &answers, Received::token_gaps),
+            Metric::ChunkGap => of_answers(&chunk_gap, asked, &answers, Received::chunk_gaps),
             Metric::QueueWait if !capped => None,
             Metric::Ttfa if !reasoned => None,
             metric => {
                 let figures = figures(observed.requests.iter(), metric);
-                let mut row = of_requests(&figures)?;
+                let mut row = of_requests(&figures, asked)?;
                 row.dependent = are_dependent(&figures);
-                Some(if asked.is_empty() {
-                    row
-                } else {
-                    row.asked_for(&figures.iter().copied().collect(), asked)
-                })
+                Some(row)
             }
         });
         (table, stalls)
@@ -70,11 +64,19 @@ impl LatencyTable {
 
     /// The metrics of a group of requests.
     pub(crate) fn of_group(requests: &[&Measured<'_>]) -> Self {
-        Self::from_rows(Metric::MAIN, |metric| of_requests(&figures(requests.iter().copied(), metric)))
+        Self::from_rows(Metric::MAIN, |metric| of_requests(&figures(requests.iter().copied(), metric), &[]))
     }
 
     fn from_rows<const N: usize>(metrics: [Metric; N], row: impl Fn(Metric) -> Option<LatencyRow>) -> Self {
-        Self { rows: metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect() }
+        let mut rows: Vec<_> =
+            metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect();
+        // Where noise hides from one latency that the server remembers, the wait for the first token shows it.
+        let of =
+            |metric: Metric| rows.iter().find(|(of, _)| *of == metric).map(|(_, row)| row.correlation_times);
+        if let Some(times) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
+            rows.iter_mut().for_each(|(_, row)| row.lose_unseen(times));
+        }
+        Self { rows }
     }
 }
 
@@ -82,7 +84,7 @@ impl LatencyRow {
     /// Describes a latency that each request has one of, the requests in order of arrival; `None` without any.
     pub fn in_order(values: &[f64]) -> Option<Self> {
         let figures: Vec<Figure> = values.iter().copied().map(Figure::Exact).collect();
-        let mut row = of_requests(&figures)?;
+        let mut row = of_requests(&figures, &[])?;
         row.dependent = are_dependent(&figures);
         Some(row)
     }
@@ -90,8 +92,8 @@ impl LatencyRow {
     /// Describes the gaps inside answers, of each answer its own, the answers in order of arrival; `None` without any.
     pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
         let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
-        let mut row = Self::of(&sample)?;
-        add_intervals(&mut row, &sample, answers, |gaps, take| {
+        let mut row = Self::of(&sample, &[])?;
+        add_intervals_of_many(&mut row, &sample, answers, |gaps, take| {
             gaps.iter().for_each(|gap| take(*gap, 1));
         });
         Some(row)
@@ -103,22 +105,24 @@ fn figures<'r, 'a: 'r>(requests: impl Iterator<Item = &'r Measured<'a>>, metric:
     requests.filter_map(|request| request.latency.get(metric)).collect()
 }
 
-/// The row of one figure a request, in order of arrival; `None` without one.
-pub(crate) fn of_requests(figures: &[Figure]) -> Option<LatencyRow> {
+/// The row of one figure a request, in order of arrival, with the percentiles that the user asked for, in percent; `None`
+/// without one.
+pub(crate) fn of_requests(figures: &[Figure], asked: &[f64]) -> Option<LatencyRow> {
     let sample = figures.iter().copied().collect();
-    let mut row = LatencyRow::of(&sample)?;
-    add_intervals(&mut row, &sample, figures, |figure, take| take(figure.at_least(), 1));
+    let mut row = LatencyRow::of(&sample, asked)?;
+    add_intervals(&mut row, &sample, figures);
     Some(row)
 }
 
 /// The row of what lies between the chunks of `answers`: the gaps of each, with the samples that one stands for.
 fn of_answers<'c, G: Iterator<Item = (f64, u32)>>(
     sample: &Sample,
+    asked: &[f64],
     answers: &[Received<'c>],
     gaps: impl Fn(Received<'c>) -> G,
 ) -> Option<LatencyRow> {
-    let mut row = LatencyRow::of(sample)?;
-    add_intervals(&mut row, sample, answers, |answer, take| {
+    let mut row = LatencyRow::of(sample, asked)?;
+    add_intervals_of_many(&mut row, sample, answers, |answer, take| {
         gaps(*answer).for_each(|(gap, weight)| take(gap, weight));
     });
     Some(row)

@@ -6,26 +6,30 @@
 
 mod curves;
 mod distributions;
+mod effective;
 mod goodness_of_fit;
 mod intervals;
 mod means;
+mod memory;
 mod ranks;
 mod sequences;
 
 pub use curves::{non_decreasing, slope, slope_p};
 pub use distributions::{chi_squared_quantile, ln_gamma_survival, student_t_quantile, student_t_two_sided};
+pub use effective::{Effective, LEAST_BEYOND, LEAST_EFFECTIVE, OrderedShare};
 pub use goodness_of_fit::{
     Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
     UNIFORM_A2_AT_2_IN_100_000, anderson_darling_exponential, anderson_darling_uniform, dispersion,
     uniform_distance,
 };
+pub(crate) use intervals::share_interval;
 pub use intervals::{CONFIDENCE, Estimate, bootstrap};
-pub(crate) use intervals::{bracket, share_interval};
 pub use means::{TwoMeans, holm, mean, paired, variance, welch};
+pub use memory::Memory;
 pub use ranks::{
     hodges_lehmann, lag1_spearman, ranks, signed_rank_p, signed_rank_place, spearman, walsh_averages,
 };
-pub use sequences::{SECTIONS, Sectioned, Truncation, mser5, sectioned, von_neumann};
+pub use sequences::{SECTIONS, Truncation, mser5, von_neumann};
 
 #[cfg(test)]
 mod test_sequences;

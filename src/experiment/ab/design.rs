@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::power::{Power, fewest_rounds};
-use crate::analysis::statistics::{CONFIDENCE, SECTIONS, student_t_quantile};
+use crate::analysis::statistics::CONFIDENCE;
 use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, Metric, Summary};
-use crate::random::RandomStream;
+use crate::random::{RandomStream, normal_quantile};
 use crate::units::{count, three_digits};
 
 /// Default number of rounds: with the default metrics one round can be lost, and differences of 1.4 spreads are found.
@@ -185,21 +185,21 @@ impl AbDesign {
         Power::new(self.rounds, self.metrics.len() as u64)
     }
 
-    /// A first estimate of the detectable difference, from the first run alone: the 95 % interval of each figure by
-    /// sections is ±t standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no
+    /// A first estimate of the detectable difference, from the first run alone: the 95 % interval of each figure is
+    /// about ±z standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no
     /// figure has one.
     pub fn first_guess(&self, run: &Summary) -> Option<String> {
         let detectable = self.power().detectable()?;
-        let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), (SECTIONS - 1) as f64);
+        let z = normal_quantile(f64::midpoint(1.0, CONFIDENCE));
         let guess = |measure: &FigureKey| {
-            let spread = std::f64::consts::SQRT_2 * measure.relative_half_width(run)? / t;
+            let spread = std::f64::consts::SQRT_2 * measure.relative_half_width(run)? / z;
             let found = libm::expm1(detectable * spread);
             Some(format!("{measure} {} (it may spread by {})", percent(found), percent(spread)))
         };
         let guesses: Vec<_> = self.metrics.iter().filter_map(guess).collect();
         (!guesses.is_empty()).then(|| {
             format!(
-                "a first estimate, by the sections of this run, of what {} rounds detect with 80 % power: {}",
+                "a first estimate, by this run alone, of what {} rounds detect with 80 % power: {}",
                 count(self.rounds),
                 guesses.join(", ")
             )

@@ -236,14 +236,15 @@ fn apart(before: FigureLevel, after: FigureLevel) -> (Option<Interval>, Option<I
     (Some(bare(after - before)), (before > 0.0).then(|| bare(after / before - 1.0)))
 }
 
-/// How the intervals of both levels stand to each other.
+/// How the intervals of both levels stand to each other, of each with the ends that it has.
 pub(super) fn held(before: FigureLevel, after: FigureLevel) -> ChangeStanding {
-    let ends = |level: FigureLevel| level.low.zip(level.high);
-    match ends(before).zip(ends(after)) {
-        None => ChangeStanding::Unknown,
-        Some(((low, high), (least, most))) if low <= most && least <= high => ChangeStanding::Overlap,
-        Some(_) => ChangeStanding::Apart,
+    let surely_less =
+        |one: FigureLevel, other: FigureLevel| one.high.zip(other.low).is_some_and(|(high, low)| high < low);
+    if surely_less(before, after) || surely_less(after, before) {
+        return ChangeStanding::Apart;
     }
+    let ends = [before.low, before.high, after.low, after.high];
+    if ends.iter().all(Option::is_some) { ChangeStanding::Overlap } else { ChangeStanding::Unknown }
 }
 
 fn as_change(ratio: Estimate) -> Interval {

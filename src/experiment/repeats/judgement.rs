@@ -42,6 +42,7 @@ impl AcrossJudgement {
         };
         let more_repeats = figure.as_ref().filter(|_| status == Status::Unresolvable).and_then(|figure| {
             let distance = (figure.mean? - objective.bound).abs();
+            figure.interval()?;
             Some(repeats_for(figure.std?, distance)?.saturating_sub(runs.len() as u64).max(1))
         });
         let found = match &figure {
@@ -88,6 +89,11 @@ fn found(objective: &Objective, figure: &AcrossRuns, runs: u64) -> String {
         (Some(Unresolvable::TooFewRuns), Some(mean), ..) => {
             format!("{} in one run, which has no spread", show(mean))
         }
+        (Some(Unresolvable::TooFewBeyond), Some(mean), ..) => format!(
+            "{} on average of {}, each too short to tell it: make them longer",
+            show(mean),
+            counted(runs, "run")
+        ),
         (None, mean, Some((low, high)), _) => {
             let mean = match (mean, figure.mean_at_least, figure.mean_at_most) {
                 (None, Some(least), Some(most)) => format!("between {} and {}", show(least), show(most)),

@@ -7,7 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::csv::text;
-use crate::analysis::{Attainment, Figure, Group, LatencyTable, Metric, Percentile, SampleWarning, Summary};
+use crate::analysis::{
+    Attainment, Figure, Group, LatencyTable, Metric, Percentile, SampleWarning, Summary, Unresolvable,
+};
 use crate::report::run_report::{Out, RunReport};
 use crate::report::sides::side_figures;
 
@@ -40,8 +42,10 @@ struct FigureRow<'a> {
     interval_low: Option<f64>,
     /// Upper end.
     interval_high: Option<f64>,
-    /// Where the interval comes from: `sections` of the run, or `order_statistics`, which take samples as independent.
-    interval: &'static str,
+    /// How many independent samples tell as much as its own.
+    effective_samples: Option<f64>,
+    /// Why an end of the interval is missing.
+    unresolvable: Option<Unresolvable>,
     /// A reservation.
     mark: Option<SampleWarning>,
 }
@@ -100,13 +104,14 @@ impl<W: io::Write> Rows<W> {
             let (low, high) = judged.interval.unwrap_or_default();
             let objective = text(judged.objective.text.as_str().into());
             let key = &judged.objective.key;
-            let percentile = key.percentile_row(summary);
+            let percentile = key.percentile_row(summary).map(|(row, quantile)| row.percentile(quantile));
             self.push(&FigureRow {
                 at_least: judged.at_least.filter(|_| open),
                 at_most: judged.at_most.filter(|_| open),
                 interval_low: low,
                 interval_high: high,
-                interval: percentile.map_or("", |(row, quantile)| interval(row.percentile(quantile))),
+                effective_samples: percentile.and_then(|percentile| percentile.effective_samples),
+                unresolvable: percentile.and_then(|percentile| percentile.unresolvable),
                 mark: judged.mark,
                 ..of.with("objective", &objective, judged.value, key.metric.info().unit.sign())
             })?;
@@ -180,11 +185,12 @@ impl<W: io::Write> Rows<W> {
         percentile: &Percentile<Q>,
     ) -> io::Result<()> {
         let statistic = percentile.quantile.to_string();
-        let (low, high) = percentile.best_interval();
+        let (low, high) = percentile.interval;
         self.push(&FigureRow {
             interval_low: low,
             interval_high: high,
-            interval: interval(percentile),
+            effective_samples: percentile.effective_samples,
+            unresolvable: percentile.unresolvable,
             mark: percentile.mark,
             ..of.open(metric, &statistic, percentile.figure, "ms")
         })
@@ -231,12 +237,4 @@ fn unit(metric: &str, key: &str) -> &'static str {
         (_, "chunks") => "chunks",
         _ => "requests",
     })
-}
-
-const fn interval<Q>(percentile: &Percentile<Q>) -> &'static str {
-    match (percentile.batch_interval, percentile.interval) {
-        (Some(_), _) => "sections",
-        (None, (None, None)) => "",
-        (None, _) => "order_statistics",
-    }
 }

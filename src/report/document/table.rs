@@ -336,7 +336,7 @@ pub(crate) const fn mark(mark: Option<SampleWarning>) -> &'static str {
 
 /// The interval of a percentile: `137–160`; `over 137` where there is no upper end.
 pub(crate) fn range<Q: Copy>(percentile: &Percentile<Q>) -> Option<String> {
-    match percentile.best_interval() {
+    match percentile.interval {
         (Some(low), Some(high)) if cell(low) == cell(high) => Some(cell(low)),
         (Some(low), Some(high)) => Some(format!("{}–{}", cell(low), cell(high))),
         (Some(low), None) => Some(format!("over {}", cell(low))),

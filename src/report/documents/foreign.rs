@@ -158,9 +158,17 @@ fn latency(run: &ForeignRun) -> [Section; 2] {
         "Latency, ms; all from sending: that tool has no schedule to count from, as our TTFT and e2e do";
     let ranges: Vec<_> = run.latency.iter().filter_map(intervals).collect();
     let mut more = Section::continued(Level::Page);
-    more.facts("95 % intervals", (!ranges.is_empty()).then(|| ranges.join("; ")));
+    let computed = run.latency.iter().any(|latency| latency.figures.computed().is_some());
+    more.facts(
+        "95 % intervals",
+        computed.then(|| if ranges.is_empty() { NO_INTERVALS.to_owned() } else { ranges.join("; ") }),
+    );
     [Section::summary(heading).with_table(table), more]
 }
+
+/// Said where a run's own requests tell no interval.
+const NO_INTERVALS: &str =
+    "unresolvable: too few requests, or too short a run, to tell how much they depend on one another";
 
 /// The reservation about a percentile that is there.
 fn marked(latency: &ForeignLatency, quantile: Quantile) -> Option<SampleWarning> {

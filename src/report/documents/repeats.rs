@@ -3,7 +3,9 @@
 use super::parts::cells::{INDICATIVE, server};
 use super::parts::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Statistic, TARGET_PRECISION, VerdictOutcome};
+use crate::analysis::{
+    AcrossRuns, FigureKey, Metric, Quantile, Statistic, TARGET_PRECISION, Unresolvable, VerdictOutcome,
+};
 use crate::experiment::{RepeatedRun, Repeats};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, mean,
@@ -156,12 +158,23 @@ fn explain(table: &mut Table, repeats: &Repeats) {
         longer(repeats)
     );
     table.explain_marks(shown().map(|figure| figure.mark), [&too_few, INDICATIVE]);
-    if shown().any(|figure| figure.unresolvable.is_some()) {
-        table.explain(
-            NOTHING,
-            "unresolvable: there is one run only, or requests that were cut off, at the end of a run or by a time limit, \
-             hide its figure",
-        );
+    let why = |reason: Unresolvable| shown().any(|figure| figure.unresolvable == Some(reason));
+    let reasons = [
+        (Unresolvable::TooFewRuns, "there is one run only"),
+        (
+            Unresolvable::UnknownInSomeRun,
+            "requests that were cut off, at the end of a run or by a time limit, hide its figure",
+        ),
+        (
+            Unresolvable::TooFewBeyond,
+            "the runs are too short for it, as requests depend on one another: all may err to the same side; longer runs \
+             cure it, more runs do not",
+        ),
+    ];
+    let reasons: Vec<_> =
+        reasons.into_iter().filter(|(reason, _)| why(*reason)).map(|(_, words)| words).collect();
+    if !reasons.is_empty() {
+        table.explain(NOTHING, format!("unresolvable: {}", reasons.join("; or ")));
     }
     let open = |figure: &AcrossRuns| figure.mean.is_none() && figure.mean_at_least.is_some();
     if shown().any(|figure| open(figure) && figure.mean_at_most.is_some()) {

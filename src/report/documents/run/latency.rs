@@ -2,7 +2,7 @@
 
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
-    AskedQuantile, ClientEffect, Figure, LatencyRow, Metric, Percentile, Quantile, SampleWarning, Summary,
+    AskedQuantile, ClientEffect, Figure, LatencyRow, Metric, Quantile, SampleWarning, Summary, Unresolvable,
 };
 use crate::report::document::{Level, Section, Table, TableCell, TableColumn, figure, mark, range};
 use crate::report::documents::parts::arrivals;
@@ -71,6 +71,9 @@ fn tables(summary: &Summary, rows: &[Row<'_>]) -> Vec<Table> {
         let mut table = Table::of("Latencies, ms", rows.iter().copied())
             .column("", |(metric, _)| metric.title())
             .column_if(first, detail("n", 6), |(_, row)| row.n)
+            .column_if(first, detail("n eff", 1), |(_, row)| {
+                row.percentile(Quantile::P50).effective_samples.map(|effective| effective.round() as u64)
+            })
             .column_if(first, detail("mean", 4), |(_, row)| row.mean_ms)
             .column_if(first, detail("std", 1), |(_, row)| row.std_ms)
             .column_if(first, detail("min", 3), |(_, row)| row.min);
@@ -124,41 +127,41 @@ fn tails(section: &mut Section, rows: &[Row<'_>]) {
     }
 }
 
-/// The intervals of TTFT (of answers that are not streamed: of e2e), and the window that would narrow them.
+/// The intervals of TTFT (of answers that are not streamed: of e2e), why one is missing, and how long a run would narrow
+/// them.
 fn intervals(section: &mut Section, summary: &Summary) {
     let row = |metric: Metric| Some((metric.title(), summary.latency.row(metric)?));
     let Some((name, row)) = row(Metric::Ttft).or_else(|| row(Metric::E2e)) else { return };
     let shown = [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| row.percentile(quantile));
-    let known: Vec<_> =
-        shown.iter().filter_map(|shown| Some(format!("{} {}", shown.quantile, range(shown)?))).collect();
-    if known.is_empty() {
+    let worth = row.percentile(Quantile::P50).effective_samples.map(|effective| {
+        let (n, effective) = (count(row.n), count(effective.round() as u64));
+        let why = if row.dependent == Some(true) { ", for requests depend on one another" } else { "" };
+        format!(" ({n} are worth {effective} independent ones{why})")
+    });
+    let worth = worth.unwrap_or_default();
+    if shown.iter().all(|shown| shown.unresolvable == Some(Unresolvable::WindowTooShort)) {
+        let why = match row.correlation_times {
+            None => "too few requests to tell how they depend on one another".to_owned(),
+            Some(_) => format!("the window is too short for what the server remembers{worth}"),
+        };
+        section.fact("95 % intervals", format!("{name} unresolvable: {why}; run longer, or --repeats 5"));
         return;
     }
-    // Where a percentile has too few samples for sections, its interval takes requests for independent.
-    let names = |found: &dyn Fn(&Percentile) -> bool| {
-        let found = shown.iter().filter(|shown| found(shown)).map(|shown| shown.quantile.to_string());
-        found.collect::<Vec<_>>().join(", ")
-    };
-    let by_sections = names(&|shown| shown.batch_interval.is_some());
-    let narrow = names(&|shown| shown.sections_dependent == Some(true));
-    let even_so = match narrow.as_str() {
-        "" => String::new(),
-        some => format!("; {some} too narrow even so: repeat the run (--repeats 5)"),
-    };
-    let why = match (row.dependent, by_sections.as_str()) {
-        (Some(true), "") => " (too narrow, for requests depend on one another)".to_owned(),
-        (Some(true), some) => format!(" (requests depend on one another; {some} by sections{even_so})"),
-        (_, some) if !even_so.is_empty() => format!(" ({some} by sections{even_so})"),
-        (_, _) => String::new(),
-    };
-    section.fact("95 % intervals", format!("{name} {}{why}", known.join(", ")));
+    let known = shown.map(|shown| {
+        let range = range(shown).unwrap_or_else(|| "unresolvable".to_owned());
+        format!("{} {range}", shown.quantile)
+    });
+    section.fact("95 % intervals", format!("{name} {}{worth}", known.join(", ")));
     let [_, p95, _] = shown;
     let rate = summary.rates.requests_per_s();
-    if let (Some(needed), Some(rate), None) = (p95.samples_for_a_tenth(row.n), rate, p95.mark)
+    if let (Some(needed), Some(rate), None) = (p95.requests_for_ten_percent, rate, p95.mark)
         && needed > row.n
     {
         let length = seconds((needed as f64 / rate).ceil());
-        section.remark(format!("for p95 {name} ±10 %, a window of about {length} is needed at this rate"));
+        let needed = count(needed);
+        section.remark(format!(
+            "for p95 {name} ±10 %, about {needed} requests are needed, a window of about {length} at this rate"
+        ));
     }
 }
 

@@ -164,30 +164,43 @@ fn state(summary: &Summary) -> Vec<Family> {
 }
 
 /// Percentiles, their intervals, mean, longest and number of samples of one latency.
-fn latency(metric: Metric, scopes: &[Scope<'_>]) -> [Family; 6] {
+fn latency(metric: Metric, scopes: &[Scope<'_>]) -> [Family; 7] {
     let rows = || scopes.iter().filter_map(|scope| Some((&scope.labels, scope.latency.row(metric)?)));
     let what = metric.info().meaning;
-    let by_quantile = |ending: &str, help: &str, value: fn(&Percentile<AskedQuantile>) -> Option<f64>| {
-        let points = rows().flat_map(|(labels, row)| {
-            percentiles(row).map(move |shown| {
-                let labels = with(labels.clone(), "quantile", shown.quantile.fraction().to_string());
-                (labels, value(&shown))
-            })
-        });
-        Family::new(format!("{metric}{ending}"), format!("{help}: {what}"), Unit::MILLISECONDS, points)
-    };
+    let by_quantile =
+        |ending: &str, help: &str, unit, value: fn(&Percentile<AskedQuantile>) -> Option<f64>| {
+            let points = rows().flat_map(|(labels, row)| {
+                percentiles(row).map(move |shown| {
+                    let labels = with(labels.clone(), "quantile", shown.quantile.fraction().to_string());
+                    (labels, value(&shown))
+                })
+            });
+            Family::new(format!("{metric}{ending}"), format!("{help}: {what}"), unit, points)
+        };
     let by_row = |ending: &str, help: String, unit, value: fn(&LatencyRow) -> Option<f64>| {
         let points = rows().map(|(labels, row)| (labels.clone(), value(row)));
         Family::new(format!("{metric}{ending}"), help, unit, points)
     };
     [
-        by_quantile("", "Percentiles", |shown| shown.figure.exact()),
-        by_quantile("_interval_low", "Lower end of the percentile's 95 % interval", |shown| {
-            shown.best_interval().0
-        }),
-        by_quantile("_interval_high", "Upper end of the percentile's 95 % interval", |shown| {
-            shown.best_interval().1
-        }),
+        by_quantile("", "Percentiles", Unit::MILLISECONDS, |shown| shown.figure.exact()),
+        by_quantile(
+            "_interval_low",
+            "Lower end of the percentile's 95 % interval",
+            Unit::MILLISECONDS,
+            |shown| shown.interval.0,
+        ),
+        by_quantile(
+            "_interval_high",
+            "Upper end of the percentile's 95 % interval",
+            Unit::MILLISECONDS,
+            |shown| shown.interval.1,
+        ),
+        by_quantile(
+            "_effective_samples",
+            "Independent samples that tell as much of the percentile",
+            Unit::SAMPLES,
+            |shown| shown.effective_samples,
+        ),
         by_row("_mean", format!("Mean: {what}"), Unit::MILLISECONDS, |row| row.mean_ms),
         by_row("_max", format!("Longest: {what}"), Unit::MILLISECONDS, |row| row.max.exact()),
         by_row("_samples", "What the percentiles rest on".to_owned(), Unit::SAMPLES, |row| {

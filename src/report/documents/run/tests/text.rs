@@ -197,7 +197,7 @@ fn columns_come_with_the_width() {
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(header(80), "n mean min p50 p90 p95 p99 max");
-    assert_eq!(header(100), "n mean std min p50 p90 p95 p99 p99.9 max");
+    assert_eq!(header(100), "n n eff mean std min p50 p90 p95 p99 p99.9 max");
     let page = shown(&minute(), &[]);
     assert!(page.contains("  TTFT 1.59*, TPOT 1.13*, ITL 1.13, e2e 1.21*\n"), "{page}");
 }
@@ -212,7 +212,7 @@ fn an_open_percentile_says_the_most_that_it_can_be() {
     let ttft: Vec<_> =
         page.lines().find(|line| line.contains("  TTFT  ")).unwrap().split_whitespace().collect();
     // At most 101, 374, 592.4 and so on; the largest two and what lies between them exceed.
-    assert_eq!(ttft.join(" "), "TTFT 547 – – ≤ 101 ≤ 374 ≤ 592 ≤ 620 ≤ 642* > 645* > 646");
+    assert_eq!(ttft.join(" "), "TTFT 547 1 – – ≤ 101 ≤ 374 ≤ 592 ≤ 620 ≤ 642* > 645* > 646");
     assert!(page.contains("≤ 1 request was cut off before its end"), "{page}");
 }
 

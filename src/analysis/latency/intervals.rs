@@ -1,0 +1,294 @@
+//! The 95 % intervals of percentiles, which respect that requests depend on one another.
+
+use super::row::{LatencyRow, Percentile};
+use crate::analysis::figures::percentile::{Figure, Sample};
+use crate::analysis::figures::quantile::{Quantile, Unresolvable};
+use crate::analysis::statistics::{CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, ranks, von_neumann};
+
+/// Fewer requests do not tell whether neighbours are alike.
+const FEWEST_ALIKE: usize = 20;
+/// Φ⁻¹(0.99): the requests of one run in a hundred look dependent by chance.
+const DEPENDENT_Z: f64 = 2.326_347_874_040_841;
+/// Φ⁻¹(0.975).
+const Z: f64 = 1.959_963_984_540_054;
+/// How close a figure should be known: within a tenth of itself.
+const CLOSE: f64 = 0.1;
+
+/// Gives every percentile of `row` its interval, from `figures`: one a request, in order of arrival.
+///
+/// The share of requests at or below a percentile is a mean of zeros and ones, and how sure it is follows from how many
+/// independent requests they are worth: their number ÷ their correlation time ([`Memory`]), the longer of that of their
+/// ranks and that of those zeros and ones. The percentile lies between the shares whose own interval just holds it
+/// ([`Effective::shares_around`]). Where the window holds fewer than 20 correlation times it may have missed what the
+/// server does at other times, and there is no interval; where fewer than ten effective samples lie beyond the percentile,
+/// it has no end on that side.
+pub(crate) fn add_intervals(row: &mut LatencyRow, sample: &Sample, figures: &[Figure]) {
+    let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
+    let Some(memory) = Memory::of_ranks(&values) else { return };
+    row.correlation_times = Some(values.len() as f64 / memory.cautious_time);
+    let (bounds, n) = (row.bounds(), row.n);
+    row.know(sample, n, |place| {
+        let holds: Vec<f64> =
+            values.iter().map(|value| f64::from(u8::from(*value <= bounds[place]))).collect();
+        Effective::of(n, memory.and_of(&holds))
+    });
+    row.lose_unseen(row.correlation_times);
+}
+
+/// The same of latencies that each request has many of: `samples_of` hands out those of each, and the number that each
+/// stands for, the requests in order of arrival.
+///
+/// Samples of one request are alike too: the variance of what each request has more at or below the percentile than its
+/// share is as many times that of independent samples as the number of samples counts too much (the design effect of
+/// clusters: Kish, *Survey Sampling*, 1965).
+pub(crate) fn add_intervals_of_many<R>(
+    row: &mut LatencyRow,
+    sample: &Sample,
+    requests: &[R],
+    samples_of: impl Fn(&R, &mut dyn FnMut(f64, u32)),
+) {
+    let bounds = row.bounds();
+    let mut counts = Counts { samples: Vec::new(), at_most: vec![Vec::new(); bounds.len()] };
+    for request in requests {
+        counts.add(&bounds, |take| samples_of(request, take));
+    }
+    let (excess, _) = counts.excess(Quantile::P50 as usize);
+    let Some(memory) = Memory::of(&excess) else { return };
+    row.correlation_times = Some(excess.len() as f64 / memory.cautious_time);
+    let n = row.n;
+    row.know(sample, excess.len() as u64, |place| {
+        let (excess, design) = counts.excess(place);
+        let Effective { samples, cautious } = Effective::of(n, memory.and_of(&excess));
+        Effective { samples: (samples / design).max(1.0), cautious: cautious / design }
+    });
+    row.lose_unseen(row.correlation_times);
+}
+
+/// Samples of each request: how many there are, and how many of them are at or below each of some bounds.
+struct Counts {
+    samples: Vec<u64>,
+    at_most: Vec<Vec<u64>>,
+}
+
+impl Counts {
+    /// One more request, whose samples `samples_of` hands out.
+    fn add(&mut self, bounds: &[f64], samples_of: impl FnOnce(&mut dyn FnMut(f64, u32))) {
+        let mut samples = 0;
+        let mut at_most = vec![0; bounds.len()];
+        samples_of(&mut |value, weight| {
+            samples += u64::from(weight);
+            for (count, bound) in at_most.iter_mut().zip(bounds) {
+                *count += if value <= *bound { u64::from(weight) } else { 0 };
+            }
+        });
+        self.samples.push(samples);
+        self.at_most.iter_mut().zip(at_most).for_each(|(all, one)| all.push(one));
+    }
+
+    /// What each request has more at or below the bound in this `place` than the share of all, and the variance of that
+    /// as a multiple of that of independent samples, at least 1.
+    fn excess(&self, place: usize) -> (Vec<f64>, f64) {
+        let (below, all) = (self.at_most[place].iter().sum::<u64>(), self.samples.iter().sum::<u64>());
+        let share = if all > 0 { below as f64 / all as f64 } else { 0.0 };
+        let each = self.at_most[place].iter().zip(&self.samples);
+        let excess: Vec<f64> = each.map(|(below, all)| *below as f64 - share * *all as f64).collect();
+        let squares: f64 = excess.iter().map(|excess| excess * excess).sum();
+        let independent = all as f64 * share * (1.0 - share);
+        let design = if independent > 0.0 { (squares / independent).max(1.0) } else { 1.0 };
+        (excess, design)
+    }
+}
+
+impl LatencyRow {
+    /// The percentiles, those that were asked for behind the usual ones: each at the least that it can be.
+    fn bounds(&self) -> Vec<f64> {
+        let usual = self.percentiles.iter().map(|percentile| percentile.figure);
+        usual.chain(self.asked.iter().map(|asked| asked.figure)).map(Figure::at_least).collect()
+    }
+
+    /// Sets what is known of each percentile, in the same order: so many `requests` are worth the samples that `effective`
+    /// gives for its place.
+    fn know(&mut self, sample: &Sample, requests: u64, effective: impl Fn(usize) -> Effective) {
+        let usual = self.percentiles.len();
+        for (place, percentile) in self.percentiles.iter_mut().enumerate() {
+            percentile.know(percentile.quantile.fraction(), sample, effective(place), requests);
+        }
+        for (place, asked) in self.asked.iter_mut().enumerate() {
+            asked.know(asked.quantile.fraction(), sample, effective(usual + place), requests);
+        }
+    }
+
+    /// Takes the intervals away where the window holds fewer than 20 of the correlation times of this latency, or of
+    /// another of the same requests, in whose numbers both are given.
+    pub(super) fn lose_unseen(&mut self, correlation_times: Option<f64>) {
+        if correlation_times.is_some_and(|times| times >= LEAST_EFFECTIVE) {
+            return;
+        }
+        self.percentiles.iter_mut().for_each(Percentile::lose);
+        self.asked.iter_mut().for_each(Percentile::lose);
+    }
+}
+
+impl<Q: Copy> Percentile<Q> {
+    fn lose(&mut self) {
+        self.interval = (None, None);
+        self.unresolvable = Some(Unresolvable::WindowTooShort);
+        self.requests_for_ten_percent = None;
+    }
+
+    /// Sets what `effective` samples, those of so many `requests`, tell of the percentile at `p`.
+    fn know(&mut self, p: f64, sample: &Sample, effective: Effective, requests: u64) {
+        self.effective_samples = Some(effective.samples);
+        if !effective.is_enough() {
+            return;
+        }
+        let (low, high) = effective.shares_around(p, CONFIDENCE);
+        // Far out on a side an end is of few samples; on the side of the many it needs none beyond.
+        let (low, high) = (
+            low.filter(|_| p >= 0.5 || effective.resolves(p)),
+            high.filter(|_| p <= 0.5 || effective.resolves(p)),
+        );
+        let at = |share: Option<f64>| sample.quantile(share?);
+        self.interval = (at(low).map(Figure::at_least), at(high).and_then(Figure::at_most));
+        let whole = self.interval.0.is_some() && self.interval.1.is_some();
+        self.unresolvable = (!whole).then_some(Unresolvable::TooFewBeyond);
+        self.requests_for_ten_percent = self.needed(p, sample, effective, requests);
+    }
+
+    /// How many requests would bring a 95 % interval within a tenth of the figure: p(1 − p)·(z/Δ)² effective samples, Δ
+    /// the share of the samples within a tenth on one side, on average. `None` where none lie there.
+    fn needed(&self, p: f64, sample: &Sample, effective: Effective, requests: u64) -> Option<u64> {
+        let value = self.figure.exact().filter(|&value| value > 0.0)?;
+        let [below, above] = [1.0 - CLOSE, 1.0 + CLOSE].map(|times| sample.share_at_most(value * times));
+        let near = (above - below) / 2.0;
+        let samples = p * (1.0 - p) * (Z / near) * (Z / near);
+        let needed = samples / effective.samples * requests as f64;
+        needed.is_finite().then(|| needed.ceil() as u64)
+    }
+}
+
+/// Whether neighbours are alike beyond chance: von Neumann's ratio of the ranks (Bartels, *JASA* 77, 1982), one-sided
+/// at 1 %. `None` for fewer than 20 requests, or where all are alike.
+pub(crate) fn are_dependent(figures: &[Figure]) -> Option<bool> {
+    if figures.len() < FEWEST_ALIKE {
+        return None;
+    }
+    let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
+    Some(von_neumann(&ranks(&values))? > DEPENDENT_Z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::RandomStream;
+
+    /// `n` requests whose logarithms follow each other with `memory`; their true median is 100.
+    fn requests(seed: u64, n: usize, memory: f64) -> Vec<f64> {
+        let mut stream = RandomStream::named(seed, "dependence");
+        let mut last = stream.normal();
+        let step = (1.0 - memory * memory).sqrt();
+        (0..n)
+            .map(|_| {
+                last = memory * last + step * stream.normal();
+                100.0 * (0.5 * last).exp()
+            })
+            .collect()
+    }
+
+    fn row(values: &[f64]) -> LatencyRow {
+        LatencyRow::in_order(values).unwrap()
+    }
+
+    /// How many of `seeds` runs have an interval of the median, and how many of these hold the true one.
+    fn shown_and_covered(seeds: u64, n: usize, memory: f64) -> (u32, u32) {
+        let (mut shown, mut covered) = (0, 0);
+        for seed in 0..seeds {
+            if let (Some(low), Some(high)) =
+                row(&requests(seed, n, memory)).percentile(Quantile::P50).interval
+            {
+                shown += 1;
+                covered += u32::from(low <= 100.0 && 100.0 <= high);
+            }
+        }
+        (shown, covered)
+    }
+
+    #[test]
+    fn intervals_cover_the_median_where_requests_depend() {
+        for memory in [0.0, 0.5, 0.9] {
+            let (shown, covered) = shown_and_covered(200, 2_000, memory);
+            assert!(shown >= 195 && covered >= 185, "{memory}: {covered} of {shown}");
+        }
+    }
+
+    /// The correlation time is 666 requests, a third of the window.
+    #[test]
+    fn a_window_of_few_correlation_times_resolves_nothing() {
+        assert!(shown_and_covered(100, 2_000, 0.997).0 <= 2);
+        let row = row(&requests(1, 2_000, 0.997));
+        for percentile in row.percentiles {
+            assert_eq!(percentile.unresolvable, Some(Unresolvable::WindowTooShort));
+            assert_eq!((percentile.interval, percentile.requests_for_ten_percent), ((None, None), None));
+        }
+        assert!(row.correlation_times.unwrap() < 20.0);
+    }
+
+    #[test]
+    fn an_end_takes_ten_effective_samples_beyond_it() {
+        // How many of 40 runs have an upper end, of each percentile.
+        let ends = |n| {
+            let mut ends = [0; 5];
+            for seed in 0..40 {
+                for (count, percentile) in ends.iter_mut().zip(row(&requests(seed, n, 0.0)).percentiles) {
+                    *count += u32::from(percentile.interval.1.is_some());
+                }
+            }
+            ends
+        };
+        assert_eq!(ends(99)[1..], [0; 4]);
+        let [few, some, many] = [ends(199), ends(999), ends(2_500)];
+        assert_eq!((&few[2..], &some[3..]), (&[0; 3][..], &[0; 2][..]));
+        assert!(few[0] == 40 && few[1] >= 20 && some[2] >= 35 && many[3] >= 25, "{few:?} {some:?} {many:?}");
+        let p99 = *row(&requests(1, 400, 0.0)).percentile(Quantile::P99);
+        assert!(p99.interval.0.is_some() && p99.interval.0 < p99.figure.exact(), "{p99:?}");
+        assert_eq!(p99.unresolvable, Some(Unresolvable::TooFewBeyond));
+        let few = row(&requests(1, 15, 0.0));
+        assert_eq!((few.correlation_times, few.percentile(Quantile::P50).effective_samples), (None, None));
+    }
+
+    /// One request of ten gaps says no more than one gap where its gaps are alike.
+    #[test]
+    fn gaps_of_one_answer_are_not_ten_samples() {
+        let answers: Vec<Vec<f64>> = requests(4, 500, 0.0).into_iter().map(|gap| vec![gap; 10]).collect();
+        let answers: Vec<&[f64]> = answers.iter().map(Vec::as_slice).collect();
+        let gaps = LatencyRow::of_gaps(&answers).unwrap();
+        let single = row(&requests(4, 500, 0.0));
+        let of = |row: &LatencyRow| row.percentile(Quantile::P50).effective_samples.unwrap();
+        assert_eq!((gaps.n, single.n), (5_000, 500));
+        assert!((of(&gaps) / of(&single) - 1.0).abs() < 0.35, "{} {}", of(&gaps), of(&single));
+    }
+
+    /// Independent requests with a log-normal latency: the density at the p95 gives 429 for ±10 %.
+    #[test]
+    fn the_requests_for_a_tenth_follow_from_the_density() {
+        let needed =
+            |seed| row(&requests(seed, 4_000, 0.0)).percentile(Quantile::P95).requests_for_ten_percent;
+        let mean = (0..40).map(|seed| needed(seed).unwrap() as f64).sum::<f64>() / 40.0;
+        assert!((400.0..800.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn dependence_is_seen_and_independence_believed() {
+        let seen = |memory| {
+            let dependent = |seed: &u64| {
+                let figures: Vec<_> = requests(*seed, 150, memory).into_iter().map(Figure::Exact).collect();
+                are_dependent(&figures) == Some(true)
+            };
+            (0..200).filter(dependent).count()
+        };
+        assert!(seen(0.0) <= 8, "{}", seen(0.0));
+        assert!(seen(0.5) >= 195, "{}", seen(0.5));
+        assert_eq!(are_dependent(&[Figure::Exact(1.0); 19]), None);
+        assert_eq!(are_dependent(&[Figure::Exact(1.0); 40]), None);
+    }
+}

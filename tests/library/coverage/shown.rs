@@ -1,0 +1,243 @@
+//! Intervals as they are shown: those of a run of M/M/1, and those of five short runs of a server with sixteen slots.
+
+use skyline::analysis::{
+    FigureKey, LatencyRow, Metric, Percentile, Quantile, Summary, Unresolvable, summarise,
+};
+use skyline::experiment::{Repeats, repeats_of};
+use skyline::random::RandomStream;
+use skyline::record::{Repeat, RunHeader, RunLog};
+use skyline::simulator::{Delay, EngineModel, Fleet};
+use skyline::workload::WorkloadSpec;
+
+use crate::virtual_time::{fly, header};
+
+/// Times in the system of `n` requests of M/M/1 at `load`, in service times, after ten relaxation times: Lindley's
+/// recursion.
+fn queue(seed: u64, load: f64, n: usize) -> Vec<f64> {
+    let mut stream = RandomStream::named(seed, "lindley");
+    let warm_up = (10.0 * load / (1.0 - load.sqrt()).powi(2)) as usize;
+    let mut waiting: f64 = 0.0;
+    let mut times = (0..warm_up + n).map(|_| {
+        let service = stream.exponential();
+        let time = waiting + service;
+        waiting = (time - stream.exponential() / load).max(0.0);
+        time
+    });
+    times.by_ref().take(warm_up).for_each(drop);
+    times.collect()
+}
+
+/// Percentiles of runs: how many had an interval, with both ends or with one, and of how many of these it held the truth.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shown {
+    runs: u32,
+    shown: u32,
+    covered: u32,
+    closed: u32,
+}
+
+impl Shown {
+    fn add(&mut self, truth: f64, (low, high): (Option<f64>, Option<f64>)) {
+        self.runs += 1;
+        if low.is_none() && high.is_none() {
+            return;
+        }
+        self.shown += 1;
+        self.closed += u32::from(low.is_some() && high.is_some());
+        let covers = low.is_none_or(|low| low <= truth) && high.is_none_or(|high| truth <= high);
+        self.covered += u32::from(covers);
+    }
+
+    fn share_covered(&self) -> f64 {
+        f64::from(self.covered) / f64::from(self.shown)
+    }
+
+    fn share_closed(&self) -> f64 {
+        f64::from(self.closed) / f64::from(self.runs)
+    }
+
+    /// Of runs that show something wrong, as a share of all runs.
+    fn share_wrong(&self) -> f64 {
+        f64::from(self.shown - self.covered) / f64::from(self.runs)
+    }
+}
+
+const QUANTILES: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
+
+/// The p50, p95 and p99 of `runs` runs.
+fn of_queue(load: f64, n: usize, seeds: std::ops::Range<u64>) -> [Shown; 3] {
+    let mut found = [Shown::default(); 3];
+    for seed in seeds {
+        let row = LatencyRow::in_order(&queue(seed, load, n)).unwrap();
+        for (shown, quantile) in found.iter_mut().zip(QUANTILES) {
+            let truth = -libm::log1p(-quantile.fraction()) / (1.0 - load);
+            shown.add(truth, row.percentile(quantile).interval);
+        }
+    }
+    for (shown, quantile) in found.iter().zip(QUANTILES) {
+        println!(
+            "load {load}, {n} requests, {quantile}: of {} shown {}, both ends {}; covered {:.1} %",
+            shown.runs,
+            shown.shown,
+            shown.closed,
+            100.0 * shown.share_covered()
+        );
+    }
+    found
+}
+
+/// What every shown interval must keep. Where hardly any run shows one, those are the calmest of many and say little: then
+/// no more than one run in a hundred may be wrong.
+fn hold(found: &[Shown; 3], least: f64) {
+    for shown in found {
+        let rare = shown.shown * 50 < shown.runs;
+        assert!((rare && shown.share_wrong() <= 0.02) || shown.share_covered() >= least, "{shown:?}");
+    }
+}
+
+/// Of 60 intervals that each cover with 95 %, fewer than 51 do with a chance of 0.1 %.
+#[test]
+fn intervals_of_one_run_hold_the_truth_or_are_not_shown() {
+    for (load, n) in [(0.5, 1_000), (0.5, 4_000), (0.8, 1_000), (0.8, 4_000), (0.9, 1_000), (0.9, 4_000)] {
+        let found = of_queue(load, n, 0..60);
+        hold(&found, 0.8);
+        if n == 4_000 && load < 0.6 {
+            assert!(found[0].share_closed() >= 0.9 && found[1].share_closed() >= 0.85, "{found:?}");
+        }
+        if n == 4_000 && load < 0.85 {
+            assert!(found[0].share_closed() >= 0.85, "{found:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "6 million requests unoptimised take a minute; `.ci/run` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
+fn four_hundred_fresh_runs_of_each_queue_hold_the_truth_in_nine_of_ten() {
+    for (load, n) in [(0.5, 1_000), (0.5, 4_000), (0.8, 1_000), (0.8, 4_000), (0.9, 1_000), (0.9, 4_000)] {
+        let found = of_queue(load, n, 1_000_000..1_000_400);
+        hold(&found, 0.9);
+        if n == 4_000 && load < 0.6 {
+            assert!(found[0].share_closed() >= 0.9 && found[1].share_closed() >= 0.9, "{found:?}");
+        }
+    }
+}
+
+/// The p95 of M/M/1 at 80 % load within a tenth takes 59,119 requests: its correlation time is 73. From 180 requests
+/// nothing can be told of that.
+#[test]
+fn the_requests_that_a_percentile_needs_are_told_or_nothing_is() {
+    let needed = |n| {
+        let mut needed: Vec<Option<u64>> = (0..60)
+            .map(|seed| {
+                let row = LatencyRow::in_order(&queue(seed, 0.8, n)).unwrap();
+                row.percentile(Quantile::P95).requests_for_ten_percent
+            })
+            .collect();
+        needed.sort_unstable();
+        needed
+    };
+    let of_few = needed(180).into_iter().flatten().count();
+    assert!(of_few <= 6, "{of_few} of 60");
+    let middle = needed(16_000)[30].unwrap();
+    assert!((30_000..120_000).contains(&middle), "{middle}");
+}
+
+/// Of pairs of runs of one server, how many have an interval apart, of the p50, p95 or p99: that would be called a
+/// difference.
+fn pairs_apart(load: f64, n: usize, pairs: std::ops::Range<u64>) -> u32 {
+    let surely_less = |one: &Percentile, other: &Percentile| {
+        one.interval.1.zip(other.interval.0).is_some_and(|(high, low)| high < low)
+    };
+    let apart = |pair: &u64| {
+        let [one, other] =
+            [2 * pair, 2 * pair + 1].map(|seed| LatencyRow::in_order(&queue(seed, load, n)).unwrap());
+        QUANTILES.iter().any(|quantile| {
+            let (one, other) = (one.percentile(*quantile), other.percentile(*quantile));
+            surely_less(one, other) || surely_less(other, one)
+        })
+    };
+    pairs.filter(apart).count() as u32
+}
+
+/// It was a third of them.
+#[test]
+fn runs_of_one_server_are_not_apart() {
+    for load in [0.5, 0.8] {
+        let apart = pairs_apart(load, 2_000, 0..30);
+        assert!(apart <= 2, "{load}: {apart} of 30");
+    }
+}
+
+#[test]
+#[ignore = "2 million requests unoptimised take a minute; `.ci/run` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
+fn of_two_hundred_pairs_of_runs_no_more_than_one_in_twenty_is_apart() {
+    for (load, n) in [(0.5, 1_000), (0.8, 1_000), (0.8, 4_000)] {
+        let apart = pairs_apart(load, n, 1_000_000..1_000_200);
+        println!("load {load}, {n} requests: {apart} of 200 pairs apart");
+        assert!(apart <= 10, "{load}, {n}: {apart} of 200");
+    }
+}
+
+/// A minute, 192 requests on average, of a server with sixteen slots at 80 % load, after four minutes.
+fn spec(seed: u64, window_s: f64) -> WorkloadSpec {
+    let horizon_s = 240.0 + window_s;
+    let text = format!(
+        r#"
+name = "slots"
+horizon_s = {horizon_s}
+warmup_s = 240
+drain_s = 3600
+seed = {seed}
+arrival = {{ kind = "poisson", rate_per_s = 3.2 }}
+[[classes]]
+name = "all"
+input_tokens = {{ kind = "constant", value = 1 }}
+output_tokens = {{ kind = "constant", value = 3 }}
+"#
+    );
+    WorkloadSpec::from_toml(&text, "a test").unwrap()
+}
+
+fn slots(repeat: Option<Repeat>, spec: &WorkloadSpec) -> Summary {
+    let (ttft, itl) = (Delay::Constant(0.2), Delay::Exponential(1.9));
+    let fleet = Fleet::of_one(EngineModel::Plain { slots: 16, ttft, itl }, spec.seed);
+    let flown = fly(spec, &mut *fleet.server().unwrap());
+    let header = RunHeader { repeat, ..header(spec) };
+    summarise(&RunLog::of_requests(header, flown.records, flown.footer), &[])
+}
+
+/// Of `experiments` of five such runs: the intervals of the p50, p95 and p99 of TTFT.
+fn of_repeats(experiments: std::ops::Range<u64>) -> [Shown; 3] {
+    let long = slots(None, &spec(u64::MAX / 2, 40_000.0));
+    let keys = QUANTILES.map(|quantile| FigureKey::percentile(quantile, Metric::Ttft));
+    let mut found = [Shown::default(); 3];
+    for experiment in experiments {
+        let runs: Vec<Summary> = repeats_of(&spec(experiment, 60.0), 5)
+            .into_iter()
+            .map(|(repeat, spec)| slots(repeat, &spec))
+            .collect();
+        let repeats = Repeats::of(&runs, &[]).unwrap();
+        for (shown, key) in found.iter_mut().zip(&keys) {
+            let truth = key.read(&long).unwrap().exact().unwrap();
+            let across = repeats.figures.get(key).unwrap();
+            shown.add(truth, across.interval().unzip());
+            if across.interval().is_none() {
+                assert_eq!(across.unresolvable, Some(Unresolvable::TooFewBeyond));
+            }
+        }
+    }
+    println!("{found:?}");
+    found
+}
+
+/// The mean of five p99s of a minute is far too low, and so was its interval: it held the truth in 41 % of experiments.
+#[test]
+fn intervals_of_five_short_runs_hold_the_truth_or_are_not_shown() {
+    hold(&of_repeats(0..12), 0.75);
+}
+
+#[test]
+#[ignore = "2,000 runs unoptimised take minutes; `.ci/run` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
+fn four_hundred_experiments_of_five_short_runs_hold_the_truth_in_nine_of_ten() {
+    hold(&of_repeats(1_000..1_400), 0.9);
+}
