@@ -207,6 +207,9 @@ impl FitRange {
 /// The log as it would be if `fleet` had answered: the same requests at the same moments, with as many tokens as they
 /// had. A request that failed in the run is left out: its cost is unknown.
 ///
+/// The fleet has twice the time of the run. The run ended with its last answer, and a fleet that is a little slower
+/// gives that answer a little later; one that needs more than twice the time does not keep up.
+///
 /// # Errors
 ///
 /// When the fleet is impossible.
@@ -218,7 +221,9 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
         .collect();
     asked.sort_unstable_by_key(|record| (record.sent, record.index));
     let by_id: HashMap<u64, &RequestRecord> = asked.iter().map(|record| (record.index, *record)).collect();
-    let end = log.footer.as_ref().map_or(Timestamp::from_nanos(u64::MAX), |footer| footer.ended);
+    let end = log.footer.as_ref().map_or(Timestamp::from_nanos(u64::MAX), |footer| {
+        footer.ended.after(footer.ended.since(Timestamp::ZERO))
+    });
     let mut server = fleet.server()?;
     let mut driver = Driver::new(&mut *server);
     let mut records = Vec::new();
@@ -242,7 +247,11 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
         driver.advance(now, &mut keep);
     }
     driver.stop().into_iter().for_each(keep);
-    Ok(RunLog { records, ..log.clone() })
+    let mut footer = log.footer.clone();
+    if let Some(footer) = &mut footer {
+        footer.ended = records.iter().map(|record| record.ended).fold(footer.ended, Timestamp::max);
+    }
+    Ok(RunLog { records, footer, ..log.clone() })
 }
 
 fn job(record: &RequestRecord) -> Job {

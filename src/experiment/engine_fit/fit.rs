@@ -88,8 +88,7 @@ impl EngineFit {
     ///
     /// When the runs have too few stretches to fit.
     pub fn of(runs: &[MeasuredRun], base: &BatchingConfig, family: &CostModel) -> Result<Self, CannotFit> {
-        let rows: Vec<Vec<StepStretch>> =
-            runs.iter().map(|run| rows(&run.log, base.limits.max_num_batched_tokens)).collect();
+        let rows: Vec<Vec<StepStretch>> = runs.iter().map(|run| rows(&run.log, &base.limits)).collect();
         let all: Vec<StepStretch> = rows.iter().flatten().cloned().collect();
         if all.len() < LEAST {
             return Err(CannotFit::TooLittle(all.len()));

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::experiment::diagnosis::concurrency::{Stays, Steps};
 use crate::record::{Outcome, RequestRecord, RunLog};
-use crate::simulator::StepWork;
+use crate::simulator::{SchedulerLimits, StepWork};
 
 /// First tokens seen within this time of one another came out of one step, seconds: on a wire they come one by one.
 const SAME_STEP_S: f64 = 0.001;
@@ -83,12 +83,13 @@ impl Output {
     }
 }
 
-/// The rows of a run whose server takes `budget` tokens in a step: of every answer from its first token to its last,
+/// The rows of a run whose server has these limits: of every answer from its first token to its last,
 /// and of every request that met an empty queue, from its sending to its first token.
 ///
 /// Each answer gets a token a step, so that its chunks count the steps; and each chunk of another answer meanwhile is a
 /// sequence in one of them. It takes the answers of one server.
-pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<StepStretch> {
+pub(super) fn rows(log: &RunLog, limits: &SchedulerLimits) -> Vec<StepStretch> {
+    let budget = limits.max_num_batched_tokens;
     let answered: Vec<&RequestRecord> =
         log.records.iter().filter(|record| record.sent.is_some() && !record.chunks.is_empty()).collect();
     let output = Output::of(&answered);
@@ -108,7 +109,7 @@ pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<StepStretch> {
             rows.extend(of_answer(&output, record, (first, last), budget));
         }
         if waiting.at(sent) == 1.0 {
-            rows.extend(of_first(&output, (sent, first), budget));
+            rows.extend(of_first(&output, (sent, first), limits));
         }
     }
     rows.retain(|row| row.seconds > 0.0);
@@ -143,15 +144,18 @@ fn of_answer(
     Some(StepStretch { seconds: last - first, steps, is_first: false, at: first })
 }
 
-fn of_first(output: &Output, (sent, first): (f64, f64), budget: u32) -> Option<StepStretch> {
+fn of_first(output: &Output, (sent, first): (f64, f64), limits: &SchedulerLimits) -> Option<StepStretch> {
+    let budget = limits.max_num_batched_tokens;
+    // Of a server that schedules asynchronously the step after the one under way is planned too.
+    let queued = if limits.async_scheduling { 1.0 } else { 0.0 };
     let prefill = output.prefills(sent, first + SAME_STEP_S).first()?;
     // Answers that get tokens meanwhile.
     let (sequences, contexts) = output.between(sent, first - SAME_STEP_S);
     let own = prefill_steps(prefill, 0.0, 1.0, budget).len() as f64;
-    let batch = sequences / own;
+    let batch = sequences / (own + queued);
     let context = contexts / sequences.max(1.0);
     // A step that is under way is half over on average.
-    let mut steps: Vec<_> = if batch > 0.0 { decode_steps(0.5, batch, context) } else { Vec::new() };
+    let mut steps: Vec<_> = if batch > 0.0 { decode_steps(0.5 + queued, batch, context) } else { Vec::new() };
     steps.extend(prefill_steps(prefill, batch, context, budget).into_iter().map(|work| (1.0, work)));
     Some(StepStretch { seconds: first - sent, steps, is_first: true, at: sent })
 }

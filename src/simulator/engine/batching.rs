@@ -9,7 +9,7 @@ use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer
 use crate::simulator::step_time::model::StepTime;
 use crate::simulator::step_time::roofline::StepWork;
 use crate::simulator::step_time::roofline::{Efficiency, Roofline};
-use crate::simulator::work_totals::WorkTotals;
+use crate::simulator::work_totals::{Shortage, WorkTotals};
 
 /// Tokens in a KV block; vLLM's default.
 pub const BLOCK_SIZE: u32 = 16;
@@ -65,6 +65,10 @@ pub struct BatchingEngine {
     speculation: Option<Speculation>,
     acceptance: RandomStream,
     step: Option<EngineStep>,
+    /// The place of the current step in the scheduler.
+    place: usize,
+    /// With asynchronous scheduling, the step that follows the current one.
+    queued: Option<QueuedStep>,
     /// When a job last came to an idle engine.
     woken: Timestamp,
     counts: ServerGauges,
@@ -82,6 +86,15 @@ pub struct EngineStep {
     pub work: StepWork,
 }
 
+/// A step that is planned and not yet begun.
+#[derive(Clone, Copy, Debug)]
+struct QueuedStep {
+    work: StepWork,
+    place: usize,
+    kv_usage: f64,
+    shortage: Option<Shortage>,
+}
+
 impl BatchingEngine {
     /// An idle engine.
     pub fn new(config: BatchingConfig) -> Self {
@@ -94,6 +107,8 @@ impl BatchingEngine {
             speculation,
             acceptance: RandomStream::named(seed, "simulator speculation"),
             step: None,
+            place: 0,
+            queued: None,
             woken: Timestamp::ZERO,
             counts: ServerGauges::default(),
             effort: WorkTotals { engines: 1, ..WorkTotals::default() },
@@ -117,60 +132,56 @@ impl BatchingEngine {
         if self.step.is_some() {
             return None;
         }
-        let mut work = self.scheduler.plan(now);
-        while work.sequences == 0 {
+        let mut next = self.queued.take();
+        while next.is_none() {
             if self.jobs() == 0 {
                 return None;
             }
-            // The first in line was the least urgent too and gave up its blocks; now others have them.
-            work = self.scheduler.plan(now);
+            // Empty only where the first in line was the least urgent too and gave up its blocks; now others have them.
+            next = self.plan_step(now);
         }
+        let QueuedStep { work, place, kv_usage, shortage } = next?;
         let draft_cost = self.speculation.map_or(0.0, |speculation| speculation.draft_cost);
         let time = self.step_time.of(&work, draft_cost);
-        self.effort.add_step(&self.step_time, &work, time, self.kv_usage(), self.scheduler.shortage);
+        self.effort.add_step(&self.step_time, &work, time, kv_usage, shortage);
         let step = EngineStep { began: now, ends_at: now.after(time), work };
         self.step = Some(step);
+        self.place = place;
+        if self.limits.async_scheduling {
+            self.queued = self.plan_step(now);
+        }
         Some(step)
+    }
+
+    /// The next step, if it has work.
+    fn plan_step(&mut self, now: Timestamp) -> Option<QueuedStep> {
+        let (work, place) = self.scheduler.plan(now);
+        let (kv_usage, shortage) = (self.kv_usage(), self.scheduler.shortage);
+        (work.sequences > 0).then_some(QueuedStep { work, place, kv_usage, shortage })
     }
 
     /// Ends the current step: adds its tokens to `events`, and releases finished jobs.
     pub fn end_step(&mut self, events: &mut Vec<TokenEvent>) {
         let Some(step) = self.step.take() else { return };
-        let mut any_finished = false;
-        for place in 0..self.scheduler.running.len() {
-            let sequence = &self.scheduler.running[place];
-            if sequence.new == 0 {
-                continue;
-            }
-            let (new, drafts) = (sequence.new, sequence.drafts);
-            let accepted =
-                self.speculation.map_or(0, |speculation| speculation.accepted(drafts, &mut self.acceptance));
-            let sequence = &mut self.scheduler.running[place];
-            sequence.computed += new - drafts + accepted;
-            sequence.new = 0;
-            sequence.drafts = 0;
-            // An incomplete prompt produces no token.
-            if sequence.computed < sequence.known() {
-                continue;
-            }
-            let tokens = 1 + accepted;
+        let Self { scheduler, speculation, acceptance, counts, .. } = self;
+        scheduler.end_step(self.place, |sequence, drafts| {
+            let accepted = speculation.map_or(0, |speculation| speculation.accepted(drafts, acceptance));
+            // Tokens past the end of the answer are discarded.
+            let tokens = (1 + accepted).min(sequence.job.output_tokens - sequence.emitted);
             let first = (sequence.emitted == 0).then_some(FirstToken {
                 scheduled: sequence.scheduled.unwrap_or(step.began),
                 cached_tokens: sequence.cached_tokens,
             });
             sequence.emitted += tokens;
-            let finished = sequence.emitted >= sequence.job.output_tokens;
-            any_finished |= finished;
+            let finished = sequence.is_finished();
             if first.is_some() {
-                self.counts.prompt_tokens += u64::from(sequence.job.input_tokens);
+                counts.prompt_tokens += u64::from(sequence.job.input_tokens);
             }
-            self.counts.generation_tokens += u64::from(tokens);
-            self.counts.request_success += u64::from(finished);
+            counts.generation_tokens += u64::from(tokens);
+            counts.request_success += u64::from(finished);
             events.push(TokenEvent { job: sequence.job.id, at: step.ends_at, tokens, first, finished });
-        }
-        if any_finished {
-            self.scheduler.retire_finished();
-        }
+            accepted
+        });
     }
 
     /// The current step.

@@ -18,6 +18,9 @@ pub struct SchedulerLimits {
     pub prefix_caching: bool,
     /// Scheduling order.
     pub policy: SchedulingPolicy,
+    /// Whether the next step is planned when a step begins (vLLM's `--async-scheduling`): the accelerator never waits
+    /// for the scheduler, and an arrival waits for both steps.
+    pub async_scheduling: bool,
 }
 
 /// The order of the waiting queue.
@@ -50,6 +53,7 @@ impl SchedulerLimits {
             chunked_prefill: true,
             prefix_caching: true,
             policy: SchedulingPolicy::Fcfs,
+            async_scheduling: false,
         }
     }
 

@@ -19,7 +19,11 @@ use crate::simulator::work_totals::Shortage;
 /// the least urgent, then the latest) is preempted: it loses its blocks, returns to its position in the queue and is
 /// recomputed later; nothing new is admitted in that step.
 ///
-/// Traces of vLLM 0.32's own scheduler verify this step by step (`tests/library/simulator/against_vllm.rs`).
+/// With [`SchedulerLimits::async_scheduling`] a step is planned while the one before it runs, whose tokens it takes for
+/// granted, as vLLM's `AsyncScheduler` does: a sequence that the running step completes is not in the planned one, but
+/// keeps its slot and its blocks until the running step ends.
+///
+/// Traces of vLLM 0.32's own schedulers verify this step by step (`tests/library/simulator/against_vllm.rs`).
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduler {
     limits: SchedulerLimits,
@@ -35,6 +39,10 @@ pub(crate) struct Scheduler {
     pub(crate) preemptions: u64,
     /// Why a request waits in the last planned step.
     pub(crate) shortage: Option<Shortage>,
+    /// Which of the two steps that can be planned at a time is the next to be planned.
+    next: usize,
+    /// Preempted sequences that the running step may bring tokens to.
+    preempted: Vec<(i32, u64)>,
 }
 
 impl Scheduler {
@@ -57,6 +65,8 @@ impl Scheduler {
             prefix_hits: 0,
             preemptions: 0,
             shortage: None,
+            next: 0,
+            preempted: Vec::new(),
         }
     }
 
@@ -108,8 +118,9 @@ impl Scheduler {
         u64::from(tokens.div_ceil(self.block_size))
     }
 
-    /// Fills the next step; no work means that there is nothing to do.
-    pub(crate) fn plan(&mut self, now: Timestamp) -> StepWork {
+    /// Fills the next step; no work means that there is nothing to do. Returns the step's place in
+    /// [`Sequence::due`] too.
+    pub(crate) fn plan(&mut self, now: Timestamp) -> (StepWork, usize) {
         let mut budget = self.limits.budget();
         let shortage = if self.continue_running(&mut budget) {
             self.admit_waiting(&mut budget, now)
@@ -118,30 +129,71 @@ impl Scheduler {
         };
         self.shortage = (!self.waiting.is_empty()).then_some(shortage);
         let mut work = StepWork::default();
-        for sequence in self.running.iter().filter(|sequence| sequence.new > 0) {
+        for sequence in self.running.iter_mut().filter(|sequence| sequence.new > 0) {
             work.add(sequence.computed, sequence.new);
             if !sequence.decodes() {
                 work.prefill_tokens += u64::from(sequence.new);
             }
             work.draft_tokens = work.draft_tokens.max(sequence.drafts);
+            // An incomplete prompt produces no token.
+            let yields = sequence.new >= sequence.pending();
+            sequence.computed += sequence.new;
+            if yields {
+                sequence.due[self.next] = 1 + sequence.drafts;
+            }
+            sequence.new = 0;
+            sequence.drafts = 0;
         }
-        work
+        let place = self.next;
+        if work.sequences > 0 {
+            self.next = 1 - place;
+        }
+        (work, place)
+    }
+
+    /// Ends the step at `place` for every sequence that it brings a token to: `emit` gets the sequence and the number of
+    /// drafts, and returns how many of these are accepted. Then removes every sequence whose answer is complete.
+    pub(crate) fn end_step(&mut self, place: usize, mut emit: impl FnMut(&mut Sequence, u32) -> u32) {
+        let mut any_finished = false;
+        for sequence in self.running.iter_mut().filter(|sequence| sequence.due[place] > 0) {
+            let drafts = std::mem::take(&mut sequence.due[place]) - 1;
+            sequence.computed -= drafts - emit(sequence, drafts);
+            if self.limits.async_scheduling && self.limits.prefix_caching {
+                name_full_blocks(sequence, self.block_size, &mut self.pool);
+            }
+            any_finished |= sequence.is_finished();
+        }
+        if any_finished {
+            self.retire_finished();
+        }
+        for turn in std::mem::take(&mut self.preempted) {
+            let Some(sequence) = self.waiting.get_mut(&turn).filter(|sequence| sequence.due[place] > 0)
+            else {
+                continue;
+            };
+            let drafts = std::mem::take(&mut sequence.due[place]) - 1;
+            emit(sequence, drafts);
+            if sequence.is_finished() {
+                self.waiting.remove(&turn);
+            }
+        }
     }
 
     /// Gives the running sequences their tokens; returns whether none was preempted.
     fn continue_running(&mut self, budget: &mut u32) -> bool {
-        for sequence in &mut self.running {
-            sequence.new = 0;
-            sequence.drafts = 0;
-        }
         let mut undisturbed = true;
         let mut place = 0;
         while place < self.running.len() && *budget > 0 {
             let sequence = &self.running[place];
+            if sequence.will_finish() {
+                place += 1;
+                continue;
+            }
             let pending = sequence.pending();
             let drafts = if sequence.decodes() {
                 // A draft past the end of the answer would be discarded.
-                self.drafts.min(sequence.job.output_tokens - sequence.emitted - 1).min(*budget - 1)
+                let left = sequence.job.output_tokens - sequence.emitted;
+                self.drafts.min(left.saturating_sub(sequence.expected() + 1)).min(*budget - 1)
             } else {
                 0
             };
@@ -198,6 +250,9 @@ impl Scheduler {
         sequence.computed = 0;
         sequence.new = 0;
         sequence.drafts = 0;
+        if sequence.expected() > 0 {
+            self.preempted.push(sequence.turn);
+        }
         self.preemptions += 1;
         self.waiting.insert(sequence.turn, sequence);
         new
@@ -247,20 +302,23 @@ impl Scheduler {
     }
 
     /// Removes every running sequence whose answer is complete.
-    pub(crate) fn retire_finished(&mut self) {
+    fn retire_finished(&mut self) {
         self.running.retain(|sequence| {
-            let finished = sequence.emitted >= sequence.job.output_tokens;
-            if finished {
+            if sequence.is_finished() {
                 release(sequence, self.block_size, &mut self.pool);
             }
-            !finished
+            !sequence.is_finished()
         });
     }
 }
 
-/// Blocks that known tokens fill by the end of the step.
+/// Blocks that known tokens fill by the end of the step that is planned; between plans, by the end of those planned.
 fn full_blocks(sequence: &Sequence, block_size: u32) -> u32 {
-    (sequence.computed + sequence.new).min(sequence.known()) / block_size
+    let filled = match sequence.new {
+        0 => sequence.computed.saturating_sub(sequence.expected()),
+        new => sequence.computed + new,
+    };
+    filled.min(sequence.known()) / block_size
 }
 
 /// Returns all of a sequence's blocks.

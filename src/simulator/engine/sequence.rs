@@ -12,17 +12,19 @@ pub(crate) struct Sequence {
     pub(crate) turn: (i32, u64),
     /// First time in a step.
     pub(crate) scheduled: Option<Timestamp>,
-    /// Tokens whose keys and values are in its blocks.
+    /// Tokens whose keys and values are in its blocks, or will be after the steps that are planned.
     pub(crate) computed: u32,
     /// Tokens of the answer so far.
     pub(crate) emitted: u32,
     /// Prompt tokens found in the prefix cache when it was first scheduled.
     pub(crate) cached_tokens: u32,
     pub(crate) held: HeldBlocks,
-    /// Tokens it computes in the current step, drafts included; 0 when it is not in the step.
+    /// While a step is planned: tokens it computes there, drafts included; 0 when it is not in the step.
     pub(crate) new: u32,
     /// Draft tokens among them.
     pub(crate) drafts: u32,
+    /// Tokens that each of the two steps that can be planned at a time may bring: 0, or 1 and the drafts.
+    pub(crate) due: [u32; 2],
 }
 
 impl Sequence {
@@ -37,6 +39,7 @@ impl Sequence {
             held: HeldBlocks::default(),
             new: 0,
             drafts: 0,
+            due: [0; 2],
         }
     }
 
@@ -45,14 +48,30 @@ impl Sequence {
         self.job.input_tokens + self.emitted
     }
 
-    /// Known tokens not yet computed; one, the newest, in decode.
+    /// Tokens that planned steps may bring (vLLM's output placeholders).
+    pub(crate) const fn expected(&self) -> u32 {
+        self.due[0] + self.due[1]
+    }
+
+    /// Tokens, known or expected, that no planned step computes; one, the newest, in decode.
     pub(crate) const fn pending(&self) -> u32 {
-        self.known() - self.computed
+        self.known() + self.expected() - self.computed
     }
 
     /// Whether its next step only decodes the next token.
     pub(crate) const fn decodes(&self) -> bool {
-        self.emitted > 0 && self.pending() == 1
+        self.emitted + self.expected() > 0 && self.pending() == 1
+    }
+
+    /// Whether the planned steps complete its answer even if every draft is refused.
+    pub(crate) const fn will_finish(&self) -> bool {
+        let least = (self.due[0] > 0) as u32 + (self.due[1] > 0) as u32;
+        least > 0 && self.emitted + least >= self.job.output_tokens
+    }
+
+    /// Whether its answer is complete.
+    pub(crate) const fn is_finished(&self) -> bool {
+        self.emitted >= self.job.output_tokens
     }
 
     /// Hashes of the blocks it references.

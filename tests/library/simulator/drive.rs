@@ -21,6 +21,7 @@ pub(crate) fn ten_ms_engine(blocks: u64) -> BatchingConfig {
             chunked_prefill: true,
             prefix_caching: true,
             policy: SchedulingPolicy::Fcfs,
+            async_scheduling: false,
         },
         kv_blocks: blocks,
         block_size: 16,

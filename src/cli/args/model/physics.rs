@@ -66,6 +66,11 @@ pub(super) struct PhysicsArgs {
     #[arg(long)]
     no_prefix_caching: bool,
 
+    /// Plan each step while the one before it runs, as vLLM does on GPUs unless told --no-async-scheduling: a request
+    /// waits for the step that runs and for the planned one
+    #[arg(long)]
+    async_scheduling: bool,
+
     /// Scheduling policy: fcfs (first come, first served) or priority
     #[arg(long, value_name = "POLICY", default_value = "fcfs", value_parser = values::policy)]
     scheduling_policy: SchedulingPolicy,
@@ -159,6 +164,9 @@ impl PhysicsArgs {
             ("enable_prefix_caching", json!(limits.prefix_caching)),
             ("scheduling_policy", json!(name_of(&POLICIES, &limits.policy))),
         ]);
+        if limits.async_scheduling {
+            facts.insert("async_scheduling".to_owned(), json!(true));
+        }
         if let Some(Speculation { draft_tokens, acceptance, draft_cost }) = self.speculative {
             facts
                 .insert("speculative".to_owned(), json!(format!("{acceptance}:{draft_tokens}:{draft_cost}")));
@@ -210,6 +218,7 @@ impl PhysicsArgs {
             chunked_prefill: !self.no_chunked_prefill,
             prefix_caching: !self.no_prefix_caching,
             policy: self.scheduling_policy,
+            async_scheduling: self.async_scheduling,
         })
     }
 }
