@@ -129,13 +129,13 @@ fn percentiles_that_were_asked_for_are_the_columns_of_every_form() {
     let full = run_text(&summarise(&log, &[]), Extras::default(), Style::PLAIN, Extent::Full);
     let titles: Vec<_> =
         full.lines().find(|line| line.contains("p99.5")).unwrap().split_whitespace().collect();
-    assert_eq!(titles, ["n", "mean", "std", "min", "p75", "p99.5", "max"], "{full}");
+    assert_eq!(titles, ["n", "n", "eff", "mean", "std", "min", "p75", "p99.5", "max"], "{full}");
     let page = run_page(&log, &summarise(&log, &[]), Extras::default());
     assert!(page.contains("<th scope=\"col\">p75</th><th scope=\"col\">p99.5</th>"), "{page}");
     // A percentile that is asked for has its interval by order statistics.
     assert!(page.contains("<td>398*<div class=\"below\">"), "{}", &page[page.find(">p99.5<").unwrap()..]);
     let markdown = report(&log, &[], run_markdown);
-    assert!(markdown.contains("| n | mean | std | min | p75 | p99.5 | max |"), "{markdown}");
+    assert!(markdown.contains("| n | n eff | mean | std | min | p75 | p99.5 | max |"), "{markdown}");
 }
 
 #[test]
