@@ -264,7 +264,10 @@ impl<'a> Comparison<'a> {
             match self.sequel(&sessions, before, record) {
                 Some(planned) => self.compare(record, &planned, phases_known),
                 None => {
-                    self.differs(format!("request {} does not follow request {}", record.index, before.index))
+                    self.differs(format!(
+                        "request {} does not follow request {}",
+                        record.index, before.index
+                    ));
                 }
             }
         }

@@ -29,14 +29,14 @@ fn queue(seed: u64, load: f64, n: usize) -> Vec<f64> {
 
 /// Percentiles of runs: how many had an interval, with both ends or with one, and of how many of these it held the truth.
 #[derive(Clone, Copy, Debug, Default)]
-struct Shown {
+struct Intervals {
     runs: u32,
     shown: u32,
     covered: u32,
     closed: u32,
 }
 
-impl Shown {
+impl Intervals {
     fn add(&mut self, truth: f64, (low, high): (Option<f64>, Option<f64>)) {
         self.runs += 1;
         if low.is_none() && high.is_none() {
@@ -65,8 +65,8 @@ impl Shown {
 const QUANTILES: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
 
 /// The p50, p95 and p99 of `runs` runs.
-fn of_queue(load: f64, n: usize, seeds: std::ops::Range<u64>) -> [Shown; 3] {
-    let mut found = [Shown::default(); 3];
+fn of_queue(load: f64, n: usize, seeds: std::ops::Range<u64>) -> [Intervals; 3] {
+    let mut found = [Intervals::default(); 3];
     for seed in seeds {
         let row = LatencyRow::in_order(&queue(seed, load, n)).unwrap();
         for (shown, quantile) in found.iter_mut().zip(QUANTILES) {
@@ -88,7 +88,7 @@ fn of_queue(load: f64, n: usize, seeds: std::ops::Range<u64>) -> [Shown; 3] {
 
 /// What every shown interval must keep. Where hardly any run shows one, those are the calmest of many and say little: then
 /// no more than one run in a hundred may be wrong.
-fn hold(found: &[Shown; 3], least: f64) {
+fn hold(found: &[Intervals; 3], least: f64) {
     for shown in found {
         let rare = shown.shown * 50 < shown.runs;
         assert!((rare && shown.share_wrong() <= 0.02) || shown.share_covered() >= least, "{shown:?}");
@@ -207,10 +207,10 @@ fn slots(repeat: Option<Repeat>, spec: &WorkloadSpec) -> Summary {
 }
 
 /// Of `experiments` of five such runs: the intervals of the p50, p95 and p99 of TTFT.
-fn of_repeats(experiments: std::ops::Range<u64>) -> [Shown; 3] {
+fn of_repeats(experiments: std::ops::Range<u64>) -> [Intervals; 3] {
     let long = slots(None, &spec(u64::MAX / 2, 40_000.0));
     let keys = QUANTILES.map(|quantile| FigureKey::percentile(quantile, Metric::Ttft));
-    let mut found = [Shown::default(); 3];
+    let mut found = [Intervals::default(); 3];
     for experiment in experiments {
         let runs: Vec<Summary> = repeats_of(&spec(experiment, 60.0), 5)
             .into_iter()
