@@ -67,7 +67,7 @@ fn answers_that_came_before_their_requests_left_are_refused() {
     breaks(&changed(1, early), Rule::Stamps, "was answered before it was sent by 200 ms");
     breaks(&changed(100, early), Rule::Stamps, "limit: 0.100 %");
     let headers = |record: &mut RequestRecord| record.headers = record.sent.map(|sent| earlier(sent, ms(20)));
-    breaks(&changed(10, headers), Rule::Stamps, "was answered before it was sent by 20 ms");
+    breaks(&changed(10, headers), Rule::Stamps, "was answered before it was sent by 20.0 ms");
 }
 
 #[test]
