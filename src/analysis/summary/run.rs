@@ -195,5 +195,5 @@ impl Window {
 
 impl Summary {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 2;
+    pub const SCHEMA: u32 = 3;
 }

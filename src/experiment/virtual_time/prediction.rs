@@ -11,7 +11,7 @@ use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::engine_fit::EngineFit;
 use crate::experiment::paired_open::PairedOpen;
-use crate::generator::Schedule;
+use crate::generator::{Schedule, check_plan};
 use crate::record::{Phase, RunHeader, RunLog};
 use crate::simulator::{BadFleet, BandwidthMath, EngineModel, Fleet, StepTime};
 
@@ -57,7 +57,8 @@ pub fn predict(
     let run = run_of(&header, schedule);
     let executed = run.execute(&mut *fleet.server()?);
     let bottleneck = Bottleneck::of(&executed, &run.plan);
-    let log = RunLog::of_requests(header, executed.records, executed.footer);
+    let mut log = RunLog::of_requests(header, executed.records, executed.footer);
+    log.plan_check = Some(check_plan(&log));
     let summary = summarise(&log, objectives);
     let diagnosis = Diagnosis::of_run(&log, &summary);
     let baseline = match fleet.baseline() {
