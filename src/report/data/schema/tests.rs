@@ -96,7 +96,7 @@ fn schemas_are_schemas() {
         let schema: Value = serde_json::from_str(text).unwrap();
         assert!(jsonschema::draft202012::meta::is_valid(&schema), "{name}");
         let version = &schema["properties"]["schema"];
-        assert_eq!(version["const"], 2, "{name}");
+        assert_eq!(version["const"], if name == "summary" { 3 } else { 2 }, "{name}");
         assert!(schema["description"].is_string(), "{name}");
     }
 }
@@ -168,6 +168,6 @@ fn a_field_without_a_schema_is_found() {
     report["rates"]["new_figure_per_s"] = json!(1.0);
     assert!(!validator.is_valid(&report));
     report["rates"].as_object_mut().unwrap().remove("new_figure_per_s");
-    report["schema"] = json!(3);
+    report["schema"] = json!(2);
     assert!(!validator.is_valid(&report), "another schema is another format");
 }
