@@ -101,7 +101,7 @@ fn coverage(share_of_capacity: f64, requests: f64, experiments: u64) -> [f64; 2]
 }
 
 #[test]
-#[ignore = "two thousand runs of an engine take minutes unoptimised; `.ci/run` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
+#[ignore = "two thousand runs of an engine take minutes unoptimised; `tests/interop/long_tests.sh coverage::` runs it"]
 fn two_hundred_experiments_at_half_load_cover_in_nine_of_ten() {
     for share in coverage(0.5, 4_000.0, 200) {
         assert!(share >= 0.9, "{share}");
@@ -109,7 +109,7 @@ fn two_hundred_experiments_at_half_load_cover_in_nine_of_ten() {
 }
 
 #[test]
-#[ignore = "two thousand runs of an engine take minutes unoptimised; `.ci/run` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
+#[ignore = "two thousand runs of an engine take minutes unoptimised; `tests/interop/long_tests.sh coverage::` runs it"]
 fn two_hundred_experiments_at_80_percent_load_cover_in_nine_of_ten() {
     for share in coverage(0.8, 32_000.0, 200) {
         assert!(share >= 0.9, "{share}");

@@ -111,7 +111,7 @@ fn intervals_of_one_run_hold_the_truth_or_are_not_shown() {
 }
 
 #[test]
-#[ignore = "6 million requests unoptimised take a minute; `.ci/run` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
+#[ignore = "6 million requests unoptimised take a minute; `tests/interop/long_tests.sh coverage::` runs it"]
 fn four_hundred_fresh_runs_of_each_queue_hold_the_truth_in_nine_of_ten() {
     for (load, n) in [(0.5, 1_000), (0.5, 4_000), (0.8, 1_000), (0.8, 4_000), (0.9, 1_000), (0.9, 4_000)] {
         let found = of_queue(load, n, 1_000_000..1_000_400);
@@ -169,7 +169,7 @@ fn runs_of_one_server_are_not_apart() {
 }
 
 #[test]
-#[ignore = "2 million requests unoptimised take a minute; `.ci/run` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
+#[ignore = "2 million requests unoptimised take a minute; `tests/interop/long_tests.sh coverage::` runs it"]
 fn of_two_hundred_pairs_of_runs_no_more_than_one_in_twenty_is_apart() {
     for (load, n) in [(0.5, 1_000), (0.8, 1_000), (0.8, 4_000)] {
         let apart = pairs_apart(load, n, 1_000_000..1_000_200);
@@ -237,7 +237,7 @@ fn intervals_of_five_short_runs_hold_the_truth_or_are_not_shown() {
 }
 
 #[test]
-#[ignore = "2,000 runs unoptimised take minutes; `.ci/run` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
+#[ignore = "2,000 runs unoptimised take minutes; `tests/interop/long_tests.sh coverage::` runs it"]
 fn four_hundred_experiments_of_five_short_runs_hold_the_truth_in_nine_of_ten() {
     hold(&of_repeats(1_000..1_400), 0.9);
 }
