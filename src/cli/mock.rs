@@ -94,8 +94,8 @@ pub(super) fn run(args: &MockArgs, printer: Printer) -> Result<Exit, Stop> {
     let (model, claim) = (backend.model.clone(), backend.claim.clone());
     let address = SocketAddr::from((args.bind, args.port));
     let server = MockServer::start(backend, args.options(), address).map_err(Stop::impossible)?;
-    printer.words(&format!("mock of {claim}\nserving {model} at {}\nCtrl-C ends it", server.url()));
-    wait_for_the_end()?;
+    let said = format!("mock of {claim}\nserving {model} at {}\nCtrl-C ends it", server.url());
+    wait_for_the_end(|| printer.words(&said))?;
     printer.words(&server.stop().to_string());
     Ok(Exit::Fine)
 }
@@ -147,29 +147,28 @@ impl MockArgs {
     }
 }
 
-/// Waits for Ctrl-C, or for the signal with which supervisors end a process.
-fn wait_for_the_end() -> Result<(), Stop> {
+/// Waits for Ctrl-C, or for the signal with which supervisors end a process; calls `ready` when neither can be missed.
+fn wait_for_the_end(ready: impl FnOnce()) -> Result<(), Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime
-        .and_then(|runtime| {
-            runtime.block_on(async {
-                tokio::select! {
-                    interrupted = tokio::signal::ctrl_c() => interrupted,
-                    terminated = termination() => terminated,
-                }
-            })
-        })
+        .and_then(|runtime| runtime.block_on(end(ready)))
         .map_err(|error| Stop::impossible(format!("the mock cannot wait for its end: {error}")))
 }
 
 #[cfg(unix)]
-async fn termination() -> std::io::Result<()> {
+async fn end(ready: impl FnOnce()) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
-    signal(SignalKind::terminate())?.recv().await;
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    ready();
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
     Ok(())
 }
 
 #[cfg(not(unix))]
-async fn termination() -> std::io::Result<()> {
-    std::future::pending().await
+async fn end(ready: impl FnOnce()) -> std::io::Result<()> {
+    ready();
+    tokio::signal::ctrl_c().await
 }
