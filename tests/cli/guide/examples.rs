@@ -166,7 +166,7 @@ fn examples_of_output_are_what_is_printed() {
 }
 
 #[test]
-#[ignore = "searches of minutes without optimisation"]
+#[ignore = "searches of minutes without optimisation; `tests/interop/guide_commands.sh` runs it"]
 fn slow_examples_of_output_are_what_is_printed() {
     SLOW.iter().for_each(check);
 }

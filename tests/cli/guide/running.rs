@@ -225,7 +225,7 @@ fn the_commands_of_the_pages_run() {
 }
 
 #[test]
-#[ignore = "takes minutes: rounds of an A/B test, and runs that an engine is fitted to"]
+#[ignore = "takes minutes: rounds of an A/B test, and runs that an engine is fitted to; `tests/interop/guide_commands.sh` runs it"]
 fn the_slow_commands_of_the_pages_run() {
     let ground = Ground::new();
     let measured =
