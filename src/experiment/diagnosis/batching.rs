@@ -41,16 +41,22 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     }
     let Some(line) = FittedLine::through(&points) else { return Ok(None) };
     let (quiet, busy) = (line.at(few), line.at(many));
-    if many < COMPANY || line.rank_correlation < FOLLOWS || quiet <= 0.0 || busy < SLOWER * quiet {
+    if many < COMPANY
+        || line.rank_correlation < FOLLOWS
+        || line.slope.low <= 0.0
+        || quiet <= 0.0
+        || busy < SLOWER * quiet
+    {
         return Ok(None);
     }
     // Each of n streams gets a token every TPOT.
     let [tokens_quiet, tokens_busy] = [few / quiet * 1e3, many / busy * 1e3];
-    let [from, to, least, most, each, rank] =
-        [quiet, busy, few, many, line.slope.value, line.rank_correlation].map(three_digits);
+    let slope = line.slope;
+    let [from, to, least, most, each, low, high, rank] =
+        [quiet, busy, few, many, slope.value, slope.low, slope.high, line.rank_correlation].map(three_digits);
     let seen_so = format!(
-        "TPOT rises from {from} to {to} ms with {least} to {most} answers at a time ({each} ms for each more; rank \
-         correlation {rank}, {} answers)",
+        "TPOT rises from {from} to {to} ms with {least} to {most} answers at a time ({each} ms for each more, {low} to {high}; \
+         rank correlation {rank}, {} answers)",
         count(points.len() as u64),
     );
     let tokens = format!("{} to {}", three_digits(tokens_quiet), three_digits(tokens_busy));

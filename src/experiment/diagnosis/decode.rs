@@ -1,7 +1,7 @@
 //! Compares decode with the memory bandwidth and arithmetic of the declared hardware.
 use super::concurrency::{AnswerInContext, ConcurrencyContext};
 use super::evidence::{Physics, RunEvidence, median};
-use super::symptom::{Opinion, Regime, Symptom, seen};
+use super::symptom::{Opinion, Regime, Symptom, impossible, seen};
 use crate::analysis::wording::percent;
 use crate::units::{count, three_digits};
 
@@ -58,14 +58,17 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let least = of(|answer| answer.least_ms);
     let ratio = of(|answer| answer.measured_ms / answer.predicted_ms);
     let company = of(|answer| answer.company);
-    let read = memory / measured * physics.memory_bandwidth();
+    // Where the facts may be true, more than all of it is an error of measuring, or context that answers share.
+    let most = if measured < IMPOSSIBLE * least { f64::INFINITY } else { 1.0 };
+    let share = (memory / measured).min(most);
+    let read = share * physics.memory_bandwidth();
     let [took, at_a_time, due, speed] = [measured, company, predicted, read / 1e9].map(three_digits);
     let seen_so = format!(
         "{what}: {took} ms ({} answers, {at_a_time} at a time), where {} should take about {due} ms; the memory is read at \
          {speed} GB/s, {} of the datasheet's",
         count(answers.len() as u64),
         physics.name,
-        percent(memory / measured),
+        percent(share),
     );
     let figures = [
         ("measured_ms", measured),
@@ -113,10 +116,7 @@ fn undisturbed_ms(concurrency: &ConcurrencyContext<'_>, answer: &AnswerInContext
 
 fn judged(ratio: f64, measured: f64, [least, memory, compute]: [f64; 3], seen_so: String) -> Option<Symptom> {
     Some(if measured < IMPOSSIBLE * least {
-        seen(Regime::DoubtfulFacts, seen_so)
-            .likely("faster than that hardware can be: other hardware, fewer bits, a smaller model, or speculative decoding")
-            .confirmed_by("what the server says at its start: model, quantisation, devices, speculation")
-            .answered_by("correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them")
+        impossible(seen_so, "speculative decoding")
     } else if ratio <= NEAR && memory >= compute {
         seen(Regime::MemoryBoundDecode, seen_so)
             .likely("memory-bound decode: it is near what the memory allows")

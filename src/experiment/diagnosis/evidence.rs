@@ -87,15 +87,17 @@ impl Physics {
         self.datasheet.parts(&StepWork::decode(batch, context))
     }
 
-    /// Prompt tokens per second that the arithmetic of the datasheet allows between prompts of `short` and `long`
-    /// tokens.
-    pub(super) fn prefill_bound_per_s(&self, short: f64, long: f64) -> f64 {
-        let compute = |tokens: f64| {
+    /// Prompt tokens per second that the datasheet allows between prompts of `short` and `long` tokens; `None` where the
+    /// long one is computed within the time in which the weights are read for either.
+    pub(super) fn prefill_bound_per_s(&self, short: f64, long: f64) -> Option<f64> {
+        let least_s = |tokens: f64| {
             let mut work = StepWork::default();
             work.add(0, tokens as u32);
-            self.datasheet.parts(&work).compute
+            let StepParts { compute, memory, .. } = self.datasheet.parts(&work);
+            (compute.max(memory), compute >= memory)
         };
-        (long - short) / (compute(long) - compute(short))
+        let ((of_short, _), (of_long, computes)) = (least_s(short), least_s(long));
+        computes.then(|| (long - short) / (of_long - of_short))
     }
 
     /// Bytes per second of all accelerators' memory, by the datasheet.

@@ -1,8 +1,8 @@
 //! Whether the length of the prompt decides the time to first token, by requests sent into an almost idle server.
 
 use super::concurrency::ConcurrencyContext;
-use super::evidence::{FittedLine, RunEvidence, at_share, median};
-use super::symptom::{Opinion, Regime, seen};
+use super::evidence::{FittedLine, Physics, RunEvidence, at_share, median};
+use super::symptom::{Opinion, Regime, impossible, seen};
 use crate::analysis::wording::percent;
 use crate::units::{count, three_digits};
 
@@ -72,10 +72,12 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     if line.slope.low <= 0.0 || !follows || share < DECIDES {
         return Ok(None);
     }
-    let rate = 1e3 / line.slope.value;
-    let per_thousand = line.slope.value * 1e3;
-    let bound = evidence.physics.as_ref().ok().map(|physics| physics.prefill_bound_per_s(short, long));
-    let [low, high] = [line.slope.low * 1e3, line.slope.high * 1e3];
+    // The steeper the slope, the slower the prefill.
+    let rates @ [rate, slowest, fastest] =
+        [line.slope.value, line.slope.high, line.slope.low].map(|ms| 1e3 / ms);
+    let physics = evidence.physics.as_ref().ok();
+    let bound = physics.and_then(|physics| Some((physics, physics.prefill_bound_per_s(short, long)?)));
+    let [per_thousand, low, high] = [line.slope.value, line.slope.low, line.slope.high].map(|ms| ms * 1e3);
     let [each, least, most, squared, rank] =
         [per_thousand, low, high, line.r_squared, line.rank_correlation].map(three_digits);
     let symptom = format!(
@@ -84,41 +86,53 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         count(n as u64),
         percent(share.min(1.0)),
     );
-    let likely = match (bound, &evidence.physics) {
-        (Some(bound), Ok(physics)) => {
-            let part = rate / bound;
-            let verdict = if part >= COMPUTE_BOUND {
-                "prefill bound by compute"
-            } else {
-                "prefill cost, far from what the arithmetic allows: kernels, chunks or the host hold it back"
-            };
-            format!(
-                "{verdict}: {} tokens/s are {} of the {} that {} could compute",
-                three_digits(rate),
-                percent(part),
-                three_digits(bound),
-                physics.name
-            )
+    let found = match bound {
+        Some((physics, bound)) if slowest > bound => {
+            let [bound, rate, slowest, fastest] = [bound, rate, slowest, fastest].map(three_digits);
+            let name = &physics.name;
+            let faster =
+                format!("{symptom}; {rate} prompt tokens/s ({slowest} to {fastest}), where {name} computes {bound} at most");
+            impossible(faster, "prompts that a prefix cache holds")
         }
-        _ => format!("prefill cost: prompts are computed at about {} tokens/s", three_digits(rate)),
+        _ => seen(Regime::PrefillCost, symptom)
+            .likely(likely(rates, bound))
+            .confirmed_by("prompt tokens/s and the GPU's compute utilisation while only long prompts come")
+            .answered_by(
+                "try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts",
+            ),
     };
-    let symptom = seen(Regime::PrefillCost, symptom)
-        .likely(likely)
-        .confirmed_by("prompt tokens/s and the GPU's compute utilisation while only long prompts come")
-        .answered_by(
-            "try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts",
-        )
-        .with([
-            ("slope_ms_per_1000_tokens", per_thousand),
-            ("slope_low_ms_per_1000_tokens", low),
-            ("slope_high_ms_per_1000_tokens", high),
-            ("intercept_ms", line.intercept),
-            ("r_squared", line.r_squared),
-            ("rank_correlation", line.rank_correlation),
-            ("requests", n as f64),
-            ("share_of_usual_ttft", share),
-            ("prefill_tokens_per_s", rate),
-            ("arithmetic_bound_tokens_per_s", bound.unwrap_or(f64::NAN)),
-        ]);
+    let symptom = found.with([
+        ("slope_ms_per_1000_tokens", per_thousand),
+        ("slope_low_ms_per_1000_tokens", low),
+        ("slope_high_ms_per_1000_tokens", high),
+        ("intercept_ms", line.intercept),
+        ("r_squared", line.r_squared),
+        ("rank_correlation", line.rank_correlation),
+        ("requests", n as f64),
+        ("share_of_usual_ttft", share),
+        ("prefill_tokens_per_s", rate),
+        ("prefill_tokens_per_s_low", slowest),
+        ("prefill_tokens_per_s_high", fastest),
+        ("arithmetic_bound_tokens_per_s", bound.map_or(f64::NAN, |(_, bound)| bound)),
+    ]);
     Ok(Some(symptom))
+}
+
+/// What such a rate, with its 95 % interval, says of the bound, as far as the interval does: nothing runs beyond it.
+fn likely([rate, slowest, fastest]: [f64; 3], bound: Option<(&Physics, f64)>) -> String {
+    let Some((physics, bound)) = bound else {
+        return format!("prefill cost: prompts are computed at about {} tokens/s", three_digits(rate));
+    };
+    let [least, most] = [slowest, fastest].map(|rate| (rate / bound).min(1.0));
+    let verdict = if least >= COMPUTE_BOUND {
+        "prefill bound by compute"
+    } else if most < COMPUTE_BOUND {
+        "prefill cost, far from what the arithmetic allows: kernels, chunks or the host hold it back"
+    } else {
+        "prefill cost; these requests do not tell whether compute bounds it"
+    };
+    let [least, most] = [least, most].map(percent);
+    let part = if least == most { least } else { format!("{least} to {most}") };
+    let [rate, bound] = [rate, bound].map(three_digits);
+    format!("{verdict}: about {rate} tokens/s, {part} of the {bound} that {} could compute", physics.name)
 }

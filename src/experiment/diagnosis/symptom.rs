@@ -57,7 +57,7 @@ pub enum Regime {
     ComputeBoundDecode,
     /// Decode is far slower than the hardware.
     NotMemory,
-    /// Decode is faster than the hardware that was named can be.
+    /// Decode or prefill is faster than the hardware that was named can be.
     DoubtfulFacts,
     /// More requests at a time: more tokens in all, fewer for each.
     BatchingTrade,
@@ -78,6 +78,14 @@ pub(super) fn seen(regime: Regime, symptom: String) -> Symptom {
         first_response: String::new(),
         figures: BTreeMap::new(),
     }
+}
+
+/// What is faster than the hardware that was named can be, unless `other` explains it.
+pub(super) fn impossible(symptom: String, other: &str) -> Symptom {
+    seen(Regime::DoubtfulFacts, symptom)
+        .likely(format!("faster than that hardware can be: other hardware, fewer bits, a smaller model, or {other}"))
+        .confirmed_by("what the server says at its start: model, quantisation, devices, speculation")
+        .answered_by("correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them")
 }
 
 impl Symptom {
