@@ -21,6 +21,10 @@ const MOST: usize = 10;
 const METHOD: &str = "intervals and p are those of the exact signed-rank test over rounds (Hodges and Lehmann, Wilcoxon); Holm's p \
                       accounts for all metrics that decide; equivalent: the 90 % interval lies within the margin";
 
+/// Why the columns of a metric do not add up.
+const CHANGE: &str = "of B against A within the rounds (Hodges–Lehmann); A and B are medians over them, so their ratio may \
+                      differ from it";
+
 /// The A/B test as a document.
 pub fn document(test: &AbTest) -> Document {
     let tone = match test.verdict {
@@ -102,6 +106,7 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
         .column_if(is_judged, "verdict", |metric| metric.verdict.map(AbVerdict::word))
         .table();
     table.rows_in_brief(&(0..MOST), "metric");
+    table.explain("change", CHANGE);
     table
 }
 

@@ -49,6 +49,16 @@ fn eight_rounds_fit_eighty_columns() {
 }
 
 #[test]
+fn every_form_says_that_the_change_is_not_that_of_the_medians() {
+    let document = document(&test(8));
+    let legend = "within the rounds (Hodges–Lehmann); A and B are medians over them";
+    let text = render::text(&document, Style { colour: Colour::Plain, width: 200 }, Extent::Summary);
+    for shown in [text, render::markdown(&document), render::html(&document)] {
+        assert!(shown.contains(legend), "{shown}");
+    }
+}
+
+#[test]
 fn the_list_of_rounds_has_shares_in_percent_as_the_table_has() {
     let mut found = test(8);
     found.metrics.reverse();
