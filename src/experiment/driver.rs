@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::diagnosis::Diagnosis;
+use crate::analysis::wording::counted;
 use crate::analysis::{Rule, Summary};
 
 /// A run that cannot be trusted is repeated at most this many times.
@@ -24,6 +25,13 @@ pub enum InvalidRuns {
     LeftOut,
     /// They count as if they were valid (`--allow-invalid`).
     Counted,
+}
+
+/// That `spoiled` of so many things are INVALID and count on request; `None` where none is.
+pub(crate) fn caution(spoiled: usize, all: usize, thing: &str) -> Option<String> {
+    let of = counted(all as u64, thing);
+    let are = if spoiled == 1 { "is INVALID and counts" } else { "are INVALID and count" };
+    (spoiled > 0).then(|| format!("{spoiled} of {of} {are} because of --allow-invalid"))
 }
 
 /// An experiment of several runs. It has neither clock nor files: the same outcomes lead to the same next run, whether

@@ -213,9 +213,10 @@ impl<'a> CellContext<'a> {
             Some(_) if completed < of => {
                 Believed::No(format!("of row {name} {completed} of {of} runs completed"))
             }
-            Some(CellVerdict { outcome: VerdictOutcome::Invalid, .. }) if invalid == InvalidRuns::LeftOut => {
-                Believed::No(format!("row {name} is INVALID"))
-            }
+            Some(CellVerdict { outcome: VerdictOutcome::Invalid, .. }) => match invalid {
+                InvalidRuns::LeftOut => Believed::No(format!("row {name} is INVALID")),
+                InvalidRuns::Counted => Believed::Spoiled(self.summaries(), format!("row {name} is INVALID")),
+            },
             Some(_) => Believed::Runs(self.summaries()),
         }
     }
@@ -264,6 +265,13 @@ impl<'a> CellContext<'a> {
             tests,
             contract,
         }
+    }
+}
+
+impl MatrixCell {
+    /// Whether it is INVALID for other reasons than the server's own fault.
+    pub(super) fn is_spoiled(&self) -> bool {
+        self.valid == Some(false) && !self.saturated
     }
 }
 

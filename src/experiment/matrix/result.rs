@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::cell::{CellContext, CellRuns, MatrixCell};
 use super::table::{Accept, Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
 use super::tested::{Believed, ClaimStanding, Tested};
-use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
+use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure, caution};
 
 /// A table of experiments with its results, as stored in `matrix.json`. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,6 +19,9 @@ pub struct Matrix {
     pub name: String,
     /// What it is for.
     pub description: String,
+    /// Why nothing is confirmed and no variant accepted although there are figures: INVALID rows count on request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
     /// The servers, with their flags and commands.
     pub variants: Vec<Variant>,
     /// Rows and variants, in the order in which they ran: variant by variant, so that each is started once.
@@ -79,12 +82,15 @@ impl Matrix {
                 here.judged(&experiments.rows[0], tests, experiments.accept.as_ref(), invalid)
             })
             .collect();
+        let spoiled =
+            cells.iter().filter(|cell| cell.is_spoiled() && invalid == InvalidRuns::Counted).count();
         let decision = experiments.accept.as_ref().map(|accept| Decision::of(experiments, accept, &cells));
         Self {
             schema: Self::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
             name: experiments.name.clone(),
             description: experiments.description.clone(),
+            caution: caution(spoiled, cells.len(), "row"),
             variants: experiments.variants.clone(),
             cells,
             decision,
@@ -95,7 +101,7 @@ impl Matrix {
 
     /// Whether a row is INVALID for other reasons than the server's own fault.
     pub fn has_unbelievable_rows(&self) -> bool {
-        self.cells.iter().any(|cell| cell.valid == Some(false) && !cell.saturated)
+        self.cells.iter().any(MatrixCell::is_spoiled)
     }
 
     /// Whether a row could not run.
@@ -266,13 +272,13 @@ fn decided(
                 let list = if *failed_by == Some(FailedBy::Client) { &mut open } else { &mut broken };
                 list.push(format!("row {name} could not be run: {why}"));
             }
-            Some(MatrixCell { contract: Some(contract), .. }) => {
+            Some(cell @ MatrixCell { contract: Some(contract), .. }) => {
                 let missed = contract.judgements.iter().filter(|demand| !demand.met);
                 broken.extend(missed.map(|demand| format!("row {name}: {}", demand.line)));
+                // INVALID rows that count on request may break the contract, and never meet it.
+                open.extend(cell.is_spoiled().then(|| format!("row {name} is INVALID")));
             }
-            Some(cell) if cell.valid == Some(false) && !cell.saturated => {
-                open.push(format!("row {name} is INVALID"));
-            }
+            Some(cell) if cell.is_spoiled() => open.push(format!("row {name} is INVALID")),
             Some(cell) => {
                 let (completed, of) = (cell.runs.len(), cell.planned_runs);
                 open.push(format!("row {name}: {completed} of {of} runs completed"));

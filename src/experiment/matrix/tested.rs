@@ -82,28 +82,38 @@ pub struct Tested {
 pub(super) enum Believed<'r> {
     /// These.
     Runs(Vec<&'r Summary>),
+    /// These, which cannot be trusted for this reason and count on request: they may refute, and confirm nothing.
+    Spoiled(Vec<&'r Summary>, String),
     /// None, for this reason.
     No(String),
+}
+
+impl<'r> Believed<'r> {
+    /// The runs that count, or why there are none.
+    fn runs(&self) -> Result<&[&'r Summary], &str> {
+        match self {
+            Self::Runs(runs) | Self::Spoiled(runs, _) => Ok(runs),
+            Self::No(reason) => Err(reason),
+        }
+    }
 }
 
 impl Claim {
     /// Tests this claim about `row`, and about `other` if it names one.
     pub(super) fn test(&self, row: &Believed<'_>, other: Option<&Believed<'_>>) -> Tested {
-        let known = match (row, other) {
-            (Believed::No(reason), _) | (_, Some(Believed::No(reason))) => Err(reason.clone()),
-            (Believed::Runs(runs), None) => Ok((runs, None)),
-            (Believed::Runs(runs), Some(Believed::Runs(other))) => Ok((runs, Some(other))),
+        let known = match (row.runs(), other.map(Believed::runs)) {
+            (Err(reason), _) | (_, Some(Err(reason))) => return self.open(reason),
+            (Ok(runs), other) => (runs, other.and_then(Result::ok)),
         };
-        match (known, &self.kind) {
-            (Err(reason), _) => self.open(&reason),
-            (Ok((runs, _)), ClaimKind::Bound(objective)) => self.of_bound(objective, runs),
-            (Ok((runs, Some(other))), ClaimKind::Ratio { subject, comparison, factor, .. }) => {
+        let tested = match (known, &self.kind) {
+            ((runs, _), ClaimKind::Bound(objective)) => self.of_bound(objective, runs),
+            ((runs, Some(other)), ClaimKind::Ratio { subject, comparison, factor, .. }) => {
                 let holds = |ratio| comparison.holds(ratio, *factor);
                 self.of_ratio(subject, runs, other, |low, high| {
                     ClaimStanding::of_ends(holds(low), holds(high))
                 })
             }
-            (Ok((runs, Some(other))), ClaimKind::Within { subject, share, .. }) => {
+            ((runs, Some(other)), ClaimKind::Within { subject, share, .. }) => {
                 let (least, most) = (1.0 - share, 1.0 + share);
                 self.of_ratio(subject, runs, other, |low, high| {
                     if low >= least && high <= most {
@@ -115,9 +125,21 @@ impl Claim {
                     }
                 })
             }
-            (Ok((_, None)), ClaimKind::Ratio { .. } | ClaimKind::Within { .. }) => {
+            ((_, None), ClaimKind::Ratio { .. } | ClaimKind::Within { .. }) => {
                 self.open("the other row did not run")
             }
+        };
+        let spoiled = [Some(row), other].into_iter().flatten().find_map(|believed| match believed {
+            Believed::Spoiled(_, reason) => Some(reason),
+            Believed::Runs(_) | Believed::No(_) => None,
+        });
+        match spoiled {
+            Some(reason) if tested.standing == ClaimStanding::Confirmed => {
+                let standing = ClaimStanding::Inconclusive;
+                let found = tested.line.trim_start_matches(tested.standing.word()).trim_end_matches(')');
+                Tested { line: format!("{}{found}; {reason})", standing.word()), standing, ..tested }
+            }
+            _ => tested,
         }
     }
 

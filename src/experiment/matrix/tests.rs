@@ -298,18 +298,62 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     );
     assert!(matrix.has_failed_rows());
 
-    let mut invalid = cell(0, 0, &[50, 51, 52]);
-    for run in &mut invalid.runs {
+    let invalid = spoiled(0, 0, &[50, 51, 52]);
+    let matrix = Matrix::of(&experiments, &[invalid], MatrixStopped::AllRun, InvalidRuns::LeftOut);
+    assert_eq!(decided(&matrix)[0], (VariantStanding::Undecided, "row A is INVALID".to_owned()));
+    assert!(matrix.has_unbelievable_rows());
+    assert_eq!(matrix.caution, None);
+}
+
+/// A row of runs that the machine spoiled.
+fn spoiled(row: usize, variant: usize, ttfts: &[u64]) -> CellRuns {
+    let mut spoiled = cell(row, variant, ttfts);
+    for run in &mut spoiled.runs {
         let sentence = "the machine was busy".to_owned();
         let (rule, outcome) = (Rule::ClientStarved, VerdictOutcome::Invalid);
         let reason = Reason { rule, outcome, sentence, cure: String::new() };
         run.summary.verdict = Verdict::of(vec![reason], Vec::new());
     }
-    let matrix = Matrix::of(&experiments, &[invalid.clone()], MatrixStopped::AllRun, InvalidRuns::LeftOut);
-    assert_eq!(decided(&matrix)[0], (VariantStanding::Undecided, "row A is INVALID".to_owned()));
-    assert!(matrix.has_unbelievable_rows());
-    let trusted = Matrix::of(&experiments, &[invalid], MatrixStopped::AllRun, InvalidRuns::Counted);
-    assert!(trusted.decision.unwrap().accepted().is_some());
+    spoiled
+}
+
+#[test]
+fn invalid_rows_that_count_on_request_confirm_and_accept_nothing() {
+    let experiments = read(TWO_VARIANTS);
+    let judged = |cells: &[CellRuns]| {
+        let matrix = Matrix::of(&experiments, cells, MatrixStopped::AllRun, InvalidRuns::Counted);
+        let standings = matrix.cells.iter().map(|cell| cell.tests.first().map(|test| test.standing));
+        let standings: Vec<_> = standings.collect();
+        let decided = matrix.decision.as_ref().unwrap().variants[0].clone();
+        (matrix, standings, decided)
+    };
+    let (good, long) = ([50, 51, 52], [150, 151, 149]);
+    let (matrix, standings, decided) = judged(&[cell(0, 0, &good), cell(1, 0, &long)]);
+    assert_eq!((matrix.caution, standings), (None, vec![None, Some(ClaimStanding::Confirmed)]));
+    assert_eq!(decided.standing, VariantStanding::Accepted);
+
+    // The row itself is spoiled, or the one that it is compared with.
+    for cells in [[spoiled(0, 0, &good), cell(1, 0, &long)], [cell(0, 0, &good), spoiled(1, 0, &long)]] {
+        let (matrix, standings, _) = judged(&cells);
+        assert_eq!(standings[1], Some(ClaimStanding::Inconclusive));
+        let line = &matrix.cells[1].tests[0].line;
+        assert!(
+            line.starts_with("inconclusive: p50 ttft > 1.2 x A (150 ms against 51.0 ms: 2.94 x"),
+            "{line}"
+        );
+        assert!(line.ends_with(" is INVALID)"), "{line}");
+        let caution = matrix.caution.as_deref().unwrap();
+        assert_eq!(caution, "1 of 2 rows is INVALID and counts because of --allow-invalid");
+    }
+    let (matrix, _, decided) = judged(&[spoiled(0, 0, &good), cell(1, 0, &long)]);
+    assert_eq!(
+        (decided.standing, decided.reasons.as_slice()),
+        (VariantStanding::Undecided, &["row A is INVALID".to_owned()][..])
+    );
+    assert!(!matrix.is_as_hoped());
+    // They may refute and reject all the same.
+    let (_, standings, decided) = judged(&[spoiled(0, 0, &long), spoiled(1, 0, &good)]);
+    assert_eq!((standings[1], decided.standing), (Some(ClaimStanding::Refuted), VariantStanding::Rejected));
 }
 
 #[test]

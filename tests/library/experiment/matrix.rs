@@ -6,6 +6,7 @@ use skyline::experiment::matrix::{
 };
 use skyline::experiment::repeats_of;
 use skyline::record::{RunHeader, RunLog};
+use skyline::report::{Extent, Style, documents, render};
 use skyline::simulator::{BatchingConfig, BatchingEngine, Deployment, Efficiency};
 
 use crate::virtual_time::{fly, header};
@@ -43,4 +44,19 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
     );
     assert_eq!(report.len(), 7);
     assert!(matrix.is_as_hoped(), "{:#?}", matrix.decision);
+
+    // The guide shows a part of it; its figures are those of the model when it was written.
+    let guide = include_str!("../../../src/guide/matrix.md");
+    let (_, shown) = guide.split_once("in\nvirtual time:\n\n```text\n").unwrap();
+    let text = render::text(&documents::matrix(&matrix, None), Style::PLAIN, Extent::Full);
+    let words = |text: &str| {
+        let masked = text.replace(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','), "");
+        masked.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let claims: Vec<_> = shown.split("```").next().unwrap().split("✓ ").skip(1).collect();
+    for claim in &claims {
+        let claim = words(claim.split("runs)").next().unwrap());
+        assert!(words(&text).contains(&claim), "no {claim:?} in {text}");
+    }
+    assert_eq!(claims.len(), 4);
 }

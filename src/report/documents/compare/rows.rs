@@ -2,6 +2,7 @@
 
 use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic};
+use crate::experiment::caution;
 use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Interval, Role};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark,
@@ -198,20 +199,22 @@ pub(super) fn conditions(differences: &[Difference]) -> Vec<(&'static str, Strin
 /// Sides whose names stand in the verdict.
 const NAMED: usize = 3;
 
-/// Whether all demands are met, with what changed, in one line.
+/// Whether all demands are met, with what changed, in one line; where `invalid` sides are compared on request, that first.
 pub(super) fn verdict_line<'a>(
     gates: impl Iterator<Item = &'a GateJudgement>,
     changed: Vec<String>,
     sides: &[(&str, String)],
+    invalid: usize,
 ) -> VerdictLine {
     let gates: Vec<_> = gates.collect();
     let met = gates.iter().filter(|gate| gate.passed()).count();
     let (tone, word) = match gates.len() {
+        _ if invalid > 0 => (Tone::Bad, "INVALID"),
         0 => (Tone::Neutral, "COMPARED"),
         all if met == all => (Tone::Good, "PASSED"),
         _ => (Tone::Bad, "FAILED"),
     };
-    let mut parts = Vec::new();
+    let mut parts: Vec<_> = caution(invalid, sides.len(), "side").into_iter().collect();
     if !gates.is_empty() {
         parts.push(format!("{met} of {} demands met", gates.len()));
     }

@@ -23,7 +23,8 @@ pub fn compared(compared: &Compared) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let sides: Vec<_> = compared.sides.iter().map(|side| (side.name.as_str(), side_in_words(side))).collect();
     let title = format!("{} stored sides compared", compared.sides.len());
-    let verdict = verdict_line(gates, changed, &sides);
+    let verdict =
+        verdict_line(gates, changed, &sides, compared.sides.iter().filter(|side| !side.valid).count());
     let mut document = begun(title, verdict, &sides, conditions(&compared.differences));
     for against in &compared.against {
         let section = one(compared, against);
@@ -174,7 +175,9 @@ pub fn compared_foreign(compared: &ComparedForeign) -> Document {
         ("unchecked", line)
     });
     let conditions = conditions(&compared.differences).into_iter().chain(unchecked).collect();
-    let mut document = begun(title, verdict_line(gates, Vec::new(), &sides), &sides, conditions);
+    let invalid = compared.sides.iter().filter(|side| side.valid == Some(false)).count();
+    let verdict = verdict_line(gates, Vec::new(), &sides, invalid);
+    let mut document = begun(title, verdict, &sides, conditions);
     for (place, against) in compared.against.iter().enumerate() {
         let section = one_foreign(against);
         // Of many sides a screen has the first.

@@ -21,7 +21,8 @@ pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
     let sides: Vec<_> =
         compared.answers.iter().map(|answer| (answer.side.as_str(), in_words(answer))).collect();
     let title = format!("{} compared", counted(sides.len() as u64, "sweep"));
-    let verdict = verdict_line(gates, Vec::new(), &sides);
+    let invalid = compared.answers.iter().filter(|answer| !answer.valid).count();
+    let verdict = verdict_line(gates, Vec::new(), &sides, invalid);
     let mut document = begun(title, verdict, &sides, conditions(&compared.differences));
     document.add([answers(&compared.answers), curves(compared)]);
     let several = compared.against.len() > 1;

@@ -71,6 +71,19 @@ fn a_comparison_with_demands() {
 }
 
 #[test]
+fn invalid_sides_open_every_form_with_a_banner() {
+    let mut of =
+        Compared::of(&[side("before", 100), side("after", 100)], &[Condition::Model], &gates()).unwrap();
+    of.sides[1].valid = false;
+    let banner = "INVALID: 1 of 2 sides is INVALID and counts because of --allow-invalid; 2 of 2 demands met";
+    let document = compared(&of);
+    let style = Style { width: 200, ..Style::PLAIN };
+    assert!(render::text(&document, style, Extent::Summary).starts_with(banner));
+    assert!(render::markdown(&document).starts_with(&format!("## ❌ {banner}")));
+    assert!(render::html(&document).contains(&banner["INVALID: ".len()..]));
+}
+
+#[test]
 fn foreign_text_stays_text_in_markdown() {
     let sides = [side("a", 100), side(HOSTILE_MARKDOWN, 120), side("c", 110)];
     let markdown = render::markdown(&compared(&Compared::of(&sides, &[Condition::Model], &gates()).unwrap()));

@@ -15,11 +15,16 @@ pub use self::plan::{PlannedRow, matrix_plan};
 /// The table of experiments as a document; `again` is the command that runs it again.
 pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
     let tone = match &matrix.decision {
+        _ if matrix.caution.is_some() => Tone::Bad,
         Some(decision) if decision.accepted().is_some() => Tone::Good,
         Some(_) => Tone::Bad,
         None => Tone::Neutral,
     };
-    let word = if matrix.stopped == MatrixStopped::Interrupted { "UNFINISHED" } else { "MEASURED" };
+    let word = match &matrix.caution {
+        Some(_) => "INVALID",
+        None if matrix.stopped == MatrixStopped::Interrupted => "UNFINISHED",
+        None => "MEASURED",
+    };
     let verdict = VerdictLine::new(tone, word, headline(matrix));
     let mut document = Document::new(format!("Experiments: {}", matrix.name)).verdict(verdict);
     let mut about = Section::continued(Level::Page);

@@ -47,7 +47,9 @@ pub(super) fn headline(matrix: &Matrix) -> String {
         Some(None) => "; no variant accepted".to_owned(),
         Some(Some(accepted)) => format!("; accepted: {}", accepted.variant),
     };
-    format!("{}: {}{judged}{decided}", matrix.name, counted(matrix.cells.len() as u64, "row"))
+    let caution =
+        matrix.caution.as_ref().map_or_else(String::new, |why| format!("{why}, so nothing is shown; "));
+    format!("{caution}{}: {}{judged}{decided}", matrix.name, counted(matrix.cells.len() as u64, "row"))
 }
 
 pub(super) fn rows(matrix: &Matrix) -> Section {

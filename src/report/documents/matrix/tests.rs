@@ -1,8 +1,8 @@
 //! A table of experiments with hostile names, in every form.
 
 use super::document;
-use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
+use crate::analysis::{Reason, Rule, Summary, Verdict, VerdictOutcome, summarise};
 use crate::experiment::matrix::{
     CellRuns, Experiments, FailedBy, InvalidRuns, Matrix, MatrixStopped, RowRun, RunFailure,
 };
@@ -22,6 +22,11 @@ fn of_ttft(ttft_ms: u64) -> RunLog {
 }
 
 fn table() -> Matrix {
+    judged(InvalidRuns::LeftOut, |_| {})
+}
+
+/// The table whose runs `change` has changed.
+fn judged(invalid: InvalidRuns, change: impl Fn(&mut Summary)) -> Matrix {
     let text = r#"
         name = "table"
         description = "HOSTILE"
@@ -51,11 +56,36 @@ fn table() -> Matrix {
     let cells = experiments.order().into_iter().zip([150, 152, 100, 101]).enumerate();
     let cells = cells.map(|(place, (slot, ttft_ms))| {
         let log = of_ttft(ttft_ms);
-        let run = RowRun { folder: format!("run-{place}"), summary: summarise(&log, &objectives) };
+        let mut run = RowRun { folder: format!("run-{place}"), summary: summarise(&log, &objectives) };
+        change(&mut run.summary);
         let failed = (place == 1).then(|| RunFailure { why: HOSTILE.to_owned(), by: FailedBy::Server });
         CellRuns { slot, runs: if place == 1 { Vec::new() } else { vec![run] }, failed }
     });
-    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllRun, InvalidRuns::LeftOut)
+    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllRun, invalid)
+}
+
+#[test]
+fn invalid_rows_open_every_form_with_a_banner() {
+    let spoil = |summary: &mut Summary| {
+        let (rule, sentence) = (Rule::ClientStarved, "the machine was busy".to_owned());
+        let reason = Reason { rule, outcome: VerdictOutcome::Invalid, sentence, cure: String::new() };
+        summary.verdict = Verdict::of(vec![reason], Vec::new());
+    };
+    let found = judged(InvalidRuns::Counted, spoil);
+    let document = document(&found, None);
+    let banner = "INVALID: 3 of 4 rows are INVALID and count because of --allow-invalid, so nothing is shown; table: 4 rows";
+    let text = render::text(&document, Style { width: 200, ..Style::PLAIN }, Extent::Full);
+    assert!(text.starts_with(banner), "{text}");
+    let markdown = render::markdown(&document);
+    assert!(markdown.starts_with(&format!("## ❌ {banner}")), "{markdown}");
+    assert!(markdown.contains("undecided: quick"), "{markdown}");
+    let page = render::html(&document);
+    assert_page(&page);
+    assert!(page.contains(&banner["INVALID: ".len()..]), "{page}");
+    for shown in [text, markdown, page] {
+        assert!(!shown.contains("accepted: quick") && !shown.contains("✓ confirmed"), "{shown}");
+    }
+    assert!(serde_json::to_string(&found).unwrap().contains("\"caution\":\"3 of 4 rows are INVALID"));
 }
 
 #[test]
