@@ -50,7 +50,7 @@ pub use load::form::LoadForm;
 pub use load::rates::{InFlight, Rates, TimeAverage};
 pub use load::steady_state::{Beginning, SteadyState, Trend};
 pub use load::timeline::{Bin, BinWait, Timeline};
-pub use requests::observed::of_request;
+pub use requests::observed::{answers_end, of_request};
 pub use requests::outcomes::{FailureCount, Failures, RequestCounts};
 pub use requests::quality::{AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality};
 pub use requests::sampled::{Dot, Fate, SampledRequests, Scatter};

@@ -47,9 +47,12 @@ impl RunLength<'_> {
         self.requests.is_some() && self.arrival.users().is_some()
     }
 
-    /// Drops a warm-up in which not even one request is expected.
+    /// Drops a warm-up in which not even one request is expected, or after which none is, as of a burst.
     fn worth_while(&self, warmup_s: f64) -> f64 {
-        let none = self.arrival.users().is_none() && self.arrival.expected_arrivals(warmup_s) < 1.0;
+        let expected = |until_s| self.arrival.expected_arrivals(until_s);
+        let (warm, all) =
+            (expected(warmup_s), self.requests.map_or_else(|| expected(self.horizon_s), |all| all as f64));
+        let none = self.arrival.users().is_none() && (warm < 1.0 || all - warm < 1.0);
         if none { 0.0 } else { warmup_s }
     }
 

@@ -9,6 +9,7 @@
 #![allow(clippy::print_stdout, reason = "measured shares are to be read")]
 
 mod arrivals;
+mod bursts;
 mod coverage;
 mod distributions;
 mod experiment;

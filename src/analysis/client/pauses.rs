@@ -80,7 +80,7 @@ fn table_of(observed: &Observed<'_>, shortened: &[(usize, RequestRecord)]) -> La
     for (place, record) in shortened {
         requests[*place] = measure(observed.log, record);
     }
-    LatencyTable::of_run(&Observed { requests, ..*observed }).0
+    LatencyTable::of_run(&Observed { requests, others: Vec::new(), ..*observed }).0
 }
 
 /// The times of a run's generators, each without its own stalls.

@@ -34,7 +34,7 @@ pub enum Metric {
     ScheduleLag,
     /// Wait for a slot under a concurrency cap.
     QueueWait,
-    /// Requests per second that met their SLO; where none has an SLO, requests that completed.
+    /// Requests completed per second that met their SLO; where none has an SLO, all that completed.
     Goodput,
     /// Requests completed per second.
     RequestRate,
@@ -164,9 +164,14 @@ const CATALOGUE: [FigureInfo; 24] = [
     FigureInfo {
         field: "goodput_per_s",
         of_parts: true,
-        meaning: "requests that met their SLO; where none has an SLO, requests that completed",
+        meaning: "requests whose answer was complete in the window and met their SLO; where none has an SLO, all of them",
         source: "DistServe (OSDI 2024)",
-        ..rate("goodput", "goodput", FigureUnit::RequestsPerSecond, "requests that met their SLO / window")
+        ..rate(
+            "goodput",
+            "goodput",
+            FigureUnit::RequestsPerSecond,
+            "answers completed in the window that met their SLO / window",
+        )
     },
     FigureInfo {
         field: "completed_requests_per_s",

@@ -97,6 +97,16 @@ pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
     if slowest <= window {
         return None;
     }
+    if let Some(counted_s) = summary.window.answers_s() {
+        let sentence = format!(
+            "most answers came after the window of {}: completed requests, tokens and goodput are per second of the {} until \
+             the last answer",
+            seconds(window),
+            seconds(counted_s)
+        );
+        let cure = "for rates that a server sustains, let requests arrive for several times as long as an answer takes";
+        return Some(finding(FindingKind::ShortWindow, sentence, cure));
+    }
     let sentence = format!(
         "the slowest request took {}{}, longer than the window of {}",
         if longest.exact().is_some() { "" } else { "over " },

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use super::form::LoadForm;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::observed::{Observed, answered};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog};
 
-/// Requests of every phase during the window.
+/// Requests of every phase during the window; of a burst until its last answer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InFlight {
@@ -35,7 +35,7 @@ impl InFlight {
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
         let records = &observed.log.records;
         let capped = observed.log.header.limits.max_concurrency.is_some();
-        let window = (observed.start, observed.end);
+        let window = (observed.start, observed.answers_end);
         let in_flight = TimeAverage::of(
             records.iter().filter_map(|record| time_in_flight(observed.log, record)),
             window,
@@ -94,8 +94,9 @@ impl TimeAverage {
 }
 
 /// Flows over the window, per second, each counted when it happened and whoever's request it belonged to: what
-/// warm-up requests still do inside the window counts, what measured requests do in the drain does not. Absent
-/// for an empty window.
+/// warm-up requests still do inside the window counts, what measured requests do in the drain does not. Of a burst
+/// answers count until the last one, and their rates are over that time: see
+/// [`Window::answers_end_s`](crate::analysis::Window::answers_end_s). Absent for an empty window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rates {
@@ -129,14 +130,14 @@ impl Rates {
             flow.add(observed, record);
         }
         let offered = LoadForm::of(&observed.log.header.workload) != LoadForm::Closed;
-        let output_tokens_per_s = observed.per_second(flow.output);
+        let output_tokens_per_s = observed.answers_per_second(flow.output);
         let gpus = observed.log.header.deployment.gpus.filter(|&gpus| gpus > 0);
-        let cached = |tokens| flow.cache_told.then(|| observed.per_second(tokens)).flatten();
+        let cached = |tokens| flow.cache_told.then(|| observed.answers_per_second(tokens)).flatten();
         Self {
             offered_requests_per_s: offered.then(|| observed.per_second(observed.due() as f64)).flatten(),
             achieved_requests_per_s: observed.per_second(flow.released),
-            completed_requests_per_s: observed.per_second(flow.completed),
-            input_tokens_per_s: observed.per_second(flow.input),
+            completed_requests_per_s: observed.answers_per_second(flow.completed),
+            input_tokens_per_s: observed.answers_per_second(flow.input),
             cached_input_tokens_per_s: cached(flow.cached),
             uncached_input_tokens_per_s: cached(flow.input - flow.cached),
             output_tokens_per_s,
@@ -160,13 +161,13 @@ struct Flow {
 
 impl Flow {
     fn add(&mut self, observed: &Observed<'_>, record: &RequestRecord) {
-        let within = |moment: Option<Timestamp>| moment.is_some_and(|at| observed.contains(at));
+        let within = |moment: Option<Timestamp>| moment.is_some_and(|at| observed.counts_answer(at));
         let first = record.chunks.first_at().or(record.whole_answer);
         let last = record.chunks.last_at().or(record.whole_answer);
-        if within(Some(record.dispatched)) {
+        if observed.contains(record.dispatched) {
             self.released += 1.0;
         }
-        if within(last) && record.outcome == Outcome::Completed {
+        if within(answered(record)) {
             self.completed += 1.0;
         }
         if within(first) {
@@ -180,7 +181,7 @@ impl Flow {
             if within(record.whole_answer) {
                 self.output += record.output_tokens as f64;
             }
-        } else if first < Some(observed.end) && last >= Some(observed.start) {
+        } else if first < Some(observed.answers_end) && last >= Some(observed.start) {
             self.output += output_tokens(observed, record);
         }
     }
@@ -192,7 +193,7 @@ fn output_tokens(observed: &Observed<'_>, record: &RequestRecord) -> f64 {
     let (mut all, mut within) = (0u64, 0u64);
     for chunk in record.chunks.iter() {
         all += u64::from(chunk.tokens);
-        if observed.contains(chunk.at) {
+        if observed.counts_answer(chunk.at) {
             within += u64::from(chunk.tokens);
         }
     }
@@ -204,6 +205,7 @@ fn output_tokens(observed: &Observed<'_>, record: &RequestRecord) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{ms, record, run};
     use crate::record::Phase;
 
@@ -287,6 +289,41 @@ mod tests {
             Rates::of(&Observed::of(&log)).output_tokens_per_s_per_gpu
         };
         assert_eq!((of(None), of(Some(1)), of(Some(4))), (None, Some(6.0), Some(1.5)));
+    }
+
+    /// Ten requests at once in a window of a millisecond; each takes a second more than the one before.
+    fn burst() -> Vec<RequestRecord> {
+        let answer = |i| record(i).sent_at(0, 0, 0).paced(1_000 * (i + 1) - 400, 100, 5).build();
+        (0..10).map(answer).collect()
+    }
+
+    #[test]
+    fn a_burst_is_answered_until_its_last_answer() {
+        let log = run(1, burst());
+        let observed = Observed::of(&log);
+        assert_eq!(observed.answers_end, Timestamp::from_nanos(10_000_000_001));
+        let near = |rate: Option<f64>, expected: f64| (rate.unwrap() / expected - 1.0).abs() < 1e-9;
+        let rates = Rates::of(&observed);
+        assert!(near(rates.completed_requests_per_s, 1.0 / 1.000_000_000_1), "{rates:?}");
+        assert!(near(rates.output_tokens_per_s, 5.0 / 1.000_000_000_1), "{rates:?}");
+        // The load is what came in its own window.
+        assert!(near(rates.offered_requests_per_s, 10_000.0), "{rates:?}");
+        // L = λW: one a second, each there for 5.5 s.
+        assert!(near(InFlight::of(&observed).map(|level| level.mean), 5.5 / 1.000_000_000_1));
+        assert_eq!(summarise(&log, &[]).window.answers_s(), Some(10.000_000_001));
+    }
+
+    #[test]
+    fn where_the_load_goes_on_the_window_shows_its_rates() {
+        // What follows keeps the server busy: one answer that came in the window is enough to count by it.
+        let next = record(10).phase(Phase::Cooldown).sent_at(1_500, 1_500, 1_500).paced(11_000, 1, 1).build();
+        let answers_end = |window, records: Vec<_>| Observed::of(&run(window, records)).answers_end;
+        let goes_on = || burst().into_iter().chain([next.clone()]).collect::<Vec<_>>();
+        assert_eq!(answers_end(1_500, goes_on()), ms(1_500));
+        assert!(answers_end(900, goes_on()) > ms(10_000), "no answer came in the window");
+        // Of a load that stops half of the answers are.
+        assert_eq!(answers_end(5_500, burst()), ms(5_500));
+        assert!(answers_end(4_500, burst()) > ms(10_000));
     }
 
     #[test]

@@ -27,10 +27,14 @@ pub(crate) struct Observed<'a> {
     pub(crate) start: Timestamp,
     /// First moment after the window, or after the last release where the run stopped before the window ended.
     pub(crate) end: Timestamp,
+    /// First moment after the time in which answers count: see [`answers_end`].
+    pub(crate) answers_end: Timestamp,
     /// Whether the run ended before the end of its window: interrupted, or its log cut off.
     pub(crate) cut_short: bool,
     /// Measured requests that were dispatched, in the order of the schedule.
     pub(crate) requests: Vec<Measured<'a>>,
+    /// Requests of the warm-up and cool-down whose answers were complete while answers count: rates count these too.
+    pub(crate) others: Vec<Measured<'a>>,
     /// Whether any of them has an SLO.
     pub(crate) has_slos: bool,
     /// Requests of the window that a run which stopped early never dispatched.
@@ -79,10 +83,16 @@ impl<'a> Observed<'a> {
         let Account { never_due, unrecorded, unplanned } =
             account(Phase::Measured, plan.measured_requests, come(log));
         let requests: Vec<_> = records.into_iter().map(|record| measure(log, record)).collect();
+        let (start, answers_end) = (plan.window_start, answers_end(&log.records, (plan.window_start, end)));
+        let others = log.records.iter().filter(|record| record.phase != Phase::Measured);
+        let others =
+            others.filter(|record| answered(record).is_some_and(|at| start <= at && at < answers_end));
         Self {
             log,
-            start: plan.window_start,
+            start,
             end,
+            answers_end,
+            others: others.map(|record| measure(log, record)).collect(),
             cut_short,
             has_slos: requests.iter().any(|request| request.slo.has_slo()),
             requests,
@@ -105,8 +115,12 @@ impl<'a> Observed<'a> {
 
     /// `count` per second of the window; `None` for an empty window.
     pub(crate) fn per_second(&self, count: f64) -> Option<f64> {
-        let seconds = self.length().as_secs_f64();
-        (seconds > 0.0).then(|| count / seconds)
+        per_second(count, self.length())
+    }
+
+    /// `count` per second of the time in which answers count.
+    pub(crate) fn answers_per_second(&self, count: f64) -> Option<f64> {
+        per_second(count, self.answers_end.since(self.start))
     }
 
     /// Whether `moment` lies in the window.
@@ -114,11 +128,47 @@ impl<'a> Observed<'a> {
         self.start <= moment && moment < self.end
     }
 
+    /// Whether what arrived at `moment` counts in rates.
+    pub(crate) fn counts_answer(&self, moment: Timestamp) -> bool {
+        self.start <= moment && moment < self.answers_end
+    }
+
     /// Measured requests whose moment came: the denominator of attainment and of failure rates. A request that
     /// left no record counts, unless the run stopped before its moment came.
     pub(crate) fn due(&self) -> u64 {
         self.requests.len() as u64 + self.unrecorded
     }
+}
+
+fn per_second(count: f64, length: Duration) -> Option<f64> {
+    let seconds = length.as_secs_f64();
+    (seconds > 0.0).then(|| count / seconds)
+}
+
+/// When the answer of a request that completed was whole.
+pub(crate) fn answered(record: &RequestRecord) -> Option<Timestamp> {
+    let last = record.chunks.last_at().or(record.whole_answer);
+    last.filter(|_| record.outcome == Outcome::Completed)
+}
+
+/// The first moment after the time in which answers count: the window's end, unless the window shows too little of them.
+///
+/// A burst is over before most of its answers are whole, and nothing follows that would keep the server as busy: per
+/// second of such a window answers would be next to none, however fast they came. They count until the last answer to a
+/// request of the window instead, as throughput elsewhere is over the time from the first request to the last answer. The same
+/// holds of a window in which no answer at all was whole.
+pub fn answers_end(records: &[RequestRecord], (start, end): (Timestamp, Timestamp)) -> Timestamp {
+    let (mut inside, mut after, mut last) = (0_u64, 0_u64, end);
+    for (record, at) in records.iter().filter_map(|record| Some((record, answered(record)?))) {
+        inside += u64::from(start <= at && at < end);
+        if record.phase == Phase::Measured && at >= end {
+            after += 1;
+            last = last.max(at.after(Duration::from_nanos(1)));
+        }
+    }
+    let goes_on = records.iter().any(|record| record.phase == Phase::Cooldown);
+    let enough = if goes_on { after.min(1) } else { after };
+    if inside < enough { last } else { end }
 }
 
 impl Account {

@@ -48,7 +48,7 @@ impl ServerSide {
     /// What the log tells; `None` where no page was asked for, or there is no window.
     pub(crate) fn of(observed: &Observed<'_>, rates: &Rates) -> Option<Self> {
         let log = observed.log;
-        if log.header.telemetry.is_empty() || observed.length().is_zero() {
+        if log.header.telemetry.is_empty() || observed.answers_end <= observed.start {
             return None;
         }
         let of_page = |place: usize| -> Vec<&Reading> {
@@ -61,7 +61,7 @@ impl ServerSide {
             .map(|(place, _)| of_page(*place))
             .filter(|readings| !readings.is_empty())
             .collect();
-        let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
+        let window = (observed.start.as_secs_f64(), observed.answers_end.as_secs_f64());
         let spans: Vec<_> = engines.iter().filter_map(|readings| Span::of(readings, window)).collect();
         // Of several replicas, all must have reported: totals of some are not those of the server.
         let spans = if spans.len() == engines.len() { spans } else { Vec::new() };

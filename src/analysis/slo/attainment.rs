@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::targets::SloOutcome;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::observed::{Measured, Observed, answered};
 
 /// How many requests met their SLO, of those that have one: a request without an SLO cannot miss it, and counted as met
 /// it would hide misses.
@@ -23,8 +23,9 @@ pub struct Attainment {
     pub met: Option<u64>,
     /// `met / with_slo`, between 0 and 1; absent when `met` is, or no request has an SLO.
     pub slo_attainment: Option<f64>,
-    /// `met` per second of the window; absent when `met` is, or no request has an SLO. Where no request of the whole
-    /// run has one: completed requests per second.
+    /// Answers that were complete in the window and met their SLO, per second: a part of the completed requests per second,
+    /// of whichever phase they are. Absent when `met` is, or no request has an SLO. Where no request of the whole run has
+    /// one: completed requests per second.
     pub goodput_per_s: Option<f64>,
     /// Completed requests over their TTFT bound, or without a TTFT to hold against it; absent when a bound cannot
     /// be measured.
@@ -40,23 +41,34 @@ pub struct Attainment {
 }
 
 impl Attainment {
-    /// Of `outcomes`, out of `scheduled` requests (more than there are outcomes where some left no record).
-    pub(crate) fn of(observed: &Observed<'_>, scheduled: u64, outcomes: &[SloOutcome]) -> Self {
-        let count = |test: fn(&SloOutcome) -> bool| outcomes.iter().filter(|slo| test(slo)).count() as u64;
-        let measurable = outcomes.iter().all(|slo| slo.measurable);
+    /// Of `requests`, out of `scheduled` ones (more than there are where some left no record); `is_one` says which of the
+    /// requests of other phases are like them.
+    pub(crate) fn of(
+        observed: &Observed<'_>,
+        scheduled: u64,
+        requests: &[&Measured<'_>],
+        is_one: impl Fn(&Measured<'_>) -> bool,
+    ) -> Self {
+        let outcomes = || requests.iter().map(|request| request.slo);
+        let count = |test: fn(&SloOutcome) -> bool| outcomes().filter(test).count() as u64;
+        let measurable = outcomes().all(|slo| slo.measurable);
         let known = |test| measurable.then(|| count(test));
-        let lost = if observed.has_slos { scheduled - outcomes.len() as u64 } else { 0 };
+        let lost = if observed.has_slos { scheduled - requests.len() as u64 } else { 0 };
         let with_slo = count(|slo| slo.declared) + lost;
         let met = known(|slo| slo.declared && slo.met());
-        let good =
-            if observed.has_slos { met.filter(|_| with_slo > 0) } else { Some(count(|slo| slo.met())) };
+        let is_known = if observed.has_slos { met.is_some() && with_slo > 0 } else { true };
+        let good = requests.iter().copied().chain(observed.others.iter().filter(|other| is_one(other)));
+        let good = good.filter(|Measured { record, slo, .. }| {
+            let counts = answered(record).is_some_and(|at| observed.counts_answer(at));
+            counts && slo.met() && (slo.declared || !observed.has_slos)
+        });
         Self {
             declared: with_slo > 0,
             scheduled,
             with_slo,
             met,
             slo_attainment: met.filter(|_| with_slo > 0).map(|met| met as f64 / with_slo as f64),
-            goodput_per_s: good.and_then(|good| observed.per_second(good as f64)),
+            goodput_per_s: is_known.then(|| observed.answers_per_second(good.count() as f64)).flatten(),
             over_ttft: known(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
             over_tpot: known(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
             over_e2e: count(|slo| slo.broken.is_some_and(|broken| broken.e2e)),
@@ -72,9 +84,11 @@ mod tests {
     use crate::analysis::figures::percentile::Figure;
     use crate::analysis::findings::finding::FindingKind;
     use crate::analysis::latency::request::RequestLatency;
+    use crate::analysis::slo::group::Group;
     use crate::analysis::slo::judgement::Status;
     use crate::analysis::summary::summarise::summarise;
-    use crate::analysis::test_runs::{class, record, run};
+    use crate::analysis::test_runs::{class, ms, record, run};
+    use crate::record::Phase;
     use crate::workload::{Priority, Slo};
 
     fn latency(ttft: Option<f64>, tpot: Option<f64>, e2e: Option<f64>) -> RequestLatency {
@@ -147,6 +161,43 @@ mod tests {
             (Some(4.0), Some(2.0))
         );
         assert_eq!(summary.objectives[0].status, Status::Unresolvable);
+    }
+
+    #[test]
+    fn goodput_is_a_part_of_what_was_completed() {
+        // Two a second, each 1.2 s long, and a window from 1 to 4 s: of its six requests two end after it, and one of the
+        // warm-up ends in it.
+        let phase = |i| match i {
+            0 => Phase::Warmup,
+            1..=6 => Phase::Measured,
+            _ => Phase::Cooldown,
+        };
+        let records = (0..9).map(|i| {
+            let at = 500 + i * 500;
+            let priority = if i % 3 == 0 { Priority::High } else { Priority::Low };
+            let answer = record(i).phase(phase(i)).class(0, priority).sent_at(at, at, at);
+            answer.paced(at + 1_100, 100, 2).build()
+        });
+        let mut log = run(4_000, records.collect());
+        log.header.plan.window_start = ms(1_000);
+        (log.header.plan.warmup_requests, log.header.plan.measured_requests) = (1, 6);
+        let summary = summarise(&log, &[]);
+        let goodput = |group: &Group| group.slo.goodput_per_s.unwrap();
+        assert_eq!(summary.rates.completed_requests_per_s, Some(5.0 / 3.0));
+        assert_eq!(summary.slo.goodput_per_s, Some(5.0 / 3.0));
+        assert_eq!(goodput(&summary.by_class[0]), 5.0 / 3.0);
+
+        // A bound that those of high priority meet: the one of the warm-up, one that ended in the window, one after it.
+        let bound = |e2e_ms| Slo { e2e_ms: Some(e2e_ms), ..Slo::default() };
+        let bounds = [(Priority::High, bound(1_300.0)), (Priority::Low, bound(1_100.0))];
+        log.header.workload.classes = vec![class("chat", &bounds)];
+        let summary = summarise(&log, &[]);
+        assert_eq!(
+            (summary.slo.met, summary.slo.with_slo, summary.slo.goodput_per_s),
+            (Some(2), 6, Some(2.0 / 3.0))
+        );
+        let by_priority: Vec<_> = summary.by_priority.iter().map(goodput).collect();
+        assert_eq!(by_priority, [2.0 / 3.0, 0.0]);
     }
 
     #[test]

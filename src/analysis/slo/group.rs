@@ -105,15 +105,18 @@ impl Group {
         for request in &observed.requests {
             groups.entry(key(request)).or_default().push(request);
         }
-        groups.into_iter().map(|(key, requests)| Self::of(observed, describe(key), &requests)).collect()
+        let group = |(own, requests): (K, Vec<_>)| {
+            Self::of(observed, describe(own), &requests, |other| key(other) == own)
+        };
+        groups.into_iter().map(group).collect()
     }
 
     fn of(
         observed: &Observed<'_>,
         (name, slo_targets): (String, Vec<SloTarget>),
         requests: &[&Measured<'_>],
+        is_one: impl Fn(&Measured<'_>) -> bool,
     ) -> Self {
-        let outcomes: Vec<_> = requests.iter().map(|request| request.slo).collect();
         let count = |wanted: fn(&Outcome) -> bool| {
             requests.iter().filter(|request| wanted(&request.record.outcome)).count() as u64
         };
@@ -131,7 +134,7 @@ impl Group {
             timeout_rate: share(|outcome| failed_by(outcome, FailureKind::is_timeout)),
             censored: count(|outcome| matches!(outcome, Outcome::Censored)),
             latency: LatencyTable::of_group(requests),
-            slo: Attainment::of(observed, all, &outcomes),
+            slo: Attainment::of(observed, all, requests, is_one),
         }
     }
 }

@@ -171,6 +171,11 @@ pub struct Window {
     pub end_s: f64,
     /// Its planned end.
     pub planned_end_s: f64,
+    /// The end of the time over which answers are counted, where that is not the window's: most answers to the requests of
+    /// the window came after it and no load followed, or none came in it. Completed requests, tokens and goodput are then
+    /// per second until the last answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers_end_s: Option<f64>,
     /// What made the run stop; absent when its log was cut off.
     pub ending: Option<RunEnding>,
     /// Whether the run stopped before every planned request was dispatched.
@@ -190,6 +195,11 @@ impl Window {
     /// Length in seconds.
     pub fn length_s(&self) -> f64 {
         (self.end_s - self.start_s).max(0.0)
+    }
+
+    /// For how many seconds answers are counted, where that is not the window.
+    pub fn answers_s(&self) -> Option<f64> {
+        Some(self.answers_end_s? - self.start_s)
     }
 }
 

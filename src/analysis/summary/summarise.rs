@@ -25,6 +25,7 @@ use crate::analysis::slo::group::{Fairness, Group};
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::verdict::check::Verdict;
 use crate::analysis::verdict::judge::judge;
+use crate::clock::Timestamp;
 use crate::record::{Phase, PromptMethod, RunLog};
 
 /// Turns a run's records into its summary and judges it by `objectives`.
@@ -32,7 +33,6 @@ use crate::record::{Phase, PromptMethod, RunLog};
 /// An objective on the error rate takes the place of the verdict's limit on it.
 pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let observed = Observed::of(log);
-    let outcomes: Vec<_> = observed.requests.iter().map(|request| request.slo).collect();
     let (latency, stalls) = LatencyTable::of_run(&observed);
     let (host_stalls, without_stalls) = HostStallImpact::of(&observed).unzip();
     let without_stalls = without_stalls.flatten();
@@ -49,7 +49,9 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         arrivals: ArrivalFigures::of(log),
         rates,
         latency,
-        slo: Attainment::of(&observed, observed.due(), &outcomes),
+        slo: Attainment::of(&observed, observed.due(), &observed.requests.iter().collect::<Vec<_>>(), |_| {
+            true
+        }),
         by_class: Group::by_class(&observed),
         by_priority: Group::by_priority(&observed),
         fairness: Fairness::of(&observed, &by_tenant),
@@ -117,6 +119,9 @@ fn window(observed: &Observed<'_>) -> Window {
         start_s: observed.start.as_secs_f64(),
         end_s: observed.end.max(observed.start).as_secs_f64(),
         planned_end_s: planned_end.as_secs_f64(),
+        answers_end_s: Some(observed.answers_end)
+            .filter(|end| *end > observed.end)
+            .map(Timestamp::as_secs_f64),
         ending: log.footer.as_ref().map(|footer| footer.ending),
         cut_short: observed.cut_short,
         warmup_requests: log.header.plan.warmup_requests,

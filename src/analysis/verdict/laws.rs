@@ -6,7 +6,7 @@ use super::check::{Check, Measure, Rule};
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::percent;
+use crate::analysis::wording::{percent, seconds};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord};
 use crate::units::three_digits;
@@ -15,6 +15,8 @@ use crate::units::three_digits;
 const BAR: f64 = 0.01;
 /// … or by this much a request, seconds: what lies between an answer's last byte and the run taking note of it.
 const NOTICE_S: f64 = 0.001;
+/// A larger limit than this share would test nothing.
+const LARGEST_BAR: f64 = 0.5;
 /// … or, of users, by so many standard errors of the think times that were drawn.
 const ERRORS: f64 = 3.0;
 
@@ -31,8 +33,10 @@ const ERRORS: f64 = 3.0;
 ///
 /// Over a finite window the law holds up to those who straddle its ends (Little 2011, *Operations Research* 59,
 /// 536–549, eq. 2). Their parts are known: what requests of the warm-up still stayed in the window is added, what the
-/// window's stayed after it is taken off. What is left needs no allowance for chance, so the limit is 1 % without
-/// standard errors; short stays are allowed a millisecond each, and the schedule lag of their requests.
+/// window's stayed after it is taken off, and what cool-down requests had in it is added: users of a closed loop of so many
+/// requests go on before its last one is sent. What is left needs no allowance for chance, so the limit is 1 % without
+/// standard errors; each request is allowed a millisecond, and its schedule lag, of the time that all were in the window.
+/// Of a burst that is over at once it is most of that time: the law is then not tested.
 pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let measure = Measure { rule: Rule::LittlesLaw, statistic: "|L − λW| / L" };
     if observed.cut_short {
@@ -48,7 +52,7 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     if present <= 0.0 || length <= 0.0 || requests == 0 {
         return measure.not_tested("no request was present in the window");
     }
-    let (mut stayed, mut after, mut before, mut lag) = (0.0, 0.0, 0.0, 0.0);
+    let (mut stayed, mut after, mut beside, mut lag) = (0.0, 0.0, 0.0, 0.0);
     for record in &observed.log.records {
         let (from, to) = stay(record);
         match record.phase {
@@ -57,19 +61,25 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
                 after += to.since(from.max(observed.end)).as_secs_f64();
                 lag += record.dispatched.since(record.scheduled).as_secs_f64();
             }
-            Phase::Warmup => before += part(window, from, to),
-            Phase::Cooldown => {}
+            Phase::Warmup | Phase::Cooldown => beside += part(window, from, to),
         }
     }
     // Each request that was planned counts once, however many records it has.
     let planned = observed.planned() as f64;
     let each = (stayed - after) / requests as f64;
-    let (l, lambda_w) = (present / length, (planned * each + before) / length);
+    let (l, lambda_w) = (present / length, (planned * each + beside) / length);
     let apart = (l - lambda_w).abs() / l;
     let mean_stay = stayed / requests as f64;
     // W counts the pacer's lag, L does not: another rule judges it.
-    let allowed = NOTICE_S + lag / requests as f64;
-    let bar = BAR.max(allowed / mean_stay.max(allowed));
+    let bar = BAR.max((NOTICE_S * requests as f64 + lag) / present);
+    if bar > LARGEST_BAR {
+        return measure.not_tested(format!(
+            "Little's law: the window of {} is too short for it: when requests left and ended is uncertain by {} of the time \
+             that they were in it",
+            seconds(length),
+            percent(bar)
+        ));
+    }
     let sentence = format!(
         "Little's law: {} requests were present on average; {} a second of {} s each, corrected for those that straddle the \
          window's ends, account for {}: {} apart; limit: {}",

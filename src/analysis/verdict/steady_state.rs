@@ -64,6 +64,13 @@ fn wait(summary: &Summary) -> Check {
     if summary.requests.executed() < LEAST {
         return measure.not_tested("the window has fewer than 30 requests");
     }
+    let window = &summary.window;
+    let fastest = summary.latency.row(Metric::E2e).map(|row| row.min.at_least() / 1e3);
+    if window.cooldown_requests == 0 && fastest.is_some_and(|fastest| fastest > window.end_s) {
+        let load = seconds(window.end_s);
+        return measure
+            .not_tested(format!("a burst: the load was over after {load}, before any answer was complete"));
+    }
     let median = summary.latency.row(Metric::Ttft).map(|row| row.percentile(Quantile::P50).figure);
     let (Some(median), true) = (median, summary.window.length_s() > 0.0) else {
         return measure.not_tested("no request of the window has a time to first token");

@@ -91,6 +91,33 @@ fn what_was_there_is_what_the_stays_add_up_to() {
 }
 
 #[test]
+fn littles_law_has_nothing_to_say_of_a_burst() {
+    // A hundred at t = 0 in a window of a millisecond, of which dispatching took the better part.
+    let records = (0..100).map(|i| record(i).sent_at(0, 0, 0).paced(500 + i, 10, 10).build());
+    let mut log = run(1, records.collect());
+    for record in &mut log.records {
+        record.dispatched = Timestamp::from_nanos(970_000 + record.index * 100);
+        record.sent = Some(record.dispatched);
+    }
+    log.footer.as_mut().unwrap().present_ns = Some(2_500_000);
+    let law = checks(&summarise(&log, &[]), Rule::LittlesLaw).remove(0);
+    assert_eq!(law.outcome, CheckOutcome::NotTested, "{}", law.sentence);
+    assert!(law.sentence.contains("the window of 1.00 ms is too short for it"), "{}", law.sentence);
+}
+
+#[test]
+fn littles_law_counts_users_who_go_on_before_the_last_counted_request() {
+    // In a window of 2 s two users send the requests that count at 0 and 1.9 s, and one goes on meanwhile.
+    let request = |i, at: u64| record(i).sent_at(at, at, at).paced(at + 500, 100, 5);
+    let more = |i, at| request(i, at).phase(Phase::Cooldown).build();
+    let mut log = run(2_000, vec![request(0, 0).build(), more(2, 900), request(1, 1_900).build()]);
+    // Stays of 0.9 s, 0.9 s and 0.1 s.
+    log.footer.as_mut().unwrap().present_ns = Some(1_900_000_000);
+    let law = checks(&summarise(&log, &[]), Rule::LittlesLaw).remove(0);
+    assert_eq!(law.outcome, CheckOutcome::Passed, "{}", law.sentence);
+}
+
+#[test]
 fn a_wait_that_no_latency_shows_breaks_littles_law() {
     // A twentieth of the requests left half a second late, and their latency counts from when they left.
     let mut log = steady();

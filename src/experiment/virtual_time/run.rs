@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::log::{Log, job, leading};
+use crate::analysis::answers_end;
 use crate::clock::Timestamp;
 use crate::generator::{Blocks, ConversationBreak, PlannedRequest, Schedule, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
@@ -31,7 +32,7 @@ pub struct SimulatedRun {
     pub records: Vec<RequestRecord>,
     /// The end of the run.
     pub footer: RunFooter,
-    /// What the server did during the window.
+    /// What the server did during the window; where answers count for longer, until the last of them.
     pub effort: WorkTotals,
     /// The part of the decode pool.
     pub decode_effort: WorkTotals,
@@ -94,10 +95,11 @@ impl VirtualRun {
                 records.push(record);
             }
         }
-        let [all, decode] = at_end.unwrap_or_else(|| effort(&driver));
+        let window_end = turns.window_end().unwrap_or(window_end);
+        let until = answers_end(&records, (self.plan.window_start, window_end));
+        let [all, decode] = at_end.filter(|_| until == window_end).unwrap_or_else(|| effort(&driver));
         let [all_before, decode_before] = at_start.unwrap_or_default();
         let gauges = driver.server().gauges();
-        let window_end = turns.window_end().unwrap_or(window_end);
         let left = driver.stop();
         records.extend(
             left.into_iter().filter_map(|history| log.ended(history, clock)).map(|(_, record)| record),

@@ -230,8 +230,6 @@ pub(crate) struct KeyFigure {
     pub(crate) name: String,
     pub(crate) value: String,
     pub(crate) unit: String,
-    /// What it is a part of, with its unit.
-    pub(crate) of: Option<String>,
     /// What belongs to it: its interval, its mark, what it is compared with.
     pub(crate) below: Vec<String>,
     /// Only pages have it: elsewhere a table of the same level already holds it.
@@ -244,7 +242,6 @@ impl KeyFigure {
             name: name.into(),
             value: value.into(),
             unit: unit.into(),
-            of: None,
             below: Vec::new(),
             card_only: false,
         }
@@ -255,24 +252,9 @@ impl KeyFigure {
         self
     }
 
-    /// A part of this; where that is not known, the figure stands alone.
-    pub(crate) fn of(mut self, whole: Option<String>) -> Self {
-        self.of = whole;
-        self
-    }
-
     pub(crate) fn card_only(mut self) -> Self {
         self.card_only = true;
         self
-    }
-
-    /// What follows the value in a line, and what stands between them: its unit, or what it is a part of, which has the
-    /// unit.
-    pub(crate) fn tail(&self) -> (&'static str, String) {
-        match &self.of {
-            None => (self.space(), self.unit.clone()),
-            Some(of) => (" ", format!("of {of}")),
-        }
     }
 
     /// What stands between the value and its unit: nothing before `/s`.

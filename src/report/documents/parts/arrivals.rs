@@ -28,7 +28,16 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
             let stages: Vec<_> = stages.iter().map(|one| stage(one, form)).collect();
             format!("stages, {}: {} on average", stages.join(", then "), rate(pattern.mean_rate_per_s()))
         }
-        ArrivalPattern::Trace(_) => format!("as in a trace, {} on average", rate(pattern.mean_rate_per_s())),
+        ArrivalPattern::Trace(trace) => match &trace.found {
+            Some(found) if found.ends_s < 1.0 => {
+                format!(
+                    "as in a trace, {} within {}",
+                    counted(found.requests, "request"),
+                    seconds(found.ends_s)
+                )
+            }
+            _ => format!("as in a trace, {} on average", rate(pattern.mean_rate_per_s())),
+        },
         ArrivalPattern::Users { users, think_time_s, .. } => {
             let thinking = match think_time_s.mean_s() {
                 0.0 => String::new(),
@@ -250,6 +259,7 @@ mod tests {
             start_s,
             end_s,
             planned_end_s: end_s,
+            answers_end_s: None,
             ending: None,
             cut_short: false,
             warmup_requests: 0,

@@ -1,6 +1,6 @@
 //! What flowed: rates, the account of tokens, and how much of the prompts was cached.
 
-use crate::analysis::wording::{counted, percent};
+use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Balance, HitSource, MadePrompts, MeasuredHits, Summary, TokenAccount};
 use crate::report::document::{Section, Table};
 use crate::units::{count, three_digits};
@@ -16,7 +16,7 @@ fn rates(summary: &Summary) -> Section {
         ("requests offered", rates.offered_requests_per_s),
         ("requests sent", rates.achieved_requests_per_s),
         ("requests completed", rates.completed_requests_per_s),
-        ("requests that met their SLO (goodput)", slo.goodput_per_s.filter(|_| slo.declared)),
+        ("  that met their SLO (goodput)", slo.goodput_per_s.filter(|_| slo.declared)),
         ("input tokens", rates.input_tokens_per_s),
         ("  from a prefix cache", rates.cached_input_tokens_per_s),
         ("output tokens", rates.output_tokens_per_s),
@@ -25,7 +25,11 @@ fn rates(summary: &Summary) -> Section {
     let known = all.into_iter().filter_map(|(name, rate)| Some((name, rate?)));
     let table =
         Table::of("Throughput", known).column("", |(name, _)| name).column("per second", |(_, rate)| rate);
-    Section::detail("Throughput, over the window").with_table(table.table())
+    let heading = match summary.window.answers_s() {
+        Some(counted) => format!("Throughput: requests over the window, answers over {}", seconds(counted)),
+        None => "Throughput, over the window".to_owned(),
+    };
+    Section::detail(heading).with_table(table.table())
 }
 
 fn tokens(summary: &Summary) -> Section {

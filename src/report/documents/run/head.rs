@@ -41,12 +41,14 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
 pub(super) fn about(summary: &Summary) -> String {
     let run = &summary.run;
     let arrivals = arrivals::in_words(&run.arrival, run.load);
+    let answers =
+        summary.window.answers_s().map(|counted| format!(", answers counted for {}", seconds(counted)));
     // The words of a closed loop begin with its form.
     let form = arrivals::form(run.load).filter(|form| !arrivals.starts_with(form));
     [
         engine(&run.engine) + &on(&run.deployment),
         [Some(arrivals.as_str()), form].into_iter().flatten().collect::<Vec<_>>().join(", "),
-        format!("window {}", seconds(summary.window.length_s())),
+        format!("window {}{}", seconds(summary.window.length_s()), answers.unwrap_or_default()),
     ]
     .join(" · ")
 }
@@ -103,9 +105,13 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         Some(offered) => format!("{}/s offered", known(Some(offered))),
         None => "closed loop: users decide".to_owned(),
     };
-    let ended = "ended in the window".to_owned();
+    // What a burst offers a second is as long as a moment is.
+    let below = match summary.window.answers_s() {
+        Some(counted) => vec![format!("until the last answer, {}", seconds(counted))],
+        None => vec!["ended in the window".to_owned(), offered],
+    };
     let completed = known(rates.completed_requests_per_s);
-    let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below([ended, offered])];
+    let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below(below)];
     if let Some(output) = rates.output_tokens_per_s {
         let input = rates.input_tokens_per_s.map(|input| format!("{}/s input", known(Some(input))));
         let each = rates.output_tokens_per_s_per_gpu.map(|each| format!("{}/s per GPU", known(Some(each))));
@@ -114,10 +120,7 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
     }
     if summary.slo.declared {
         let attainment = summary.slo.slo_attainment.map_or_else(|| known(None), percent);
-        // Of the requests that were scheduled in the window; those that completed are those that ended in it.
-        let offered =
-            rates.offered_requests_per_s.map(|offered| format!("{}/s offered", known(Some(offered))));
-        figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), "/s").of(offered));
+        figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), "/s"));
         figures.push(KeyFigure::new("SLO attainment", attainment, ""));
     }
     figures

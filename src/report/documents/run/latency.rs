@@ -221,7 +221,8 @@ fn floors(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
 fn longer(summary: &Summary) -> Option<(Quantile, String)> {
     let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
     let next = Quantile::ALL.into_iter().find(|next| next.floor() > row.n)?;
-    let rate = summary.rates.requests_per_s()?;
+    // More of a burst is no longer window.
+    let rate = summary.rates.requests_per_s().filter(|_| summary.window.answers_end_s.is_none())?;
     Some((next, seconds((next.floor() as f64 / rate).ceil())))
 }
 

@@ -62,7 +62,6 @@ fn cards(figures: &[KeyFigure]) -> Markup {
                     (printable(&figure.value))
                     @if !figure.unit.is_empty() { span.unit { (figure.space()) (printable(&figure.unit)) } }
                 }
-                @if let Some(of) = &figure.of { div.below { "of " (printable(of)) } }
                 @for line in &figure.below { div.below { (printable(line)) } }
             }
         } }

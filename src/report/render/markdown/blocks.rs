@@ -88,10 +88,9 @@ fn draw(out: &mut String, block: &Block) {
 /// Key figures in one line.
 fn figures(out: &mut String, figures: &[KeyFigure]) {
     let shown = figures.iter().filter(|figure| !figure.card_only).map(|figure| {
-        let KeyFigure { name, value, below, .. } = figure;
-        let (space, tail) = figure.tail();
+        let (KeyFigure { name, value, unit, below, .. }, space) = (figure, figure.space());
         let below = if below.is_empty() { String::new() } else { format!(" ({})", text(&below.join(", "))) };
-        format!("{} **{}**{space}{}{below}", text(name), text(value), text(&tail))
+        format!("{} **{}**{space}{}{below}", text(name), text(value), text(unit))
     });
     let shown: Vec<_> = shown.collect();
     if !shown.is_empty() {

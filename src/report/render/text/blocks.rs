@@ -150,13 +150,12 @@ fn corner_of<'a>(heading: &'a str, first: &Block) -> Option<&'a str> {
 /// Key figures in one line: `requests completed 9.98/s · goodput 9.90/s`.
 fn figures(lines: &mut TextLines, figures: &[KeyFigure], extent: Extent) {
     let shown = figures.iter().filter(|figure| !figure.card_only).map(|figure| {
-        let KeyFigure { name, value, below, .. } = figure;
-        let (space, tail) = figure.tail();
+        let (KeyFigure { name, value, unit, below, .. }, space) = (figure, figure.space());
         let below = match extent {
             Extent::Full if !below.is_empty() => format!(" ({})", below.join(", ")),
             Extent::Full | Extent::Summary => String::new(),
         };
-        format!("{name} {value}{space}{tail}{below}")
+        format!("{name} {value}{space}{unit}{below}")
     });
     lines.wrapped(Weight::Normal, "  ", &shown.collect::<Vec<_>>().join(" · "));
 }
