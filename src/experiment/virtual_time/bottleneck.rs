@@ -256,7 +256,7 @@ impl EngineEvidence {
             _ => {}
         }
         say(self.queue_share_of_ttft, "of the time to first token is queueing");
-        say(self.busy_share, "of the window the engines are busy");
+        say(self.busy_share, "of the time the engines are busy");
         say(self.memory_share, "of that reading memory");
         say(self.compute_share, "computing");
         if self.communication_share.is_some_and(|share| share > 0.0) {

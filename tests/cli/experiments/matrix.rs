@@ -205,7 +205,7 @@ fn without_intervals(value: &mut Value) {
 fn a_stored_matrix_is_judged_again_from_its_logs() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/experiments/matrix-schema-1");
     let report = ["report", folder.to_str().unwrap(), "--json", "--allow-invalid"];
-    let out = Desk::new().skyline(&report).assert().code(1);
+    let out = Desk::new().skyline(&report).assert().code(0);
     let again: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     let stored = read(&folder.join("matrix.json"));
     assert_eq!(
@@ -213,18 +213,12 @@ fn a_stored_matrix_is_judged_again_from_its_logs() {
         (&"all_flown".into(), &"all_run".into())
     );
     assert_eq!(again["decision"]["contract"]["stop_when"], "all_run");
-    // Then its INVALID row was believed on request.
-    assert_eq!(again["caution"], "1 of 1 row is INVALID and counts because of --allow-invalid");
-    let standings =
-        |of: &Value| (of["decision"]["variants"][0]["standing"].clone(), of["cells"][0]["standing"].clone());
-    assert_eq!(standings(&stored), ("accepted".into(), "confirmed".into()));
-    assert_eq!(standings(&again), ("undecided".into(), "inconclusive".into()));
+    assert_eq!(again["decision"]["variants"], stored["decision"]["variants"]);
     // Whether its runs can be trusted and how sure a figure is follows today's rules; the figures are the stored ones.
     let cells = |matrix: &Value| {
         let mut cells = matrix["cells"].clone();
         let cell = cells[0].as_object_mut().unwrap();
-        let judged = ["outcome", "valid", "reasons", "standing", "tests"];
-        cell.retain(|key, _| !judged.contains(&key.as_str()));
+        cell.retain(|key, _| key != "outcome" && key != "valid" && key != "reasons");
         for run in cell["runs"].as_array_mut().unwrap() {
             run.as_object_mut().unwrap().retain(|key, _| key != "outcome" && key != "valid");
         }

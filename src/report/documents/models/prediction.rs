@@ -15,7 +15,7 @@ pub fn document(prediction: &Prediction) -> Document {
         Extras { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };
     let mut document = documents::run(&prediction.summary, extras, None);
     let bottleneck = Note::info(&prediction.bottleneck.sentence).cure(&prediction.bottleneck.cure);
-    document.add([Section::summary("Bottleneck, over the window").with_notes([bottleneck])]);
+    document.add([Section::summary("Bottleneck").with_notes([bottleneck])]);
     document.add(prediction.baseline.iter().flat_map(baseline));
     document.add(prediction.bandwidth_math.as_ref().map(bandwidth_math));
     if let Some(fit) = &prediction.engine_fit {
