@@ -151,8 +151,11 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
         ExperimentDir::create(&campaign.out, &workload.name, "ab", &manifest)?
     };
     targets.logging_to(&dir);
-    let mut experiment = AbExperiment::new(design, campaign.validity.invalid_runs());
-    let driven = drive(&mut experiment, &mut CampaignExecutor::new(targets, &dir, &interrupts, announce));
+    let invalid = campaign.validity.invalid_runs();
+    let mut experiment = AbExperiment::new(design, invalid);
+    let executor = CampaignExecutor::new(targets, &dir, &interrupts, announce);
+    let mut executor = executor.forced(runs.sides[0].settings.machine, invalid);
+    let driven = drive(&mut experiment, &mut executor);
     if driven.is_err() {
         printer.words(&format!("what was measured is stored; resume with: {}", dir.command_to_resume(&[])));
     }

@@ -290,8 +290,8 @@ fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> 
     let folder = folder::create(&plan.out, name, &context.engine().engine, jiff::Timestamp::now())?;
     let dir = ExperimentDir::unlocked(folder);
     interrupts.series_begins();
-    let objectives = &plan.checked.settings.objectives;
-    let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone());
+    let RunSettings { objectives, machine, .. } = &plan.checked.settings;
+    let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), plan.invalid);
     let campaign = RepeatsCampaign {
         context,
         runs,
@@ -299,7 +299,8 @@ fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> 
         export: |run: &StoredRun| plan.outputs.write_run(run.run.report(None), &run.folder, printer),
         failure: None,
     };
-    drive(&mut experiment, &mut CampaignExecutor::new(campaign, &dir, interrupts, plan.announce))?;
+    let executor = CampaignExecutor::new(campaign, &dir, interrupts, plan.announce);
+    drive(&mut experiment, &mut executor.forced(*machine, plan.invalid))?;
     let Some(repeats) = repeats_so_far(&experiment)? else { return Ok(Exit::Interrupted) };
     if let Some(format) = plan.outputs.shown() {
         printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;

@@ -24,7 +24,7 @@ use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
 use crate::session::run::{check_series, of_one_server};
-use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
+use crate::session::settings::{LoadOption, MachineCheck, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
 
 pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
@@ -55,7 +55,8 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     let mut experiment = MatrixExperiment::new(plan.experiments.clone(), invalid).only(args.only.clone());
     let runs = MatrixCampaign::new(&plan, &dir, &interrupts, printer, campaign.pause);
     let announce = campaign.live.announce(printer);
-    let mut executor = CampaignExecutor::new(runs, &dir, &interrupts, announce);
+    let machine = plan.cells.first().map_or(MachineCheck::Enforced, |cell| cell.checked.settings.machine);
+    let mut executor = CampaignExecutor::new(runs, &dir, &interrupts, announce).forced(machine, invalid);
     let driven = drive(&mut experiment, &mut executor);
     executor.campaign.stop_serving();
     driven?;

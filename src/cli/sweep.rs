@@ -12,8 +12,8 @@ use crate::cli::args::{
     whole,
 };
 use crate::experiment::{
-    Experiment, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment, SweepPlan, Swept,
-    TrialRequest, drive,
+    Experiment, InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment,
+    SweepPlan, Swept, TrialRequest, drive,
 };
 use crate::generator::Datasets;
 use crate::report::documents;
@@ -22,7 +22,7 @@ use crate::session::campaign::sweep::{
     MORE, SweepCampaign, SweepManifest, SweepStart, at_load, check_axis, pace_of_users, start_of_search,
 };
 use crate::session::run::{CheckedWorkload, RunContext};
-use crate::session::settings::{LoadOption, MachineCheck};
+use crate::session::settings::LoadOption;
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder,
 };
@@ -123,8 +123,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     interrupts.series_begins();
     let Some((manifest, dir)) = plan.begin(args, resumed, &context)? else { return Ok(Exit::Interrupted) };
     let settings = &plan.checked.settings;
-    let forced = settings.machine == MachineCheck::Overridden;
-    let mut experiment = experiment(forced, &manifest, &context)?;
+    let mut experiment = experiment(&manifest, &context)?;
     let progress = args.campaign.live.announce(printer);
     let campaign = SweepCampaign {
         context: &context,
@@ -135,6 +134,8 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
         progress,
     };
     let mut executor = CampaignExecutor::new(campaign, &dir, &interrupts, progress);
+    // Spoiled runs of a sweep are repeated even where INVALID ones are allowed.
+    executor = executor.forced(settings.machine, InvalidRuns::LeftOut);
     let driven = drive(&mut experiment, &mut executor);
     if driven.is_err() && !experiment.search().trials().is_empty() {
         printer.words(&format!("what was measured is stored; resume with: {}", dir.command_to_resume(&[])));
@@ -145,7 +146,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// The runs of the sweep.
-fn experiment(forced: bool, manifest: &SweepManifest, context: &RunContext) -> Result<SweepExperiment, Stop> {
+fn experiment(manifest: &SweepManifest, context: &RunContext) -> Result<SweepExperiment, Stop> {
     let swept = Swept {
         started_at: jiff::Timestamp::now(),
         workload: manifest.workload.clone(),
@@ -160,7 +161,7 @@ fn experiment(forced: bool, manifest: &SweepManifest, context: &RunContext) -> R
     if let Some(seconds) = manifest.sustain_s {
         experiment = experiment.holding_for(seconds);
     }
-    Ok(if forced { experiment.forced() } else { experiment })
+    Ok(experiment)
 }
 
 /// Shows the sweep, says where it is stored, and gives its exit code.

@@ -8,22 +8,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::diagnosis::Diagnosis;
+use super::spoiled::spoiled_by;
+use crate::analysis::Summary;
 use crate::analysis::wording::counted;
-use crate::analysis::{Rule, Summary};
 
-/// A run that cannot be trusted is repeated at most this many times.
-pub(super) const RETRIES: u64 = 2;
-/// After this many spoiled runs in a row no more runs are started.
+/// After this many new runs in a row that were spoiled no more runs are started.
 const MOST_SPOILED: u64 = 3;
-/// Rules that a run breaks through the fault of the measuring machine: they say nothing about the server.
-const FAULTS_OF_CLIENT: [Rule; 3] = [Rule::DeliveredArrivals, Rule::ScheduleLag, Rule::ClientStarved];
 
 /// Whether INVALID runs count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidRuns {
-    /// What rests on one is left out.
+    /// What rests on one is left out, and spare runs replace those that were spoiled.
     LeftOut,
-    /// They count as if they were valid (`--allow-invalid`).
+    /// They count as if they were valid (`--allow-invalid`), and none is replaced.
     Counted,
 }
 
@@ -60,10 +57,16 @@ pub trait Experiment {
         true
     }
 
-    /// Whether [`drive`] counts the requested run if this machine spoils it, and refuses it after too many of those.
+    /// Whether [`drive`] counts the requested run if it is spoiled, and refuses it after too many of those.
     fn counts_spoiled(&self, request: &RunRequest<Self::Part>) -> bool {
         let _ = request;
-        false
+        true
+    }
+
+    /// Says which run replaces the requested one, where that has just been recorded and is spoiled.
+    fn replacement(&self, request: &RunRequest<Self::Part>) -> Option<String> {
+        let _ = request;
+        None
     }
 }
 
@@ -194,6 +197,16 @@ pub trait Executor<E: Experiment> {
         false
     }
 
+    /// Whether runs go on however many are spoiled.
+    fn is_forced(&self) -> bool {
+        false
+    }
+
+    /// No more runs start, for this reason.
+    fn ends(&mut self, why: &str) {
+        let _ = why;
+    }
+
     /// Why this machine cannot be trusted with the requested run, if it cannot.
     ///
     /// # Errors
@@ -247,7 +260,7 @@ struct Progress<'x, E: Experiment, X> {
     executor: &'x mut X,
     /// The last run that was carried out now.
     last: Option<RunRequest<E::Part>>,
-    /// Runs that this machine spoiled, one after another.
+    /// Runs that were carried out now and are spoiled, one after another.
     spoiled_in_a_row: u64,
     /// What the last of them has against it, once they are too many.
     too_many: Option<String>,
@@ -255,25 +268,21 @@ struct Progress<'x, E: Experiment, X> {
 
 impl<E: Experiment, X: Executor<E>> Progress<'_, E, X> {
     fn outcome(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, X::Error> {
-        let counts_spoiled = experiment.counts_spoiled(request);
-        if let Some(reason) = self.too_many.as_ref().filter(|_| counts_spoiled) {
-            return Ok(RunOutcome::Refused(reason.clone()));
-        }
         let stored = self.executor.stored(request)?;
-        let outcome = match stored.filter(|run| experiment.accepts_stored(request, &run.summary)) {
+        Ok(match stored.filter(|run| experiment.accepts_stored(request, &run.summary)) {
             Some(run) => RunOutcome::Completed(run),
             None if request.source == RunSource::StoredOnly => RunOutcome::Absent,
             None => self.carry_out(request, experiment)?,
-        };
-        if let (RunOutcome::Completed(run), true) = (&outcome, counts_spoiled) {
-            self.count_spoiled(&run.summary);
-        }
-        Ok(outcome)
+        })
     }
 
     fn carry_out(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, X::Error> {
         if self.executor.is_interrupted() {
             return Ok(RunOutcome::Interrupted(None));
+        }
+        let counts_spoiled = experiment.counts_spoiled(request) && !self.executor.is_forced();
+        if let Some(reason) = self.too_many.as_ref().filter(|_| counts_spoiled) {
+            return Ok(RunOutcome::Refused(reason.clone()));
         }
         if let Some(reason) = self.executor.refuses(request)? {
             return Ok(RunOutcome::Refused(reason));
@@ -286,20 +295,22 @@ impl<E: Experiment, X: Executor<E>> Progress<'_, E, X> {
         }
         let outcome = self.executor.run(request, experiment)?;
         self.last = Some(request.clone());
+        if let (RunOutcome::Completed(run), true) = (&outcome, counts_spoiled) {
+            self.count_spoiled(&run.summary);
+        }
         Ok(outcome)
     }
 
     fn count_spoiled(&mut self, run: &Summary) {
-        let mut reasons = run.verdict.reasons.iter();
-        let Some(reason) = reasons.find(|reason| FAULTS_OF_CLIENT.contains(&reason.rule)) else {
+        let Some(why) = spoiled_by(run) else {
             self.spoiled_in_a_row = 0;
             return;
         };
         self.spoiled_in_a_row += 1;
-        if self.spoiled_in_a_row >= MOST_SPOILED {
-            let sentence = &reason.sentence;
-            self.too_many =
-                Some(format!("{MOST_SPOILED} runs in a row were spoiled by this machine: {sentence}"));
+        if self.spoiled_in_a_row == MOST_SPOILED {
+            let too_many = format!("{MOST_SPOILED} runs in a row were spoiled: {why}");
+            self.executor.ends(&too_many);
+            self.too_many = Some(too_many);
         }
     }
 }
@@ -319,6 +330,11 @@ where
     G: FnMut(&E) -> Result<(), X>,
 {
     type Error = X;
+
+    fn is_forced(&self) -> bool {
+        // No machine can spoil a run in virtual time.
+        true
+    }
 
     fn run(&mut self, request: &RunRequest<E::Part>, _experiment: &E) -> Result<RunOutcome, X> {
         (self.run)(request).map(RunOutcome::Completed)

@@ -17,6 +17,7 @@ mod fitting;
 pub mod matrix;
 mod paired_open;
 mod repeats;
+mod spoiled;
 mod sweep;
 mod virtual_time;
 

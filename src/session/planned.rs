@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::analysis::{ArrivalFigures, CheckOutcome};
-use crate::experiment::repeats_of;
+use crate::experiment::{repeats_of, seed_of_run};
 use crate::generator::{self, Datasets, Schedule};
 use crate::record::{PlanFacts, Repeat, Shard};
 use crate::session::console::Stop;
@@ -48,6 +48,20 @@ impl PlannedRun {
                 .in_full()
         };
         repeats_of(spec, repeats).into_iter().map(one).collect()
+    }
+
+    /// The run of this number, counted from 1: one of the `planned`, or a spare one after them, which differs from the first
+    /// in its seed alone.
+    pub(crate) fn numbered(planned: &[Self], number: u64) -> Result<Self, Stop> {
+        let found = planned.get(number as usize - 1).or(planned.first());
+        let run = found.ok_or_else(|| Stop::impossible("no run is planned"))?;
+        if number <= planned.len() as u64 {
+            return Ok(run.clone());
+        }
+        let seed = seed_of_run(run.workload.seed, number);
+        let workload = with_seed(WorkloadSpec { seed, ..run.workload.clone() }, seed)?;
+        let repeat = run.repeat.map(|repeat| Repeat { number, ..repeat });
+        Self::drawn(repeat, run.schedule.of(&workload), workload, MORE)
     }
 
     /// A run by itself of `workload`, whose datasets are these; where it has nothing to measure, `cure` is what to change.

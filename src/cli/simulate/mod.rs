@@ -16,8 +16,8 @@ use super::bench::advise;
 use super::output::{ShowArgs, exits, render, say_saved};
 use crate::analysis::Objective;
 use crate::experiment::{
-    CompletedRun, EngineFit, Experiment, Grade, Load, LoadAxis, PredictedRates, RepeatRun, RepeatsExperiment,
-    RunRequest, SweepPlan, VirtualExecutor, drive, predict, seed_of_run,
+    CompletedRun, EngineFit, Experiment, Grade, InvalidRuns, Load, LoadAxis, PredictedRates, RepeatRun,
+    RepeatsExperiment, RunRequest, SweepPlan, VirtualExecutor, drive, predict, seed_of_run,
 };
 use crate::live::{Screen, StepLine};
 use crate::report::{Extent, Extras, Format, RunReport, documents};
@@ -251,7 +251,8 @@ fn rates(simulation: &Simulation, fit: EngineFit, axis: &LoadAxis, printer: Prin
 fn repeatedly(simulation: &Simulation, runs: Vec<PlannedRun>, printer: Printer) -> Result<Exit, Stop> {
     let Simulation { model, objectives, .. } = simulation;
     let parent = simulation.create_folder(&simulation.spec.name, jiff::Timestamp::now())?;
-    let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone());
+    // No machine can spoil a run in virtual time.
+    let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), InvalidRuns::Counted);
     let line = StepLine::counting(Screen::detect(), "simulating", runs.len() as u64);
     let mut runs = line.count(runs.into_iter());
     let run = |request: &RunRequest<RepeatRun>| {

@@ -110,8 +110,7 @@ pub(super) fn run(
     let parent = simulation.create_folder(&format!("{}-sweep", spec.name), started_at)?;
     let (engine, deployment) = (engine(model), model.deployment());
     let swept = Swept { started_at, workload: spec.clone(), engine, deployment };
-    // No machine can spoil a run in virtual time.
-    let mut experiment = SweepExperiment::new(search, swept).forced();
+    let mut experiment = SweepExperiment::new(search, swept);
     let line = StepLine::start(if quiet { Screen::Quiet } else { Screen::detect() }, "simulating");
     let run = |request: &RunRequest<SweepRun>| {
         let (SweepRun::Load(wanted) | SweepRun::Sustained(wanted)) = &request.part else {

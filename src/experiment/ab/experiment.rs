@@ -1,10 +1,12 @@
-//! An A/B test as an experiment: rounds of two runs, in an order that is fixed before.
+//! An A/B test as an experiment: rounds of two runs, in an order that is fixed before, and a few spare rounds for those
+//! that are spoiled.
 
 use super::design::{AbDesign, AbSide};
 use super::outcome::AbTest;
 use super::rounds::{AbRound, NotRounds};
 use crate::analysis::Summary;
 use crate::experiment::driver::{Experiment, InvalidRuns, RunOutcome, RunRequest, RunSource, RunsLeft};
+use crate::experiment::spoiled::{replacement, runs_wanted};
 
 /// The rounds of an A/B test.
 #[derive(Clone, Debug)]
@@ -28,7 +30,7 @@ pub struct AbRun {
     pub side: AbSide,
     /// Number of the round, from 1.
     pub round: u64,
-    /// How many rounds there are.
+    /// How many rounds are planned: a spare one has a number after the last of them.
     pub of: u64,
 }
 
@@ -52,7 +54,27 @@ impl AbExperiment {
 
     /// Name of the folder of a side's run.
     pub fn folder(round: u64, side: AbSide) -> String {
-        format!("round-{round}/{}", side.name())
+        format!("{}/{}", Self::round_folder(round), side.name())
+    }
+
+    /// Number of a round's folder.
+    fn round_folder(round: u64) -> String {
+        format!("round-{round}")
+    }
+
+    /// The rounds that are complete.
+    fn completed(&self) -> impl Iterator<Item = AbRound<'_>> {
+        self.rounds.iter().map(|(number, [a, b])| AbRound { number: *number, a, b })
+    }
+
+    fn spoiled(&self) -> u64 {
+        self.completed().filter(|round| round.spoiled_by().is_some()).count() as u64
+    }
+
+    /// Number of the last round that may be carried out, as far as that is known.
+    fn last_new(&self) -> u64 {
+        let planned = self.design.rounds();
+        if self.invalid == InvalidRuns::Counted { planned } else { runs_wanted(planned, self.spoiled()) }
     }
 
     fn next_round(&mut self) {
@@ -67,7 +89,7 @@ impl Experiment for AbExperiment {
 
     fn next(&self) -> Option<RunRequest<AbRun>> {
         let (round, of) = (self.round, self.design.rounds());
-        if self.interrupted || round > of {
+        if self.interrupted || round > runs_wanted(of, self.spoiled()) {
             return None;
         }
         let order = self.design.order_of(round);
@@ -77,7 +99,7 @@ impl Experiment for AbExperiment {
             // Both sides of a round send the same texts.
             number: round,
             part: AbRun { side, round, of },
-            source: self.source,
+            source: if round > self.last_new() { RunSource::StoredOnly } else { self.source },
             group: order.map(|side| Self::folder(round, side)).to_vec(),
         })
     }
@@ -101,13 +123,18 @@ impl Experiment for AbExperiment {
     }
 
     fn result(&self) -> Self::Result {
-        let rounds: Vec<_> =
-            self.rounds.iter().map(|(number, [a, b])| AbRound { number: *number, a, b }).collect();
-        AbTest::of(&self.design, &rounds, self.invalid)
+        AbTest::of(&self.design, &self.completed().collect::<Vec<_>>(), self.invalid)
     }
 
     fn remaining(&self) -> RunsLeft {
-        let rounds = if self.interrupted { 0 } else { (self.design.rounds() + 1).saturating_sub(self.round) };
+        let rounds = if self.interrupted { 0 } else { (self.last_new() + 1).saturating_sub(self.round) };
         RunsLeft::Exactly(2 * rounds - u64::from(self.first_run.is_some() && rounds > 0))
+    }
+
+    fn replacement(&self, request: &RunRequest<AbRun>) -> Option<String> {
+        let AbRun { round, of, .. } = request.part;
+        let ended = self.round > round && self.invalid == InvalidRuns::LeftOut;
+        let last = self.completed().last().filter(|last| ended && last.number == round)?;
+        replacement(round, of, self.spoiled(), &last.spoiled_by()?, Self::round_folder)
     }
 }

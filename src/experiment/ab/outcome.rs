@@ -13,6 +13,7 @@ use crate::analysis::statistics::holm;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::experiment::driver::InvalidRuns;
+use crate::experiment::spoiled;
 use crate::units::three_digits;
 
 /// The result of an A/B test, as stored in `ab.json`. Unknown figures are `null`.
@@ -94,6 +95,9 @@ impl AbTest {
             return Err(NotRounds::OtherPlans { round: round.number });
         }
         stayed(rounds)?;
+        let trusted = rounds.iter().filter(|round| round.counts(InvalidRuns::LeftOut)).count() as u64;
+        // Rounds that spare ones replace never count.
+        let invalid = if trusted >= design.rounds() { InvalidRuns::LeftOut } else { invalid };
         let counting: Vec<_> = rounds.iter().copied().filter(|round| round.counts(invalid)).collect();
         let finished = rounds.len() as u64 >= design.rounds();
         let spoiled = counting.iter().filter(|round| !round.counts(InvalidRuns::LeftOut)).count() as u64;
@@ -130,7 +134,10 @@ impl AbTest {
             classes,
         };
         test.sentence = test.verdict_in_words();
-        test.notes = test.reservations(failures);
+        let lost =
+            rounds.iter().filter_map(|round| Some((format!("round-{}", round.number), round.spoiled_by()?)));
+        let lost = spoiled::in_words("round", rounds.len() as u64, design.rounds(), lost);
+        test.notes = test.reservations(failures, lost);
         test.notes.extend(judged.classes_unresolved(&first.a.run.classes));
         Ok(test)
     }
@@ -190,14 +197,16 @@ impl AbTest {
     }
 
     /// Notes on the verdict.
-    fn reservations(&self, failures: Option<(f64, f64)>) -> Vec<String> {
+    fn reservations(&self, failures: Option<(f64, f64)>, spoiled: Option<String>) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some((a, b)) = failures {
             notes.push(fails_more(a, b));
         }
         let left_out: Vec<_> =
             self.rounds.iter().filter(|round| !round.counted).map(|round| round.number.to_string()).collect();
-        if !left_out.is_empty() {
+        if let Some(spoiled) = spoiled {
+            notes.push(spoiled);
+        } else if !left_out.is_empty() {
             let first = self.rounds.iter().find(|round| !round.counted);
             let why =
                 first.and_then(|round| round.left_out.first()).map_or("a run was broken off", String::as_str);

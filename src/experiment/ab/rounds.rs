@@ -6,7 +6,8 @@ use super::design::{AbDesign, AbSide};
 use crate::analysis::wording::percent;
 use crate::analysis::{Summary, VerdictOutcome};
 use crate::experiment::driver::InvalidRuns;
-use crate::experiment::sweep::{SERVER_RULES, Trial};
+use crate::experiment::spoiled::{distrust, spoiled_by};
+use crate::experiment::sweep::Trial;
 use crate::record::{DeploymentFacts, EngineFacts};
 
 /// The two runs of one round.
@@ -104,6 +105,12 @@ impl AbRound<'_> {
         self.is_whole() && (invalid == InvalidRuns::Counted || trusted())
     }
 
+    /// Why it is spoiled; `None` where it is not.
+    pub(super) fn spoiled_by(&self) -> Option<String> {
+        let mut sides = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter();
+        sides.find_map(|(side, run)| Some(format!("{side}: {}", spoiled_by(run)?)))
+    }
+
     /// Whether both runs completed.
     fn is_whole(&self) -> bool {
         self.a.window.is_whole() && self.b.window.is_whole()
@@ -126,14 +133,6 @@ impl AbRound<'_> {
             left_out: why.collect(),
         }
     }
-}
-
-/// Why the measurement of a run cannot be trusted, a sentence each, apart from what the server did.
-fn distrust(run: &Summary) -> impl Iterator<Item = &str> {
-    let reasons = run.verdict.reasons.iter();
-    let of_instrument = reasons
-        .filter(|reason| reason.outcome == VerdictOutcome::Invalid && !SERVER_RULES.contains(&reason.rule));
-    of_instrument.map(|reason| reason.sentence.as_str())
 }
 
 impl CompletedSide {

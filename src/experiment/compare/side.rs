@@ -88,12 +88,8 @@ impl ComparedSide {
         let reasons = joined.verdict.reasons.iter();
         let distrusted = reasons.filter(|reason| reason.outcome == VerdictOutcome::Invalid);
         let reasons = distrusted.map(RepeatsReason::in_words).collect();
-        let counts = |summary: &Summary| {
-            let number = summary.run.repeat.map(|repeat| repeat.number);
-            joined.runs.iter().any(|run| run.counted && Some(run.number) == number)
-        };
         let header = headers.into_iter().next().ok_or(NotRepeats::Nothing)?;
-        let runs = summaries.into_iter().filter(counts).collect();
+        let runs = summaries.into_iter().filter(|run| joined.counts(run)).collect();
         Ok(Self { name, unit: SideUnit::Repeats, header, runs, outcome, reasons })
     }
 

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
-use crate::analysis::{Reason, VerdictOutcome, summarise};
+use crate::analysis::{Reason, Rule, VerdictOutcome, summarise};
 use crate::experiment::ab::{AbDesign, AbExperiment, AbRun};
 use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRun, MatrixStopped};
 use crate::experiment::repeats::{RepeatRun, RepeatsExperiment, seed_of_run};
@@ -60,16 +60,13 @@ impl Experiment for Five {
     fn remaining(&self) -> RunsLeft {
         RunsLeft::Exactly(5 - self.heard.len() as u64)
     }
-
-    fn counts_spoiled(&self, _request: &RunRequest<u64>) -> bool {
-        true
-    }
 }
 
 #[derive(Default)]
 struct Recorder {
     stored: BTreeMap<u64, Summary>,
     spoils: bool,
+    forced: bool,
     stops_after: Option<usize>,
     did: Vec<String>,
 }
@@ -83,6 +80,14 @@ impl Executor<Five> for Recorder {
 
     fn is_interrupted(&self) -> bool {
         self.stops_after.is_some_and(|runs| self.did.len() >= runs)
+    }
+
+    fn is_forced(&self) -> bool {
+        self.forced
+    }
+
+    fn ends(&mut self, why: &str) {
+        self.did.push(format!("ends: {why}"));
     }
 
     fn rest(&mut self, after: &RunRequest<u64>, before: &RunRequest<u64>) {
@@ -119,9 +124,18 @@ fn an_interrupt_spares_the_next_new_run() {
 #[test]
 fn after_three_spoiled_runs_no_more_start() {
     let (heard, did) = driven(Recorder { spoils: true, ..Recorder::default() });
-    let refusal = "3 runs in a row were spoiled by this machine: late";
-    assert_eq!(heard, ["completed", "completed", "completed", refusal, refusal]);
-    assert_eq!(did.last().unwrap(), "run 2");
+    let refusal = "3 runs in a row were spoiled: late";
+    assert_eq!(heard, ["completed", "completed", "completed", refusal, "absent"]);
+    assert_eq!(did[did.len() - 2..], ["run 2", "ends: 3 runs in a row were spoiled: late"]);
+    let (heard, _) = driven(Recorder { spoils: true, forced: true, ..Recorder::default() });
+    assert_eq!(heard[3], "completed");
+}
+
+#[test]
+fn spoiled_runs_that_are_stored_do_not_keep_new_ones_from_starting() {
+    let stored = (0..3).map(|run| (run, summary(true))).collect();
+    let (heard, did) = driven(Recorder { stored, ..Recorder::default() });
+    assert_eq!((heard[3].as_str(), did), ("completed", vec!["run 3".to_owned()]));
 }
 
 /// Forty requests in four seconds, each with its first token after `ttft` ms, as run `number` of `of`.
@@ -171,7 +185,7 @@ fn found(summary: Summary) -> RunOutcome {
 #[test]
 fn repeats_are_joined_until_they_are_interrupted() {
     let mut executor = Scripted::new(|run: &RepeatRun| found(completed(run.number, run.of, 100)));
-    let mut repeats = RepeatsExperiment::new(3, Vec::new());
+    let mut repeats = RepeatsExperiment::new(3, Vec::new(), InvalidRuns::LeftOut);
     let Ok(()) = drive(&mut repeats, &mut executor);
     assert_eq!(executor.ran, ["run-1", "run-2", "run-3"]);
     assert_eq!(repeats.remaining(), RunsLeft::Exactly(0));
@@ -179,7 +193,7 @@ fn repeats_are_joined_until_they_are_interrupted() {
 
     executor.ran.clear();
     executor.stops_after = 2;
-    repeats = RepeatsExperiment::new(3, Vec::new());
+    repeats = RepeatsExperiment::new(3, Vec::new(), InvalidRuns::LeftOut);
     let Ok(()) = drive(&mut repeats, &mut executor);
     assert!(repeats.is_interrupted() && repeats.remaining() == RunsLeft::Exactly(0));
     assert_eq!(repeats.result().unwrap().counted_runs, 2);

@@ -11,7 +11,8 @@ use crate::analysis::{
 };
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
 use crate::experiment::repeats::Repeats;
-use crate::experiment::sweep::{SERVER_RULES, Trial};
+use crate::experiment::spoiled::{self, SERVER_RULES, runs_wanted, spoiled_by};
+use crate::experiment::sweep::Trial;
 
 /// A run that completed.
 #[derive(Clone, Debug)]
@@ -47,6 +48,18 @@ pub struct CellRuns {
     pub failed: Option<RunFailure>,
 }
 
+impl CellRuns {
+    /// How many of its runs are spoiled.
+    pub(super) fn spoiled(&self) -> u64 {
+        self.runs.iter().filter(|run| spoiled_by(&run.summary).is_some()).count() as u64
+    }
+
+    /// How many runs it takes where `planned` are planned and spoiled ones are replaced.
+    pub(super) fn wanted(&self, planned: u64) -> u64 {
+        runs_wanted(planned, self.spoiled())
+    }
+}
+
 /// The result of a row under a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -65,8 +78,11 @@ pub struct MatrixCell {
     pub changed: Vec<MatrixVariable>,
     /// Planned runs.
     pub planned_runs: u64,
-    /// Those that completed.
+    /// Those that completed, spare ones included.
     pub runs: Vec<CellRun>,
+    /// Which of them were spoiled, and whether they are replaced; absent where no spare one ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spoiled: Option<String>,
     /// What its runs are together; absent where there are none.
     pub outcome: Option<VerdictOutcome>,
     /// Whether the figures can be trusted; absent where there are none.
@@ -111,6 +127,9 @@ pub struct CellRun {
     pub outcome: VerdictOutcome,
     /// Whether its own figures can be trusted.
     pub valid: bool,
+    /// Whether it was spoiled, and another run replaces it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub replaced: bool,
 }
 
 /// The figures that tables of experiments follow.
@@ -167,21 +186,24 @@ pub(super) struct CellContext<'a> {
 }
 
 impl<'a> CellContext<'a> {
+    /// The runs that count.
     fn summaries(&self) -> Vec<&'a Summary> {
-        self.cell.runs.iter().map(|run| &run.summary).collect()
+        let runs: Vec<_> = self.cell.runs.iter().map(|run| &run.summary).collect();
+        spoiled::counting(&runs, self.row.repeats(), |run| spoiled_by(run).is_some())
     }
 
     /// Whether the figures can be trusted; `None` where there are none.
     fn verdict(&self) -> Option<CellVerdict> {
-        let (outcome, reasons): (VerdictOutcome, Vec<(Rule, String)>) = match self.cell.runs.as_slice() {
+        let (outcome, reasons): (VerdictOutcome, Vec<(Rule, String)>) = match self.summaries().as_slice() {
             [] => return None,
-            [run] if run.summary.run.repeat.is_none() => {
-                let verdict = &run.summary.verdict;
-                let reasons = verdict.reasons.iter().map(|reason| (reason.rule, reason.sentence.clone()));
-                (verdict.outcome, reasons.collect())
+            // Of a row that plans one run, spare ones that are spoiled too say no more than it.
+            [run, ..] if run.run.repeat.is_none() => {
+                let reasons = run.verdict.reasons.iter();
+                let reasons = reasons.map(|reason| (reason.rule, reason.sentence.clone()));
+                (run.verdict.outcome, reasons.collect())
             }
             runs => {
-                let summaries: Vec<_> = runs.iter().map(|run| run.summary.clone()).collect();
+                let summaries: Vec<_> = runs.iter().map(|run| Summary::clone(run)).collect();
                 match Repeats::of(&summaries, &[]) {
                     Ok(repeats) => {
                         let reasons = repeats.verdict.reasons.iter();
@@ -239,7 +261,9 @@ impl<'a> CellContext<'a> {
         let figures = FigureSet::of(followed(), &summaries);
         let cost = Cost::of(variant, &figures);
         let trusted = valid == Some(true) || (valid.is_some() && invalid == InvalidRuns::Counted);
-        let whole = cell.runs.len() as u64 == row.repeats();
+        let whole = cell.runs.len() as u64 >= row.repeats();
+        let lost = cell.runs.iter().filter_map(|run| Some((run.folder.clone(), spoiled_by(&run.summary)?)));
+        let is_replaced = |run: &RowRun| !summaries.iter().any(|kept| std::ptr::eq(*kept, &run.summary));
         let contract =
             accept.filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole).map(
                 |accept| ContractResult::of(accept, &summaries, cost, reasons.first().filter(|_| saturated)),
@@ -252,7 +276,8 @@ impl<'a> CellContext<'a> {
             variables: row.settings.variables().into_iter().map(|(of, value)| (of.name(), value)).collect(),
             changed: row.settings.differences(&first.settings),
             planned_runs: row.repeats(),
-            runs: cell.runs.iter().map(CellRun::of).collect(),
+            runs: cell.runs.iter().map(|run| CellRun::of(run, is_replaced(run))).collect(),
+            spoiled: spoiled::in_words("run", cell.runs.len() as u64, row.repeats(), lost),
             outcome,
             valid,
             saturated,
@@ -276,7 +301,7 @@ impl MatrixCell {
 }
 
 impl CellRun {
-    fn of(run: &RowRun) -> Self {
+    fn of(run: &RowRun, replaced: bool) -> Self {
         let of = &run.summary.run;
         Self {
             folder: run.folder.clone(),
@@ -285,6 +310,7 @@ impl CellRun {
             started_at: of.started_at,
             outcome: run.summary.verdict.outcome,
             valid: run.summary.verdict.valid,
+            replaced,
         }
     }
 }

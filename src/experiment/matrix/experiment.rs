@@ -7,6 +7,7 @@ use crate::analysis::Summary;
 use crate::experiment::driver::{
     Experiment, FailedBy, FailureReach, InvalidRuns, RunFailure, RunOutcome, RunRequest, RunSource, RunsLeft,
 };
+use crate::experiment::spoiled::{replacement, spoiled_by};
 use crate::experiment::sweep::Trial;
 
 /// A table of experiments under way.
@@ -35,7 +36,7 @@ pub struct MatrixRun {
     pub slot: MatrixSlot,
     /// Its number among the repeats of the row, from 1.
     pub repeat: u64,
-    /// How many repeats the row has.
+    /// How many repeats are planned: a spare one has a number after the last of them.
     pub of: u64,
 }
 
@@ -81,7 +82,7 @@ impl MatrixExperiment {
         self.repeat += 1;
         let Some(slot) = self.cells.get(self.cell).map(|cell| cell.slot) else { return };
         let of = self.row(slot).repeats();
-        if self.repeat <= of {
+        if self.repeat <= self.cells[self.cell].wanted(of) {
             return;
         }
         let unserved = self.unserved.clone().filter(|_| self.ending.is_none() && self.wants(slot));
@@ -115,6 +116,20 @@ impl MatrixExperiment {
     fn may_run(&self, cell: &CellRuns) -> bool {
         self.ending.is_none() && cell.failed.is_none() && self.wants(cell.slot)
     }
+
+    /// Number of the last run of `cell` that may be carried out, as far as that is known.
+    fn last_new(&self, cell: &CellRuns) -> u64 {
+        let planned = self.row(cell.slot).repeats();
+        if self.invalid == InvalidRuns::Counted { planned } else { cell.wanted(planned) }
+    }
+
+    /// How many runs of the row in `slot` are yet to come.
+    pub(crate) fn left_in(&self, slot: MatrixSlot) -> u64 {
+        let Some(place) = self.cells.iter().position(|cell| cell.slot == slot) else { return 0 };
+        let over = if place == self.cell { self.repeat - 1 } else { 0 };
+        let comes = place >= self.cell && self.may_run(&self.cells[place]);
+        if comes { self.last_new(&self.cells[place]).saturating_sub(over) } else { 0 }
+    }
 }
 
 impl Experiment for MatrixExperiment {
@@ -124,7 +139,7 @@ impl Experiment for MatrixExperiment {
     fn next(&self) -> Option<RunRequest<MatrixRun>> {
         let cell = self.cells.get(self.cell)?;
         let (slot, repeat) = (cell.slot, self.repeat);
-        let may_run = self.may_run(cell) && self.unserved.is_none();
+        let may_run = self.may_run(cell) && self.unserved.is_none() && repeat <= self.last_new(cell);
         Some(RunRequest {
             name: self.experiments.run_folder(slot, repeat),
             number: repeat,
@@ -160,10 +175,16 @@ impl Experiment for MatrixExperiment {
     }
 
     fn remaining(&self) -> RunsLeft {
-        let left = self.cells.iter().skip(self.cell).filter(|cell| self.may_run(cell));
-        let runs: u64 = left.map(|cell| self.row(cell.slot).repeats()).sum();
-        let here = self.cells.get(self.cell).filter(|cell| self.may_run(cell));
-        RunsLeft::AtMost(runs - here.map_or(0, |_| self.repeat - 1))
+        RunsLeft::AtMost(self.cells.iter().map(|cell| self.left_in(cell.slot)).sum())
+    }
+
+    fn replacement(&self, request: &RunRequest<MatrixRun>) -> Option<String> {
+        let MatrixRun { slot, repeat, of } = request.part;
+        let cell = self.cells.get(self.cell).filter(|cell| cell.slot == slot && self.may_run(cell))?;
+        let last = cell.runs.last().filter(|run| run.folder == request.name)?;
+        let why = spoiled_by(&last.summary).filter(|_| self.invalid == InvalidRuns::LeftOut)?;
+        let name = |number| self.experiments.run_folder(slot, number);
+        replacement(repeat, of, cell.spoiled(), why, name)
     }
 
     fn accepts_stored(&self, _request: &RunRequest<MatrixRun>, run: &Summary) -> bool {

@@ -202,7 +202,8 @@ impl Claim {
         other: &[&Summary],
         judge: impl Fn(f64, f64) -> ClaimStanding,
     ) -> Tested {
-        let (one, two) = (AcrossRuns::of(subject, runs), AcrossRuns::of(subject, other));
+        let (runs, other) = (shared_first(runs, other), shared_first(other, runs));
+        let (one, two) = (AcrossRuns::of(subject, &runs), AcrossRuns::of(subject, &other));
         if !one.is_known() || !two.is_known() {
             return self.open("one of the rows has no such figure");
         }
@@ -235,6 +236,13 @@ impl Claim {
             }
         }
     }
+}
+
+/// The `runs`, those first whose seed some of the `others` has: these make pairs, and a spare run pairs with what is left.
+fn shared_first<'a>(runs: &[&'a Summary], others: &[&Summary]) -> Vec<&'a Summary> {
+    let mut runs = runs.to_vec();
+    runs.sort_by_key(|run| others.iter().all(|other| other.run.seed != run.run.seed));
+    runs
 }
 
 /// The ratio of two figures.

@@ -1,9 +1,11 @@
-//! Repeats as an experiment: a fixed number of runs, one after another, with seeds of their own.
+//! Repeats as an experiment: a planned number of runs, one after another, with seeds of their own, and a few spare ones
+//! for those that are spoiled.
 
 use super::summary::{NotRepeats, Repeats};
 use crate::analysis::{Objective, Summary};
 use crate::experiment::diagnosis::Diagnosis;
-use crate::experiment::driver::{CompletedRun, Experiment, RunOutcome, RunRequest, RunsLeft};
+use crate::experiment::driver::{CompletedRun, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft};
+use crate::experiment::spoiled::{replacement, runs_wanted, spoiled_by};
 use crate::random::RandomStream;
 use crate::record::Repeat;
 use crate::workload::WorkloadSpec;
@@ -13,9 +15,12 @@ use crate::workload::WorkloadSpec;
 pub struct RepeatsExperiment {
     runs: u64,
     objectives: Vec<Objective>,
+    invalid: InvalidRuns,
     summaries: Vec<Summary>,
     diagnoses: Vec<Diagnosis>,
     interrupted: bool,
+    /// Too many runs were spoiled.
+    refused: bool,
 }
 
 /// One of several runs that differ in their seeds.
@@ -23,14 +28,22 @@ pub struct RepeatsExperiment {
 pub struct RepeatRun {
     /// The number, from 1.
     pub number: u64,
-    /// How many there are.
+    /// How many are planned: a spare one has a number after the last of them.
     pub of: u64,
 }
 
 impl RepeatsExperiment {
     /// `runs` runs, of which none is there yet.
-    pub const fn new(runs: u64, objectives: Vec<Objective>) -> Self {
-        Self { runs, objectives, summaries: Vec::new(), diagnoses: Vec::new(), interrupted: false }
+    pub const fn new(runs: u64, objectives: Vec<Objective>, invalid: InvalidRuns) -> Self {
+        Self {
+            runs,
+            objectives,
+            invalid,
+            summaries: Vec::new(),
+            diagnoses: Vec::new(),
+            interrupted: false,
+            refused: false,
+        }
     }
 
     /// Name of the folder of run number `number`.
@@ -48,8 +61,16 @@ impl RepeatsExperiment {
         self.diagnoses.extend(run.diagnosis.map(|diagnosis| *diagnosis));
     }
 
+    /// How many runs are spoiled and to be replaced.
+    fn spoiled(&self) -> u64 {
+        let spoiled = self.summaries.iter().filter(|run| spoiled_by(run).is_some()).count() as u64;
+        if self.invalid == InvalidRuns::Counted { 0 } else { spoiled }
+    }
+
     fn left(&self) -> u64 {
-        if self.interrupted { 0 } else { self.runs.saturating_sub(self.summaries.len() as u64) }
+        let wanted =
+            if self.interrupted || self.refused { 0 } else { runs_wanted(self.runs, self.spoiled()) };
+        wanted.saturating_sub(self.summaries.len() as u64)
     }
 }
 
@@ -74,9 +95,8 @@ impl Experiment for RepeatsExperiment {
                     self.add(run);
                 }
             }
-            RunOutcome::Failed { .. } | RunOutcome::Refused(_) | RunOutcome::Absent => {
-                self.interrupted = true;
-            }
+            RunOutcome::Refused(_) => self.refused = true,
+            RunOutcome::Failed { .. } | RunOutcome::Absent => self.interrupted = true,
         }
     }
 
@@ -88,6 +108,12 @@ impl Experiment for RepeatsExperiment {
 
     fn remaining(&self) -> RunsLeft {
         RunsLeft::Exactly(self.left())
+    }
+
+    fn replacement(&self, request: &RunRequest<RepeatRun>) -> Option<String> {
+        let RepeatRun { number, of } = request.part;
+        let why = self.summaries.get(number as usize - 1).and_then(spoiled_by)?;
+        replacement(number, of, self.spoiled(), why, Self::folder)
     }
 }
 

@@ -11,7 +11,9 @@ mod judgement;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 pub use experiment::{RepeatRun, RepeatsExperiment, repeats_of, seed_of_run};
 pub use judgement::AcrossJudgement;
-pub use summary::{NotRepeats, RepeatedRun, Repeats, RepeatsReason, RepeatsVerdict};
+pub use summary::{NotRepeats, RepeatedRun, Repeats};
+pub use verdict::{RepeatsReason, RepeatsVerdict};

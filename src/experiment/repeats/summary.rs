@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use serde::{Serialize, Serializer};
 
 use super::judgement::AcrossJudgement;
-use crate::analysis::wording::counted as in_words;
+use super::verdict::RepeatsVerdict;
 use crate::analysis::{
-    AcrossRuns, Check, CheckOutcome, Figure, FigureKey, FigureKind, FigureSet, Metric, Objective, Quantile,
-    Rule, Statistic, Summary, VerdictOutcome, counts_over_runs,
+    AcrossRuns, Figure, FigureKey, FigureKind, FigureSet, Metric, Objective, Quantile, Statistic, Summary,
+    VerdictOutcome,
 };
 use crate::experiment::diagnosis::{Diagnosis, RepeatsDiagnosis};
+use crate::experiment::spoiled::{self, spoiled_by};
 use crate::record::{EngineFacts, Repeat};
 
 /// The joint summary of several runs of one workload, as stored in `repeats.json`. Unknown figures are `null`.
@@ -27,8 +28,11 @@ pub struct Repeats {
     pub engine: EngineFacts,
     /// Planned runs.
     pub planned_runs: u64,
-    /// Runs whose figures count: those that completed.
+    /// Runs whose figures count: those that completed, without the spoiled ones where spare runs replace all of them.
     pub counted_runs: u64,
+    /// Which runs were spoiled, and whether they are replaced; absent where no spare run ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spoiled: Option<String>,
     /// Seed of the first run, from which the others' were drawn.
     pub first_seed: u64,
     /// Length of the first run's window, seconds; the others' differ only where a number of requests ends it.
@@ -48,58 +52,6 @@ pub struct Repeats {
     pub diagnosis: Option<RepeatsDiagnosis>,
 }
 
-/// Whether the figures over several runs can be trusted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RepeatsVerdict {
-    /// The worst of the counted runs' outcomes, and INVALID where there is none or all together fail a check.
-    pub outcome: VerdictOutcome,
-    /// Whether the figures can be trusted: false where that is INVALID alone.
-    pub valid: bool,
-    /// Why it is not VALID: the reasons of single runs, equal ones once, and those of all runs together.
-    pub reasons: Vec<RepeatsReason>,
-    /// The checks that need several runs.
-    pub checks: Vec<Check>,
-}
-
-/// Why the figures over several runs cannot be trusted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RepeatsReason {
-    /// The rule that was broken.
-    pub rule: Rule,
-    /// What this makes of the runs.
-    pub outcome: VerdictOutcome,
-    /// The runs that broke it, by their numbers; none where all of them together did.
-    pub runs: Vec<u64>,
-    /// The reason with the figures of the first of them, and the limit.
-    pub sentence: String,
-    /// What to do about it.
-    pub cure: String,
-}
-
-impl RepeatsVerdict {
-    /// Whether the server did not keep up in some run, whatever else is against the runs.
-    pub fn is_overloaded(&self) -> bool {
-        self.reasons.iter().any(|reason| reason.outcome == VerdictOutcome::Overloaded)
-    }
-}
-
-impl RepeatsReason {
-    /// The runs that broke the rule, and how, in words.
-    pub fn in_words(&self) -> String {
-        let sentence = &self.sentence;
-        match self.runs.as_slice() {
-            [] => format!("all runs: {sentence}"),
-            [run] => format!("run {run}: {sentence}"),
-            [first, ..] => {
-                let runs: Vec<_> = self.runs.iter().map(u64::to_string).collect();
-                format!("runs {}: {sentence} (the figures of run {first})", runs.join(", "))
-            }
-        }
-    }
-}
-
 /// One of the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -116,8 +68,11 @@ pub struct RepeatedRun {
     pub outcome: VerdictOutcome,
     /// Whether its own figures can be trusted.
     pub valid: bool,
-    /// Whether they count here: false for a run that was stopped early.
+    /// Whether they count here: false for a run that was stopped early, and for one that another replaces.
     pub counted: bool,
+    /// Whether it was spoiled, and another run replaces it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub replaced: bool,
     /// Requests planned in its window.
     pub planned: u64,
     /// Requests of them that completed.
@@ -183,20 +138,28 @@ impl Repeats {
         placed.sort_by_key(|(repeat, _)| repeat.number);
         check_kin(&placed)?;
         let &(first, first_run) = placed.first().ok_or(NotRepeats::Nothing)?;
-        let counted: Vec<&Summary> =
-            placed.iter().map(|(_, run)| *run).filter(|run| run.window.is_whole()).collect();
+        let whole: Vec<_> = placed.iter().copied().filter(|(_, run)| run.window.is_whole()).collect();
+        let kept = spoiled::counting(&whole, first.of, |(_, run)| spoiled_by(run).is_some());
+        let is_kept = |number| kept.iter().any(|(repeat, _)| repeat.number == number);
+        let lost = whole
+            .iter()
+            .filter_map(|(repeat, run)| Some((format!("run-{}", repeat.number), spoiled_by(run)?)));
+        let counted: Vec<&Summary> = kept.iter().map(|(_, run)| *run).collect();
         let load_s = first_run.window.planned_end_s;
         Ok(Self {
             schema: Self::SCHEMA,
-            verdict: verdict(&placed),
+            verdict: RepeatsVerdict::of(&kept, placed.len() as u64),
             workload: first_run.run.workload.clone(),
             engine: first_run.run.engine.clone(),
             planned_runs: first.of,
             counted_runs: counted.len() as u64,
+            spoiled: spoiled::in_words("run", whole.len() as u64, first.of, lost),
             first_seed: first.first_seed,
             window_s: first_run.window.planned_end_s - first_run.window.start_s,
             load_s,
-            runs: placed.iter().map(|(repeat, run)| RepeatedRun::of(*repeat, run)).collect(),
+            runs: (placed.iter())
+                .map(|(repeat, run)| RepeatedRun::of(*repeat, run, is_kept(repeat.number)))
+                .collect(),
             figures: FigureSet::of(FigureKey::all(&statistics(&counted)).filter(is_followed), &counted),
             objectives: objectives
                 .iter()
@@ -211,11 +174,17 @@ impl Repeats {
     pub fn diagnosed(self, runs: &[Summary], diagnoses: &[Diagnosis]) -> Self {
         let both = runs.iter().zip(diagnoses);
         let mut found: Vec<_> = both
-            .filter(|(run, _)| run.window.is_whole())
+            .filter(|(run, _)| self.counts(run))
             .filter_map(|(run, diagnosis)| Some((run.run.repeat?.number, diagnosis)))
             .collect();
         found.sort_by_key(|(number, _)| *number);
         Self { diagnosis: Some(RepeatsDiagnosis::of(&found)), ..self }
+    }
+
+    /// Whether the figures of `run`, one of the runs, count.
+    pub fn counts(&self, run: &Summary) -> bool {
+        let number = run.run.repeat.map(|repeat| repeat.number);
+        self.runs.iter().any(|run| run.counted && Some(run.number) == number)
     }
 }
 
@@ -328,58 +297,8 @@ fn check_kin(placed: &[(Repeat, &Summary)]) -> Result<(), NotRepeats> {
     Ok(())
 }
 
-fn verdict(placed: &[(Repeat, &Summary)]) -> RepeatsVerdict {
-    let counted = || placed.iter().filter(|(_, run)| run.window.is_whole());
-    let mut reasons = reasons_of_runs(counted());
-    if counted().next().is_none() {
-        reasons.push(RepeatsReason {
-            rule: Rule::WholeWindow,
-            outcome: VerdictOutcome::Invalid,
-            runs: Vec::new(),
-            sentence: format!("none of {} finished", in_words(placed.len() as u64, "run")),
-            cure: "let the runs finish".to_owned(),
-        });
-    }
-    let arrivals: Vec<_> = counted().filter_map(|(_, run)| run.arrivals.delivered.as_ref()).collect();
-    let checks = vec![counts_over_runs(&arrivals)];
-    let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
-    reasons.extend(failed.map(|check| RepeatsReason {
-        rule: check.rule,
-        outcome: VerdictOutcome::Invalid,
-        runs: Vec::new(),
-        sentence: check.sentence.clone(),
-        cure: check.cure.clone(),
-    }));
-    let outcome = VerdictOutcome::worst(reasons.iter().map(|reason| reason.outcome));
-    RepeatsVerdict { outcome, valid: outcome != VerdictOutcome::Invalid, reasons, checks }
-}
-
-/// The reasons of single runs. Reasons with the same rule and cure are merged.
-fn reasons_of_runs<'a>(runs: impl Iterator<Item = &'a (Repeat, &'a Summary)>) -> Vec<RepeatsReason> {
-    let mut reasons: Vec<RepeatsReason> = Vec::new();
-    for (number, reason) in
-        runs.flat_map(|(repeat, run)| run.verdict.reasons.iter().map(|reason| (repeat.number, reason)))
-    {
-        let same = reasons.iter_mut().find(|known| {
-            known.rule == reason.rule && known.outcome == reason.outcome && known.cure == reason.cure
-        });
-        match same {
-            Some(known) if known.runs.last() == Some(&number) => {}
-            Some(known) => known.runs.push(number),
-            None => reasons.push(RepeatsReason {
-                rule: reason.rule,
-                outcome: reason.outcome,
-                runs: vec![number],
-                sentence: reason.sentence.clone(),
-                cure: reason.cure.clone(),
-            }),
-        }
-    }
-    reasons
-}
-
 impl RepeatedRun {
-    fn of(repeat: Repeat, run: &Summary) -> Self {
+    fn of(repeat: Repeat, run: &Summary, counted: bool) -> Self {
         let ttft = |quantile| FigureKey::percentile(quantile, Metric::Ttft).read(run).and_then(Figure::exact);
         Self {
             number: repeat.number,
@@ -388,7 +307,8 @@ impl RepeatedRun {
             started_at: run.run.started_at,
             outcome: run.verdict.outcome,
             valid: run.verdict.valid,
-            counted: run.window.is_whole(),
+            counted,
+            replaced: !counted && run.window.is_whole(),
             planned: run.requests.planned,
             completed: run.requests.completed,
             ttft_p50_ms: ttft(Quantile::P50),

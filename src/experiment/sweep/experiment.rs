@@ -29,7 +29,6 @@ pub struct SweepExperiment {
     /// Whether an open run goes with each number of users.
     pairs: bool,
     sustain_s: Option<f64>,
-    counts_spoiled: bool,
     /// The closed run whose open run comes next.
     unpaired: Option<Unpaired>,
     paired: Vec<PairedLoad>,
@@ -76,7 +75,6 @@ impl SweepExperiment {
             swept,
             pairs: false,
             sustain_s: None,
-            counts_spoiled: true,
             unpaired: None,
             paired: Vec::new(),
             sustained: None,
@@ -94,12 +92,6 @@ impl SweepExperiment {
     #[must_use]
     pub fn holding_for(self, seconds: f64) -> Self {
         Self { sustain_s: Some(seconds), ..self }
-    }
-
-    /// The same, which goes on however many runs this machine spoils.
-    #[must_use]
-    pub fn forced(self) -> Self {
-        Self { counts_spoiled: false, ..self }
     }
 
     /// The search.
@@ -245,6 +237,6 @@ impl Experiment for SweepExperiment {
     }
 
     fn counts_spoiled(&self, request: &RunRequest<SweepRun>) -> bool {
-        self.counts_spoiled && !matches!(request.part, SweepRun::PairedOpen { .. })
+        !matches!(request.part, SweepRun::PairedOpen { .. })
     }
 }

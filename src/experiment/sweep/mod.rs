@@ -18,6 +18,6 @@ pub use experiment::{SweepExperiment, SweepRun};
 pub use plan::{Load, LoadAxis, SweepPlan};
 pub use search::{Search, SearchStep, Unsearchable};
 pub use shape::{Frontier, FrontierPoint, Knee};
+pub(super) use trial::followed;
 pub use trial::{JudgedObjective, LoadClass, PairedLoad, SweepPoint, Trial, TrialRequest};
-pub(super) use trial::{SERVER_RULES, followed};
 pub use whole::{Sweep, Swept, UnreadableSweep};

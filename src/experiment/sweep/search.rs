@@ -16,7 +16,6 @@ use self::tally::tallies;
 use super::answer::StopReason;
 use super::plan::{Load, LoadAxis, SweepPlan};
 use super::trial::{Trial, TrialRequest};
-use crate::experiment::driver::RETRIES;
 use crate::experiment::repeats::seed_of_run;
 
 /// The shortest window, seconds, in which a server settles.
@@ -98,9 +97,7 @@ impl Search {
         // A load without a trusted run says nothing about the server: it is repeated.
         let lost = self.tallies().into_iter().find(|tally| tally.trusted == 0);
         match lost {
-            Some(tally) if tally.trials.len() as u64 > RETRIES => {
-                return SearchStep::Done(StopReason::Untrusted);
-            }
+            Some(tally) if !tally.wants_another(1) => return SearchStep::Done(StopReason::Untrusted),
             Some(tally) => return self.measure(tally.load),
             None => {}
         }
@@ -165,8 +162,7 @@ impl Search {
             let Some(tally) = tallies.iter().find(|tally| tally.load == load) else {
                 return self.measure(load);
             };
-            let runs = tally.trials.len() as u64;
-            if tally.trusted < self.plan.repeats && runs < self.plan.repeats + RETRIES {
+            if tally.wants_another(self.plan.repeats) {
                 return self.measure(load);
             }
             let per_s = tally.completed_per_s().unwrap_or(0.0);

@@ -8,6 +8,7 @@ use crate::analysis::{
     FigureKey, FigureSet, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status, Summary,
 };
 use crate::experiment::paired_open::PairedOpen;
+use crate::experiment::spoiled::{SERVER_RULES, distrust};
 use crate::record::FailureKind;
 use crate::units::three_digits;
 use crate::workload::{Overrides, SpecError, WorkloadSpec};
@@ -16,9 +17,6 @@ use crate::workload::{Overrides, SpecError, WorkloadSpec};
 const BEHIND: f64 = 0.05;
 /// A server that refuses more than this share of a run's connections is gone: an overloaded one lets them wait.
 const GONE: f64 = 0.01;
-/// Rules that an overloaded server breaks. They are no reason to distrust the run.
-pub(in crate::experiment) const SERVER_RULES: [Rule; 3] =
-    [Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
 
 /// The run that a search asks for next.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +118,6 @@ impl TrialRequest {
 impl Trial {
     /// The trial of `wanted`, from `run` summarised with the objectives of the sweep.
     pub fn of(wanted: &TrialRequest, run: &Summary) -> Self {
-        let reasons = run.verdict.reasons.iter().filter(|reason| !SERVER_RULES.contains(&reason.rule));
         let gone = Self::server_gone(run);
         Self {
             number: wanted.number,
@@ -133,7 +130,7 @@ impl Trial {
             offered_per_s: run.rates.offered_requests_per_s,
             achieved_per_s: run.rates.achieved_requests_per_s,
             completed_per_s: run.rates.completed_requests_per_s,
-            invalid: reasons.map(|reason| reason.sentence.clone()).chain(gone).collect(),
+            invalid: distrust(run).map(str::to_owned).chain(gone).collect(),
             saturated: Self::overload(run),
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
             figures: figures_of(run),

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::record::request::record::{CheckRecord, CountedAnswer, RequestRecord, Usage};
 use crate::record::request::turn::{Phase, Turn};
 use crate::record::run::client::Shard;
-use crate::record::run::header::{RunFooter, RunHeader};
+use crate::record::run::header::{Repeat, RunFooter, RunHeader};
 use crate::record::telemetry::Reading;
 
 /// Tolerance for moments out of order. The moments of one answer come from two clocks, the kernel's and the
@@ -38,7 +38,9 @@ pub(crate) fn check_header(header: &RunHeader) -> Result<(), String> {
         }
     }
     if let Some(repeat) = header.repeat {
-        one_of("repeat", repeat.number, repeat.of)?;
+        // A spare run has a number after the last.
+        let is_spare = repeat.number.checked_sub(repeat.of).is_some_and(|over| over <= Repeat::MOST_SPARE);
+        one_of("repeat", if is_spare { repeat.of } else { repeat.number }, repeat.of)?;
     }
     Ok(())
 }

@@ -75,12 +75,17 @@ impl RunHeader {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
-    /// Its number, from 1.
+    /// Its number, from 1; after the last requested one where it replaces a run that was spoiled.
     pub number: u64,
     /// Requested number of runs.
     pub of: u64,
     /// Seed of the first run, from which the others' are drawn.
     pub first_seed: u64,
+}
+
+impl Repeat {
+    /// So many runs at most replace others that were spoiled.
+    pub const MOST_SPARE: u64 = 2;
 }
 
 /// Facts of the plan. For a shard, hash and window are those of the whole plan, the counts those of the shard.

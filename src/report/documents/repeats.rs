@@ -39,6 +39,7 @@ pub fn document(repeats: &Repeats) -> Document {
         .with_notes(broken.map(|reason| Note::error(reason.in_words()).cure(&reason.cure)));
     reasons.more((!repeats.verdict.reasons.is_empty()).then_some("validity"));
     let judged = repeats.objectives.iter();
+    reasons.notes(repeats.spoiled.iter().map(Note::info));
     let objectives = Section::summary("Objectives")
         .with_notes(judged.map(|judgement| Note::new(judgement.status.into(), &judgement.line)));
     let flows = Section::summary("Rates and shares: over the same runs").with_table(flows(repeats));
@@ -69,7 +70,11 @@ fn runs_one_by_one(runs: &[RepeatedRun]) -> Section {
         Table::of("Runs", runs)
             .column("run", |run| run.number)
             .column(("seed", 1), |run| run.seed.to_string())
-            .column("verdict", |run| if run.counted { run.outcome.word() } else { "broken off" })
+            .column("verdict", |run| match (run.counted, run.replaced) {
+                (true, _) => run.outcome.word(),
+                (false, true) => "replaced",
+                (false, false) => "broken off",
+            })
             .column(("completed", 3), |run| format!("{} of {}", count(run.completed), count(run.planned)))
             .column("TTFT p50", |run| run.ttft_p50_ms)
             .column("p99", |run| run.ttft_p99_ms)

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::dir::{ExperimentDir, MANIFEST, ServerManifest};
-use super::executor::Campaign;
+use super::executor::{Campaign, place};
 use crate::analysis::Objective;
 use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, Experiment, NotRounds, RunRequest};
 use crate::record::RunEnding;
@@ -200,8 +200,7 @@ impl<'a> AbTargets<'a> {
 
 impl Campaign<AbExperiment> for AbTargets<'_> {
     fn plan(&mut self, request: &RunRequest<AbRun>) -> Result<PlannedRun, Stop> {
-        let round = self.plan.rounds.get(request.part.round as usize - 1).cloned();
-        round.ok_or_else(|| Stop::impossible(format!("round {} is not planned", request.part.round)))
+        PlannedRun::numbered(&self.plan.rounds, request.part.round)
     }
 
     fn objectives(&self, _request: &RunRequest<AbRun>) -> &[Objective] {
@@ -242,7 +241,7 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         _experiment: &AbExperiment,
     ) -> Option<String> {
         let AbRun { side, round, of } = request.part;
-        Some(format!("round {round} of {of}, {side}, seed {}", run.workload.seed))
+        Some(format!("{}, {side}, seed {}", place("round", round, of), run.workload.seed))
     }
 
     fn finished(&mut self, _request: &RunRequest<AbRun>, run: &StoredRun) -> Result<(), Stop> {

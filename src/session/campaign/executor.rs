@@ -7,13 +7,14 @@ use super::dir::ExperimentDir;
 use crate::analysis::wording::counted;
 use crate::analysis::{Objective, summarise};
 use crate::experiment::{
-    CompletedRun, Executor, Experiment, RepeatRun, Repeats, RepeatsExperiment, RunOutcome, RunRequest,
-    RunsLeft,
+    CompletedRun, Executor, Experiment, InvalidRuns, RepeatRun, Repeats, RepeatsExperiment, RunOutcome,
+    RunRequest, RunsLeft,
 };
 use crate::record::RunEnding;
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{RunContext, StoredRun};
+use crate::session::settings::MachineCheck;
 use crate::session::stored::{JudgedRun, save};
 use crate::units;
 
@@ -106,6 +107,8 @@ pub(crate) struct CampaignExecutor<'a, C> {
     drawn: BTreeMap<String, PlannedRun>,
     /// Runs that were read where they were stored.
     read: u64,
+    /// Whether runs go on however many are spoiled.
+    forced: bool,
 }
 
 impl<'a, C> CampaignExecutor<'a, C> {
@@ -115,7 +118,13 @@ impl<'a, C> CampaignExecutor<'a, C> {
         interrupts: &'a Interrupts,
         announce: Option<Printer>,
     ) -> Self {
-        Self { campaign, dir, interrupts, announce, drawn: BTreeMap::new(), read: 0 }
+        Self { campaign, dir, interrupts, announce, drawn: BTreeMap::new(), read: 0, forced: false }
+    }
+
+    /// The same, in which runs go on however many are spoiled if that is said: this machine is overridden, or spoiled runs
+    /// count.
+    pub(crate) fn forced(self, machine: MachineCheck, invalid: InvalidRuns) -> Self {
+        Self { forced: machine == MachineCheck::Overridden || invalid == InvalidRuns::Counted, ..self }
     }
 
     /// Says how many runs were read where they were stored.
@@ -192,6 +201,16 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
         self.interrupts.stop_is_wished()
     }
 
+    fn is_forced(&self) -> bool {
+        self.forced
+    }
+
+    fn ends(&mut self, why: &str) {
+        if let Some(printer) = self.announce.take() {
+            printer.words(&format!("no more runs start: {why}"));
+        }
+    }
+
     fn refuses(&mut self, request: &RunRequest<E::Part>) -> Result<Option<String>, Stop> {
         let run = self.draw::<E>(request)?;
         let refusal = self.campaign.refuses(request, &run);
@@ -213,8 +232,16 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
     }
 
     fn recorded(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<(), Stop> {
+        if let (Some(printer), Some(replacement)) = (self.announce, experiment.replacement(request)) {
+            printer.words(&replacement);
+        }
         self.campaign.recorded(request, experiment, self.dir)
     }
+}
+
+/// The place of a run or round among the planned ones, in words.
+pub(super) fn place(noun: &str, number: u64, of: u64) -> String {
+    if number > of { format!("{noun} {number}, a spare one") } else { format!("{noun} {number} of {of}") }
 }
 
 /// The repeats of a run. `export` writes each in the formats that were asked for.
@@ -232,8 +259,7 @@ where
     F: FnMut(&StoredRun) -> Result<(), Stop>,
 {
     fn plan(&mut self, request: &RunRequest<RepeatRun>) -> Result<PlannedRun, Stop> {
-        let run = self.runs.get(request.part.number as usize - 1).cloned();
-        run.ok_or_else(|| Stop::impossible(format!("{} is not planned", request.name)))
+        PlannedRun::numbered(&self.runs, request.part.number)
     }
 
     fn objectives(&self, _request: &RunRequest<RepeatRun>) -> &[Objective] {
@@ -251,7 +277,7 @@ where
         _experiment: &RepeatsExperiment,
     ) -> Option<String> {
         let RepeatRun { number, of } = request.part;
-        Some(format!("run {number} of {of}, seed {}", run.workload.seed))
+        Some(format!("{}, seed {}", place("run", number, of), run.workload.seed))
     }
 
     fn finished(&mut self, _request: &RunRequest<RepeatRun>, run: &StoredRun) -> Result<(), Stop> {
@@ -285,7 +311,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_before_the_first_repeat_is_no_error() {
-        let mut experiment = RepeatsExperiment::new(3, Vec::new());
+        let mut experiment = RepeatsExperiment::new(3, Vec::new(), InvalidRuns::LeftOut);
         assert!(repeats_so_far(&experiment).is_err(), "without an interrupt there is a run");
         let request = experiment.next().unwrap();
         experiment.record(&request, RunOutcome::Interrupted(None));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::dir::{ExperimentDir, ServerManifest};
-use super::executor::Campaign;
+use super::executor::{Campaign, place};
 use super::serving::Serving;
 use crate::analysis::Objective;
 use crate::experiment::matrix::{
@@ -160,8 +160,7 @@ impl<'a> MatrixCampaign<'a> {
 
 impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
     fn plan(&mut self, request: &RunRequest<MatrixRun>) -> Result<PlannedRun, Stop> {
-        let run = self.cell(request.part.slot)?.runs.get(request.part.repeat as usize - 1).cloned();
-        run.ok_or_else(|| Stop::impossible("a run is not planned"))
+        PlannedRun::numbered(&self.cell(request.part.slot)?.runs, request.part.repeat)
     }
 
     fn objectives(&self, request: &RunRequest<MatrixRun>) -> &[Objective] {
@@ -176,14 +175,14 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
 
     fn time_of(
         &self,
-        request: &RunRequest<MatrixRun>,
+        _request: &RunRequest<MatrixRun>,
         _run: &PlannedRun,
         runs: u64,
         experiment: &MatrixExperiment,
     ) -> Duration {
-        let cells = self.plan.cells.iter().skip_while(|cell| cell.slot != request.part.slot);
-        let cells = cells.filter(|cell| experiment.wants(cell.slot));
-        let left = cells.flat_map(|cell| &cell.runs).skip(request.part.repeat as usize - 1);
+        let left = |cell: &PlannedCell| experiment.left_in(cell.slot) as usize;
+        // Runs of a row are equally long.
+        let left = self.plan.cells.iter().flat_map(|cell| cell.runs.iter().cycle().take(left(cell)));
         left.take(runs as usize).map(|run| run.length() + self.pause).sum()
     }
 
@@ -219,7 +218,8 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         } else {
             format!(" under {}", variant.name)
         };
-        let which = if of > 1 { format!(", run {repeat} of {of}") } else { String::new() };
+        let which =
+            if of.max(repeat) > 1 { format!(", {}", place("run", repeat, of)) } else { String::new() };
         Some(format!("row {}{under}{which}", row.name))
     }
 

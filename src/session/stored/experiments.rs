@@ -12,6 +12,7 @@ use crate::experiment::{
     AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, NotRounds, RunOutcome, RunRequest,
     Search, Sweep, SweepPlan, Swept, Trial, TrialRequest, drive,
 };
+use crate::record::Repeat;
 use crate::session::campaign::ab::{AbQuestion, Require};
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::matrix::FILES;
@@ -89,7 +90,7 @@ fn row_runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Resul
     let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
     let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();
     let mut runs = Vec::new();
-    for repeat in 1..=row.repeats() {
+    for repeat in 1..=row.repeats() + Repeat::MOST_SPARE {
         let name = experiments.run_folder(slot, repeat);
         if let Some(log) = completed(&folder.join(&name))? {
             runs.extend(RowRun::of(name, summarise(&log, objectives)).ok());

@@ -3,6 +3,7 @@
 use super::curve::{Crossing, LimitCrossing, course};
 use super::demand::{DemandReading, SearchDemand, pooled};
 use crate::analysis::statistics::mean;
+use crate::experiment::spoiled::runs_wanted;
 use crate::experiment::sweep::plan::Load;
 use crate::experiment::sweep::trial::{LoadClass, Trial};
 
@@ -61,6 +62,12 @@ impl<'a> LoadTally<'a> {
             passes,
             trials,
         }
+    }
+
+    /// Whether it needs one run more, where `planned` are planned and spoiled ones are replaced.
+    pub(super) fn wants_another(&self, planned: u64) -> bool {
+        let runs = self.trials.len() as u64;
+        runs < runs_wanted(planned, runs - self.trusted)
     }
 
     /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it is

@@ -57,7 +57,9 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
     let mut table = Table::of("Rows", &matrix.cells)
         .column("row", |cell| name(matrix, cell))
         .column(("load", 2), load)
-        .column(("runs", 3), |cell| format!("{}/{}", cell.runs.len(), cell.planned_runs))
+        .column(("runs", 3), |cell| {
+            format!("{}/{}", cell.runs.iter().filter(|run| !run.replaced).count(), cell.planned_runs)
+        })
         .column("verdict", verdict);
     for (title, key, worth) in &FIGURES {
         table = table.column_where_known((*title, *worth), |cell| shown(cell, key));
@@ -114,6 +116,7 @@ pub(super) fn doubts(matrix: &Matrix) -> Section {
         let failed = cell.failed.iter().map(|why| format!("row {name} could not be run: {why}"));
         let reasons = cell.reasons.iter().map(|why| format!("row {name} is {}: {why}", verdict(cell)));
         section.notes(failed.chain(reasons).map(Note::error));
+        section.notes(cell.spoiled.iter().map(|why| Note::info(format!("row {name}: {why}"))));
     }
     section.more((!section.blocks.is_empty()).then_some("validity"));
     section

@@ -1,0 +1,80 @@
+//! Runs that the measurement spoiled: which runs those are, how many are replaced, and the words for it.
+//!
+//! One spoiled run says nothing about the server, so it must not take the whole experiment with it. Each part of an
+//! experiment (the repeats of a run, of a row under a variant or of a load; the rounds of an A/B test) replaces up to
+//! [`Repeat::MOST_SPARE`] spoiled runs by spare ones, which come after the planned ones and have seeds of their own.
+//! What the server did, that it was overloaded or failed requests, never spoils a run: leaving that out would make a
+//! server near its limit look better.
+
+use std::fmt::Display;
+
+use crate::analysis::wording::counted;
+use crate::analysis::{Rule, Summary, VerdictOutcome};
+use crate::record::Repeat;
+
+/// Rules that a server breaks. They are no reason to distrust the measurement.
+pub(super) const SERVER_RULES: [Rule; 3] = [Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
+
+/// Why the measurement of a run cannot be trusted, a sentence each, apart from what the server did.
+pub(super) fn distrust(run: &Summary) -> impl Iterator<Item = &str> {
+    let reasons = run.verdict.reasons.iter();
+    let of_instrument = reasons
+        .filter(|reason| reason.outcome == VerdictOutcome::Invalid && !SERVER_RULES.contains(&reason.rule));
+    of_instrument.map(|reason| reason.sentence.as_str())
+}
+
+/// Why a run that came to its end is spoiled; `None` where it is not.
+pub(super) fn spoiled_by(run: &Summary) -> Option<&str> {
+    distrust(run).next().filter(|_| run.window.is_whole())
+}
+
+/// How many runs a part of an experiment takes where `planned` are planned and so many are spoiled.
+pub(super) fn runs_wanted(planned: u64, spoiled: u64) -> u64 {
+    planned + spoiled.min(Repeat::MOST_SPARE)
+}
+
+/// The `runs` that count, in their order: those that are not spoiled where they are as many as planned, else all, as if
+/// there were no spare ones.
+pub(super) fn counting<R: Copy>(runs: &[R], planned: u64, is_spoiled: impl Fn(R) -> bool) -> Vec<R> {
+    let trusted: Vec<_> = runs.iter().copied().filter(|run| !is_spoiled(*run)).collect();
+    if trusted.len() as u64 >= planned { trusted } else { runs.to_vec() }
+}
+
+/// Which of `all` runs or rounds are the `spoiled` ones, with their names, and why; `None` where no spare one ran.
+pub(super) fn in_words<W: Display>(
+    noun: &str,
+    all: u64,
+    planned: u64,
+    spoiled: impl Iterator<Item = (String, W)>,
+) -> Option<String> {
+    let spoiled: Vec<String> = spoiled.map(|(name, why)| format!("{name} ({why})")).collect();
+    let lost = spoiled.len() as u64;
+    if all <= planned || lost == 0 {
+        return None;
+    }
+    let (of, were) = (counted(all, noun), if lost == 1 { "was" } else { "were" });
+    let replaced = if all - lost >= planned {
+        " and replaced".to_owned()
+    } else {
+        format!(", and {} did not replace them all", counted(all - planned, &format!("spare {noun}")))
+    };
+    Some(format!("{lost} of {of} {were} spoiled{replaced}: {}", spoiled.join(", ")))
+}
+
+/// Says which spare run replaces the one of this number, the last of `spoiled` ones where `planned` are planned; `None`
+/// where none is left. `name` gives the run of a number its name.
+pub(super) fn replacement(
+    number: u64,
+    planned: u64,
+    spoiled: u64,
+    why: &str,
+    name: impl Fn(u64) -> String,
+) -> Option<String> {
+    let spare = planned + spoiled;
+    (1..=Repeat::MOST_SPARE)
+        .contains(&spoiled)
+        .then(|| format!("{} was spoiled ({why}): {} replaces it", name(number), name(spare)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,406 @@
+//! Experiments of which some runs are spoiled: which runs replace them, and what the others say together.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt::Debug;
+
+use super::*;
+use crate::analysis::test_runs::{RecordBuilder, record, run};
+use crate::analysis::{Reason, Verdict, summarise};
+use crate::experiment::ab::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, AbTest};
+use crate::experiment::driver::{
+    CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive,
+};
+use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun, VariantStanding};
+use crate::experiment::repeats::{RepeatRun, Repeats, RepeatsExperiment, seed_of_run};
+
+/// Forty requests in four seconds, each with its first token after `ttft` ms, as run `number` of `of`.
+fn valid(number: u64, of: u64, ttft: u64) -> Summary {
+    let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
+    let mut log = run(4_000, records.map(RecordBuilder::build).collect());
+    log.header.repeat = (of > 1).then_some(Repeat { number, of, first_seed: 7 });
+    log.header.workload.seed = seed_of_run(7, number);
+    summarise(&log, &[])
+}
+
+/// The same, which breaks `rule`.
+fn broken(rule: Rule, outcome: VerdictOutcome, run: Summary) -> Summary {
+    let reason = Reason { rule, outcome, sentence: "it was late".to_owned(), cure: "free up CPU".to_owned() };
+    Summary { verdict: Verdict::of(vec![reason], Vec::new()), ..run }
+}
+
+fn late(run: Summary) -> Summary {
+    broken(Rule::ScheduleLag, VerdictOutcome::Invalid, run)
+}
+
+/// Carries the runs of an experiment out, which `find` finds, and stores them: another experiment may read them.
+struct Stored<F> {
+    find: F,
+    stored: BTreeMap<String, Summary>,
+    /// New runs that are left before it is interrupted.
+    left: usize,
+    forced: bool,
+    ran: Vec<String>,
+    said: Vec<String>,
+}
+
+impl<F> Stored<F> {
+    fn new(find: F) -> Self {
+        let (stored, ran, said) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { find, stored, left: usize::MAX, forced: true, ran, said }
+    }
+}
+
+impl<E: Experiment, F: FnMut(&E::Part) -> Summary> Executor<E> for Stored<F> {
+    type Error = Infallible;
+
+    fn stored(&mut self, request: &RunRequest<E::Part>) -> Result<Option<CompletedRun>, Infallible> {
+        Ok(self.stored.get(&request.name).cloned().map(CompletedRun::from))
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.left == 0
+    }
+
+    fn is_forced(&self) -> bool {
+        self.forced
+    }
+
+    fn run(&mut self, request: &RunRequest<E::Part>, _: &E) -> Result<RunOutcome, Infallible> {
+        let found = (self.find)(&request.part);
+        self.left -= 1;
+        self.ran.push(request.name.clone());
+        self.stored.insert(request.name.clone(), found.clone());
+        Ok(RunOutcome::Completed(found.into()))
+    }
+
+    fn recorded(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<(), Infallible> {
+        self.said.extend(experiment.replacement(request));
+        Ok(())
+    }
+}
+
+/// The experiment carried out in one go, with what it found; checks that it comes to the same however often it is
+/// interrupted and resumed.
+fn resumed<E, F>(begin: impl Fn() -> E, find: F) -> (Stored<F>, E::Result)
+where
+    E: Experiment,
+    E::Result: PartialEq + Debug,
+    F: FnMut(&E::Part) -> Summary + Clone,
+{
+    let mut whole = Stored::new(find.clone());
+    let mut experiment = begin();
+    let Ok(()) = drive(&mut experiment, &mut whole);
+    let result = experiment.result();
+    for runs in 0..whole.ran.len() {
+        let mut executor = Stored { left: runs, ..Stored::new(find.clone()) };
+        let Ok(()) = drive(&mut begin(), &mut executor);
+        executor.left = usize::MAX;
+        let mut again = begin();
+        let Ok(()) = drive(&mut again, &mut executor);
+        assert_eq!(executor.ran, whole.ran, "interrupted after {runs} runs");
+        assert_eq!(again.result(), result, "interrupted after {runs} runs");
+    }
+    (whole, result)
+}
+
+fn repeats_of(
+    runs: u64,
+    invalid: InvalidRuns,
+    is_late: impl Fn(u64) -> bool,
+) -> (Stored<impl Sized>, Repeats) {
+    let find = |run: &RepeatRun| {
+        let found = valid(run.number, run.of, 100 + run.number);
+        if is_late(run.number) { late(found) } else { found }
+    };
+    let (executor, result) = resumed(|| RepeatsExperiment::new(runs, Vec::new(), invalid), &find);
+    let Stored { stored, left, forced, ran, said, .. } = executor;
+    (Stored { find: (), stored, left, forced, ran, said }, result.unwrap())
+}
+
+fn folders(numbers: impl Iterator<Item = u64>) -> Vec<String> {
+    numbers.map(|number| format!("run-{number}")).collect()
+}
+
+#[test]
+fn a_spoiled_repeat_is_replaced_by_one_after_the_last() {
+    let (executor, repeats) = repeats_of(5, InvalidRuns::LeftOut, |number| number == 3);
+    assert_eq!(executor.ran, folders(1..=6));
+    assert_eq!(executor.said, ["run-3 was spoiled (it was late): run-6 replaces it"]);
+    assert_eq!((repeats.verdict.outcome, repeats.verdict.reasons.len()), (VerdictOutcome::Valid, 0));
+    assert_eq!((repeats.planned_runs, repeats.counted_runs), (5, 5));
+    assert_eq!(repeats.spoiled.as_deref(), Some("1 of 6 runs was spoiled and replaced: run-3 (it was late)"));
+    let marks: Vec<_> = repeats.runs.iter().map(|run| (run.number, run.counted, run.replaced)).collect();
+    assert_eq!(marks[2..4], [(3, false, true), (4, true, false)]);
+    assert_eq!(marks[5], (6, true, false));
+    let ttft = repeats.figures.get(&"p50 ttft".parse().unwrap()).unwrap();
+    assert_eq!(ttft.values, [101.0, 102.0, 104.0, 105.0, 106.0].map(Some));
+}
+
+#[test]
+fn a_spare_repeat_is_replaced_too_and_no_more_than_two_run() {
+    let (executor, repeats) = repeats_of(5, InvalidRuns::LeftOut, |number| [1, 6].contains(&number));
+    assert_eq!((executor.ran.len(), repeats.counted_runs, repeats.verdict.valid), (7, 5, true));
+    assert_eq!(executor.said[1], "run-6 was spoiled (it was late): run-7 replaces it");
+    let said = repeats.spoiled.unwrap();
+    assert_eq!(said, "2 of 7 runs were spoiled and replaced: run-1 (it was late), run-6 (it was late)");
+
+    let (executor, repeats) = repeats_of(3, InvalidRuns::LeftOut, |_| true);
+    assert_eq!((executor.ran, executor.said.len()), (folders(1..=5), 2));
+    // All count, and the verdict is that of runs without spare ones.
+    assert_eq!((repeats.counted_runs, repeats.verdict.outcome), (5, VerdictOutcome::Invalid));
+    assert_eq!(repeats.verdict.reasons[0].runs, [1, 2, 3, 4, 5]);
+    let said = repeats.spoiled.unwrap();
+    assert!(
+        said.starts_with("5 of 5 runs were spoiled, and 2 spare runs did not replace them all: "),
+        "{said}"
+    );
+    assert!(repeats.runs.iter().all(|run| run.counted && !run.replaced));
+}
+
+#[test]
+fn where_invalid_runs_count_none_is_replaced() {
+    let (executor, repeats) = repeats_of(5, InvalidRuns::Counted, |number| number == 3);
+    assert_eq!((executor.ran, executor.said.len()), (folders(1..=5), 0));
+    assert_eq!((repeats.counted_runs, repeats.verdict.outcome), (5, VerdictOutcome::Invalid));
+    assert_eq!((repeats.verdict.reasons[0].runs.as_slice(), repeats.spoiled), (&[3][..], None));
+}
+
+#[test]
+fn three_spoiled_repeats_in_a_row_end_them_without_an_interrupt() {
+    let mut executor = Stored::new(|run: &RepeatRun| late(valid(run.number, run.of, 100)));
+    executor.forced = false;
+    let mut repeats = RepeatsExperiment::new(5, Vec::new(), InvalidRuns::LeftOut);
+    let Ok(()) = drive(&mut repeats, &mut executor);
+    assert_eq!((executor.ran, executor.said.len()), (folders(1..=3), 2));
+    assert!(!repeats.is_interrupted() && repeats.remaining() == RunsLeft::Exactly(0));
+    assert!(!repeats.result().unwrap().verdict.valid);
+}
+
+#[test]
+fn a_spoiled_run_adds_one_to_those_that_are_left() {
+    let mut repeats = RepeatsExperiment::new(5, Vec::new(), InvalidRuns::LeftOut);
+    for (number, left) in [(1, 4), (2, 4), (3, 3)] {
+        let request = repeats.next().unwrap();
+        let found = valid(number, 5, 100);
+        let found = if number == 2 { late(found) } else { found };
+        repeats.record(&request, RunOutcome::Completed(found.into()));
+        assert_eq!(repeats.remaining(), RunsLeft::Exactly(left), "after run {number}");
+    }
+}
+
+/// What the server did is what was measured, even where it makes the run INVALID.
+#[test]
+fn what_the_server_did_is_never_replaced() {
+    use VerdictOutcome::{Invalid, Overloaded};
+    for (rule, outcome) in
+        [(Rule::SteadyState, Overloaded), (Rule::ErrorRate, Overloaded), (Rule::ErrorRate, Invalid)]
+    {
+        let find = |run: &RepeatRun| broken(rule, outcome, valid(run.number, run.of, 100));
+        let (executor, result) =
+            resumed(|| RepeatsExperiment::new(3, Vec::new(), InvalidRuns::LeftOut), find);
+        let repeats = result.unwrap();
+        assert_eq!((executor.ran.len(), repeats.spoiled, repeats.verdict.outcome), (3, None, outcome));
+    }
+}
+
+/// Seven rounds, of which these are spoiled on side B.
+fn rounds(
+    invalid: InvalidRuns,
+    order: AbOrder,
+    is_late: impl Fn(u64) -> bool,
+) -> (BTreeMap<String, Summary>, Vec<String>, Vec<String>, AbTest) {
+    let find = |run: &AbRun| {
+        let ttft = if run.side == AbSide::A { 200 } else { 100 + run.round % 3 };
+        let found = valid(run.round, run.of, ttft);
+        if is_late(run.round) && run.side == AbSide::B { late(found) } else { found }
+    };
+    let (executor, result) = resumed(|| AbExperiment::new(design(order), invalid), find);
+    (executor.stored, executor.ran, executor.said, result.unwrap())
+}
+
+fn design(order: AbOrder) -> AbDesign {
+    AbDesign::new(7, vec!["p50 ttft".parse().unwrap()], 0.05).unwrap().ordered(order, 7)
+}
+
+/// What `report` says of these stored runs.
+fn reported(stored: &BTreeMap<String, Summary>, order: AbOrder, invalid: InvalidRuns) -> AbTest {
+    let mut executor = Stored::new(|_: &AbRun| panic!("nothing may run"));
+    executor.stored.clone_from(stored);
+    let mut experiment = AbExperiment::new(design(order), invalid).stored_only();
+    let Ok(()) = drive(&mut experiment, &mut executor);
+    experiment.result().unwrap()
+}
+
+#[test]
+fn a_spoiled_round_is_replaced_by_one_after_the_last() {
+    let (stored, ran, said, test) = rounds(InvalidRuns::LeftOut, AbOrder::Drawn, |round| round == 2);
+    assert_eq!((ran.len(), test.rounds.len(), test.counted_rounds, test.planned_rounds), (16, 8, 7, 7));
+    assert_eq!(said, ["round-2 was spoiled (B: it was late): round-8 replaces it"]);
+    assert_eq!(test.notes, ["1 of 8 rounds was spoiled and replaced: round-2 (B: it was late)"]);
+    assert!(test.sentence.starts_with("B is better than A"), "{}", test.sentence);
+    assert!(!test.rounds[1].counted && test.rounds[7].counted);
+    // Its order is that of the same stream, and is fixed as well.
+    assert_eq!(test.rounds[7].order, design(AbOrder::Drawn).order_of(8));
+    // What is stored says the same, whatever is allowed: a round that is replaced never counts.
+    for invalid in [InvalidRuns::LeftOut, InvalidRuns::Counted] {
+        assert_eq!(reported(&stored, AbOrder::Drawn, invalid), test);
+    }
+}
+
+#[test]
+fn spare_rounds_keep_the_pairs_of_a_machine_that_is_switched() {
+    let (_, ran, _, test) =
+        rounds(InvalidRuns::LeftOut, AbOrder::Alternating, |round| [3, 8].contains(&round));
+    let last = ["round-7/a", "round-7/b", "round-8/b", "round-8/a", "round-9/a", "round-9/b"];
+    assert_eq!((&ran[12..], test.counted_rounds), (&last.map(str::to_owned)[..], 7));
+}
+
+#[test]
+fn two_spare_rounds_at_most_replace_others() {
+    let (_, ran, said, test) = rounds(InvalidRuns::LeftOut, AbOrder::Drawn, |_| true);
+    assert_eq!((ran.len(), said.len(), test.counted_rounds), (18, 2, 0));
+    assert!(
+        test.notes[0].starts_with("9 of 9 rounds were spoiled, and 2 spare rounds did not"),
+        "{:?}",
+        test.notes
+    );
+}
+
+#[test]
+fn where_invalid_rounds_count_none_is_replaced_and_a_stored_spare_one_is_read() {
+    let (stored, ran, said, test) = rounds(InvalidRuns::Counted, AbOrder::Drawn, |round| round == 2);
+    assert_eq!((ran.len(), said.len(), test.counted_rounds), (14, 0, 7));
+    assert!(test.caution.is_some());
+    // Without leave it is as it was before there were spare rounds.
+    let without = reported(&stored, AbOrder::Drawn, InvalidRuns::LeftOut);
+    assert_eq!((without.counted_rounds, without.rounds.len(), without.caution), (6, 7, None));
+    assert!(without.notes[0].starts_with("left out as INVALID: round 2 (of the first, B: it was late)"));
+}
+
+#[test]
+fn a_resumed_test_that_counts_invalid_rounds_reads_the_spare_ones_that_are_stored() {
+    let (stored, _, _, test) = rounds(InvalidRuns::LeftOut, AbOrder::Drawn, |round| round == 2);
+    let mut executor = Stored::new(|_: &AbRun| panic!("nothing is new"));
+    executor.stored = stored;
+    let mut again = AbExperiment::new(design(AbOrder::Drawn), InvalidRuns::Counted);
+    let Ok(()) = drive(&mut again, &mut executor);
+    assert_eq!(again.result().unwrap(), test);
+}
+
+fn table(repeats: u64) -> Experiments {
+    let text = format!(
+        r#"
+name = "t"
+[defaults]
+input_tokens = 100
+output_tokens = 10
+rate_per_s = 10
+repeats = {repeats}
+[[rows]]
+name = "A"
+[[rows]]
+name = "B"
+expect = ["p50 ttft > 1.2 x A"]
+[accept]
+objectives = ["p50 ttft < 900ms"]
+"#
+    );
+    Experiments::from_toml(&text, "t.toml").unwrap()
+}
+
+fn matrix_of(
+    repeats: u64,
+    invalid: InvalidRuns,
+    is_late: impl Fn(&MatrixRun) -> bool,
+) -> (Vec<String>, Vec<String>, Matrix) {
+    let find = |run: &MatrixRun| {
+        let found = valid(run.repeat, run.of, 100 + 100 * run.slot.row as u64 + run.repeat);
+        if is_late(run) { late(found) } else { found }
+    };
+    let (executor, matrix) = resumed(|| MatrixExperiment::new(table(repeats), invalid), find);
+    (executor.ran, executor.said, matrix)
+}
+
+#[test]
+fn a_spoiled_run_of_a_row_is_replaced_before_the_next_row() {
+    let first_of_a = |run: &MatrixRun| (run.slot.row, run.repeat) == (0, 1);
+    let (ran, said, matrix) = matrix_of(3, InvalidRuns::LeftOut, first_of_a);
+    let names = ["row-A/run-3", "row-A/run-4", "row-B/run-1", "row-B/run-2", "row-B/run-3"];
+    assert_eq!(ran[2..], names);
+    assert_eq!(said, ["row-A/run-1 was spoiled (it was late): row-A/run-4 replaces it"]);
+    let [a, b] = matrix.cells.as_slice() else { panic!("two rows") };
+    assert_eq!((a.outcome, a.planned_runs, a.runs.len()), (Some(VerdictOutcome::Valid), 3, 4));
+    let words = "1 of 4 runs was spoiled and replaced: row-A/run-1 (it was late)";
+    assert_eq!((a.spoiled.as_deref(), &b.spoiled), (Some(words), &None));
+    assert!(a.runs[0].replaced && !a.runs[3].replaced);
+    // Runs 2 and 3 make pairs by their seeds, and the spare one with what is left: 101/104, 102/102 and 103/103 ms more.
+    let ratio = ((202.0_f64 / 102.0) * (203.0 / 103.0) * (201.0 / 104.0)).cbrt();
+    assert!((b.tests[0].ratio.unwrap() - ratio).abs() < 1e-9, "{:?}", b.tests);
+    assert!(b.tests[0].line.contains("over 3 pairs of runs"), "{:?}", b.tests);
+    let low = paired_low(&[202.0 / 102.0, 203.0 / 103.0, 201.0 / 104.0]);
+    assert!((b.tests[0].ratio_low.unwrap() - low).abs() < 1e-9, "{:?}", b.tests);
+    assert_eq!(matrix.decision.unwrap().variants[0].standing, VariantStanding::Accepted);
+}
+
+/// The lower end of the interval of the mean logarithm: `t.ppf(0.975, 2)` is 4.302653.
+fn paired_low(ratios: &[f64; 3]) -> f64 {
+    let logs = ratios.map(f64::ln);
+    let mean = logs.iter().sum::<f64>() / 3.0;
+    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / 2.0;
+    (mean - 4.302_652_729_696_144 * (variance / 3.0).sqrt()).exp()
+}
+
+#[test]
+fn a_row_of_one_run_has_a_spare_one_too() {
+    let (ran, _, matrix) = matrix_of(1, InvalidRuns::LeftOut, |run| run.slot.row == 0 && run.repeat < 3);
+    assert_eq!(ran, ["row-A/run-1", "row-A/run-2", "row-A/run-3", "row-B/run-1"]);
+    let a = &matrix.cells[0];
+    assert_eq!(
+        (a.outcome, a.contract.as_ref().map(|contract| contract.met)),
+        (Some(VerdictOutcome::Valid), Some(true))
+    );
+}
+
+#[test]
+fn a_row_whose_runs_are_all_spoiled_is_invalid_and_the_next_one_runs() {
+    let (ran, said, matrix) = matrix_of(2, InvalidRuns::LeftOut, |run| run.slot.row == 0);
+    assert_eq!((ran.len(), said.len()), (6, 2));
+    let [a, b] = matrix.cells.as_slice() else { panic!("two rows") };
+    assert_eq!((a.valid, a.runs.len(), b.valid), (Some(false), 4, Some(true)));
+    assert!(a.spoiled.as_ref().unwrap().starts_with("4 of 4 runs were spoiled, and 2 spare runs did not"));
+    assert!(matrix.has_unbelievable_rows() && !matrix.has_failed_rows());
+
+    let (ran, said, matrix) = matrix_of(2, InvalidRuns::Counted, |run| run.slot.row == 0);
+    assert_eq!((ran.len(), said.len(), matrix.cells[0].runs.len()), (4, 0, 2));
+}
+
+#[test]
+fn three_spoiled_runs_in_a_row_end_a_table_and_it_can_be_resumed() {
+    let mut executor = Stored::new(|run: &MatrixRun| late(valid(run.repeat, run.of, 100)));
+    executor.forced = false;
+    let begin = || MatrixExperiment::new(table(2), InvalidRuns::LeftOut);
+    let mut matrix = begin();
+    let Ok(()) = drive(&mut matrix, &mut executor);
+    assert_eq!(executor.ran, ["row-A/run-1", "row-A/run-2", "row-A/run-3"]);
+    let why: Vec<_> = matrix.result().cells.into_iter().map(|cell| cell.failed).collect();
+    let ended = Some("3 runs in a row were spoiled: it was late".to_owned());
+    assert_eq!(why, [ended.clone(), ended]);
+    // The machine was freed.
+    let mut executor =
+        Stored { stored: executor.stored, ..Stored::new(|run: &MatrixRun| valid(run.repeat, run.of, 100)) };
+    executor.forced = false;
+    let mut again = begin();
+    let Ok(()) = drive(&mut again, &mut executor);
+    assert_eq!(executor.ran, ["row-A/run-4", "row-B/run-1", "row-B/run-2"]);
+    assert!(!again.result().has_failed_rows());
+}
+
+#[test]
+fn the_runs_left_of_a_table_count_spare_ones() {
+    let mut matrix = MatrixExperiment::new(table(2), InvalidRuns::LeftOut);
+    assert_eq!(matrix.remaining(), RunsLeft::AtMost(4));
+    let request = matrix.next().unwrap();
+    matrix.record(&request, RunOutcome::Completed(late(valid(1, 2, 100)).into()));
+    assert_eq!((matrix.remaining(), matrix.left_in(request.part.slot)), (RunsLeft::AtMost(4), 2));
+}
