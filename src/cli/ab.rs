@@ -359,3 +359,43 @@ fn design(args: &AbArgs, workload: &WorkloadSpec) -> Result<AbDesign, Stop> {
     let design = AbDesign::new(args.design.rounds, metrics, args.design.margin);
     design.map_err(Stop::usage)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::experiment::AbSide;
+
+    #[derive(Debug, Parser)]
+    struct Typed {
+        #[command(flatten)]
+        ab: AbArgs,
+    }
+
+    fn design(typed: &[&str]) -> AbDesign {
+        let sides = ["ab", "short_chat", "5", "--a", "http://x:1", "--b", "http://x:2", "--quiet"];
+        Typed::parse_from([&sides[..], typed].concat()).ab.plan(Printer).unwrap().design
+    }
+
+    /// `tests/data/experiments/ab-schema-1` was stored before the order was drawn.
+    #[test]
+    fn an_experiment_goes_on_in_the_order_in_which_it_began() {
+        let old = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/experiments/ab-schema-1");
+        let resumed = design(&["--resume", old]);
+        assert_eq!(resumed.order(), AbOrder::Alternating);
+        let first = |design: &AbDesign| (1..=8).map(|round| design.order_of(round)[0]).collect::<Vec<_>>();
+        let [a, b] = AbSide::BOTH;
+        assert_eq!(first(&resumed), [a, b, a, b, a, b, a, b]);
+        // A new one is drawn, and goes on so.
+        let drawn = design(&["--seed", "3"]);
+        assert_eq!(drawn.order(), AbOrder::Drawn);
+        assert_ne!(first(&drawn), first(&resumed));
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = std::fs::read_to_string(format!("{old}/asked.json")).unwrap();
+        let manifest = manifest.replacen("\"kind\": \"ab\"", "\"kind\": \"ab\", \"order\": \"drawn\"", 1);
+        std::fs::write(folder.path().join("asked.json"), manifest).unwrap();
+        let again = design(&["--seed", "3", "--resume", folder.path().to_str().unwrap()]);
+        assert_eq!(first(&again), first(&drawn));
+    }
+}

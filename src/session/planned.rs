@@ -181,6 +181,25 @@ output_tokens = {{ kind = "constant", value = 1 }}
     }
 
     #[test]
+    fn a_spare_run_differs_from_the_first_in_its_seed_alone() {
+        let spec = WorkloadSpec { seed: 7, ..run("poisson").workload };
+        let hashes = |number| {
+            let planned = PlannedRun::all(&spec, &Arc::default(), 3).unwrap();
+            let spare = PlannedRun::numbered(&planned, number).unwrap();
+            assert_eq!(spare.workload, WorkloadSpec { seed: seed_of_run(7, number), ..spec.clone() });
+            assert_eq!(spare.repeat, Some(Repeat { number, of: 3, first_seed: 7 }));
+            spare.plan.hash
+        };
+        // As the fourth and fifth of five would be.
+        let five = PlannedRun::all(&spec, &Arc::default(), 5).unwrap();
+        let five: Vec<_> = five.into_iter().map(|run| run.plan.hash).collect();
+        assert_eq!((1..=5).map(hashes).collect::<Vec<_>>(), five);
+        let alone = PlannedRun::all(&spec, &Arc::default(), 1).unwrap();
+        assert_eq!(PlannedRun::numbered(&alone, 2).unwrap().repeat, None);
+        assert!(PlannedRun::numbered(&[], 1).is_err());
+    }
+
+    #[test]
     fn a_plan_of_another_process_than_declared_is_refused() {
         let mut run = run("constant");
         assert!(run.check().is_ok());

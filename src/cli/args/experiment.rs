@@ -49,7 +49,8 @@ fn objectives(text: &str) -> Result<Vec<Objective>, String> {
 /// Whether an INVALID run fails the command.
 #[derive(Clone, Copy, Debug, Args)]
 pub(in crate::cli) struct ValidityArgs {
-    /// Exit with 0 or 1 as if the run were valid; the report still says INVALID, and why
+    /// Exit with 0 or 1 as if the run were valid; the report still says INVALID, and why; in repeats, A/B rounds and
+    /// rows of a table INVALID runs count, and no spare run replaces a spoiled one
     #[arg(long)]
     allow_invalid: bool,
 }

@@ -127,7 +127,7 @@ pub struct CellRun {
     pub outcome: VerdictOutcome,
     /// Whether its own figures can be trusted.
     pub valid: bool,
-    /// Whether it was spoiled, and another run replaces it.
+    /// Whether it was spoiled, and another run replaces it; absent where that is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replaced: bool,
 }

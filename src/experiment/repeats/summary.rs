@@ -70,7 +70,7 @@ pub struct RepeatedRun {
     pub valid: bool,
     /// Whether they count here: false for a run that was stopped early, and for one that another replaces.
     pub counted: bool,
-    /// Whether it was spoiled, and another run replaces it.
+    /// Whether it was spoiled, and another run replaces it; absent where that is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replaced: bool,
     /// Requests planned in its window.

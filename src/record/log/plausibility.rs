@@ -40,7 +40,9 @@ pub(crate) fn check_header(header: &RunHeader) -> Result<(), String> {
     if let Some(repeat) = header.repeat {
         // A spare run has a number after the last.
         let is_spare = repeat.number.checked_sub(repeat.of).is_some_and(|over| over <= Repeat::MOST_SPARE);
-        one_of("repeat", if is_spare { repeat.of } else { repeat.number }, repeat.of)?;
+        if !(is_spare && repeat.of > 0) {
+            one_of("repeat", repeat.number, repeat.of)?;
+        }
     }
     Ok(())
 }
@@ -310,6 +312,21 @@ mod tests {
             of_a_session(&log.header, record)?;
             sessions.check(record)
         })
+    }
+
+    #[test]
+    fn a_repeat_has_a_number_up_to_the_planned_ones_and_two_spare_ones() {
+        let check = |number, of| {
+            let mut header = talk().header;
+            header.repeat = Some(Repeat { number, of, first_seed: 1 });
+            check_header(&header)
+        };
+        for (number, of) in [(1, 2), (5, 5), (6, 5), (7, 5), (3, 1)] {
+            assert_eq!(check(number, of), Ok(()), "{number} of {of}");
+        }
+        for (number, of) in [(0, 5), (8, 5), (1, 0), (2, 0), (u64::MAX, 5), (3, u64::MAX)] {
+            assert_eq!(check(number, of), Err(format!("repeat {number} of {of} does not exist")));
+        }
     }
 
     type Change = fn(&mut RunLog);

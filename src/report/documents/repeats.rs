@@ -236,11 +236,11 @@ fn precision(repeats: &Repeats) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::summarise;
     use crate::analysis::test_runs::{record, run};
+    use crate::analysis::{Reason, Rule, Summary, Verdict, summarise};
     use crate::experiment::seed_of_run;
     use crate::record::Repeat;
-    use crate::report::render::text;
+    use crate::report::render::{self, text};
     use crate::report::{Colour, Extent, Style};
 
     /// Runs of four requests, each with its first token after the time given.
@@ -250,6 +250,10 @@ mod tests {
 
     /// The same, run to show these percentiles.
     fn asking(percentiles: &[f64], ttfts_ms: &[u64], objective: &str) -> Repeats {
+        Repeats::of(&summaries(percentiles, ttfts_ms), &[objective.parse().unwrap()]).unwrap()
+    }
+
+    fn summaries(percentiles: &[f64], ttfts_ms: &[u64]) -> Vec<Summary> {
         let summary = |(&ttft, number): (&u64, u64)| {
             let records = (0..4).map(|i| {
                 let at = i * 100;
@@ -261,8 +265,7 @@ mod tests {
             log.header.workload.seed = seed_of_run(7, number);
             summarise(&log, &[])
         };
-        let summaries: Vec<_> = ttfts_ms.iter().zip(1..).map(summary).collect();
-        Repeats::of(&summaries, &[objective.parse().unwrap()]).unwrap()
+        ttfts_ms.iter().zip(1..).map(summary).collect()
     }
 
     fn summary(ttfts_ms: &[u64], objective: &str) -> String {
@@ -290,6 +293,22 @@ mod tests {
         assert!(text.contains("  TTFT p75 ") && text.contains("  e2e p75 "), "{text}");
         let stored = serde_json::to_value(&repeats).unwrap();
         assert_eq!(stored["figures"]["latency"]["ttft"]["p75_ms"]["mean"], 100.0);
+    }
+
+    #[test]
+    fn a_run_that_is_replaced_is_named_in_every_format_and_does_not_count() {
+        let mut runs = summaries(&[], &[100, 120, 110, 90, 80, 105]);
+        let (rule, outcome) = (Rule::ScheduleLag, VerdictOutcome::Invalid);
+        let reason = Reason { rule, outcome, sentence: "it was late".to_owned(), cure: String::new() };
+        runs[2].verdict = Verdict::of(vec![reason], Vec::new());
+        let document = document(&Repeats::of(&runs, &[]).unwrap());
+        let style = Style { colour: Colour::Plain, width: 80 };
+        let text = text(&document, style, Extent::Summary);
+        let said = "1 of 6 runs was spoiled and replaced: run-3 (it was late)";
+        assert!(text.starts_with("VALID: 5 of 5 runs counted") && text.contains(said), "{text}");
+        for shown in [render::markdown(&document), render::html(&document)] {
+            assert!(shown.contains("was spoiled and replaced: run") && shown.contains("replaced"), "{shown}");
+        }
     }
 
     #[test]

@@ -206,6 +206,25 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     assert!(a(&anew) > a(&test));
     assert!(Path::new(folder).join("round-3/a.broken-off-1/run.jsonl").exists());
 
+    // An experiment from before the order was drawn goes on in the order of then: A B, B A, A B …
+    let manifest = Path::new(folder).join("asked.json");
+    let mut asked = read(&manifest);
+    assert_eq!(asked.as_object_mut().unwrap().remove("order"), Some(Value::from("drawn")));
+    std::fs::write(&manifest, asked.to_string()).unwrap();
+    let drawn = |round: usize| test["rounds"][round - 1]["order"][0].clone();
+    assert_ne!([5, 6, 7].map(drawn), ["a", "b", "a"].map(Value::from), "the drawn order is another one");
+    for round in 5..=7 {
+        std::fs::remove_dir_all(Path::new(folder).join(format!("round-{round}"))).unwrap();
+    }
+    let out = desk.skyline(&[&typed[..], &["--resume", folder]].concat()).assert();
+    let old: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!((&old["order"], old["rounds"].as_array().unwrap().len()), (&Value::Null, 7));
+    for (round, first) in [(5, "a"), (6, "b"), (7, "a")] {
+        let began = |side| header(Path::new(folder), &format!("round-{round}/{side}"))["started_at"].take();
+        let a_first = began("a").as_str() < began("b").as_str();
+        assert_eq!(if a_first { "a" } else { "b" }, first, "round {round}");
+    }
+
     // A side that is gone is found before the other is asked anything.
     let last = Path::new(folder).join("round-7");
     std::fs::remove_dir_all(&last).unwrap();

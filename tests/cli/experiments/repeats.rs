@@ -104,8 +104,8 @@ fn objectives_are_held_against_the_interval_and_decide_the_exit_code() {
 #[test]
 fn bench_flies_them_against_one_server_with_other_texts_in_each() {
     let desk = Desk::new();
-    let bench = ["bench", "quick.toml", "1", "--repeats", "2", "--force", "--salt", "5"];
     // Whether they are valid depends on how busy this machine is.
+    let bench = ["bench", "quick.toml", "1", "--repeats", "2", "--force", "--allow-invalid", "--salt", "5"];
     let out = desk.skyline(&bench).assert();
     let out = out.get_output();
     let (text, words) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
@@ -124,6 +124,62 @@ fn bench_flies_them_against_one_server_with_other_texts_in_each() {
     assert_ne!(one["prompts"]["salt"], two["prompts"]["salt"]);
     assert_ne!(one["engine"]["request_id_prefix"], two["engine"]["request_id_prefix"]);
     assert_eq!(two["repeat"], serde_json::json!({ "number": 2, "of": 2, "first_seed": 1 }));
+}
+
+/// Two repeats, and beside them the third run that a busy machine makes where it spoils one. A log that is not that of its
+/// plan is spoiled on every machine.
+#[test]
+fn a_stored_run_that_was_spoiled_is_listed_as_replaced_and_does_not_count() {
+    let desk = Desk::new();
+    let simulate = |repeats: &str| -> Value {
+        let typed = ["simulate", "quick.toml", "--repeats", repeats, "--out", repeats, "--json"];
+        let out = desk.skyline(&[&typed[..], &DRAWN].concat()).assert().code(0);
+        serde_json::from_slice(&out.get_output().stdout).unwrap()
+    };
+    let (two, three) = (simulate("2"), simulate("3"));
+    let folder = |of: &str| std::fs::read_dir(desk.path().join(of)).unwrap().next().unwrap().unwrap().path();
+    let (two_runs, three_runs) = (folder("2"), folder("3"));
+    let report = |code: i32, more: &[&str]| {
+        let typed = [&["report", two_runs.to_str().unwrap()], more].concat();
+        let out = desk.skyline(&typed).assert().code(code);
+        String::from_utf8(out.get_output().stdout.clone()).unwrap()
+    };
+    let edit = |run: &str, from: &str, to: &str| {
+        let log = two_runs.join(run).join("run.jsonl");
+        let text = std::fs::read_to_string(&log).unwrap();
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&log, text.replacen(from, to, 1)).unwrap();
+    };
+    // Its first run is not that of its plan any more: alone it makes both INVALID.
+    edit("run-1", two["runs"][0]["plan_hash"].as_str().unwrap(), &"0".repeat(64));
+    let invalid: Value = serde_json::from_str(&report(3, &["--json"])).unwrap();
+    assert_eq!((&invalid["verdict"]["outcome"], &invalid["counted_runs"]), (&"invalid".into(), &2.into()));
+    assert_eq!((&invalid["spoiled"], &invalid["runs"][0]["replaced"]), (&Value::Null, &Value::Null));
+
+    std::fs::rename(three_runs.join("run-3"), two_runs.join("run-3")).unwrap();
+    edit("run-3", "\"number\":3,\"of\":3", "\"number\":3,\"of\":2");
+    let all: Value = serde_json::from_str(&report(0, &["--json"])).unwrap();
+    desk.assert_schema("repeats", &all);
+    assert_eq!((&all["verdict"]["outcome"], &all["planned_runs"]), (&"valid".into(), &2.into()));
+    assert_eq!((&all["counted_runs"], all["runs"].as_array().unwrap().len()), (&2.into(), 3));
+    let said = all["spoiled"].as_str().unwrap();
+    assert!(said.starts_with("1 of 3 runs was spoiled and replaced: run-1 ("), "{said}");
+    let ttft = |all: &Value| all["figures"]["latency"]["ttft"]["p50_ms"]["values"].clone();
+    assert_eq!(ttft(&all), Value::from(vec![ttft(&two)[1].clone(), ttft(&three)[2].clone()]));
+    // The same in each format, and whatever is allowed.
+    let text = report(0, &["--allow-invalid"]);
+    assert!(
+        text.contains("VALID: 2 of 2 runs counted") && text.contains("1 of 3 runs was spoiled"),
+        "{text}"
+    );
+    let row = |number: &str| text.lines().find(|line| line.starts_with(&format!("  {number}  "))).unwrap();
+    assert!(row("1").contains("replaced") && row("3").contains("VALID"), "{text}");
+    // No more than two spare runs replace others.
+    edit("run-3", "\"number\":3,\"of\":2", "\"number\":4,\"of\":1");
+    desk.skyline(&["report", two_runs.to_str().unwrap()])
+        .assert()
+        .code(2)
+        .stderr(contains("repeat 4 of 1 does not exist"));
 }
 
 #[test]

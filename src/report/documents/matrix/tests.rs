@@ -132,3 +132,28 @@ fn errors_are_in_percent() {
     let row = text.lines().find(|line| line.starts_with("  A ")).unwrap();
     assert!(text.contains("errors, %") && row.contains(" 0.500 "), "{text}");
 }
+
+#[test]
+fn a_run_that_is_replaced_is_named_in_every_format() {
+    let text = "name = \"t\"\n[defaults]\ninput_tokens = 8\noutput_tokens = 11\n[[rows]]\nname = \"A\"\nrate_per_s = 50\n";
+    let experiments = Experiments::from_toml(text, "t.toml").unwrap();
+    let (rule, outcome) = (Rule::ScheduleLag, VerdictOutcome::Invalid);
+    let reason = Reason { rule, outcome, sentence: "it was late".to_owned(), cure: String::new() };
+    let run = |number: u64| {
+        let summary = summarise(&of_ttft(100), &[]);
+        RowRun { folder: format!("row-A/run-{number}"), summary }
+    };
+    let mut runs = vec![run(1), run(2)];
+    runs[0].summary.verdict = Verdict::of(vec![reason], Vec::new());
+    let cells = [CellRuns { slot: experiments.order()[0], runs, failed: None }];
+    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::LeftOut);
+    let document = document(&matrix, None);
+    let shown = render::text(&document, Style::PLAIN, Extent::Summary);
+    let said = "row A: 1 of 2 runs was spoiled and replaced: row-A/run-1 (it was late)";
+    assert!(shown.contains(said), "{shown}");
+    let row = shown.lines().find(|line| line.trim_start().starts_with("A ")).unwrap();
+    assert!(row.contains("1/1") && row.contains("VALID"), "{shown}");
+    for shown in [render::markdown(&document), render::html(&document)] {
+        assert!(shown.contains("1 of 2 runs was spoiled and replaced"), "{shown}");
+    }
+}
