@@ -64,6 +64,7 @@
 //! | the 95 % interval of a percentile | `analysis/latency/intervals.rs`; how much requests depend on one another: `analysis/statistics/memory.rs` |
 //! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs` |
 //! | whether a log is that of its plan | `generator/plan_check.rs` |
+//! | which runs are spoiled, and how many are replaced | `experiment/spoiled.rs` |
 //! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |
 //! | the format of the run log, and how older ones are read | `record/log/runlog.rs` |
 //! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |
@@ -80,9 +81,10 @@
 //!
 //! ## Many runs
 //!
-//! An experiment (repeats, sweep, A/B, matrix) is pure: it says which run comes next and what the runs mean. The
+//! An experiment (repeats, sweep, A/B, matrix) is pure: it says which run comes next and what the runs mean, of
+//! which a spare one replaces one that was spoiled. The
 //! campaign in [`session`] owns all the rest once: the folder, its manifest and lock, resume, pause, interrupt,
-//! spoiled runs and their retry, progress. The same experiment runs in virtual time with the simulator as executor.
+//! progress. The same experiment runs in virtual time with the simulator as executor.
 
 pub mod analysis;
 pub mod arrivals;
