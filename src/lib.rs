@@ -81,10 +81,9 @@
 //!
 //! ## Many runs
 //!
-//! An experiment (repeats, sweep, A/B, matrix) is pure: it says which run comes next and what the runs mean, of
-//! which a spare one replaces one that was spoiled. The
-//! campaign in [`session`] owns all the rest once: the folder, its manifest and lock, resume, pause, interrupt,
-//! progress. The same experiment runs in virtual time with the simulator as executor.
+//! An experiment (repeats, sweep, A/B, matrix) is pure: it says which run comes next, which spare run replaces a spoiled
+//! one, and what the runs mean. The campaign in [`session`] owns all the rest once: the folder, its manifest and lock,
+//! resume, pause, interrupt, progress. The same experiment runs in virtual time with the simulator as executor.
 
 pub mod analysis;
 pub mod arrivals;
