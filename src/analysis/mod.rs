@@ -47,6 +47,7 @@ pub use latency::row::{LatencyRow, Percentile};
 pub use latency::table::LatencyTable;
 pub use load::closed_loop::ClosedLoop;
 pub use load::form::LoadForm;
+pub use load::movement::Movement;
 pub use load::rates::{InFlight, Rates, TimeAverage};
 pub use load::steady_state::{Beginning, SteadyState, Trend};
 pub use load::timeline::{Bin, BinWait, Timeline};

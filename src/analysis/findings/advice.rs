@@ -57,6 +57,10 @@ impl Finding {
                 )
             });
         }
+        if findings.iter().any(|finding| finding.kind == FindingKind::CannotTell) {
+            // It says the same, and how long a window would tell.
+            findings.retain(|finding| !matches!(finding.kind, FindingKind::NotSettled | FindingKind::Drift));
+        }
         if summary.client.is_some_and(|client| client.reads_late())
             || Rule::OF_CLIENT.iter().any(|rule| summary.verdict.breaks(*rule))
         {

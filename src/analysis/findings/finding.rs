@@ -29,7 +29,7 @@ pub enum FindingKind {
     CapBound,
     /// The client's lateness raised a percentile, and not by enough to make the run INVALID.
     ClientLate,
-    /// The run is too short to say whether the server kept up.
+    /// The run does not show whether the server kept up.
     CannotTell,
     /// The window is shorter than the slowest request.
     ShortWindow,

@@ -80,14 +80,10 @@ pub(super) fn client_late(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn cannot_tell(summary: &Summary) -> Option<Finding> {
-    let why = steady_state::unclear(summary)?;
+    let (why, cure) = steady_state::unclear(summary)?;
     let window = seconds(summary.window.length_s());
     let sentence = format!("a window of {window} does not show whether the server kept up: {why}");
-    Some(finding(
-        FindingKind::CannotTell,
-        sentence,
-        "run longer: four times the length halves the uncertainty",
-    ))
+    Some(finding(FindingKind::CannotTell, sentence, &cure))
 }
 
 pub(super) fn short_window(summary: &Summary) -> Option<Finding> {

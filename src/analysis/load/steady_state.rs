@@ -3,9 +3,11 @@
 use serde::Serialize;
 
 use crate::analysis::figures::percentile::Figure;
+use crate::analysis::load::movement::{Movement, dispersion};
+use crate::analysis::load::stretch::{FEWEST, Stretch};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::statistics::{
-    CONFIDENCE, Estimate, SECTIONS, Truncation, mean, mser5, slope, student_t_quantile,
+    CONFIDENCE, Estimate, Truncation, mean, mser5, slope, student_t_quantile, variance,
 };
 use crate::clock::Timestamp;
 use crate::workload::RateProfile;
@@ -61,10 +63,6 @@ impl Trend {
     }
 }
 
-/// Requests in a section, on average.
-const LEAST_IN_SECTION: usize = 5;
-/// Fewer sections say nothing of a trend.
-const FEWEST: usize = 6;
 /// Samples of what was there that MSER-5 looks at.
 const FINE: usize = 200;
 /// A beginning is unlike the rest when what was there differs by this share …
@@ -81,6 +79,12 @@ pub struct SteadyState {
     pub present: Trend,
     /// Time to first token, milliseconds; of answers that are not streamed, the time to their end.
     pub latency_ms: Trend,
+    /// Time to the end of the answer, milliseconds, as if every answer had the mean number of tokens.
+    pub answer_ms: Trend,
+    /// How far that time moved, and how far an overload would have moved it.
+    pub movement: Movement,
+    /// Requests that were to arrive less those that left, in standard deviations of how many arrive by chance.
+    pub shortfall: f64,
     /// The part of the window that looks like warm-up; absent where none does.
     pub beginning: Option<Beginning>,
     /// The halves of a window that looks unsettled as a whole; absent where it does not.
@@ -116,113 +120,60 @@ impl SteadyState {
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
         let stretch = Stretch::judged(observed)?;
         let streamed = observed.log.header.engine.streamed;
-        let mut sums = vec![(0.0, 0_u32); stretch.sections];
-        for request in &observed.requests {
+        let first_tokens = observed.requests.iter().filter_map(|request| {
             let latency = if streamed { request.latency.ttft } else { request.latency.e2e };
-            let section = stretch.section_of(request.record.scheduled);
-            if let (Some(latency), Some(sum)) =
-                (latency.map(Figure::at_least), section.and_then(|section| sums.get_mut(section)))
-            {
-                *sum = (sum.0 + latency, sum.1 + 1);
-            }
+            Some((request.record.scheduled, latency?.at_least()))
+        });
+        let first_tokens = stretch.grouped(first_tokens);
+        let (answers, by_length) = of_mean_answers(observed);
+        let answers = stretch.grouped(answers.into_iter());
+        if first_tokens.len().min(answers.len()) < FEWEST {
+            return None;
         }
         let present: Vec<_> = (0..)
             .zip(stretch.present(observed))
             .map(|(section, level)| (stretch.middle_of(section), level))
             .collect();
-        let latency: Vec<_> = (0..)
-            .zip(sums)
-            .filter(|(_, (_, n))| *n > 0)
-            .map(|(section, (sum, n))| (stretch.middle_of(section), sum / f64::from(n)))
-            .collect();
-        let enough = latency.len() >= FEWEST;
+        let means = |groups: &[(f64, Vec<f64>)]| -> Vec<_> {
+            groups.iter().filter_map(|(middle, values)| Some((*middle, mean(values)?))).collect()
+        };
+        let length_s = stretch.length_s();
+        let irregular = dispersion(&observed.log.header.workload.arrival) + by_length;
+        let (expected, left) = stretch.flow(observed);
         let (beginning, unsettled) = truncated(observed);
         Some(Self {
-            present: Trend::of(&present, stretch.length_s())?,
-            latency_ms: Trend::of(&latency, stretch.length_s()).filter(|_| enough)?,
+            present: Trend::of(&present, length_s)?,
+            latency_ms: Trend::of(&means(&first_tokens), length_s)?,
+            answer_ms: Trend::of(&means(&answers), length_s)?,
+            movement: Movement::of(
+                answers.iter().map(|group| group.1.as_slice()),
+                length_s,
+                expected,
+                irregular,
+            )?,
+            shortfall: (expected - left) / libm::sqrt(expected),
             beginning,
             unsettled,
         })
     }
 }
 
-/// Equal sections that end with the window.
-#[derive(Clone, Copy, Debug)]
-struct Stretch {
-    start: Timestamp,
-    sections: usize,
-    each_s: f64,
-}
-
-impl Stretch {
-    /// The whole window in so many sections.
-    fn window(observed: &Observed<'_>, sections: usize) -> Self {
-        let each_s = observed.length().as_secs_f64() / sections as f64;
-        Self { start: observed.start, sections, each_s }
-    }
-
-    /// What is judged; `None` where it would say nothing of a trend.
-    fn judged(observed: &Observed<'_>) -> Option<Self> {
-        let by_requests = observed.requests.len() / LEAST_IN_SECTION;
-        let stretch = match observed.log.header.workload.arrival.rate_profile() {
-            RateProfile::Level => Self::window(observed, by_requests.min(SECTIONS)),
-            RateProfile::Periodic(period_s) => {
-                // Sections that are not whole periods would each hold another share of the bursts.
-                let whole = (observed.length().as_secs_f64() / period_s + 1e-6).floor();
-                if (by_requests as f64) < whole {
-                    return None;
-                }
-                let start_s = observed.end.as_secs_f64() - whole * period_s;
-                let start = Timestamp::from_secs_f64(start_s).max(observed.start);
-                Self { start, sections: whole as usize, each_s: period_s }
-            }
-            RateProfile::Changing => return None,
-        };
-        (stretch.sections >= FEWEST).then_some(stretch)
-    }
-
-    fn length_s(&self) -> f64 {
-        self.each_s * self.sections as f64
-    }
-
-    /// The middle of a section, seconds since the run began.
-    fn middle_of(&self, section: u32) -> f64 {
-        self.start.as_secs_f64() + self.each_s * (f64::from(section) + 0.5)
-    }
-
-    /// The section that a moment lies in; `None` before the first.
-    fn section_of(&self, moment: Timestamp) -> Option<usize> {
-        (moment >= self.start).then(|| (moment.since(self.start).as_secs_f64() / self.each_s) as usize)
-    }
-
-    /// Requests waiting or in flight in each section, averaged over time, event by event.
-    fn present(&self, observed: &Observed<'_>) -> Vec<f64> {
-        let (width, sections) = (self.each_s, self.sections);
-        // Time in the sections that a request enters or leaves in, and how many more are there for whole ones.
-        let (mut parts, mut steps) = (vec![0.0; sections], vec![0_i64; sections + 1]);
-        for record in &observed.log.records {
-            let (from, to) = (record.dispatched.max(self.start), record.ended.min(observed.end));
-            if from >= to {
-                continue;
-            }
-            let [from, to] = [from, to].map(|at| at.since(self.start).as_secs_f64());
-            let [first, last] = [from, to].map(|at| ((at / width) as usize).min(sections - 1));
-            if first == last {
-                parts[first] += to - from;
-            } else {
-                parts[first] += width * (first + 1) as f64 - from;
-                parts[last] += to - width * last as f64;
-                steps[first + 1] += 1;
-                steps[last] -= 1;
-            }
-        }
-        let mut whole = 0;
-        let level = |(part, step): (f64, i64)| {
-            whole += step;
-            whole as f64 + part / width
-        };
-        parts.into_iter().zip(steps).map(level).collect()
-    }
+/// When each request of the window was due, and its latency if its answer had the mean number of tokens: less what each
+/// token more adds, by the least-squares line. So a stretch of long answers is not taken for a slow one. Besides, the
+/// squared coefficient of variation of what the tokens add.
+fn of_mean_answers(observed: &Observed<'_>) -> (Vec<(Timestamp, f64)>, f64) {
+    let answered = observed
+        .requests
+        .iter()
+        .filter_map(|request| Some((request.record, request.latency.e2e.map(Figure::at_least)?)));
+    let (due, points): (Vec<_>, Vec<_>) =
+        answered.map(|(record, ms)| (record.scheduled, (record.output_tokens as f64, ms))).unzip();
+    let (tokens, ms): (Vec<_>, Vec<_>) = points.iter().copied().unzip();
+    let per_token = slope(&points).map_or(0.0, |line| line.value);
+    let (Some(middle), Some(mean_ms)) = (mean(&tokens), mean(&ms)) else { return (Vec::new(), 0.0) };
+    let by_length = variance(&tokens).unwrap_or(0.0) * per_token * per_token / (mean_ms * mean_ms);
+    let of_mean = |(at, (tokens, ms)): (Timestamp, (f64, f64))| (at, ms - per_token * (tokens - middle));
+    (due.into_iter().zip(points).map(of_mean).collect(), by_length)
 }
 
 /// What MSER-5 cuts off, or the halves where it would cut in the second, if they are unlike beyond the noise of a queue.
@@ -283,24 +234,6 @@ mod tests {
         });
         let alarms = alarms.count();
         assert!(alarms <= 36, "{alarms} of 400");
-    }
-
-    #[test]
-    fn what_was_there_is_counted_section_by_section() {
-        // A window of 1,000 ms in four: 100–400 and 200–900; one before it ends and one after it begins.
-        let log = run(
-            1_000,
-            vec![
-                record(0).sent_at(100, 100, 100).paced(400, 1, 1).build(),
-                record(1).sent_at(200, 200, 200).paced(900, 1, 1).build(),
-                record(2).sent_at(1_000, 1_000, 1_000).paced(1_200, 1, 1).build(),
-            ],
-        );
-        let observed = Observed::of(&log);
-        let levels = Stretch::window(&observed, 4).present(&observed);
-        for (level, expected) in levels.into_iter().zip([0.8, 1.6, 1.0, 0.6]) {
-            assert!((level - expected).abs() < 1e-9, "{level} {expected}");
-        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod goodness_of_fit;
 mod intervals;
 mod means;
 mod memory;
+mod random_walk;
 mod ranks;
 mod sequences;
 
@@ -26,6 +27,7 @@ pub(crate) use intervals::share_interval;
 pub use intervals::{CONFIDENCE, Estimate, bootstrap};
 pub use means::{TwoMeans, holm, mean, paired, variance, welch};
 pub use memory::Memory;
+pub use random_walk::least_spread;
 pub use ranks::{
     hodges_lehmann, lag1_spearman, ranks, signed_rank_p, signed_rank_place, spearman, walsh_averages,
 };

@@ -243,7 +243,7 @@ fn a_server_that_falls_behind_is_told_by_its_queue() {
     let said = reason(&summary, Rule::SteadyState);
     assert!(
         said.contains("over the window of 1 min the requests waiting or in flight grew from 1.00 to 301")
-            && said.contains("the time to first token from 150 ms to 1 min"),
+            && said.contains("the time to an answer of mean length from 150 ms to 1 min"),
         "{said}"
     );
     for misleading in [FindingKind::ShortWindow, FindingKind::ColdConnections] {

@@ -141,8 +141,10 @@ fn missed_slos(summary: &Summary) -> Option<String> {
 
 /// What the figures may turn into in a longer run.
 fn unsettled(summary: &Summary) -> Vec<String> {
-    use FindingKind::{CutOff, DrainLimit, Drift, Interrupted, NotSettled, ShortWindow, UnevenArrivals};
-    let shaky = [Interrupted, CutOff, DrainLimit, ShortWindow, NotSettled, Drift, UnevenArrivals];
+    use FindingKind::{
+        CannotTell, CutOff, DrainLimit, Drift, Interrupted, NotSettled, ShortWindow, UnevenArrivals,
+    };
+    let shaky = [CannotTell, Interrupted, CutOff, DrainLimit, ShortWindow, NotSettled, Drift, UnevenArrivals];
     let findings = summary.findings.iter().filter(|finding| shaky.contains(&finding.kind));
     findings.map(|finding| finding.sentence.clone()).collect()
 }

@@ -1,0 +1,119 @@
+//! How far the latency moved over a window, and how far an overload would have moved it.
+
+use serde::Serialize;
+
+use crate::analysis::statistics::{SECTIONS, least_spread, mean, variance};
+use crate::workload::ArrivalPattern;
+
+/// The overload that is ruled out: so much more arrives than the server can do.
+pub(crate) const OVERLOAD: f64 = 0.05;
+/// A window that would tell is looked for up to 2 to this power times as long.
+const DOUBLINGS: usize = 8;
+
+/// How far the latency of a window's sections moved, beside the least that an overload of 5 % would have moved it.
+///
+/// A server that cannot keep up works at its limit, whatever comes. So the work that waits is a random walk: each arrival
+/// adds to it, and it falls at a level rate. Latency is that work: in a window of T with n arrivals it walks by T·√(D/n),
+/// where D is the arrivals' index of dispersion plus the squared coefficient of variation of the work of a request (a
+/// compound process: Cox, *Renewal Theory*, 1962, chapter 8), and under an overload of 5 % it rises by 5 % of T besides.
+/// [`least_spread`] says what such a walk exceeds in 39 windows of 40. A latency that moved less rules the overload out,
+/// however many requests wait.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Movement {
+    /// Standard deviation of the sections' mean latencies, milliseconds, less what the difference of single requests adds to
+    /// it (a one-way analysis of variance).
+    pub std_ms: f64,
+    /// The standard deviation that an overload of 5 % exceeds in 39 of 40 windows as long as this one.
+    pub overload_std_ms: f64,
+    /// The length of a window in which it exceeds `std_ms`, seconds: one of 2, 4, 8, … such windows, or this one.
+    pub telling_window_s: f64,
+}
+
+impl Movement {
+    /// Of the latencies in each section of a window of `length_s`, with so many arrivals, and D of them.
+    pub(crate) fn of<'a>(
+        sections: impl Iterator<Item = &'a [f64]> + Clone,
+        length_s: f64,
+        arrivals: f64,
+        dispersion: f64,
+    ) -> Option<Self> {
+        let means: Vec<f64> = sections.clone().filter_map(mean).collect();
+        let freedom = |values: &[f64]| values.len() as f64 - 1.0;
+        let squares: f64 =
+            sections.clone().filter_map(|values| Some(variance(values)? * freedom(values))).sum();
+        let within = squares / sections.clone().map(freedom).sum::<f64>().max(1.0);
+        let of_mean = within * mean(&sections.map(|values| 1.0 / values.len() as f64).collect::<Vec<_>>())?;
+        let n = means.len() as f64;
+        let std_ms = libm::sqrt((variance(&means)? * (n - 1.0) / n - of_mean).max(0.0));
+        let limit = |times: f64, sections| {
+            let noise = libm::sqrt(dispersion / (arrivals * times));
+            length_s * 1e3 * times * noise * least_spread(OVERLOAD / noise, sections)
+        };
+        let longer = std::iter::successors(Some(2.0), |times| Some(times * 2.0)).take(DOUBLINGS);
+        let overload_std_ms = limit(1.0, means.len());
+        let tells = |times: &f64| std_ms < limit(*times, SECTIONS);
+        let times =
+            if std_ms < overload_std_ms { 1.0 } else { longer.clone().find(tells).or(longer.last())? };
+        Some(Self { std_ms, overload_std_ms, telling_window_s: length_s * times })
+    }
+
+    /// Whether it rules an overload out.
+    pub fn is_steady(&self) -> bool {
+        self.std_ms < self.overload_std_ms
+    }
+}
+
+/// The variance of how many arrive, as a share of how many are expected: in the long run the squared coefficient of
+/// variation of the gaps (Cox, *Renewal Theory*, 1962, section 4.5). At least ¼, because a server is not as regular as the
+/// most regular arrivals; at most 1, because bursts that did not come moved nothing.
+pub(super) fn dispersion(arrival: &ArrivalPattern) -> f64 {
+    let of_gaps = match arrival {
+        ArrivalPattern::Constant { .. } => 0.0,
+        other => other.gaps().map_or(1.0, |(_, form)| form.cv() * form.cv()),
+    };
+    of_gaps.clamp(0.25, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 400 Poisson arrivals in 100 s walk by 100 s / 20 = 5 s, and drift by 5 s, one step: 0.163 of 5 s is 815 ms.
+    #[test]
+    fn a_latency_that_moves_less_than_a_walk_is_steady() {
+        let moved = |apart: f64, noise: f64| {
+            let level = |i: u32| 500.0 + apart * f64::from(i % 2);
+            let sections: Vec<_> = (0..20).map(|i| [level(i) - noise, level(i) + noise]).collect();
+            Movement::of(sections.iter().map(|two| two.as_slice()), 100.0, 400.0, 1.0).unwrap()
+        };
+        let calm = moved(1_600.0, 0.0);
+        assert!(
+            (calm.std_ms - 800.0).abs() < 1e-9 && (calm.overload_std_ms - 815.0).abs() < 1e-9,
+            "{calm:?}"
+        );
+        assert!(calm.is_steady() && (calm.telling_window_s - 100.0).abs() < 1e-9, "{calm:?}");
+        // In 400 s the walk is 10 s and its drift two steps: 0.209 of 10 s. In 200 s it is √2 steps: 0.182 of 7.07 s.
+        for (apart, window) in [(1_640.0, 200.0), (2_600.0, 400.0), (4_100.0, 400.0), (4_200.0, 800.0)] {
+            let moved = Movement::of(&sections(apart), 100.0, 400.0, 1.0).unwrap();
+            assert!(
+                !moved.is_steady() && (moved.telling_window_s - window).abs() < 1e-9,
+                "{apart}: {moved:?}"
+            );
+        }
+        assert_eq!(Movement::of(&[], 100.0, 400.0, 1.0), None);
+    }
+
+    #[test]
+    fn regular_arrivals_walk_less_and_bursts_prove_nothing() {
+        let gamma = |burstiness| ArrivalPattern::Gamma { rate_per_s: 3.0, burstiness };
+        for (arrival, expected) in [
+            (ArrivalPattern::Poisson { rate_per_s: 3.0 }, 1.0),
+            (ArrivalPattern::Constant { rate_per_s: 3.0 }, 0.25),
+            (gamma(2.0), 0.5),
+            (gamma(0.5), 1.0),
+        ] {
+            assert!((dispersion(&arrival) - expected).abs() < 1e-9, "{arrival:?}");
+        }
+    }
+}
