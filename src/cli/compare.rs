@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use strum::VariantNames as _;
 
@@ -35,8 +35,8 @@ pub(super) struct CompareArgs {
           value_parser = one_of::<Condition>(Condition::VARIANTS))]
     vary: Vec<Condition>,
 
-    /// Exit with 1 if a figure is worse than the baseline's by more, such as `p95 ttft 10%`; may be repeated
-    /// [default: none]
+    /// Exit with 1 if a figure is worse than the baseline's by more, and not by chance, such as `p95 ttft 10%`; may be
+    /// repeated [default: none]
     #[arg(long, value_name = "FIGURE SHARE")]
     max_regression: Vec<Margin>,
 
@@ -44,6 +44,11 @@ pub(super) struct CompareArgs {
     /// 25%`; may be repeated [default: none]
     #[arg(long, value_name = "FIGURE SHARE")]
     require_improvement: Vec<Margin>,
+
+    /// What a demand counts as for the exit code if the runs cannot tell it, `pass` or `fail` [default: a regression
+    /// passes, an improvement fails]
+    #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
+    undecided: Option<Undecided>,
 
     #[command(flatten)]
     validity: ValidityArgs,
@@ -61,6 +66,15 @@ pub(super) struct CompareArgs {
     show: ShowArgs,
 }
 
+/// What a demand counts as that the runs cannot tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Undecided {
+    /// As met
+    Pass,
+    /// As missed
+    Fail,
+}
+
 const AFTER_HELP: &str = "\
 What --vary takes. Runs that differ in one of these are refused:
   simulated model hardware gpus precision workload rate window plan share endpoint streaming parameters prompts cache limits
@@ -68,8 +82,8 @@ These are reported, and need no --vary:
   seed engine server labels client skyline
 
 Exit codes:
-  0  compared, and every demand met
-  1  a regression was found, or an improvement missed
+  0  compared, and every demand met, or a regression that the runs cannot tell
+  1  a regression was found, or an improvement missed or not to be told
   2  the runs cannot be compared with each other
   3  one of them is INVALID, or too many requests of another tool's result failed";
 
@@ -115,8 +129,10 @@ impl CompareArgs {
     }
 
     fn gates(&self) -> Vec<Gate> {
-        let regressions = self.max_regression.iter().cloned().map(Gate::MaxRegression);
-        regressions.chain(self.require_improvement.iter().cloned().map(Gate::RequiredImprovement)).collect()
+        let undecided_passes = self.undecided.map(|undecided| undecided == Undecided::Pass);
+        let of = |margin: &Margin| Margin { undecided_passes, ..margin.clone() };
+        let regressions = self.max_regression.iter().map(of).map(Gate::MaxRegression);
+        regressions.chain(self.require_improvement.iter().map(of).map(Gate::RequiredImprovement)).collect()
     }
 
     /// Each folder with the side's name: the last part of its path, if all differ in that, else what follows the folders
@@ -177,7 +193,7 @@ fn several_tools(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> R
                     path.display()
                 )));
             }
-            ours => AnySide::Ours(Box::new(side(path, name, ours)?)),
+            ours => AnySide::Ours(Box::new(side(path, name, ours, &args.gates())?)),
         });
     }
     for side in &sides {
@@ -189,9 +205,9 @@ fn several_tools(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> R
 }
 
 fn runs(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> Result<bool, Stop> {
-    let sides = args.named().zip(stored).map(|((folder, name), stored)| side(folder, name, stored));
-    let sides = sides.collect::<Result<Vec<_>, _>>()?;
     let gates = args.gates();
+    let sides = args.named().zip(stored).map(|((folder, name), stored)| side(folder, name, stored, &gates));
+    let sides = sides.collect::<Result<Vec<_>, _>>()?;
     for side in &sides {
         check(&gates, side.workload())?;
         believe(side.name(), side.reasons(), args.validity.invalid_runs())?;
@@ -236,17 +252,18 @@ fn check(gates: &[Gate], workload: &WorkloadSpec) -> Result<(), Stop> {
 }
 
 /// A stored run, or runs that repeat one another.
-fn side(folder: &Path, name: String, stored: Stored) -> Result<ComparedSide, Stop> {
+fn side(folder: &Path, name: String, stored: Stored, gates: &[Gate]) -> Result<ComparedSide, Stop> {
     let read = |folder: &Path| {
         let read = JudgedRun::read(folder, &[]);
-        let run = read.map_err(|stop| Stop::usage(format!("{}\n{NAME_ONE}", stop.message())))?;
-        Ok((run.log.header, run.summary))
+        read.map_err(|stop| Stop::usage(format!("{}\n{NAME_ONE}", stop.message())))
     };
     let Stored::Repeats(runs) = stored else {
-        let (header, summary) = read(folder)?;
-        return Ok(ComparedSide::of_run(name, header, summary));
+        let JudgedRun { log, summary, .. } = read(folder)?;
+        let demanded = gates.iter().map(|gate| &gate.margin().figure);
+        return Ok(ComparedSide::of_run(name, &log, summary, demanded));
     };
-    let runs = runs.iter().map(|run| read(run)).collect::<Result<Vec<_>, Stop>>()?;
+    let runs = runs.iter().map(|run| read(run).map(|run| (run.log.header, run.summary)));
+    let runs = runs.collect::<Result<Vec<_>, Stop>>()?;
     let problem = format!("{} does not hold runs that repeat one another", folder.display());
     ComparedSide::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
 }

@@ -186,6 +186,11 @@ impl FigureKey {
         whole.then(|| Self { part: Some(part), ..self.clone() })
     }
 
+    /// The figure itself, whichever statistic of it.
+    pub fn without_statistic(&self) -> Self {
+        Self { statistic: None, ..self.clone() }
+    }
+
     /// Its kind.
     pub const fn kind(&self) -> FigureKind {
         self.metric.kind()

@@ -1,5 +1,6 @@
 //! The requests of the window: which they are, how each ended, their tokens, answers and conversations.
 
+mod by_request;
 pub(super) mod observed;
 pub(super) mod outcomes;
 pub(super) mod quality;

@@ -4,6 +4,7 @@
 //! [`CONFIDENCE`]. Distribution functions come from the crate `statrs`, those of the normal from
 //! [`crate::random`].
 
+mod batches;
 mod curves;
 mod distributions;
 mod effective;
@@ -15,6 +16,7 @@ mod random_walk;
 mod ranks;
 mod sequences;
 
+pub use batches::BatchMeans;
 pub use curves::{non_decreasing, slope, slope_p};
 pub use distributions::{chi_squared_quantile, ln_gamma_survival, student_t_quantile, student_t_two_sided};
 pub use effective::{Effective, LEAST_BEYOND, LEAST_EFFECTIVE, OrderedShare};

@@ -81,7 +81,7 @@ pub enum NotComparableForeign {
 
 impl ComparedForeign {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 2;
+    pub const SCHEMA: u32 = 3;
 
     /// Compares `sides` with the first of them; `varied` names the conditions that vary on purpose.
     ///
@@ -111,7 +111,7 @@ impl ComparedForeign {
 
     /// Whether every gate passed on every side.
     pub fn passed(&self) -> bool {
-        self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
+        self.against.iter().flat_map(|against| &against.gates).all(|gate| gate.passes)
     }
 }
 

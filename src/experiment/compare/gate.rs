@@ -4,10 +4,11 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::row::{ChangeStanding, Interval, Pairing, held, two_means};
+use super::pairs::RequestPairs;
+use super::row::{Interval, Pairing, two_means};
 use super::side::ComparedSide;
-use crate::analysis::wording::percent;
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Status};
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Status, VerdictOutcome};
 use crate::units::three_digits;
 
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
@@ -19,6 +20,8 @@ pub struct Margin {
     pub figure: FigureKey,
     /// The share, 0.1 for 10 %.
     pub share: f64,
+    /// Whether a gate that cannot be told passes, where the user says so.
+    pub undecided_passes: Option<bool>,
 }
 
 impl FromStr for Margin {
@@ -35,7 +38,7 @@ impl FromStr for Margin {
             .filter(|number| number.is_finite() && *number >= 0.0)
             .ok_or_else(|| format!("`{share}` in `{text}` is not a share of at least 0%\nhint: {grammar}"))?;
         let figure = figure.parse::<FigureKey>().map_err(|problem| format!("{problem}\nhint: {grammar}"))?;
-        Ok(Self { text: text.trim().to_owned(), figure, share: share / 100.0 })
+        Ok(Self { text: text.trim().to_owned(), figure, share: share / 100.0, undecided_passes: None })
     }
 }
 
@@ -54,8 +57,15 @@ pub enum Gate {
 pub struct GateJudgement {
     /// The demand in words.
     pub gate: String,
-    /// Met or missed; undecided counts as missed.
+    /// Met, missed or undecided.
+    ///
+    /// A regression is missed where the figure is worse than the baseline's by more than its margin, and the 95 % interval
+    /// of the change has no room for chance alone: all of it is above 0. It is met where all of the interval is within the
+    /// margin. An improvement likewise: met where the figure is better by as much and all of the interval is better, missed
+    /// where none of it is better by as much.
     pub status: Status,
+    /// Whether it passes: met, or undecided where that passes.
+    pub passes: bool,
     /// How much worse the figure is: a share of the baseline, of a figure that is a share the difference; below 0 where
     /// it is better.
     pub worse_by: Option<Interval>,
@@ -65,30 +75,33 @@ pub struct GateJudgement {
     pub line: String,
 }
 
-impl GateJudgement {
-    /// Whether the gate passed.
-    pub fn passed(&self) -> bool {
-        self.status == Status::Met
-    }
-}
-
-/// The least and the most that a figure can be worse, before chance is thought of, and what is known of chance.
+/// The least and the most that a figure can be worse, before chance is thought of, and the interval that chance leaves,
+/// whose ends are infinite where nothing is known.
 struct Worsening {
     least: f64,
     most: f64,
-    chance: Chance,
+    low: f64,
+    high: f64,
+    basis: Basis,
 }
 
-/// What is known of what chance does to a change.
+/// What an interval rests on.
 #[derive(Clone, Copy)]
-enum Chance {
-    /// It leaves this interval, by several runs a side.
-    Within(f64, f64),
-    /// One run a side, whose own intervals lie apart.
-    Apart,
-    /// One run a side, whose own intervals do not, or are not known.
-    Unknown,
+enum Basis {
+    /// So many requests of the same plan.
+    Requests(u64),
+    /// The own intervals of single runs of the same plan, or nothing.
+    SamePlan,
+    /// So many runs a side.
+    Runs(u64),
+    /// The same of other single runs.
+    SingleRuns,
 }
+
+/// More times as many requests or runs are not worth suggesting.
+const MOST_TIMES: f64 = 100.0;
+/// A figure on the bound itself meets it, despite rounding.
+const EXACT: f64 = 1e-12;
 
 impl Gate {
     /// The figure and its share.
@@ -119,8 +132,17 @@ impl Gate {
         other: &ComparedSide,
         pairing: Pairing,
     ) -> GateJudgement {
-        let key = &self.margin().figure;
-        self.judge_figures("", &baseline.figure(key), &other.figure(key), pairing)
+        let Margin { figure, share, .. } = self.margin();
+        let requests = pairing.requests(figure, baseline, other);
+        let found =
+            worsening(figure, &baseline.figure(figure), &other.figure(figure), pairing, requests.as_ref());
+        // Of a server that does not keep up no run is long enough to tell a latency.
+        let overloaded = |side: &ComparedSide| side.outcome == VerdictOutcome::Overloaded;
+        let fell_behind = overloaded(other) && !overloaded(baseline) && figure.kind() == FigureKind::Latency;
+        if fell_behind && found.as_ref().is_ok_and(|found| found.least > *share) {
+            return self.overrun("");
+        }
+        self.judge_worsening("", found)
     }
 
     /// The same of figures as they are, `place` being where they were measured.
@@ -131,106 +153,147 @@ impl Gate {
         after: &AcrossRuns,
         pairing: Pairing,
     ) -> GateJudgement {
+        self.judge_worsening(place, worsening(&self.margin().figure, before, after, pairing, None))
+    }
+
+    fn judge_worsening(&self, place: &str, found: Result<Worsening, &'static str>) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
-        let subject = &self.margin().figure;
-        let found = match worsening(subject, before, after, pairing) {
+        let found = match found {
             Ok(found) => found,
-            Err(why) => return Self::without_change(gate, Status::Unresolvable, why),
+            Err(why) => return self.without_change(gate, Status::Unresolvable, why),
         };
         let (status, bound) = self.status(&found);
-        let interval = found.chance.interval();
-        let close = interval.is_some_and(|(low, high)| low < bound && bound < high);
-        let by_chance = match (self, status, found.chance) {
-            (Self::RequiredImprovement(_), Status::Unresolvable, Chance::Unknown) => BY_CHANCE,
-            _ => "",
-        };
-        let line = format!("{}: {gate} ({}{by_chance})", status.word(), found.in_words(subject, close));
+        let close = found.low < bound && bound < found.high && found.is_whole();
+        let (passes, decided) = self.outcome(status, matches!(self, Self::MaxRegression(_)));
+        let cure = if status == Status::Unresolvable { self.cure(&found) } else { String::new() };
+        let details = found.in_words(&self.margin().figure, close);
+        let line = format!("{}: {gate} ({details}{cure}){decided}", status.word());
         let worse_by = (found.least == found.most).then_some(Interval {
             value: found.least,
-            low: interval.map(|(low, _)| low).filter(|end| end.is_finite()),
-            high: interval.map(|(_, high)| high).filter(|end| end.is_finite()),
+            low: Some(found.low).filter(|end| end.is_finite()),
+            high: Some(found.high).filter(|end| end.is_finite()),
         });
-        GateJudgement { gate, status, worse_by, close, line }
+        GateJudgement { gate, status, passes, worse_by, close, line }
+    }
+
+    /// Whether a gate of this status passes, and what is said of it where that is a choice; `undecided_passes` without one.
+    fn outcome(&self, status: Status, undecided_passes: bool) -> (bool, &'static str) {
+        match (status, self.margin().undecided_passes, undecided_passes) {
+            (Status::Met, ..) => (true, ""),
+            (Status::Missed, ..) => (false, ""),
+            (_, Some(true), _) => (true, ": passes, by --undecided pass"),
+            (_, Some(false), _) => (false, ": fails, by --undecided fail"),
+            (_, None, true) => (true, ": passes, unless --undecided fail"),
+            (_, None, false) => (false, ": fails, unless --undecided pass"),
+        }
     }
 
     /// What becomes of it where nothing was measured by which it could be judged.
     pub(super) fn unmeasured(&self, why: &str) -> GateJudgement {
-        Self::without_change(self.in_words(), Status::Unresolvable, why)
+        self.without_change(self.in_words(), Status::Unresolvable, why)
     }
 
-    fn without_change(gate: String, status: Status, why: &str) -> GateJudgement {
-        let line = format!("{}: {gate} ({why})", status.word());
-        GateJudgement { gate, status, worse_by: None, close: false, line }
+    /// Without anything to judge it by, no gate passes of itself.
+    fn without_change(&self, gate: String, status: Status, why: &str) -> GateJudgement {
+        let (passes, decided) = self.outcome(status, false);
+        let line = format!("{}: {gate} ({why}){decided}", status.word());
+        GateJudgement { gate, status, passes, worse_by: None, close: false, line }
     }
 
-    /// The judgement at a load that the baseline sustained and this side did not.
+    /// The judgement where the baseline's server kept up with the load and this side's did not.
     pub(super) fn overrun(&self, place: &str) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
-        Self::without_change(gate, Status::Missed, "the server did not keep up, as the baseline's did")
+        self.without_change(gate, Status::Missed, "the server did not keep up, as the baseline's did")
     }
 
-    /// What is found, and the bound on the same scale. The figures decide; but what may be no more than chance is no
-    /// improvement.
+    /// What is found, and the bound on the same scale, by the rule of [`GateJudgement::status`].
     fn status(&self, found: &Worsening) -> (Status, f64) {
-        // A figure on the bound itself meets it, despite rounding.
-        const EXACT: f64 = 1e-12;
+        let Worsening { least, most, low, high, .. } = *found;
         match self {
             Self::MaxRegression(Margin { share, .. }) => {
-                let status = match (found.least <= share + EXACT, found.most <= share + EXACT) {
-                    (_, true) => Status::Met,
-                    (false, _) => Status::Missed,
-                    (true, false) => Status::Unresolvable,
+                let status = if least > share + EXACT && low > 0.0 {
+                    Status::Missed
+                } else if most.max(high) <= share + EXACT {
+                    Status::Met
+                } else {
+                    Status::Unresolvable
                 };
                 (status, *share)
             }
             Self::RequiredImprovement(Margin { share, .. }) => {
-                let chance = match found.chance {
-                    Chance::Within(_, high) => high >= 0.0,
-                    Chance::Apart => false,
-                    Chance::Unknown => true,
-                };
-                let status = match (-found.most >= share - EXACT, -found.least >= share - EXACT) {
-                    (true, _) if !chance => Status::Met,
-                    (_, false) => Status::Missed,
-                    (true | false, true) => Status::Unresolvable,
+                let status = if -most >= share - EXACT && high < 0.0 {
+                    Status::Met
+                } else if -least.min(low) < share - EXACT {
+                    Status::Missed
+                } else {
+                    Status::Unresolvable
                 };
                 (status, -share)
             }
         }
     }
-}
 
-impl Chance {
-    const fn interval(self) -> Option<(f64, f64)> {
-        match self {
-            Self::Within(low, high) => Some((low, high)),
-            Self::Apart | Self::Unknown => None,
+    /// What would decide it.
+    fn cure(&self, found: &Worsening) -> String {
+        // An interval shrinks with the root of the number of requests or runs; where nothing changed, with the number
+        // itself (the rule of three).
+        let (value, bound) = (found.least, self.status(found).1);
+        let is_beyond = if bound < 0.0 { value <= bound } else { value > bound };
+        let target = if is_beyond { 0.0 } else { bound };
+        let end = if value > target { found.low } else { found.high };
+        let shorter = (value - end) / (value - target);
+        let times = if value == 0.0 { shorter } else { shorter * shorter };
+        let of = |n: u64, thing| {
+            let needed = Some(times).filter(|times| found.is_whole() && (1.0..MOST_TIMES).contains(times));
+            needed.map(|times| counted(two_digits(times * n as f64), thing))
+        };
+        let (needed, otherwise) = match found.basis {
+            Basis::Requests(n) => (of(n, "request"), "longer or with --repeats 5"),
+            Basis::SamePlan => (None, "longer or with --repeats 5"),
+            Basis::Runs(n) => (of(n, "run"), "with more --repeats"),
+            Basis::SingleRuns => (None, "with the same seed, or with --repeats 5"),
+        };
+        match needed {
+            Some(needed) => format!("; about {needed} a side would tell"),
+            None => format!("; to tell, run both {otherwise}"),
         }
     }
 }
 
 impl Worsening {
+    fn is_whole(&self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+
     fn in_words(&self, subject: &FigureKey, close: bool) -> String {
         let way = |value: f64| {
             let (share, way) = if value < 0.0 { (-value, "better") } else { (value.abs(), "worse") };
             format!("{} {way}", shown(subject, share))
         };
-        let mut words = if self.least == self.most {
+        let was = if self.least == self.most {
             format!("was {}", way(self.least))
         } else if self.most.is_finite() {
             format!("was between {} and {}", way(self.least), way(self.most))
         } else {
             format!("was over {}", way(self.least))
         };
-        let interval = self.chance.interval();
-        if let Some((low, high)) = interval.filter(|(low, high)| low.is_finite() && high.is_finite()) {
-            let holds = if close { ", which includes the bound" } else { "" };
-            words = format!("{words}; 95 % interval {} to {}{holds}", way(low), way(high));
-        } else if interval.is_some() {
-            words.push_str("; the runs differ too much for an interval");
+        let holds = if close { ", which includes the bound" } else { "" };
+        match (self.low.is_finite(), self.high.is_finite(), self.basis) {
+            (true, true, _) => {
+                format!("{was}; 95 % interval {} to {}{holds}", way(self.low), way(self.high))
+            }
+            (true, false, _) => format!("{was}; 95 % interval from {} on", way(self.low)),
+            (false, true, _) => format!("{was}; 95 % interval up to {}", way(self.high)),
+            (false, false, Basis::Runs(_)) => format!("{was}; the runs differ too much for an interval"),
+            (false, false, _) => format!("{was}; no interval"),
         }
-        words
     }
+}
+
+/// `number`, rounded up to two digits.
+fn two_digits(number: f64) -> u64 {
+    let unit = libm::pow(10.0, (libm::log10(number).floor() - 1.0).max(0.0));
+    ((number / unit).ceil() * unit) as u64
 }
 
 fn shown(subject: &FigureKey, share: f64) -> String {
@@ -240,41 +303,60 @@ fn shown(subject: &FigureKey, share: f64) -> String {
     }
 }
 
-/// How much worse a figure became, or why that is unknown.
+/// How much worse a figure became, or why that is unknown; of two runs of one plan by the `requests` of both.
 fn worsening(
     subject: &FigureKey,
     before: &AcrossRuns,
     after: &AcrossRuns,
     pairing: Pairing,
+    requests: Option<&RequestPairs>,
 ) -> Result<Worsening, &'static str> {
     let is_share = subject.kind() == FigureKind::Share;
     let turn = |low: f64, high: f64| if subject.less_is_better() { (low, high) } else { (-high, -low) };
-    if pairing == Pairing::OneRunEach {
+    let open = |(low, high): (Option<f64>, Option<f64>)| {
+        turn(low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY))
+    };
+    if pairing.is_of_single_runs() {
         let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
         let (least, most) = turn(least, most);
-        // The intervals of a part's figures are not looked at.
-        let apart = subject.part.is_none() && held(before.level(), after.level()) == ChangeStanding::Apart;
-        let chance = if apart { Chance::Apart } else { Chance::Unknown };
-        return Ok(Worsening { least, most, chance });
+        let own = || if is_share { (None, None) } else { of_own_intervals(before.level(), after.level()) };
+        let (low, high) = open(requests.map_or_else(own, RequestPairs::ends));
+        let basis = match (requests, pairing) {
+            (Some(requests), _) => Basis::Requests(requests.len()),
+            (None, Pairing::SamePlan) => Basis::SamePlan,
+            (None, _) => Basis::SingleRuns,
+        };
+        return Ok(Worsening { least, most, low, high, basis });
     }
     let means = two_means(before, after, pairing).ok_or(UNKNOWN)?;
     let (value, interval) = match (is_share, means.ratio) {
-        (true, _) => (means.difference.value, (means.difference.low, means.difference.high)),
-        (false, Some(ratio)) => (ratio.value - 1.0, (ratio.low - 1.0, ratio.high - 1.0)),
+        (true, _) => (means.difference.value, (Some(means.difference.low), Some(means.difference.high))),
+        (false, Some(ratio)) => (ratio.value - 1.0, (Some(ratio.low - 1.0), Some(ratio.high - 1.0))),
         // The baseline's runs differ so much that nothing bounds the ratio.
         (false, None) => {
             let (before, after) = before.mean.zip(after.mean).ok_or(UNKNOWN)?;
             let ratio = (before > 0.0).then(|| after / before).ok_or(NO_SHARE)?;
-            (ratio - 1.0, (f64::NEG_INFINITY, f64::INFINITY))
+            (ratio - 1.0, (None, None))
         }
     };
     let (value, _) = turn(value, value);
-    let (low, high) = turn(interval.0, interval.1);
-    Ok(Worsening { least: value, most: value, chance: Chance::Within(low, high) })
+    let (low, high) = open(interval);
+    let basis = Basis::Runs(before.values.len() as u64);
+    Ok(Worsening { least: value, most: value, low, high, basis })
 }
 
-/// Said of an improvement that may be chance.
-const BY_CHANCE: &str = "; one run a side, intervals overlap, may be chance: run both with --repeats 5";
+/// The change from one figure to another by the 95 % interval of each: the distances from both logarithms to their ends
+/// add up as the sides of a right triangle (the method of variance estimates recovery: Zou and Donner, *Statistics in
+/// Medicine* 27, 2008, 1693–1702). An end is absent where one that it takes is.
+fn of_own_intervals(before: FigureLevel, after: FigureLevel) -> (Option<f64>, Option<f64>) {
+    let ratio = |one: Option<f64>, other: Option<f64>| Some(libm::log(one? / other?));
+    let change = |sign: f64, own: Option<f64>, others: Option<f64>| {
+        let far = libm::hypot(ratio(after.value, own)?, ratio(before.value, others)?);
+        Some(libm::expm1(ratio(after.value, before.value)? + sign * far)).filter(|end| end.is_finite())
+    };
+    (change(-1.0, after.low, before.high), change(1.0, after.high, before.low))
+}
+
 /// A run lacks the figure, or knows only the least that it can be.
 const UNKNOWN: &str = "not known on both sides";
 /// The figure is reported as a share of the baseline's.

@@ -5,6 +5,7 @@ mod compared;
 mod condition;
 mod foreign;
 mod gate;
+mod pairs;
 mod row;
 mod side;
 mod sweeps;

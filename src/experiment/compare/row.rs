@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::pairs::RequestPairs;
 use super::side::{ComparedSide, SideUnit};
 use crate::analysis::statistics::{
     Estimate, TwoMeans, holm, mean, paired, slope, slope_p, student_t_quantile, welch,
@@ -66,8 +67,10 @@ const POWER: f64 = 0.8;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
-    /// One run a side: the variation between runs is unknown.
+    /// One run a side, of plans of their own or of unknown ones: the variation between runs is unknown.
     OneRunEach,
+    /// One run a side, of the same plan: their requests are paired. The variation between runs is unknown too.
+    SamePlan,
     /// Several runs a side, of plans of their own: Welch's t.
     Independent,
     /// Several runs a side, of the same plans one by one: the t of their differences.
@@ -76,13 +79,27 @@ pub enum Pairing {
 
 impl Pairing {
     pub(super) fn of(baseline: &ComparedSide, other: &ComparedSide) -> Self {
-        if baseline.unit == SideUnit::Run {
-            Self::OneRunEach
-        } else if baseline.flew_the_plans_of(other) {
-            Self::Paired
-        } else {
-            Self::Independent
+        match (baseline.unit, baseline.flew_the_plans_of(other)) {
+            (SideUnit::Run, true) => Self::SamePlan,
+            (SideUnit::Run, false) => Self::OneRunEach,
+            (SideUnit::Repeats, true) => Self::Paired,
+            (SideUnit::Repeats, false) => Self::Independent,
         }
+    }
+
+    /// Whether each side has one run.
+    pub const fn is_of_single_runs(self) -> bool {
+        matches!(self, Self::OneRunEach | Self::SamePlan)
+    }
+
+    /// The requests that belong together, where there are such of the figure `key`.
+    pub(super) fn requests(
+        self,
+        key: &FigureKey,
+        baseline: &ComparedSide,
+        other: &ComparedSide,
+    ) -> Option<RequestPairs> {
+        (self == Self::SamePlan).then(|| RequestPairs::of(key, [baseline, other])).flatten()
     }
 }
 
@@ -96,12 +113,12 @@ pub struct ComparedRow {
     pub baseline: FigureLevel,
     /// Of the other side.
     pub other: FigureLevel,
-    /// The other minus the baseline; with an interval where there are several runs a side.
+    /// The other minus the baseline; with an interval where there are several runs a side, or requests of the same plan.
     pub difference: Option<Interval>,
     /// The difference as a share of the baseline: the ratio minus 1; of shares absent, which are reported by their
     /// difference.
     pub change: Option<Interval>,
-    /// Two-sided p-value that there is no difference; absent with one run a side.
+    /// Two-sided p-value that there is no difference; of single runs absent, unless they are of the same plan.
     pub p: Option<f64>,
     /// The same after Holm's correction for all figures of this comparison.
     pub p_holm: Option<f64>,
@@ -136,9 +153,9 @@ pub enum ChangeStanding {
     Worse,
     /// No significant change, which does not prove equality.
     NoSignificantChange,
-    /// One run a side, whose own intervals overlap.
+    /// One run a side, and the difference may be chance: their own intervals overlap, or that of the difference holds none.
     Overlap,
-    /// One run a side, whose own intervals lie apart: another run may undo it.
+    /// One run a side, and chance inside the runs does not explain the difference: another run may undo it.
     Apart,
     /// The figure is unknown on a side, or has no interval.
     Unknown,
@@ -147,7 +164,11 @@ pub enum ChangeStanding {
 impl ComparedRow {
     /// All figures that either side has, the p-values corrected for one another.
     pub(super) fn all(baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> Vec<Self> {
-        let row = |key: &FigureKey| Self::of(key, &baseline.figure(key), &other.figure(key), pairing);
+        let row = |key: &FigureKey| {
+            let row = Self::of(key, &baseline.figure(key), &other.figure(key), pairing)?;
+            let requests = pairing.requests(key, baseline, other);
+            Some(requests.map_or(row.clone(), |requests| row.by_requests(&requests)))
+        };
         let mut rows: Vec<Self> = subjects(&[baseline, other]).iter().filter_map(row).collect();
         correct(rows.iter_mut());
         rows
@@ -177,7 +198,8 @@ impl ComparedRow {
             (base > 0.0 && means.error > 0.0).then(|| (t(0.975) + t(POWER)) * means.error / base)
         });
         // With several runs a side the verdict waits for the correction of all p-values.
-        let standing = held(before, after);
+        let standing =
+            means.as_ref().map_or_else(|| held(before, after), |_| ChangeStanding::NoSignificantChange);
         Some(Self {
             figure: key.clone(),
             baseline: before,
@@ -191,10 +213,28 @@ impl ComparedRow {
         })
     }
 
+    /// The same of two runs of one plan, by their requests. Its verdict waits for the correction of all p-values too.
+    fn by_requests(self, requests: &RequestPairs) -> Self {
+        let (low, high) = requests.ends();
+        let ends = |change: Interval| Interval { low, high, ..change };
+        let is_share = self.figure.kind() == FigureKind::Share;
+        Self {
+            difference: self
+                .difference
+                .map(|difference| if is_share { ends(difference) } else { difference }),
+            change: self.change.map(ends),
+            p: Some(requests.p()),
+            standing: ChangeStanding::Overlap,
+            ..self
+        }
+    }
+
     fn judged(&self) -> ChangeStanding {
         let moved = self.difference.map_or(0.0, |difference| difference.value);
         if self.p_holm.is_none_or(|p| p > SIGNIFICANT) || moved == 0.0 {
-            ChangeStanding::NoSignificantChange
+            self.standing
+        } else if self.standing == ChangeStanding::Overlap {
+            ChangeStanding::Apart
         } else if (moved < 0.0) == self.figure.less_is_better() {
             ChangeStanding::Better
         } else {
@@ -218,7 +258,7 @@ pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut ComparedRow>) {
 pub(super) fn two_means(before: &AcrossRuns, after: &AcrossRuns, pairing: Pairing) -> Option<TwoMeans> {
     let values = |across: &AcrossRuns| across.values.iter().copied().collect::<Option<Vec<f64>>>();
     match pairing {
-        Pairing::OneRunEach => None,
+        Pairing::OneRunEach | Pairing::SamePlan => None,
         Pairing::Independent => welch(&values(before)?, &values(after)?),
         Pairing::Paired => {
             let (before, after) = (values(before)?, values(after)?);
@@ -237,7 +277,7 @@ fn apart(before: FigureLevel, after: FigureLevel) -> (Option<Interval>, Option<I
 }
 
 /// How the intervals of both levels stand to each other, of each with the ends that it has.
-pub(super) fn held(before: FigureLevel, after: FigureLevel) -> ChangeStanding {
+fn held(before: FigureLevel, after: FigureLevel) -> ChangeStanding {
     let surely_less =
         |one: FigureLevel, other: FigureLevel| one.high.zip(other.low).is_some_and(|(high, low)| high < low);
     if surely_less(before, after) || surely_less(after, before) {

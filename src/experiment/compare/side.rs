@@ -1,10 +1,15 @@
 //! One side of a comparison: a stored run, or stored repeats of one.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
-use crate::analysis::{AcrossRuns, AskedQuantile, FigureKey, Objective, Summary, Verdict, VerdictOutcome};
+use crate::analysis::statistics::LEAST_EFFECTIVE;
+use crate::analysis::{
+    AcrossRuns, AskedQuantile, Figure, FigureKey, Metric, Objective, Summary, Verdict, VerdictOutcome,
+};
 use crate::experiment::repeats::{NotRepeats, Repeats, RepeatsReason};
-use crate::record::{DeploymentFacts, RunHeader};
+use crate::record::{DeploymentFacts, RunHeader, RunLog};
 
 /// A run, or repeats of one, with the name of its folder.
 #[derive(Clone, Debug)]
@@ -17,7 +22,13 @@ pub struct ComparedSide {
     pub(super) outcome: VerdictOutcome,
     /// Why the figures cannot be trusted; empty if they can.
     pub(super) reasons: Vec<String>,
+    /// Of a run: what its requests have of figures, by the figure without its statistic.
+    requests: HashMap<FigureKey, Vec<(u64, Figure)>>,
 }
+
+/// Figures of single requests that every comparison shows.
+const BY_REQUEST: [Metric; 6] =
+    [Metric::Ttft, Metric::Tpot, Metric::E2e, Metric::ErrorRate, Metric::SloAttainment, Metric::Goodput];
 
 /// Whether the sides are runs or repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -63,12 +74,26 @@ pub struct SideDescription {
 }
 
 impl ComparedSide {
-    /// A run by itself.
-    pub fn of_run(name: String, header: RunHeader, summary: Summary) -> Self {
+    /// A run by itself, of whose figures these are `demanded`.
+    pub fn of_run<'k>(
+        name: String,
+        log: &RunLog,
+        summary: Summary,
+        demanded: impl Iterator<Item = &'k FigureKey>,
+    ) -> Self {
+        let shown = BY_REQUEST.map(FigureKey::of);
+        let keys = shown.into_iter().chain(demanded.map(FigureKey::without_statistic));
+        let requests = keys
+            .map(|key| {
+                let each = key.of_requests(log);
+                (key, each)
+            })
+            .collect();
         let Verdict { outcome, reasons, .. } = &summary.verdict;
         let distrusted = reasons.iter().filter(|reason| reason.outcome == VerdictOutcome::Invalid);
         let (outcome, reasons) = (*outcome, distrusted.map(|reason| reason.sentence.clone()).collect());
-        Self { name, unit: SideUnit::Run, header, runs: vec![summary], outcome, reasons }
+        let header = log.header.clone();
+        Self { name, unit: SideUnit::Run, header, runs: vec![summary], outcome, reasons, requests }
     }
 
     /// Runs that repeat one another, each with the header of its log.
@@ -90,7 +115,8 @@ impl ComparedSide {
         let reasons = distrusted.map(RepeatsReason::in_words).collect();
         let header = headers.into_iter().next().ok_or(NotRepeats::Nothing)?;
         let runs = summaries.into_iter().filter(|run| joined.counts(run)).collect();
-        Ok(Self { name, unit: SideUnit::Repeats, header, runs, outcome, reasons })
+        let requests = HashMap::new();
+        Ok(Self { name, unit: SideUnit::Repeats, header, runs, outcome, reasons, requests })
     }
 
     /// Its name.
@@ -120,6 +146,21 @@ impl ComparedSide {
             SideUnit::Run => across,
             SideUnit::Repeats => AcrossRuns { own_interval: (None, None), ..across },
         }
+    }
+
+    /// What the requests of a single run have of a figure; none where it is not of single requests.
+    pub(super) fn requests_of(&self, key: &FigureKey) -> &[(u64, Figure)] {
+        self.requests.get(&key.without_statistic()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a run may have missed what the server does at other times: its window holds fewer than 20 times for which
+    /// the server remembers, by the wait for the first token.
+    pub(super) fn is_short(&self) -> bool {
+        let waits = |run: &Summary| {
+            let row = run.latency.row(Metric::Ttft).or_else(|| run.latency.row(Metric::E2e));
+            row.and_then(|row| row.correlation_times)
+        };
+        self.runs.iter().any(|run| waits(run).is_none_or(|times| times < LEAST_EFFECTIVE))
     }
 
     pub(super) fn describe(&self) -> SideDescription {

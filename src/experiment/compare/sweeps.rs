@@ -87,7 +87,7 @@ pub struct AtLoad {
 
 impl ComparedSweeps {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 2;
+    pub const SCHEMA: u32 = 3;
 
     /// Compares `sides` with the first of them; `varied` names the conditions that vary on purpose.
     ///
@@ -129,7 +129,7 @@ impl ComparedSweeps {
 
     /// Whether every gate passed on every side.
     pub fn passed(&self) -> bool {
-        self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
+        self.against.iter().flat_map(|against| &against.gates).all(|gate| gate.passes)
     }
 }
 

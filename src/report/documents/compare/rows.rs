@@ -1,7 +1,7 @@
 //! What every comparison shows: its sides, their differences, the demands, and each figure with its change.
 
 use crate::analysis::wording::percent;
-use crate::analysis::{FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic};
+use crate::analysis::{FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic, Status};
 use crate::experiment::caution;
 use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Interval, Role};
 use crate::report::document::{
@@ -14,6 +14,8 @@ use crate::units::three_digits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
     One,
+    /// One, whose requests are those of the other side's.
+    SamePlan,
     Several,
 }
 
@@ -54,7 +56,7 @@ pub(super) fn table<'a>(
     rows: impl Iterator<Item = (String, &'a ComparedRow)>,
     runs: Runs,
 ) -> Table {
-    let several = runs == Runs::Several;
+    let (several, tested) = (runs == Runs::Several, runs != Runs::One);
     let range = |row: &ComparedRow, level: &FigureLevel| {
         let (low, high) = level.low.zip(level.high)?;
         Some(format!("{}–{}", scaled(row, low), scaled(row, high)))
@@ -67,8 +69,8 @@ pub(super) fn table<'a>(
         .column("other", |(_, row)| value(row, &row.other))
         .column(("95 %", 3), |(_, row)| range(row, &row.other))
         .column("change", |(_, row)| change(row))
-        .column_if(several, ("95 %", 6), |(_, row)| change_interval(row))
-        .column_if(several, ("p, Holm", 5), |(_, row)| row.p_holm.map(p_value))
+        .column_if(tested, ("95 %", 6), |(_, row)| change_interval(row))
+        .column_if(tested, ("p, Holm", 5), |(_, row)| row.p_holm.map(p_value))
         .column_if(several, ("detectable", 4), |(_, row)| detectable(row))
         .column("verdict", |(_, row)| verdict(row.standing))
         .table();
@@ -207,16 +209,19 @@ pub(super) fn verdict_line<'a>(
     invalid: usize,
 ) -> VerdictLine {
     let gates: Vec<_> = gates.collect();
-    let met = gates.iter().filter(|gate| gate.passed()).count();
-    let (tone, word) = match gates.len() {
+    let of = |status| gates.iter().filter(|gate| gate.status == status).count();
+    let (met, undecided) = (of(Status::Met), of(Status::Unresolvable));
+    let (tone, word) = match gates.iter().all(|gate| gate.passes) {
         _ if invalid > 0 => (Tone::Bad, "INVALID"),
-        0 => (Tone::Neutral, "COMPARED"),
-        all if met == all => (Tone::Good, "PASSED"),
-        _ => (Tone::Bad, "FAILED"),
+        _ if gates.is_empty() => (Tone::Neutral, "COMPARED"),
+        true if met == gates.len() => (Tone::Good, "PASSED"),
+        true => (Tone::Neutral, "UNDECIDED"),
+        false => (Tone::Bad, "FAILED"),
     };
     let mut parts: Vec<_> = caution(invalid, sides.len(), "side").into_iter().collect();
     if !gates.is_empty() {
-        parts.push(format!("{met} of {} demands met", gates.len()));
+        let open = if undecided > 0 { format!(", {undecided} undecided") } else { String::new() };
+        parts.push(format!("{met} of {} demands met{open}", gates.len()));
     }
     parts.extend(changed);
     if let Some(((baseline, _), others)) = sides.split_first() {
@@ -229,7 +234,7 @@ pub(super) fn verdict_line<'a>(
 
 /// Demands that were not met by a side whose section a screen has no room for.
 pub(super) fn unmet(side: &str, gates: &[GateJudgement]) -> Section {
-    let unmet = gates.iter().filter(|gate| !gate.passed());
+    let unmet = gates.iter().filter(|gate| !gate.passes);
     let note = |gate: &GateJudgement| Note::new(gate.status.into(), format!("{side}: {}", gate.line));
     Section::continued(Level::Brief).with_notes(unmet.map(note))
 }

@@ -79,7 +79,8 @@ fn in_brief(row: &ComparedRow) -> Option<String> {
 /// How the runs of both sides belong together, and what follows.
 const fn pairing_in_words(pairing: Pairing) -> &'static str {
     match pairing {
-        Pairing::OneRunEach => "one run a side",
+        Pairing::OneRunEach => "one run a side, of plans of their own",
+        Pairing::SamePlan => "one run a side, requests of the same plan paired",
         Pairing::Independent => "repeats of plans of their own, Welch's t",
         Pairing::Paired => "repeats of the same plans, paired t",
     }
@@ -89,10 +90,15 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
     let pairing = pairing_in_words(against.pairing);
     let mut section = Section::summary(format!("{} against the baseline: {pairing}", against.side));
     demands(&mut section, &against.gates);
-    let runs = if against.pairing == Pairing::OneRunEach { Runs::One } else { Runs::Several };
+    let runs = match against.pairing {
+        Pairing::OneRunEach => Runs::One,
+        Pairing::SamePlan => Runs::SamePlan,
+        Pairing::Independent | Pairing::Paired => Runs::Several,
+    };
     section.table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), runs));
     section.charts(changes(against));
     section.notes(against.warm_like_cold.iter().map(|seen| diagnosis::symptom(seen, Detail::WithCures)));
+    section.notes((against.pairing == Pairing::OneRunEach).then(|| Note::warning(OTHER_PLANS)));
     section.notes(advice(compared, against).into_iter().map(Note::advice));
     section.more(["compare"]);
     section
@@ -141,9 +147,13 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
     Some(Chart::new("Change against the baseline", plot).hint(hint))
 }
 
+/// Said of single runs of plans of their own.
+const OTHER_PLANS: &str = "the runs have plans of their own, so chance gave them other requests and only a large change shows: run \
+                           both with the same workload and --seed";
+
 /// What a reader must know of the figures.
 fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {
-    if against.pairing == Pairing::OneRunEach {
+    if against.pairing.is_of_single_runs() {
         return vec![
             "one run a side cannot show a small difference: its intervals cover what varies inside a run, not between runs. \
              Repeat both sides with --repeats 5 and compare their folders, or run skyline ab",

@@ -1,0 +1,159 @@
+//! The change of a figure between two runs of the same plan, by the same requests in both.
+
+use std::cmp::Ordering;
+
+use super::side::ComparedSide;
+use crate::analysis::statistics::{BatchMeans, CONFIDENCE, mean, student_t_quantile};
+use crate::analysis::{Figure, FigureKey, FigureKind, Statistic};
+
+/// The same requests of two runs, each with what it has of a figure in either, in order of arrival.
+///
+/// Both runs meet the same bursts and the same long prompts, so that requests tell a change one by one that the runs as
+/// wholes hide (common random numbers: Law, *Simulation Modeling and Analysis*, section 11.2).
+pub(super) struct RequestPairs {
+    pairs: Vec<[Option<f64>; 2]>,
+    contrast: Contrast,
+    /// The change: a share of the baseline's figure, of a share the difference.
+    value: f64,
+    /// The most that it can be asked about.
+    most: f64,
+}
+
+/// How a figure is a mean over requests.
+#[derive(Clone, Copy)]
+enum Contrast {
+    /// Of whether they are over the baseline's percentile, beyond which so many are.
+    Percentile { base: f64, beyond: f64 },
+    /// Of what they have, with the baseline's.
+    Ratio(f64),
+    /// The same, compared by the difference.
+    Difference(f64),
+}
+
+/// −ln 2.5 %: so many requests may have changed where none is seen to (the rule of three, at this confidence).
+const UNSEEN: f64 = 3.688_879_454_113_936;
+
+impl RequestPairs {
+    /// Of the figure `key` of two single runs; `None` where it is not known, not of single requests, or both runs are too
+    /// short to know what the server does at other times.
+    pub(super) fn of(key: &FigureKey, sides: [&ComparedSide; 2]) -> Option<Self> {
+        let [before, after] = sides.map(|side| side.figure(key));
+        let requests = sides.map(|side| side.requests_of(key));
+        if sides.iter().all(|side| side.is_short()) {
+            return None;
+        }
+        let known = |figure: &Figure| figure.exact().unwrap_or(f64::INFINITY);
+        let mut all: Vec<(u64, usize, f64)> = Vec::new();
+        for (side, figures) in requests.into_iter().enumerate() {
+            all.extend(figures.iter().map(|(index, figure)| (*index, side, known(figure))));
+        }
+        all.sort_by_key(|(index, ..)| *index);
+        let pairs = all.chunk_by(|one, next| one.0 == next.0).map(|same| {
+            let of = |side| same.iter().find(|found| found.1 == side).map(|found| found.2);
+            [of(0), of(1)]
+        });
+        let pairs: Vec<_> = pairs.collect();
+        let mean_of = |side: usize| {
+            let values: Vec<f64> = pairs.iter().filter_map(|pair| pair[side]).collect();
+            mean(&values).filter(|mean| mean.is_finite())
+        };
+        let fraction = match key.statistic {
+            Some(Statistic::Percentile(quantile)) => Some(quantile.fraction()),
+            Some(Statistic::Asked(quantile)) => Some(quantile.fraction()),
+            Some(Statistic::Min | Statistic::Max) => return None,
+            Some(Statistic::Mean) | None => None,
+        };
+        let (contrast, value, most) = match (fraction, key.kind()) {
+            (Some(fraction), _) => {
+                let base = before.mean.filter(|&base| base > 0.0)?;
+                // Of a request that was cut off nothing is known beyond where it was.
+                let cut_off = requests[1].iter().filter(|(_, figure)| figure.exact().is_none());
+                let least_cut_off = cut_off.map(|(_, figure)| figure.at_least()).reduce(f64::min);
+                let greatest = || requests[1].iter().map(|(_, figure)| figure.at_least()).reduce(f64::max);
+                let most = least_cut_off.or_else(greatest)? / base - 1.0;
+                let value = after.mean_at_least? / base - 1.0;
+                (Contrast::Percentile { base, beyond: 1.0 - fraction }, value, most)
+            }
+            (None, FigureKind::Share) => {
+                let base = mean_of(0)?;
+                (Contrast::Difference(base), mean_of(1)? - base, 1.0)
+            }
+            (None, _) => {
+                let base = mean_of(0).filter(|&base| base > 0.0)?;
+                let value = mean_of(1)? / base - 1.0;
+                (Contrast::Ratio(base), value, 100.0 * (value + 2.0))
+            }
+        };
+        Some(Self { pairs, contrast, value, most })
+    }
+
+    /// Requests.
+    pub(super) fn len(&self) -> u64 {
+        self.pairs.len() as u64
+    }
+
+    /// Two-sided p-value that nothing changed.
+    pub(super) fn p(&self) -> f64 {
+        self.beyond(0.0).filter(|found| !self.is_unseen(found)).map_or(1.0, |found| found.p())
+    }
+
+    /// The ends of its 95 % interval, which holds all changes x that the requests allow: those for which the other's
+    /// figure is 1 + x times the baseline's, of shares x more, but for chance.
+    ///
+    /// A percentile is held by who is beyond it (Woodruff, *JASA* 47, 1952, 635–646, here of pairs), a mean by the
+    /// difference (Fieller). An end is absent where the requests allow all that lies beyond.
+    pub(super) fn ends(&self) -> (Option<f64>, Option<f64>) {
+        let end = |from: f64, way: Ordering| {
+            (self.side(from) == way).then(|| bisect(from, self.value, |x| self.side(x) == way))
+        };
+        (end(-1.0, Ordering::Greater), end(self.most, Ordering::Less))
+    }
+
+    /// On which side of `x` the change surely lies.
+    fn side(&self, x: f64) -> Ordering {
+        let Some(found) = self.beyond(x).filter(|found| !self.is_unseen(found)) else {
+            return Ordering::Equal;
+        };
+        let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), found.freedom);
+        if found.mean.abs() <= t * found.error { Ordering::Equal } else { found.mean.total_cmp(&0.0) }
+    }
+
+    /// By how much the requests of the other run are beyond the baseline's, were the change `x`.
+    fn beyond(&self, x: f64) -> Option<BatchMeans> {
+        let times = 1.0 + x;
+        let difference = |[one, other]: &[Option<f64>; 2]| {
+            let (one, other) = match self.contrast {
+                Contrast::Percentile { base, beyond } => {
+                    let over = |value: f64, bound: f64| f64::from(u8::from(value > bound)) - beyond;
+                    (one.map(|value| over(value, base)), other.map(|value| over(value, times * base)))
+                }
+                Contrast::Ratio(mean) => {
+                    (one.map(|value| times * (value - mean)), other.map(|value| value - times * mean))
+                }
+                Contrast::Difference(mean) => {
+                    (one.map(|value| value - mean), other.map(|value| value - mean - x))
+                }
+            };
+            other.unwrap_or(0.0) - one.unwrap_or(0.0)
+        };
+        BatchMeans::of(&self.pairs.iter().map(difference).collect::<Vec<_>>())
+    }
+
+    /// Whether so few requests differ that as many could by chance where none was seen to.
+    fn is_unseen(&self, found: &BatchMeans) -> bool {
+        found.mean.abs() * self.pairs.len() as f64 <= UNSEEN
+    }
+}
+
+/// Where, on the way from one place to another, what holds there ceases to.
+fn bisect(mut holds_at: f64, mut ceased: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..30 {
+        let middle = f64::midpoint(holds_at, ceased);
+        if holds(middle) {
+            holds_at = middle;
+        } else {
+            ceased = middle;
+        }
+    }
+    f64::midpoint(holds_at, ceased)
+}
