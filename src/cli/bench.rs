@@ -7,11 +7,12 @@ use clap::Args;
 use super::args::{
     LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs, percentile, whole,
 };
+use super::output::exits::ExitRules;
 use super::output::{
     FormatArgs, Outputs, RUN, exits, planned_limits, planned_load, planned_requests, planned_server, render,
     render_run, say_saved, show_dry_run,
 };
-use crate::experiment::{InvalidRuns, PairedOpen, RepeatsExperiment, drive};
+use crate::experiment::{PairedOpen, RepeatsExperiment, drive};
 use crate::generator::Schedule;
 use crate::record::RunEnding;
 use crate::report::{Format, documents};
@@ -87,7 +88,7 @@ struct BenchPlan {
     checked: CheckedWorkload,
     runs: Vec<PlannedRun>,
     paired_open: bool,
-    invalid: InvalidRuns,
+    rules: ExitRules,
     out: PathBuf,
     outputs: Outputs,
     announce: Option<Printer>,
@@ -158,7 +159,7 @@ impl BenchArgs {
             checked,
             runs,
             paired_open: self.paired_open,
-            invalid: self.validity.invalid_runs(),
+            rules: self.objectives.rules(self.validity),
             out: self.out.clone(),
             outputs,
             announce: self.live.announce(printer),
@@ -250,7 +251,7 @@ fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit,
     let interrupted = plan.paired_open && interrupts.stop_is_wished();
     Ok(match ending {
         RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {
-            exits::of_run(&closed.run.summary, plan.invalid)
+            exits::of_run(&closed.run.summary, plan.rules, *printer)
         }
         _ => Exit::Interrupted,
     })
@@ -291,7 +292,7 @@ fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> 
     let dir = ExperimentDir::unlocked(folder);
     interrupts.series_begins();
     let RunSettings { objectives, machine, .. } = &plan.checked.settings;
-    let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), plan.invalid);
+    let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), plan.rules.invalid);
     let campaign = RepeatsCampaign {
         context,
         runs,
@@ -300,7 +301,7 @@ fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> 
         failure: None,
     };
     let executor = CampaignExecutor::new(campaign, &dir, interrupts, plan.announce);
-    drive(&mut experiment, &mut executor.forced(*machine, plan.invalid))?;
+    drive(&mut experiment, &mut executor.forced(*machine, plan.rules.invalid))?;
     let Some(repeats) = repeats_so_far(&experiment)? else { return Ok(Exit::Interrupted) };
     if let Some(format) = plan.outputs.shown() {
         printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;
@@ -309,7 +310,7 @@ fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> 
     Ok(if experiment.is_interrupted() {
         Exit::Interrupted
     } else {
-        exits::of_repeats(&repeats, plan.invalid)
+        exits::of_repeats(&repeats, plan.rules, printer)
     })
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use strum::VariantNames as _;
 
 use super::args::{ValidityArgs, one_of};
+use super::output::exits::Undecided;
 use super::output::{ShowArgs, render};
 use crate::experiment::compare::{
     AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
@@ -64,15 +65,6 @@ pub(super) struct CompareArgs {
 
     #[command(flatten)]
     show: ShowArgs,
-}
-
-/// What a demand counts as that the runs cannot tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Undecided {
-    /// As met
-    Pass,
-    /// As missed
-    Fail,
 }
 
 const AFTER_HELP: &str = "\

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::ValidityArgs;
+use super::args::{UndecidedArgs, ValidityArgs};
 use super::output::{ShowArgs, exits, render_run};
 use crate::record::{NamedLog, RunLog, merge};
 use crate::session::stored::{self, JudgedRun, Stored};
@@ -24,6 +24,9 @@ pub(super) struct MergeArgs {
     /// Folder in which the merged run's folder is created
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
+
+    #[command(flatten)]
+    undecided: UndecidedArgs,
 
     #[command(flatten)]
     validity: ValidityArgs,
@@ -59,5 +62,5 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
         spoken(merged.apart),
         folder.display()
     ));
-    Ok(exits::of_run(&run.summary, args.validity.invalid_runs()))
+    Ok(exits::of_run(&run.summary, args.undecided.rules(args.validity), printer))
 }

@@ -87,7 +87,7 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
                 printer.data(&render_run(report, format)?)?;
             }
             outputs.write_run(report, folder::of(path), printer)?;
-            Ok(exits::of_run(&run.summary, args.validity.invalid_runs()))
+            Ok(exits::of_run(&run.summary, args.objectives.rules(args.validity), printer))
         }
     }
 }
@@ -118,7 +118,7 @@ fn show_list(
 /// Refuses objectives for what is not a run, with the reason.
 fn refuse_objectives(args: &ReportArgs, why: &str) -> Result<(), Stop> {
     if args.objectives.are_given() {
-        return Err(Stop::usage(format!("--objective is for runs{why}")));
+        return Err(Stop::usage(format!("--objective and --undecided are for runs{why}")));
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ fn show_sweep(
         printer.data(&render(format, &sweep, || documents::sweep(&sweep))?)?;
     }
     outputs.write(&SWEEP, folder::of(path), printer, |write, out| write(&sweep, out))?;
-    Ok(exits::of_sweep(&sweep, args.validity.invalid_runs()))
+    Ok(exits::of_sweep(&sweep, args.objectives.rules(args.validity), printer))
 }
 
 fn show_ab(path: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
@@ -206,7 +206,7 @@ fn show_repeats(
         printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;
     }
     lists.write(path, printer)?;
-    Ok(exits::of_repeats(&repeats, args.validity.invalid_runs()))
+    Ok(exits::of_repeats(&repeats, args.objectives.rules(args.validity), printer))
 }
 
 /// Writes the runs of the sweep at `path` as one list, in the order in which they ran.

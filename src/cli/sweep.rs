@@ -173,7 +173,7 @@ fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer
     }
     Ok(match sweep.stopped {
         StopReason::Interrupted => Exit::Interrupted,
-        _ => exits::of_sweep(sweep, args.campaign.validity.invalid_runs()),
+        _ => exits::of_sweep(sweep, args.objectives.rules(args.campaign.validity), printer),
     })
 }
 

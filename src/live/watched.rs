@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use super::provisional::Lateness;
-use crate::analysis::{Comparison, Metric, Objective, Statistic};
+use crate::analysis::{Metric, Objective, Statistic};
 use crate::clock::{RunClock, Timestamp};
 use crate::record::{PlanFacts, RunHeader};
 use crate::runner::{Progress, Snapshot};
@@ -62,7 +62,7 @@ pub(super) fn bounds(workload: &WorkloadSpec, objectives: &[Objective]) -> Vec<(
         let demanded = objectives.iter().filter(|objective| {
             let key = &objective.key;
             let of_all = key.part.is_none() && matches!(key.statistic, Some(Statistic::Percentile(_)));
-            let is_upper = matches!(objective.comparison, Comparison::Below | Comparison::AtMost);
+            let is_upper = objective.comparison.is_upper();
             of_all && key.metric == metric && is_upper
         });
         let mut found: Vec<f64> = demanded.map(|objective| objective.bound).collect();

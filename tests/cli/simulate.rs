@@ -127,7 +127,7 @@ fn what_cannot_matter_is_said() {
 #[test]
 fn a_kept_run_is_shown_again_identically() {
     let desk = Desk::new();
-    let arguments = ["simulate", "quick.toml", "--out", "results", "--objective", "p95 ttft < 1s", "--json"];
+    let arguments = ["simulate", "quick.toml", "--out", "results", "--objective", "max ttft < 1s", "--json"];
     let out = desk.skyline(&arguments).assert().code(0).stderr(contains("saved to"));
     let all: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     let run = desk.run();

@@ -35,7 +35,7 @@ def junit():
     objectives = summary["objectives"]
     agree("cases", len(cases), 1 + len(objectives))
     agree("valid", not cases[0].result, summary["verdict"]["outcome"] == "valid")
-    kinds = {"met": None, "missed": Failure, "unresolvable": Error}
+    kinds = {"met": None, "missed": Failure, "undecided": Error}
     for case, judged in zip(cases[1:], objectives):
         result = type(case.result[0]) if case.result else None
         agree(case.name, result, kinds[judged["status"]])

@@ -128,7 +128,7 @@ mod tests {
         assert_eq!((summary.slo.over_ttft, summary.slo.over_tpot, summary.slo.over_e2e), (None, None, 2));
         assert_eq!(summary.by_class[0].slo.slo_attainment, None);
         assert_eq!(summary.by_class[1].slo.slo_attainment, Some(0.5));
-        assert_eq!(summary.objectives[0].status, Status::Unresolvable);
+        assert_eq!(summary.objectives[0].status, Status::Undecided);
         assert!(summary.findings.iter().any(|finding| finding.kind == FindingKind::UnmeasurableSlo));
     }
 
@@ -160,7 +160,7 @@ mod tests {
             (summary.slo.goodput_per_s, summary.by_class[1].slo.goodput_per_s),
             (Some(4.0), Some(2.0))
         );
-        assert_eq!(summary.objectives[0].status, Status::Unresolvable);
+        assert_eq!(summary.objectives[0].status, Status::Undecided);
     }
 
     #[test]

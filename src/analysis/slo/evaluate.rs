@@ -1,29 +1,45 @@
 //! Judges a run by an objective.
 
+use std::cmp::Ordering;
+
 use super::judgement::{Judgement, Status};
 use super::objective::Objective;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::quantile::SampleWarning;
 use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::statistics::{Memory, OrderedShare};
 use crate::analysis::summary::run::Summary;
+use crate::analysis::wording::counted;
 use crate::units::count;
 
 impl Objective {
-    /// Holds the run against each of `objectives`, and counts the requests that are over its bound.
+    /// Holds the run against each of `objectives`.
     pub(crate) fn evaluate_all(
         objectives: &[Self],
         observed: &Observed<'_>,
         summary: &Summary,
     ) -> Vec<Judgement> {
-        let judged = |one: &Self| Judgement { over_share: one.over_share(observed), ..one.evaluate(summary) };
-        objectives.iter().map(judged).collect()
+        objectives.iter().map(|one| one.judge(summary, one.over(observed, summary))).collect()
     }
 
-    /// Holds the run against this objective.
+    /// Holds a run that was summarised before against this objective; a percentile by its interval where it was not
+    /// summarised with it.
     pub fn evaluate(&self, summary: &Summary) -> Judgement {
+        let own = summary.objectives.iter().find(|judged| judged.objective == *self);
+        own.cloned().unwrap_or_else(|| self.judge(summary, None))
+    }
+
+    fn judge(&self, summary: &Summary, over: Option<OrderedShare>) -> Judgement {
         let figure = self.key.read(summary);
-        let status = figure.map_or(Status::Unresolvable, |figure| self.judge(figure));
-        let mark = self.key.warning(summary);
+        let interval = self.key.interval(summary);
+        let by_figure = figure.map_or(Status::Undecided, |figure| self.status_of(figure));
+        let status = match (self.most_over(), over) {
+            (None, _) => by_figure,
+            // Of a server that does not keep up there is no percentile that longer runs would show.
+            _ if by_figure == Status::Missed && summary.verdict.is_overloaded() => Status::Missed,
+            (Some(most), Some(over)) => Status::of_side(over.side_of(most)),
+            (Some(_), None) => interval.map_or(Status::Undecided, |ends| self.status_of_interval(ends)),
+        };
         let was = figure.map_or("no such figure in this run".to_owned(), |figure| match figure {
             Figure::Exact(value) => format!("was {}", self.key.show(value)),
             Figure::Between { low, high } => {
@@ -31,20 +47,18 @@ impl Objective {
             }
             Figure::AtLeast(bound) => format!("was over {}", self.key.show(bound)),
         });
-        let word = status.word();
-        let reservation = match mark {
-            Some((SampleWarning::TooFewSamples, n)) => format!("; too few samples: {}", count(n)),
-            Some((SampleWarning::Indicative, n)) => format!("; indicative: {} samples", count(n)),
-            None => String::new(),
+        let undecided = status == Status::Undecided && figure.is_some();
+        let needed = over.zip(self.most_over()).filter(|_| undecided);
+        let needed_requests = needed.and_then(|(over, most)| over.needed(most));
+        let doubt = match (over, self.most_over()) {
+            _ if !undecided => String::new(),
+            (Some(over), _) => {
+                let cure = needed_requests.map(|needed| counted(needed, "request"));
+                format!("; {}", self.doubt(over, cure))
+            }
+            (None, Some(_)) => format!("; {}", self.doubt_of(interval)),
+            (None, None) => String::new(),
         };
-        let interval = self.key.interval(summary);
-        // An interval without an end holds every bound on that side, and says nothing.
-        let close = interval.and_then(|(low, high)| Some((low?, high?)));
-        let close = close.filter(|(low, high)| (*low..=*high).contains(&self.bound));
-        let doubt = close.map_or(String::new(), |(low, high)| {
-            let (low, high) = (self.key.show(low), self.key.show(high));
-            format!("; may be chance: its 95 % interval, {low} to {high}, includes the bound")
-        });
         let open = figure.filter(|figure| figure.exact().is_none());
         Judgement {
             objective: self.clone(),
@@ -53,46 +67,99 @@ impl Objective {
             at_least: open.map(Figure::at_least),
             at_most: open.and_then(Figure::at_most),
             interval,
-            close: close.is_some(),
-            over_share: None,
-            mark: mark.map(|(mark, _)| mark),
-            line: format!("{word}: {} ({was}{reservation}{doubt})", self.text),
+            over_share: over.map(|over| over.share()),
+            needed_requests,
+            over,
+            mark: self.key.warning(summary).map(|(mark, _)| mark),
+            line: format!("{}: {} ({was}{doubt})", status.word(), self.text),
         }
     }
 
     /// Met when both ends of what the figure can be hold, missed when neither does, else the question is open.
-    fn judge(&self, figure: Figure) -> Status {
-        let holds = |value| self.comparison.holds(value, self.bound);
-        match (holds(figure.at_least()), holds(figure.at_most().unwrap_or(f64::INFINITY))) {
-            (true, true) => Status::Met,
-            (false, false) => Status::Missed,
-            (true, false) | (false, true) => Status::Unresolvable,
+    fn status_of(&self, figure: Figure) -> Status {
+        match self.holds(figure) {
+            Some(true) => Status::Met,
+            Some(false) => Status::Missed,
+            None => Status::Undecided,
         }
     }
 
-    /// The share of the requests whose latency does not keep the bound, of those that have it, between 0 and 1; one that
-    /// was cut off before it could tell counts as over, as nothing unknown passes. `None` where this is not a percentile
-    /// of a latency that each request has one of, or no request has it.
-    ///
-    /// Its mean over runs is the share of all requests that ever come, however short the runs are; that of a percentile
-    /// is not the percentile.
-    fn over_share(&self, observed: &Observed<'_>) -> Option<f64> {
-        let metric = self.key.metric;
-        if self.key.quantile().is_none() || !metric.is_one_per_request() {
-            return None;
+    /// Whether the figure stands to the bound as it should, whatever it is of all that it can be.
+    fn holds(&self, figure: Figure) -> Option<bool> {
+        let holds = |value| self.comparison.holds(value, self.bound);
+        let least = holds(figure.at_least());
+        (least == holds(figure.at_most().unwrap_or(f64::INFINITY))).then_some(least)
+    }
+
+    /// Met when all of the interval holds, missed when nothing of it does.
+    fn status_of_interval(&self, (low, high): (Option<f64>, Option<f64>)) -> Status {
+        let holds = |end: Option<f64>| Some(self.comparison.holds(end?, self.bound));
+        let (best, worst) = if self.comparison.is_upper() { (low, high) } else { (high, low) };
+        match (holds(best), holds(worst)) {
+            (_, Some(true)) => Status::Met,
+            (Some(false), _) => Status::Missed,
+            _ => Status::Undecided,
         }
+    }
+
+    /// Of a percentile: the share of the requests beyond the bound from which on it is missed.
+    pub(crate) fn most_over(&self) -> Option<f64> {
+        let below = self.key.quantile()?.fraction();
+        Some(if self.comparison.is_upper() { 1.0 - below } else { below })
+    }
+
+    /// The requests whose latency does not keep the bound, of those that have it; of one that was cut off before it could
+    /// tell it is not known. `None` where this is not a percentile of a latency that each request has one of, or no request
+    /// has it.
+    ///
+    /// Their share is a mean over requests: that of several runs is the share of all requests that ever come, however short
+    /// the runs are; the mean of percentiles is not the percentile. How sure it is follows from the memory of the latency,
+    /// as for the interval of a percentile.
+    fn over(&self, observed: &Observed<'_>, summary: &Summary) -> Option<OrderedShare> {
+        let metric = self.key.metric;
+        self.most_over().filter(|_| metric.is_one_per_request())?;
         let meant = |request: &&Measured<'_>| {
             self.key.part.as_ref().is_none_or(|part| part.has(&observed.log.header.workload, request.record))
         };
-        let figures = observed.requests.iter().filter(meant).filter_map(|r| r.latency.get(metric));
-        let keeps =
-            |figure: Figure| figure.at_most().is_some_and(|most| self.comparison.holds(most, self.bound));
-        let (mut over, mut all) = (0_u64, 0_u64);
-        for figure in figures {
-            all += 1;
-            over += u64::from(!keeps(figure));
+        let figures: Vec<Figure> =
+            observed.requests.iter().filter(meant).filter_map(|r| r.latency.get(metric)).collect();
+        let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
+        let over: Vec<_> = figures.iter().map(|figure| self.holds(*figure).map(|holds| !holds)).collect();
+        let waits = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e));
+        let over = OrderedShare::of(&over, Memory::of_ranks(&values))?;
+        Some(over.within(waits.and_then(|row| row.correlation_times)))
+    }
+
+    /// Why the share of requests beyond the bound does not tell, and what would.
+    pub(crate) fn doubt(&self, over: OrderedShare, cure: Option<String>) -> String {
+        let side = if self.comparison.is_upper() { "over" } else { "under" };
+        let open = if over.hits > over.certain { " or cut off" } else { "" };
+        let cure = match (cure, over.effective) {
+            (Some(cure), _) => format!("would take about {cure}"),
+            (None, Some(_)) => "too close to the bound to tell".to_owned(),
+            (None, None) => "too few to tell".to_owned(),
+        };
+        format!("{} of {} {side}{open}; {cure}", count(over.hits), counted(over.n, "request"))
+    }
+
+    /// The same of a percentile that is judged by its interval.
+    fn doubt_of(&self, interval: Option<(Option<f64>, Option<f64>)>) -> String {
+        let show = |end: Option<f64>| end.map_or("…".to_owned(), |end| self.key.show(end));
+        match interval.filter(|ends| *ends != (None, None)) {
+            Some((low, high)) => format!("95 % interval {} to {}", show(low), show(high)),
+            None => "too few requests for an interval".to_owned(),
         }
-        (all > 0).then(|| over as f64 / all as f64)
+    }
+}
+
+impl Status {
+    /// By the side of its limit on which the share of requests beyond a bound lies.
+    pub(crate) fn of_side(side: Option<Ordering>) -> Self {
+        match side {
+            Some(Ordering::Less) => Self::Met,
+            Some(Ordering::Greater) => Self::Missed,
+            Some(Ordering::Equal) | None => Self::Undecided,
+        }
     }
 }
 
@@ -116,14 +183,16 @@ mod tests {
         });
         let log = run(1_000, records.collect());
         for (objective, expected) in [
-            ("p50 ttft < 500ms", "met: p50 ttft < 500ms (was 350 ms)"),
+            (
+                "p50 ttft < 500ms",
+                "cannot tell: p50 ttft < 500ms (was 350 ms; 1 of 4 requests over; too few to tell)",
+            ),
             ("max ttft < 500ms", "missed: max ttft < 500ms (was 500 ms)"),
             ("max ttft <= 500ms", "met: max ttft <= 500ms (was 500 ms)"),
-            ("p95 ttft < 400ms", "missed: p95 ttft < 400ms (was 485 ms; too few samples: 4)"),
             ("mean itl <= 10ms", "met: mean itl <= 10ms (was 10.0 ms)"),
             ("error_rate < 1%", "met: error_rate < 1% (was 0 %)"),
             ("goodput > 5/s", "missed: goodput > 5/s (was 4.00/s)"),
-            ("p95 queue_wait < 1s", "unresolvable: p95 queue_wait < 1s (no such figure in this run)"),
+            ("p95 queue_wait < 1s", "cannot tell: p95 queue_wait < 1s (no such figure in this run)"),
         ] {
             assert_eq!(line(objective, &log), expected);
         }
@@ -137,27 +206,35 @@ mod tests {
         let log = run(1_000, records);
         for (objective, expected) in [
             ("max ttft < 5s", "missed: max ttft < 5s (was over 5,000 ms)"),
-            ("max ttft < 9s", "unresolvable: max ttft < 9s (was over 5,000 ms)"),
+            ("max ttft < 9s", "cannot tell: max ttft < 9s (was over 5,000 ms)"),
             ("max ttft > 4s", "met: max ttft > 4s (was over 5,000 ms)"),
-            ("mean ttft < 9s", "unresolvable: mean ttft < 9s (no such figure in this run)"),
+            ("mean ttft < 9s", "cannot tell: mean ttft < 9s (no such figure in this run)"),
         ] {
             assert_eq!(line(objective, &log), expected);
         }
     }
 
+    /// TTFT 1 … `n` ms in no order, the requests a millisecond apart.
+    fn shuffled(n: u64) -> Vec<crate::record::RequestRecord> {
+        let ttft = |i: u64| 1 + (i * 337) % n;
+        (0..n).map(|i| record(i).sent_at(i, i, i).paced(i + ttft(i), 10, 11).build()).collect()
+    }
+
     #[test]
     fn one_request_censored_early_decides_nothing_about_the_median() {
-        // TTFT 1 … 546 ms, and one request that the end of the run cut off 2 ms after its moment.
-        let mut records: Vec<_> =
-            (0..546).map(|i| record(i).sent_at(0, 0, 0).paced(i + 1, 10, 11).build()).collect();
+        // One request that the end of the run cut off 2 ms after its moment.
+        let mut records = shuffled(546);
         records.push(record(546).sent_at(998, 998, 998).censored(1_000).build());
         let log = run(1_000, records);
         for (objective, expected) in [
-            ("p50 ttft < 300ms", "met: p50 ttft < 300ms (was between 273 ms and 274 ms)"),
-            ("p50 ttft < 273ms", "missed: p50 ttft < 273ms (was between 273 ms and 274 ms)"),
-            ("p50 ttft < 274ms", "unresolvable: p50 ttft < 274ms (was between 273 ms and 274 ms)"),
-            ("p50 ttft > 272ms", "met: p50 ttft > 272ms (was between 273 ms and 274 ms)"),
-            ("p50 ttft >= 275ms", "missed: p50 ttft >= 275ms (was between 273 ms and 274 ms)"),
+            ("p50 ttft < 350ms", "met: p50 ttft < 350ms (was between 273 ms and 274 ms)"),
+            ("p50 ttft < 200ms", "missed: p50 ttft < 200ms (was between 273 ms and 274 ms)"),
+            (
+                "p50 ttft < 274ms",
+                "cannot tell: p50 ttft < 274ms (was between 273 ms and 274 ms; 274 of 547 requests over or cut off; too close",
+            ),
+            ("p50 ttft > 200ms", "met: p50 ttft > 200ms (was between 273 ms and 274 ms)"),
+            ("p50 ttft >= 350ms", "missed: p50 ttft >= 350ms (was between 273 ms and 274 ms)"),
         ] {
             let said = line(objective, &log);
             assert!(said.starts_with(expected.trim_end_matches(')')), "{said}");
@@ -165,16 +242,76 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_inside_the_interval_is_told() {
-        // TTFT 1 … 500 ms in no order: the median is 250.5, its interval by sections about 30 ms either way.
-        let records =
-            (0..500).map(|i| record(i).sent_at(i, i, i).paced(i + 1 + (i * 181) % 500, 10, 11).build());
-        let log = run(500, records.collect());
+    fn a_percentile_is_judged_by_how_many_requests_are_over_the_bound() {
+        let log = run(500, shuffled(500));
         let objective = |text: &str| summarise(&log, &[text.parse().unwrap()]).objectives.remove(0);
-        let close = objective("p50 ttft < 251ms");
-        assert!(close.close && close.passed(), "{close:?}");
-        assert!(close.line.contains("may be chance: its 95 % interval, 2"), "{}", close.line);
-        assert!(!objective("p50 ttft < 400ms").close);
+        for (text, expected) in [
+            ("p50 ttft < 400ms", "met: p50 ttft < 400ms (was 250 ms)"),
+            ("p95 ttft < 490ms", "met: p95 ttft < 490ms (was 475 ms)"),
+            ("p95 ttft < 400ms", "missed: p95 ttft < 400ms (was 475 ms)"),
+            (
+                "p50 ttft < 251ms",
+                "cannot tell: p50 ttft < 251ms (was 250 ms; 250 of 500 requests over; too close to the bound to tell)",
+            ),
+            ("p50 ttft > 400ms", "missed: p50 ttft > 400ms (was 250 ms)"),
+            ("p50 ttft > 100ms", "met: p50 ttft > 100ms (was 250 ms)"),
+        ] {
+            assert_eq!(objective(text).line, expected);
+        }
+        let open = objective("p99 ttft < 499ms");
+        let needed = open.needed_requests.unwrap();
+        assert!((600..1_200).contains(&needed), "{needed}");
+        let expected = format!(
+            "cannot tell: p99 ttft < 499ms (was 495 ms; 2 of 500 requests over; would take about {} requests)",
+            count(needed)
+        );
+        assert_eq!((open.line, open.over_share), (expected, Some(0.004)));
+        // The same run, asked later about an objective with which it was not summarised: by the interval.
+        let summary = summarise(&log, &[]);
+        let later = |text: &str| text.parse::<Objective>().unwrap().evaluate(&summary);
+        assert_eq!(later("p50 ttft < 400ms").status, Status::Met);
+        assert_eq!(later("p50 ttft < 100ms").status, Status::Missed);
+        let inside = later("p50 ttft < 251ms");
+        assert_eq!((inside.status, inside.over_share), (Status::Undecided, None));
+        assert!(inside.line.contains("(was 250 ms; 95 % interval 2"), "{}", inside.line);
+    }
+
+    #[test]
+    fn a_smoke_run_cannot_tell_a_tail_and_says_what_would() {
+        let records = (0..20).map(|i| {
+            let at = i * 100;
+            record(i).sent_at(at, at, at).paced(at + 50 + (i * 7) % 20, 10, 11).build()
+        });
+        let said = line("p99 ttft < 500ms", &run(2_000, records.collect()));
+        assert!(said.starts_with("cannot tell: p99 ttft < 500ms (was 68.8 ms"), "{said}");
+        assert!(said.contains("; 0 of 20 requests over; would take about 3"), "{said}");
+    }
+
+    #[test]
+    fn latencies_that_a_request_has_many_of_are_judged_by_their_interval() {
+        let records = (0..400).map(|i| {
+            record(i).sent_at(i * 20, i * 20, i * 20).paced(i * 20 + 50, 10 + (i * 181) % 11, 11).build()
+        });
+        let log = run(8_000, records.collect());
+        assert_eq!(line("p50 itl < 20ms", &log), "met: p50 itl < 20ms (was 15.0 ms)");
+        assert_eq!(line("p50 itl < 12ms", &log), "missed: p50 itl < 12ms (was 15.0 ms)");
+        let open = line("p50 itl < 15ms", &log);
+        assert!(open.starts_with("cannot tell: p50 itl < 15ms (was 15.0 ms; 95 % interval 1"), "{open}");
+    }
+
+    /// Its latencies grow as long as it runs: that they depend on one another does not excuse it.
+    #[test]
+    fn a_server_that_does_not_keep_up_misses_what_the_run_misses() {
+        let records = (0..300).map(|i| {
+            let at = i * 100;
+            record(i).sent_at(at, at, at).paced(at + 100 + i * 80, 10, 11).build()
+        });
+        let log = run(30_000, records.collect());
+        let objective = |text: &str| text.parse::<Objective>().unwrap();
+        let summary = summarise(&log, &["p50 ttft < 5s", "p50 ttft < 1min"].map(objective));
+        assert!(summary.verdict.is_overloaded(), "{:?}", summary.verdict);
+        let status: Vec<_> = summary.objectives.iter().map(|judged| judged.status).collect();
+        assert_eq!(status, [Status::Missed, Status::Undecided]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::objective::Objective;
 use crate::analysis::figures::quantile::SampleWarning;
+use crate::analysis::statistics::OrderedShare;
 
 /// Result of an objective.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,12 +23,16 @@ pub struct Judgement {
     /// 95 % interval of a percentile of a latency, milliseconds: by sections of the run, where there is one. A side
     /// is absent if the sample is too small for it.
     pub interval: Option<(Option<f64>, Option<f64>)>,
-    /// Whether the bound lies inside that interval, so that another run may fall on the other side of it.
-    pub close: bool,
     /// Of a percentile of one latency per request: the share of the requests that do not keep the bound, between 0 and
-    /// 1. Where it is known how many of those that were cut off do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// 1. One that was cut off before it could tell counts as such.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub over_share: Option<f64>,
+    /// Where that cannot tell whether the objective is met: about how many requests would, if the share stays what it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needed_requests: Option<u64>,
+    /// The same share, with what it is worth.
+    #[serde(skip)]
+    pub over: Option<OrderedShare>,
     /// A reservation about the figure.
     pub mark: Option<SampleWarning>,
     /// The judgement in words.
@@ -35,23 +40,30 @@ pub struct Judgement {
 }
 
 /// Whether an objective was met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+///
+/// A percentile is met or missed where the share of the requests beyond the bound surely lies on one side of what it
+/// allows, at 95 %; other figures are facts of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
 pub enum Status {
     /// It was.
     Met,
     /// It was not.
     Missed,
-    /// The run has not enough data, which counts as missed: nothing unknown passes.
-    Unresolvable,
+    /// The run cannot tell, or lacks the figure.
+    #[serde(alias = "unresolvable")]
+    Undecided,
 }
 
 impl Status {
     /// The status in words.
-    pub(crate) fn word(self) -> &'static str {
-        self.into()
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Missed => "missed",
+            Self::Undecided => "cannot tell",
+        }
     }
 }
 

@@ -46,6 +46,11 @@ impl Comparison {
     pub(crate) const SIGNS: [(&'static str, Self); 4] =
         [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
 
+    /// Whether the bound is an upper one.
+    pub(crate) const fn is_upper(self) -> bool {
+        matches!(self, Self::Below | Self::AtMost)
+    }
+
     /// Whether `value` stands so to `bound`.
     pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {

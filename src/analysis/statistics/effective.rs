@@ -1,8 +1,11 @@
 //! Intervals from dependent samples, by the number of independent ones that they are worth.
 
+use std::cmp::Ordering;
+
 use statrs::function::beta::checked_beta_reg;
 
 use super::distributions::student_t_quantile;
+use super::means::variance;
 use super::memory::Memory;
 use crate::random::normal_quantile;
 
@@ -73,52 +76,130 @@ impl Effective {
 
     /// The effective number of samples, less what its own error takes away at this two-sided `confidence`.
     fn sure(self, confidence: f64) -> f64 {
-        let p = f64::midpoint(1.0, confidence);
-        let freedom = (self.samples / FOR_ONE_FREEDOM).max(2.0);
-        let ratio = normal_quantile(p) / student_t_quantile(p, freedom);
-        (self.samples * ratio * ratio).max(1.0)
+        (self.samples * discount(confidence, (self.samples / FOR_ONE_FREEDOM).max(2.0))).max(1.0)
     }
 }
+
+/// (z/t)²: what an estimate of a variance with so many degrees of freedom leaves of a number of samples.
+fn discount(confidence: f64, freedom: f64) -> f64 {
+    let p = f64::midpoint(1.0, confidence);
+    let ratio = normal_quantile(p) / student_t_quantile(p, freedom);
+    ratio * ratio
+}
+
+/// How often a decision on one side of a limit may be wrong.
+const DOUBT: f64 = 0.05;
+/// The confidence of an interval each of whose ends is wrong as often.
+const CONFIDENT: f64 = 1.0 - 2.0 * DOUBT;
+/// More times as many requests are not worth suggesting.
+const MOST_TIMES: f64 = 300.0;
 
 /// Of how many requests something holds, for instance that they are over a bound, the requests in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OrderedShare {
-    /// Requests of which it holds.
+    /// Requests of which it holds, or may hold: of one that was cut off early it is not known.
     pub hits: u64,
+    /// Those of which it surely holds.
+    pub certain: u64,
     /// Requests.
     pub n: u64,
     /// How many independent requests they are worth; `None` where they are too few to tell.
     pub effective: Option<Effective>,
+    /// The most that they can be worth, by how much the shares of several runs differ; infinite of one run.
+    worth_at_most: f64,
 }
 
 impl OrderedShare {
-    /// Of requests in order of arrival, of each whether it holds; `memory` is that of the ranks of the latencies that it
-    /// is about. `None` without requests.
-    pub fn of(holds: &[bool], memory: Option<Memory>) -> Option<Self> {
+    /// Of requests in order of arrival, of each whether it holds, `None` where that is not known; `memory` is that of the
+    /// ranks of the latencies that it is about. `None` without requests.
+    pub fn of(holds: &[Option<bool>], memory: Option<Memory>) -> Option<Self> {
         let n = holds.len() as u64;
-        let hits = holds.iter().filter(|holds| **holds).count() as u64;
-        let series: Vec<f64> = holds.iter().map(|holds| f64::from(u8::from(*holds))).collect();
+        let count =
+            |sought: fn(Option<bool>) -> bool| holds.iter().filter(|holds| sought(**holds)).count() as u64;
+        let series: Vec<f64> = holds.iter().map(|holds| f64::from(u8::from(*holds != Some(false)))).collect();
         let effective = memory.map(|memory| Effective::of(n, memory.and_of(&series)));
-        (n > 0).then_some(Self { hits, n, effective })
+        let (hits, certain) = (count(|holds| holds != Some(false)), count(|holds| holds == Some(true)));
+        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most: f64::INFINITY })
     }
 
-    /// The share, between 0 and 1.
+    /// Of several runs with seeds of their own.
+    ///
+    /// They are worth the sum of what each is worth, and no more than their shares differ: n of k runs whose shares s have
+    /// the variance v are worth k·s(1 − s)/v independent ones, times (z/t)² with k − 1 degrees of freedom, as in
+    /// [`Effective::share_interval`].
+    pub fn pooled(runs: &[Self]) -> Option<Self> {
+        let sum = |read: fn(&Self) -> u64| runs.iter().map(read).sum::<u64>();
+        let effective: Option<Vec<Effective>> = runs.iter().map(|run| run.effective).collect();
+        let effective = effective.map(|each| Effective {
+            samples: each.iter().map(|one| one.samples).sum(),
+            cautious: each.iter().map(|one| one.cautious).sum(),
+        });
+        let (hits, certain, n) = (sum(|run| run.hits), sum(|run| run.certain), sum(|run| run.n));
+        let share = hits as f64 / n as f64;
+        let spread =
+            variance(&runs.iter().map(Self::share).collect::<Vec<_>>()).filter(|spread| *spread > 0.0);
+        let worth_at_most = spread.map_or(f64::INFINITY, |spread| {
+            let k = runs.len() as f64;
+            k * share * (1.0 - share) / spread * discount(CONFIDENT, k - 1.0)
+        });
+        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most })
+    }
+
+    /// The same of requests of a window that holds so many correlation times, as another latency of them shows.
+    #[must_use]
+    pub fn within(self, correlation_times: Option<f64>) -> Self {
+        let seen = |one: Effective| Effective {
+            cautious: one.cautious.min(correlation_times.unwrap_or(f64::INFINITY)),
+            ..one
+        };
+        Self { effective: self.effective.map(seen), ..self }
+    }
+
+    /// The share, between 0 and 1, of which it holds or may hold.
     pub fn share(&self) -> f64 {
         self.hits as f64 / self.n as f64
     }
 
-    /// Its interval of this two-sided confidence, as [`Effective::share_interval`]; `None` where the requests are too few
-    /// to tell how they depend on one another.
+    /// On which side of `limit` the share lies that all requests ever will have, wrong in one case of 20; `None` where that
+    /// cannot be told.
     ///
-    /// Of a window that is too short ([`OrderedShare::is_enough`]) it holds what the window saw, and not what comes later:
-    /// it can show that a share is too high, and not that it stays low.
-    pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
-        Some(self.effective?.share_interval(self.share(), confidence))
+    /// Below it, where the window is long enough and so few would be rare at the limit. Above it, where so many would
+    /// be; of a window that is too short too, as the correlation time is judged too long rather than too short: of 400 runs
+    /// each of M/M/1 at ρ 0.5, 0.8 and 0.9 with 165 to 4,000 requests at most 2 % were called so at the limit.
+    pub fn side_of(&self, limit: f64) -> Option<Ordering> {
+        self.side(self.effective?, 1.0, limit)
     }
 
-    /// Whether the window is long enough to know anything of what lies outside of it.
-    pub fn is_enough(&self) -> bool {
-        self.effective.is_some_and(Effective::is_enough)
+    /// About how many requests would tell that, if the share stays what it is: two digits. `None` where it is not known how
+    /// much they depend on one another, or beyond 300 times as many as there are.
+    pub fn needed(&self, limit: f64) -> Option<u64> {
+        // Nothing is known of the memory of a few requests; if there is none, so many would tell that none is over.
+        let alone = Effective { samples: self.n as f64, cautious: self.n as f64 };
+        let effective = self.effective.or_else(|| (self.hits == 0).then_some(alone))?;
+        let growth = std::iter::successors(Some(1.0), |times| Some(times * 1.05));
+        let enough = |times: &f64| {
+            let Effective { samples, cautious } = effective;
+            let grown = Effective { samples: samples * times, cautious: cautious * times };
+            self.side(grown, *times, limit).is_some()
+        };
+        let needed = growth.take_while(|times| *times <= MOST_TIMES).find(enough)? * self.n as f64;
+        let digit = libm::pow(10.0, libm::floor(libm::log10(needed)) - 1.0).max(1.0);
+        Some((libm::ceil(needed / digit) * digit) as u64)
+    }
+
+    /// The side of `limit`, if the requests were worth so much, and runs so many `times` as long.
+    fn side(&self, effective: Effective, times: f64, limit: f64) -> Option<Ordering> {
+        let most = (self.worth_at_most * times).max(1.0);
+        let (surely, about) = (effective.sure(CONFIDENT).min(most), effective.samples.min(most));
+        let certain = self.certain as f64 / self.n as f64;
+        if effective.is_enough()
+            && self.share() < limit
+            && chance_of_at_most(surely * self.share(), surely, limit) < DOUBT
+        {
+            return Some(Ordering::Less);
+        }
+        let many = certain > limit && 1.0 - chance_of_at_most(about * certain - 1.0, about, limit) < DOUBT;
+        many.then_some(Ordering::Greater)
     }
 }
 
@@ -216,18 +297,71 @@ mod tests {
         assert!(most(280.0) > 0.01 && most(330.0) < 0.01, "{} {}", most(280.0), most(330.0));
     }
 
+    const NO_MEMORY: Option<Memory> = Some(Memory { correlation_time: 1.0, cautious_time: 1.0 });
+
+    fn share(holds: &[bool]) -> OrderedShare {
+        OrderedShare::of(&holds.iter().copied().map(Some).collect::<Vec<_>>(), NO_MEMORY).unwrap()
+    }
+
+    /// `hits` of `n`, as evenly as they go.
+    fn even(hits: usize, n: usize) -> OrderedShare {
+        share(&(0..n).map(|place| place * hits / n != (place + 1) * hits / n).collect::<Vec<_>>())
+    }
+
     #[test]
     fn a_long_memory_makes_a_share_less_sure() {
         let mut holds = vec![false; 400];
         holds[200..220].fill(true);
-        let scattered: Vec<bool> = (0..400).map(|place| place % 20 == 0).collect();
-        let none = Some(Memory { correlation_time: 1.0, cautious_time: 1.0 });
-        let [together, scattered] = [holds, scattered].map(|holds| OrderedShare::of(&holds, none).unwrap());
+        let [together, scattered] = [share(&holds), even(20, 400)];
         assert_eq!((together.share(), scattered.share()), (0.05, 0.05));
-        let width = |share: OrderedShare| share.interval(0.95).map(|(low, high)| high - low).unwrap();
-        assert!(width(together) > 2.0 * width(scattered), "{together:?} {scattered:?}");
-        assert!(scattered.is_enough());
-        assert_eq!(OrderedShare::of(&[true], None).unwrap().interval(0.95), None);
-        assert_eq!(OrderedShare::of(&[], None), None);
+        assert!(together.effective.unwrap().samples < 0.3 * scattered.effective.unwrap().samples);
+        assert_eq!([together.side_of(0.08), scattered.side_of(0.08)], [None, Some(Ordering::Less)]);
+        assert!(together.needed(0.08).unwrap() > 400 && OrderedShare::of(&[], None).is_none());
+    }
+
+    #[test]
+    fn a_share_is_on_one_side_of_its_limit_or_nobody_can_tell() {
+        assert_eq!(even(0, 330).side_of(0.01), Some(Ordering::Less));
+        assert_eq!(even(0, 280).side_of(0.01), None);
+        assert_eq!(even(9, 330).side_of(0.01), Some(Ordering::Greater));
+        assert_eq!(
+            (even(4, 330).side_of(0.01), even(4, 400).needed(0.01)),
+            (None, None),
+            "it is on the limit"
+        );
+        // The rule of three, and half of the allowed share.
+        let near = |share: OrderedShare, least, most| {
+            let needed = share.needed(0.01).unwrap();
+            assert!((least..most).contains(&needed), "{needed}");
+        };
+        near(even(0, 20), 300, 360);
+        near(even(1, 200), 1_000, 1_500);
+        near(OrderedShare::of(&[Some(false); 10], None).unwrap(), 300, 360);
+        assert_eq!(OrderedShare::of(&[Some(true); 10], None).unwrap().needed(0.01), None);
+    }
+
+    #[test]
+    fn what_is_not_known_counts_on_either_side() {
+        let holds: Vec<_> = (0..400).map(|place| if place % 10 == 0 { None } else { Some(false) }).collect();
+        let open = OrderedShare::of(&holds, NO_MEMORY).unwrap();
+        assert_eq!((open.hits, open.certain, open.side_of(0.05)), (40, 0, None));
+        assert_eq!(open.side_of(0.2), Some(Ordering::Less));
+        assert_eq!(even(40, 400).side_of(0.05), Some(Ordering::Greater));
+    }
+
+    #[test]
+    fn a_window_that_another_latency_finds_too_short_tells_no_share_to_stay_low() {
+        let calm = even(0, 400);
+        assert_eq!(calm.within(Some(25.0)).side_of(0.05), Some(Ordering::Less));
+        assert_eq!(calm.within(Some(15.0)).side_of(0.05), None);
+        assert_eq!(even(100, 400).within(Some(15.0)).side_of(0.05), Some(Ordering::Greater));
+    }
+
+    #[test]
+    fn runs_that_differ_are_worth_no_more_than_that() {
+        let alike = OrderedShare::pooled(&[even(3, 200); 5]).unwrap();
+        assert_eq!((alike.hits, alike.n, alike.side_of(0.05)), (15, 1_000, Some(Ordering::Less)));
+        let differing = OrderedShare::pooled(&[0, 0, 0, 0, 15].map(|hits| even(hits, 200))).unwrap();
+        assert_eq!((differing.hits, differing.side_of(0.05)), (15, None));
     }
 }

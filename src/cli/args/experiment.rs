@@ -7,7 +7,10 @@ use clap::{Args, ValueEnum};
 
 use super::values::duration;
 use crate::analysis::Objective;
-use crate::cli::output::ShowArgs;
+use crate::cli::output::{
+    ShowArgs,
+    exits::{ExitRules, Undecided},
+};
 use crate::experiment::InvalidRuns;
 use crate::live::Screen;
 use crate::session::Printer;
@@ -21,12 +24,36 @@ pub(in crate::cli) struct ObjectiveArgs {
     /// of them, and without any there is a curve and its knee; of a stored result in place of its own; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output", value_parser = objectives)]
     objectives: Vec<Vec<Objective>>,
+
+    #[command(flatten)]
+    undecided: UndecidedArgs,
+}
+
+/// What an objective does that a run cannot tell.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(in crate::cli) struct UndecidedArgs {
+    /// What an objective counts as for the exit code if the run cannot tell it, `fail` or `pass`; of a sweep, loads of which
+    /// none surely passed, and a sustained run that cannot tell [default: fail]
+    #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true, help_heading = "Output")]
+    undecided: Option<Undecided>,
+}
+
+impl UndecidedArgs {
+    /// What counts as a failure.
+    pub(in crate::cli) fn rules(self, validity: ValidityArgs) -> ExitRules {
+        ExitRules { invalid: validity.invalid_runs(), undecided: self.undecided }
+    }
 }
 
 impl ObjectiveArgs {
-    /// Whether there are any.
+    /// Whether there are any, or it is said what they count as.
     pub(in crate::cli) fn are_given(&self) -> bool {
-        !self.objectives.is_empty()
+        !self.objectives.is_empty() || self.undecided.undecided.is_some()
+    }
+
+    /// What counts as a failure.
+    pub(in crate::cli) fn rules(&self, validity: ValidityArgs) -> ExitRules {
+        self.undecided.rules(validity)
     }
 
     /// Each of them once.

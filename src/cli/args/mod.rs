@@ -9,7 +9,7 @@ mod trace;
 mod values;
 mod workload;
 
-pub(super) use self::experiment::{CampaignArgs, LiveArgs, ObjectiveArgs, ValidityArgs};
+pub(super) use self::experiment::{CampaignArgs, LiveArgs, ObjectiveArgs, UndecidedArgs, ValidityArgs};
 pub(super) use self::model::{Described, ModelArgs};
 pub(super) use self::server::{FiledServer, ServerArgs};
 pub(super) use self::target::{ShareArgs, TargetArgs};

@@ -2,11 +2,14 @@
 
 use std::process::ExitCode;
 
-use crate::analysis::{Judgement, Summary};
+use clap::ValueEnum;
+
+use crate::analysis::wording::counted;
+use crate::analysis::{Status, Summary};
 use crate::experiment::matrix::{Matrix, MatrixStopped};
-use crate::experiment::{AbOverall, AcrossJudgement, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
-use crate::session::Exit;
+use crate::experiment::{AbOverall, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
 use crate::session::campaign::ab::Require;
+use crate::session::{Exit, Printer};
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -20,21 +23,71 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// What counts as a failure, as the user wishes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct ExitRules {
+    pub(in crate::cli) invalid: InvalidRuns,
+    /// What an objective counts as that cannot be told; absent where the user does not say it.
+    pub(in crate::cli) undecided: Option<Undecided>,
+}
+
+/// What an objective counts as that cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Undecided {
+    /// As missed
+    Fail,
+    /// As met
+    Pass,
+}
+
+impl ExitRules {
+    /// Whether so many `things` that cannot be told pass; says so.
+    fn pass(self, number: usize, thing: &str, printer: Printer) -> bool {
+        let passes = self.undecided == Some(Undecided::Pass);
+        let counts = if passes {
+            "counts as met (--undecided pass)"
+        } else {
+            "counts as missed (--undecided fail); run more requests, judge p50 or p90, or give --undecided pass"
+        };
+        printer.words(&format!("{} cannot be told: {counts}", counted(number as u64, thing)));
+        passes
+    }
+
+    /// Whether each objective passes, by its status and whether there is a figure: without one none does.
+    fn all_pass(self, objectives: impl Iterator<Item = (Status, bool)>, printer: Printer) -> bool {
+        let objectives: Vec<_> = objectives.collect();
+        self.check_use(objectives.is_empty(), printer);
+        let open = objectives.iter().filter(|judged| **judged == (Status::Undecided, true)).count();
+        let told =
+            objectives.iter().all(|judged| matches!(judged, (Status::Met, _) | (Status::Undecided, true)));
+        (open == 0 || self.pass(open, "objective", printer)) && told
+    }
+
+    fn check_use(self, is_idle: bool, printer: Printer) {
+        if is_idle && self.undecided.is_some() {
+            printer.words("note: --undecided does nothing here, because there is no objective");
+        }
+    }
+}
+
 /// Of a run. 3 before 1: the objectives of an INVALID run say nothing. 1 where the server did not keep up, even if every
 /// objective is met.
-pub(in crate::cli) fn of_run(summary: &Summary, invalid: InvalidRuns) -> Exit {
-    let met = summary.objectives.iter().all(Judgement::passed);
-    of(summary.verdict.valid, invalid, met && !summary.verdict.is_overloaded())
+pub(in crate::cli) fn of_run(summary: &Summary, rules: ExitRules, printer: Printer) -> Exit {
+    let objectives = summary.objectives.iter();
+    let objectives = objectives.map(|one| (one.status, one.value.or(one.at_least).is_some()));
+    let met = rules.all_pass(objectives, printer);
+    of(summary.verdict.valid, rules, met && !summary.verdict.is_overloaded())
 }
 
 /// Of several runs, likewise.
-pub(in crate::cli) fn of_repeats(repeats: &Repeats, invalid: InvalidRuns) -> Exit {
-    let met = repeats.objectives.iter().all(AcrossJudgement::passed);
-    of(repeats.verdict.valid, invalid, met && !repeats.verdict.is_overloaded())
+pub(in crate::cli) fn of_repeats(repeats: &Repeats, rules: ExitRules, printer: Printer) -> Exit {
+    let objectives = repeats.objectives.iter().map(|one| (one.status, one.figure.is_some()));
+    let met = rules.all_pass(objectives, printer);
+    of(repeats.verdict.valid, rules, met && !repeats.verdict.is_overloaded())
 }
 
-fn of(valid: bool, invalid: InvalidRuns, well: bool) -> Exit {
-    if !valid && invalid == InvalidRuns::LeftOut {
+fn of(valid: bool, rules: ExitRules, well: bool) -> Exit {
+    if !valid && rules.invalid == InvalidRuns::LeftOut {
         Exit::Invalid
     } else if well {
         Exit::Fine
@@ -44,16 +97,23 @@ fn of(valid: bool, invalid: InvalidRuns, well: bool) -> Exit {
 }
 
 /// Of a sweep.
-pub(in crate::cli) fn of_sweep(sweep: &Sweep, invalid: InvalidRuns) -> Exit {
+pub(in crate::cli) fn of_sweep(sweep: &Sweep, rules: ExitRules, printer: Printer) -> Exit {
+    rules.check_use(sweep.answer.is_none(), printer);
     let gone = sweep.stopped == StopReason::ServerGone;
-    if gone || (!sweep.valid && invalid == InvalidRuns::LeftOut) {
+    if gone || (!sweep.valid && rules.invalid == InvalidRuns::LeftOut) {
         return Exit::Invalid;
     }
-    let passed = sweep.answer.as_ref().is_none_or(|answer| answer.passed.is_some());
-    let held = sweep.sustained.as_ref().is_none_or(|sustained| sustained.held);
+    let of_class = |class| sweep.points.iter().filter(|point| point.class == class).count();
+    let open = of_class(LoadClass::Undecided);
+    let passed = sweep
+        .answer
+        .as_ref()
+        .is_none_or(|answer| answer.passed.is_some() || (open > 0 && rules.pass(open, "load", printer)));
+    let held = sweep.sustained.as_ref().is_none_or(|sustained| {
+        sustained.held || (sustained.undecided && rules.pass(1, "sustained load", printer))
+    });
     // That nothing passed is not known where nothing was tried, or nothing can be told.
-    let known = sweep.stopped != StopReason::Generator
-        && sweep.points.iter().any(|point| point.class != LoadClass::Unknown);
+    let known = sweep.stopped != StopReason::Generator && of_class(LoadClass::Unknown) < sweep.points.len();
     let tested = sweep.sustained.as_ref().is_none_or(|sustained| sustained.unknown.is_none());
     match (passed, held) {
         (true, true) => Exit::Fine,
@@ -133,7 +193,9 @@ mod tests {
             Summary { verdict, ..summarise(&log, &[]) }
         };
         let exits = |outcomes: &[VerdictOutcome]| {
-            [InvalidRuns::LeftOut, InvalidRuns::Counted].map(|invalid| of_run(&summary(outcomes), invalid))
+            let rules = |invalid| ExitRules { invalid, undecided: None };
+            [InvalidRuns::LeftOut, InvalidRuns::Counted]
+                .map(|invalid| of_run(&summary(outcomes), rules(invalid), Printer))
         };
         assert_eq!(exits(&[]), [Exit::Fine, Exit::Fine]);
         assert_eq!(exits(&[Overloaded]), [Exit::Missed, Exit::Missed]);
@@ -176,13 +238,41 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_told_as_a_failure() {
         let passed = passed();
-        let of = |sweep: &Sweep| of_sweep(sweep, InvalidRuns::Counted);
+        let rules = |undecided| ExitRules { invalid: InvalidRuns::Counted, undecided };
+        let of = |sweep: &Sweep| of_sweep(sweep, rules(None), Printer);
         assert_eq!(of(&passed), Exit::Fine);
         let load = Load::Rate(4.0);
         let unknown = Sustained::unknown(load, 60.0, "sustained", "three runs were spoiled");
         let with = |sustained| Sweep { sustained: Some(sustained), ..passed.clone() };
         assert_eq!(of(&with(unknown.clone())), Exit::Invalid);
-        assert_eq!(of(&with(Sustained { unknown: None, ..unknown })), Exit::Missed);
-        assert_eq!(of(&Sweep { stopped: StopReason::ServerGone, ..passed }), Exit::Invalid);
+        assert_eq!(of(&with(Sustained { unknown: None, ..unknown.clone() })), Exit::Missed);
+        assert_eq!(of(&Sweep { stopped: StopReason::ServerGone, ..passed.clone() }), Exit::Invalid);
+        // What cannot be told is as the user says.
+        let lenient = |sweep: &Sweep| of_sweep(sweep, rules(Some(Undecided::Pass)), Printer);
+        let open = Sustained { unknown: None, undecided: true, ..unknown };
+        let mut undecided = with(open);
+        assert_eq!((of(&undecided), lenient(&undecided)), (Exit::Missed, Exit::Fine));
+        undecided.sustained = None;
+        undecided.points[0].class = LoadClass::Undecided;
+        undecided.answer.as_mut().unwrap().passed = None;
+        assert_eq!((of(&undecided), lenient(&undecided)), (Exit::Missed, Exit::Fine));
+        undecided.points[0].class = LoadClass::Failed;
+        assert_eq!((of(&undecided), lenient(&undecided)), (Exit::Missed, Exit::Missed));
+    }
+
+    #[test]
+    fn the_user_says_what_an_undecided_objective_counts_as() {
+        let exit = |objectives: &[(Status, bool)], undecided| {
+            let rules = ExitRules { invalid: InvalidRuns::LeftOut, undecided };
+            rules.all_pass(objectives.iter().copied(), Printer)
+        };
+        let of = |objectives: &[(Status, bool)]| {
+            [None, Some(Undecided::Fail), Some(Undecided::Pass)].map(|undecided| exit(objectives, undecided))
+        };
+        let (met, missed, open) = ((Status::Met, true), (Status::Missed, true), (Status::Undecided, true));
+        assert_eq!(of(&[met, met]), [true; 3]);
+        assert_eq!(of(&[met, open]), [false, false, true]);
+        assert_eq!(of(&[missed, open]), [false; 3]);
+        assert_eq!(of(&[(Status::Undecided, false)]), [false; 3], "nothing that no run has passes");
     }
 }

@@ -123,7 +123,7 @@ impl SimulateArgs {
             engine_fit,
             objectives,
             repeats: self.workload.repeats,
-            invalid: self.validity.invalid_runs(),
+            rules: self.objectives.rules(self.validity),
             out: self.out.clone(),
             show: self.show.clone(),
         };
@@ -224,7 +224,7 @@ fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -> Result<Ex
     if let Some(folder) = stored? {
         say_saved(&folder, None, printer);
     }
-    Ok(exits::of_run(&prediction.summary, simulation.invalid))
+    Ok(exits::of_run(&prediction.summary, simulation.rules, printer))
 }
 
 /// What a fitted engine predicts of each of the rates.
@@ -277,7 +277,7 @@ fn repeatedly(simulation: &Simulation, runs: Vec<PlannedRun>, printer: Printer) 
     if let Some(parent) = &parent {
         say_saved(parent, Some("one run: run-1"), printer);
     }
-    Ok(exits::of_repeats(&repeats, simulation.invalid))
+    Ok(exits::of_repeats(&repeats, simulation.rules, printer))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::analysis::Objective;
 use crate::cli::args::Described;
-use crate::cli::output::ShowArgs;
-use crate::experiment::{EngineFit, InvalidRuns, run_virtually};
+use crate::cli::output::{ShowArgs, exits::ExitRules};
+use crate::experiment::{EngineFit, run_virtually};
 use crate::generator::Datasets;
 use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, StampSource};
 use crate::report::{self, Document};
@@ -31,7 +31,7 @@ pub(super) struct Simulation {
     pub(super) objectives: Vec<Objective>,
     /// Runs of each load.
     pub(super) repeats: u64,
-    pub(super) invalid: InvalidRuns,
+    pub(super) rules: ExitRules,
     pub(super) out: Option<PathBuf>,
     pub(super) show: ShowArgs,
 }

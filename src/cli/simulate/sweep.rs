@@ -137,7 +137,7 @@ pub(super) fn run(
     if let Some(folder) = parent {
         say_saved(&folder, None, printer);
     }
-    Ok(exits::of_sweep(&sweep, simulation.invalid))
+    Ok(exits::of_sweep(&sweep, simulation.rules, printer))
 }
 
 /// Requests per second that so many users send, from runs that become longer until they are enough; `None` where none is.

@@ -160,12 +160,12 @@ impl Gate {
         let gate = format!("{}{place}", self.in_words());
         let found = match found {
             Ok(found) => found,
-            Err(why) => return self.without_change(gate, Status::Unresolvable, why),
+            Err(why) => return self.without_change(gate, Status::Undecided, why),
         };
         let (status, bound) = self.status(&found);
         let close = found.low < bound && bound < found.high && found.is_whole();
         let (passes, decided) = self.outcome(status, matches!(self, Self::MaxRegression(_)));
-        let cure = if status == Status::Unresolvable { self.cure(&found) } else { String::new() };
+        let cure = if status == Status::Undecided { self.cure(&found) } else { String::new() };
         let details = found.in_words(&self.margin().figure, close);
         let line = format!("{}: {gate} ({details}{cure}){decided}", status.word());
         let worse_by = (found.least == found.most).then_some(Interval {
@@ -190,7 +190,7 @@ impl Gate {
 
     /// What becomes of it where nothing was measured by which it could be judged.
     pub(super) fn unmeasured(&self, why: &str) -> GateJudgement {
-        self.without_change(self.in_words(), Status::Unresolvable, why)
+        self.without_change(self.in_words(), Status::Undecided, why)
     }
 
     /// Without anything to judge it by, no gate passes of itself.
@@ -216,7 +216,7 @@ impl Gate {
                 } else if most.max(high) <= share + EXACT {
                     Status::Met
                 } else {
-                    Status::Unresolvable
+                    Status::Undecided
                 };
                 (status, *share)
             }
@@ -226,7 +226,7 @@ impl Gate {
                 } else if -least.min(low) < share - EXACT {
                     Status::Missed
                 } else {
-                    Status::Unresolvable
+                    Status::Undecided
                 };
                 (status, -share)
             }

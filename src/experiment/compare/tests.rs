@@ -249,9 +249,9 @@ fn an_improvement_that_may_be_chance_is_none() {
     // Means 100 and 90, but the runs of both differ by far more.
     let sides = [repeats("a", 1, &[60, 140, 100, 80, 120]), repeats("b", 2, &[50, 130, 90, 70, 110])];
     let found = judged(&sides, &["req:p50 ttft 5%", "max:p50 ttft 5%"]);
-    assert_eq!((found[0].status, found[0].passes), (Status::Unresolvable, false), "{}", found[0].line);
+    assert_eq!((found[0].status, found[0].passes), (Status::Undecided, false), "{}", found[0].line);
     // Nor is it known that nothing became worse: that warns.
-    assert_eq!((found[1].status, found[1].passes, found[1].close), (Status::Unresolvable, true, true));
+    assert_eq!((found[1].status, found[1].passes, found[1].close), (Status::Undecided, true, true));
     let line = &found[1].line;
     assert!(
         line.contains("which includes the bound; about 76 runs a side would tell): passes, unless"),

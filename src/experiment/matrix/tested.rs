@@ -160,38 +160,22 @@ impl Claim {
         }
     }
 
-    /// Like an objective of a run, but a bound inside the interval leaves the claim open.
+    /// Like an objective of the runs, but of too few samples nothing is claimed.
     fn of_bound(&self, objective: &Objective, runs: &[&Summary]) -> Tested {
-        let (status, inside, line) = match runs {
-            [run] => {
-                let judgement = objective.evaluate(run);
-                (judgement.status, judgement.close, judgement.line)
-            }
-            runs => {
-                let load_s = runs.first().map_or(0.0, |run| run.window.planned_end_s);
-                let judgement = AcrossJudgement::of(objective, runs, load_s);
-                let has_interval =
-                    judgement.figure.as_ref().is_some_and(|figure| figure.interval().is_some());
-                (judgement.status, judgement.status == Status::Unresolvable && has_interval, judgement.line)
-            }
-        };
+        let (status, line) = judged(objective, runs);
         let few = runs
             .iter()
             .any(|run| matches!(objective.key.warning(run), Some((SampleWarning::TooFewSamples, _))));
         let standing = match status {
-            _ if few || inside => ClaimStanding::Inconclusive,
+            _ if few => ClaimStanding::Inconclusive,
             Status::Met => ClaimStanding::Confirmed,
             Status::Missed => ClaimStanding::Refuted,
-            Status::Unresolvable => ClaimStanding::Inconclusive,
+            Status::Undecided => ClaimStanding::Inconclusive,
         };
-        // What was found stands in parentheses behind the objective, before what it means for an objective.
+        // What was found stands in parentheses behind the objective.
         let found = line.split_once(&objective.text).map_or(line.as_str(), |(_, found)| found);
-        let found = found.split(';').next().unwrap_or_default().trim().trim_matches(['(', ')']);
-        let doubt = match (few, inside) {
-            (true, _) => FEW,
-            (false, true) => "; the bound lies inside the interval",
-            (false, false) => "",
-        };
+        let found = found.trim().trim_matches(['(', ')']);
+        let doubt = if few { FEW } else { "" };
         self.tested(standing, None, &format!("{found}{doubt}"))
     }
 
@@ -320,25 +304,27 @@ impl ContractResult {
     }
 }
 
+/// Whether a row of these runs meets the objective, and the result in words.
+fn judged(objective: &Objective, runs: &[&Summary]) -> (Status, String) {
+    if let [run] = runs {
+        let judgement = objective.evaluate(run);
+        return (judgement.status, judgement.line);
+    }
+    let load_s = runs.first().map_or(0.0, |run| run.window.planned_end_s);
+    let judgement = AcrossJudgement::of(objective, runs, load_s);
+    (judgement.status, judgement.line)
+}
+
 impl ContractDemand {
     fn of(objective: &Objective, runs: &[&Summary]) -> Self {
-        if let [run] = runs {
-            let judgement = objective.evaluate(run);
-            if judgement.passed() && judgement.close {
-                let line = judgement.line.replacen("met:", "unresolvable:", 1);
-                return Self { met: false, line };
-            }
-            return Self { met: judgement.passed(), line: judgement.line };
-        }
-        let load_s = runs.first().map_or(0.0, |run| run.window.planned_end_s);
-        let judgement = AcrossJudgement::of(objective, runs, load_s);
-        Self { met: judgement.passed(), line: judgement.line }
+        let (status, line) = judged(objective, runs);
+        Self { met: status == Status::Met, line }
     }
 
     fn of_cost(cost: Option<Cost>, most: f64) -> Self {
         let status = match cost {
             Some(cost) if cost.high <= most => Status::Met,
-            Some(cost) if cost.low <= most => Status::Unresolvable,
+            Some(cost) if cost.low <= most => Status::Undecided,
             Some(_) | None => Status::Missed,
         };
         let was = cost.map_or("no output tokens".to_owned(), Cost::in_words);

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use crate::analysis::statistics::OrderedShare;
 use crate::analysis::wording::{counted, seconds};
-use crate::analysis::{AcrossRuns, Figure, Objective, Status, Summary, Unresolvable, repeats_for};
+use crate::analysis::{AcrossRuns, Figure, Judgement, Objective, Status, Summary, Unresolvable, repeats_for};
 
 /// The result of an objective over several runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -11,13 +12,17 @@ use crate::analysis::{AcrossRuns, Figure, Objective, Status, Summary, Unresolvab
 pub struct AcrossJudgement {
     /// The objective as typed.
     pub objective: Objective,
-    /// Met when the whole interval meets it, missed when none of it does; where requests that were cut off leave no
-    /// interval, missed when nothing that the figure of any run can be meets it.
+    /// Of a percentile of one latency per request, by the requests of all runs, as of one run. Of other figures, met when
+    /// the whole interval meets it, missed when none of it does; where requests that were cut off leave no interval, missed
+    /// when nothing that the figure of any run can be meets it.
     pub status: Status,
     /// The figure that was judged; absent where no run has it.
     pub figure: Option<AcrossRuns>,
-    /// Where the bound lies inside the interval: about how many more repeats would decide it, if the mean stays where
-    /// it is and runs continue to differ as these do.
+    /// Of a percentile of one latency per request: the share of all requests that do not keep the bound, between 0 and 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_share: Option<f64>,
+    /// Where it cannot be told: about how many more repeats would decide it, if the mean stays where it is and runs
+    /// continue to differ as these do.
     pub more_repeats: Option<u64>,
     /// The judgement in words.
     pub line: String,
@@ -32,15 +37,64 @@ impl AcrossJudgement {
     /// Judges `runs`, each of `load_s` seconds of load, by `objective`.
     pub(in crate::experiment) fn of(objective: &Objective, runs: &[&Summary], load_s: f64) -> Self {
         let figure = AcrossRuns::of(&objective.key, runs).known();
+        let judged = runs.iter().map(|run| run.objectives.iter().find(|one| one.objective == *objective));
+        match (objective.most_over(), judged.collect::<Option<Vec<_>>>(), figure) {
+            (Some(most), Some(judged), Some(figure)) if judged.iter().all(|one| one.over.is_some()) => {
+                Self::by_share(objective, most, &judged, figure, load_s)
+            }
+            (_, _, figure) => Self::by_figure(objective, figure, runs, load_s),
+        }
+    }
+
+    /// By how many requests of all runs do not keep the bound, of which a percentile allows `most`.
+    fn by_share(
+        objective: &Objective,
+        most: f64,
+        judged: &[&Judgement],
+        figure: AcrossRuns,
+        load_s: f64,
+    ) -> Self {
+        let shares: Vec<OrderedShare> = judged.iter().filter_map(|one| one.over).collect();
+        let over = OrderedShare::pooled(&shares);
+        let status = match over.and_then(|over| over.side_of(most)) {
+            _ if judged.iter().all(|one| one.status == Status::Missed) => Status::Missed,
+            side => Status::of_side(side),
+        };
+        let open = over.filter(|_| status == Status::Undecided);
+        let runs = judged.len() as u64;
+        let more_repeats = open.and_then(|over| {
+            let needed = over.needed(most)?.saturating_mul(runs).div_ceil(over.n);
+            Some(needed.saturating_sub(runs).max(1))
+        });
+        let cure = more_repeats.map(|more| more_in_words(more, load_s));
+        let doubt = open.map_or(String::new(), |over| format!("; {}", objective.doubt(over, cure)));
+        let show = |value| objective.key.show(value);
+        let was = match (figure.mean, figure.mean_at_least, figure.mean_at_most) {
+            (Some(mean), ..) => show(mean),
+            (None, Some(least), Some(most)) => format!("between {} and {}", show(least), show(most)),
+            (None, least, _) => least.map_or("unknown".to_owned(), |least| format!("over {}", show(least))),
+        };
+        let line = format!(
+            "{}: {} ({was} on average of {}{doubt})",
+            status.word(),
+            objective.text,
+            counted(runs, "run")
+        );
+        let over_share = over.map(|over| over.share());
+        Self { objective: objective.clone(), status, figure: Some(figure), over_share, more_repeats, line }
+    }
+
+    /// By the interval of the figure over the runs.
+    fn by_figure(objective: &Objective, figure: Option<AcrossRuns>, runs: &[&Summary], load_s: f64) -> Self {
         let holds = |value| objective.comparison.holds(value, objective.bound);
         let interval = figure.as_ref().and_then(AcrossRuns::interval);
         let status = match interval.map(|(low, high)| (holds(low), holds(high))) {
             Some((true, true)) => Status::Met,
             Some((false, false)) => Status::Missed,
             None if figure.as_ref().is_some_and(|figure| missed_by_all(objective, figure)) => Status::Missed,
-            Some(_) | None => Status::Unresolvable,
+            Some(_) | None => Status::Undecided,
         };
-        let more_repeats = figure.as_ref().filter(|_| status == Status::Unresolvable).and_then(|figure| {
+        let more_repeats = figure.as_ref().filter(|_| status == Status::Undecided).and_then(|figure| {
             let distance = (figure.mean? - objective.bound).abs();
             figure.interval()?;
             Some(repeats_for(figure.std?, distance)?.saturating_sub(runs.len() as u64).max(1))
@@ -51,27 +105,25 @@ impl AcrossJudgement {
         };
         let exact = figure.as_ref().is_some_and(|figure| figure.mean.is_some());
         let cure = match (status, interval.is_some(), more_repeats) {
-            (Status::Unresolvable, true, Some(more)) => format!(
-                "; the bound lies inside, which counts as missed; about {}, {} of load, would decide it if the mean stays",
-                counted(more, "more repeat"),
-                seconds(more as f64 * load_s)
-            ),
-            (Status::Unresolvable, true, None) if !exact => {
-                "; the bound lies inside, which counts as missed: cut-off requests leave the figure unknown; raise --drain, \
-                 or the time limit that ended them"
+            (Status::Undecided, true, Some(more)) => {
+                format!("; would take about {}", more_in_words(more, load_s))
+            }
+            (Status::Undecided, true, None) if !exact => {
+                "; cut-off requests leave the figure unknown; raise --drain, or the time limit that ended them"
                     .to_owned()
             }
-            (Status::Unresolvable, true, None) => {
-                "; the mean is almost equal to the bound, which counts as missed: more repeats would hardly decide it"
-                    .to_owned()
-            }
-            (Status::Unresolvable, false, _) => "; this counts as missed".to_owned(),
-            (Status::Met | Status::Missed, ..) => String::new(),
+            (Status::Undecided, true, None) => "; too close to the bound to tell".to_owned(),
+            (Status::Undecided, false, _) | (Status::Met | Status::Missed, ..) => String::new(),
         };
         let word = status.word();
         let line = format!("{word}: {} ({found}{cure})", objective.text);
-        Self { objective: objective.clone(), status, figure, more_repeats, line }
+        Self { objective: objective.clone(), status, figure, over_share: None, more_repeats, line }
     }
+}
+
+/// So many more runs, each of `load_s` seconds of load.
+fn more_in_words(more: u64, load_s: f64) -> String {
+    format!("{}, {} of load", counted(more, "more repeat"), seconds(more as f64 * load_s))
 }
 
 /// Whether nothing that the figure of any of several runs can be meets the objective.

@@ -54,6 +54,9 @@ pub struct Sustained {
     /// Why it is unknown whether the load lasted: the run did not happen, or is INVALID; absent if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
+    /// Whether the server kept up, and missed no objective, but the run cannot tell one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
     /// How it meets each objective.
     pub judged: Vec<JudgedObjective>,
     /// The result in a sentence.
@@ -92,22 +95,23 @@ pub enum StopReason {
 impl Sustained {
     /// The result of `trial`, the run that held the load.
     pub fn of(trial: &Trial) -> Self {
-        let missed = trial.judged.iter().find(|judged| judged.status != Status::Met);
+        let of = |status| trial.judged.iter().find(|judged| judged.status == status);
+        let (missed, open) = (of(Status::Missed), of(Status::Undecided));
         let (load, length) = (trial.load, seconds(trial.window_s));
         let judged = trial.judged.clone();
         if let Some(reason) = trial.invalid.first() {
             return Self { judged, ..Self::unknown(load, trial.window_s, &trial.run, reason) };
         }
-        let sentence = match (&trial.saturated, missed) {
-            (Some(reason), _) => format!("{load} was not sustained for {length}: {reason}"),
-            (None, Some(first)) => {
-                format!(
-                    "{load} was not sustained for {length}: {} was {}",
-                    first.objective,
-                    first.status.word()
-                )
+        let sentence = match (&trial.saturated, missed, open) {
+            (Some(reason), ..) => format!("{load} was not sustained for {length}: {reason}"),
+            (None, Some(first), _) => {
+                format!("{load} was not sustained for {length}: {} was missed", first.objective)
             }
-            (None, None) => {
+            (None, None, Some(first)) => format!(
+                "nothing grew in {length} at {load}, which cannot tell {}: sustain it for longer",
+                first.objective
+            ),
+            (None, None, None) => {
                 format!("{load} was sustained for {length}: every objective was met, and nothing grew")
             }
         };
@@ -115,8 +119,9 @@ impl Sustained {
             load,
             seconds: trial.window_s,
             run: trial.run.clone(),
-            held: trial.saturated.is_none() && missed.is_none(),
+            held: trial.saturated.is_none() && missed.or(open).is_none(),
             unknown: None,
+            undecided: trial.saturated.is_none() && missed.is_none() && open.is_some(),
             judged,
             sentence,
         }
@@ -130,6 +135,7 @@ impl Sustained {
             run: run.to_owned(),
             held: false,
             unknown: Some(reason.to_owned()),
+            undecided: false,
             judged: Vec::new(),
             sentence: format!("unknown whether {load} can be sustained for {}: {reason}", seconds(length_s)),
         }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::Load;
+use crate::analysis::statistics::OrderedShare;
 use crate::analysis::wording::percent;
 use crate::analysis::{
     FigureKey, FigureSet, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status, Summary,
@@ -89,6 +90,9 @@ pub struct JudgedObjective {
     pub over_share: Option<f64>,
     /// A warning about the figure: too few samples.
     pub mark: Option<SampleWarning>,
+    /// The share over the bound, with what it is worth.
+    #[serde(skip)]
+    pub(super) over: Option<OrderedShare>,
 }
 
 impl TrialRequest {
@@ -208,6 +212,7 @@ impl JudgedObjective {
             at_least: judgement.at_least,
             over_share: judgement.over_share,
             mark: judgement.mark,
+            over: judgement.over,
         }
     }
 }
@@ -277,7 +282,7 @@ pub enum LoadClass {
     Failed,
     /// The server does not keep up: an upper bound whatever the latencies, which depend on the length of the run.
     Saturated,
-    /// Its runs disagree.
+    /// Its runs cannot tell, or disagree.
     Undecided,
     /// Nothing is known: no run can be trusted, or none has the figure.
     Unknown,

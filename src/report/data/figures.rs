@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::csv::text;
 use crate::analysis::{
-    Attainment, Figure, Group, LatencyTable, Metric, Percentile, SampleWarning, Summary, Unresolvable,
+    Attainment, Figure, Group, LatencyTable, Metric, Percentile, SampleWarning, Status, Summary, Unresolvable,
 };
 use crate::report::run_report::{Out, RunReport};
 use crate::report::sides::side_figures;
@@ -115,8 +115,12 @@ impl<W: io::Write> Rows<W> {
                 mark: judged.mark,
                 ..of.with("objective", &objective, judged.value, key.metric.info().unit.sign())
             })?;
-            let met = Some(f64::from(u8::from(judged.passed())));
-            self.push(&of.with("objective_met", &objective, met, ""))?;
+            for (name, so) in [
+                ("objective_met", judged.passed()),
+                ("objective_undecided", judged.status == Status::Undecided),
+            ] {
+                self.push(&of.with(name, &objective, Some(f64::from(u8::from(so))), ""))?;
+            }
         }
         self.latencies(of, &summary.latency)?;
         self.section(of, "requests", &summary.requests)?;

@@ -78,8 +78,8 @@ impl NoteKind {
     pub(crate) const fn tone(self) -> Tone {
         match self {
             Self::Met => Tone::Good,
-            Self::Missed | Self::Undecided | Self::Error => Tone::Bad,
-            Self::Warning | Self::Advice | Self::Info => Tone::Neutral,
+            Self::Missed | Self::Error => Tone::Bad,
+            Self::Undecided | Self::Warning | Self::Advice | Self::Info => Tone::Neutral,
         }
     }
 }
@@ -89,7 +89,7 @@ impl From<Status> for NoteKind {
         match status {
             Status::Met => Self::Met,
             Status::Missed => Self::Missed,
-            Status::Unresolvable => Self::Undecided,
+            Status::Undecided => Self::Undecided,
         }
     }
 }

@@ -65,12 +65,12 @@ fn validity(summary: &Summary) -> TestCase {
 }
 
 fn objective(summary: &Summary, judgement: &Judgement) -> TestCase {
-    let mut status = match judgement.status {
-        Status::Met => TestCaseStatus::success(),
-        Status::Missed => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Status::Unresolvable => TestCaseStatus::non_success(NonSuccessKind::Error),
+    let (mut status, kind) = match judgement.status {
+        Status::Met => (TestCaseStatus::success(), "met"),
+        Status::Missed => (TestCaseStatus::non_success(NonSuccessKind::Failure), "missed"),
+        Status::Undecided => (TestCaseStatus::non_success(NonSuccessKind::Error), "undecided"),
     };
-    status.set_type(judgement.status.word()).set_message(printable(&judgement.line));
+    status.set_type(kind).set_message(printable(&judgement.line));
     status.set_description(lines(&figures(judgement)));
     let mut case = case(summary, &judgement.objective.text, status);
     if judgement.passed() {

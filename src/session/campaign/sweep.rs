@@ -217,7 +217,7 @@ fn finding(trial: &Trial) -> String {
         (None, false) => "INVALID, and does not count".to_owned(),
         (None, true) if trial.judged.is_empty() => "done".to_owned(),
         (None, true) => {
-            let each = |judged: &JudgedObjective| format!("{} {}", judged.objective, judged.status.word());
+            let each = |judged: &JudgedObjective| format!("{}: {}", judged.status.word(), judged.objective);
             trial.judged.iter().map(each).collect::<Vec<_>>().join(", ")
         }
     }

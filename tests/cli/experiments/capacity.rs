@@ -147,7 +147,8 @@ fn a_pace_that_decides_is_modelled_by_an_engine_fitted_to_the_sweep() {
     let out = desk.skyline(&needs).args(["--replicas", "--json"]).assert().success();
     let divided: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     let offer = &divided["offers"][0];
-    assert_eq!((&offer["queueing"], offer["instances"].as_u64()), (&Value::Null, Some(7)));
+    // Of the measured rates, 20/s alone surely passed.
+    assert_eq!((&offer["queueing"], offer["instances"].as_u64()), (&Value::Null, Some(32)));
     let note = offer["notes"][0].to_string();
     assert!(note.contains("run-001") && note.contains("by rate alone"), "{note}");
 }

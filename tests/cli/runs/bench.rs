@@ -111,7 +111,7 @@ fn a_missed_objective_exits_1_with_a_line_for_it() {
     let run = desk.run();
     // The objectives are kept with the run, and so is their verdict.
     desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid"]).assert().code(1);
-    desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid", "--objective", "p50 ttft < 100s"])
+    desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid", "--objective", "max ttft < 100s"])
         .assert()
         .code(0);
 }
@@ -123,7 +123,31 @@ fn met_objectives_exit_0() {
     for objective in &objectives {
         arguments.extend(["--objective", objective]);
     }
-    Desk::new().skyline(&arguments).assert().code(0);
+    let desk = Desk::new();
+    // Few requests cannot tell a p95: the user says what that counts as.
+    desk.skyline(&arguments).args(["--undecided", "pass"]).assert().code(0);
+    let run = desk.run();
+    let report = ["report", run.to_str().unwrap(), "--allow-invalid", "--objective", "p99.9 ttft < 60s"];
+    desk.skyline(&report)
+        .assert()
+        .code(1)
+        .stdout(
+            contains("cannot tell: p99.9 ttft < 60s (was ")
+                .and(contains(" requests over; would take about ")),
+        )
+        .stderr(contains(
+            "1 objective cannot be told: counts as missed (--undecided fail); run more requests,",
+        ));
+    desk.skyline(&report)
+        .args(["--undecided", "pass"])
+        .assert()
+        .code(0)
+        .stderr(contains("1 objective cannot be told: counts as met (--undecided pass)"));
+    let none = ["report", run.to_str().unwrap(), "--allow-invalid", "--objective", "p50 queue_wait < 1s"];
+    desk.skyline(&none).args(["--undecided", "pass"]).assert().code(1);
+    desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--undecided", "pass"])
+        .assert()
+        .stderr(contains("--undecided does nothing here, because there is no objective"));
 }
 
 #[test]

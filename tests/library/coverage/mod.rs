@@ -13,6 +13,7 @@
 //!   at 50 % load 4,000 requests (680 relaxation times) are enough. The median forgives far shorter windows.
 
 mod covered;
+mod decided;
 mod engine;
 mod one_run;
 mod queue;

@@ -13,7 +13,7 @@ use crate::virtual_time::{fly, header};
 
 /// Times in the system of `n` requests of M/M/1 at `load`, in service times, after ten relaxation times: Lindley's
 /// recursion.
-fn queue(seed: u64, load: f64, n: usize) -> Vec<f64> {
+pub(super) fn queue(seed: u64, load: f64, n: usize) -> Vec<f64> {
     let mut stream = RandomStream::named(seed, "lindley");
     let warm_up = (10.0 * load / (1.0 - load.sqrt()).powi(2)) as usize;
     let mut waiting: f64 = 0.0;

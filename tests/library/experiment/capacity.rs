@@ -128,6 +128,7 @@ fn a_rate_that_was_not_seen_to_last_keeps_no_contract() {
         run: "sustain".to_owned(),
         held: false,
         unknown: None,
+        undecided: false,
         judged: Vec::new(),
         sentence: "12/s was not sustained for 10 min: the queue grew".to_owned(),
     };

@@ -64,19 +64,19 @@ fn each_gate_has_three_outcomes_and_the_user_says_what_the_third_does() {
     let found = judged(&sides, &gates);
     let outcomes: Vec<_> = found.iter().map(|gate| (gate.status, gate.passes)).collect();
     let (met, missed) = ((Status::Met, true), (Status::Missed, false));
-    assert_eq!(outcomes, [missed, (Status::Unresolvable, true), met, met], "{found:#?}");
+    assert_eq!(outcomes, [missed, (Status::Undecided, true), met, met], "{found:#?}");
     assert_eq!(
         found[1].line,
         format!(
             "{}: p95 ttft at most 18 % worse (was 17.3 % worse; 95 % interval 16.4 % worse to 19.5 % worse, which \
              includes the bound; about 4,400 requests a side would tell): passes, unless --undecided fail",
-            Status::Unresolvable.word()
+            Status::Undecided.word()
         )
     );
     let back = [sides[1].clone(), sides[0].clone()];
     let found = judged(&back, &["req:p95 ttft 10%", "req:p95 ttft 15%", "req:p95 ttft 25%"]);
     let outcomes: Vec<_> = found.iter().map(|gate| (gate.status, gate.passes)).collect();
-    assert_eq!(outcomes, [met, (Status::Unresolvable, false), missed], "{found:#?}");
+    assert_eq!(outcomes, [met, (Status::Undecided, false), missed], "{found:#?}");
     for (passes, line) in [(true, "): passes, by --undecided pass"), (false, "): fails, by --undecided fail")]
     {
         let said = |text: &str| Margin { undecided_passes: Some(passes), ..text.parse().unwrap() };
@@ -97,7 +97,7 @@ fn a_run_is_no_worse_than_itself() {
         judged(&sides, &["max:p95 ttft 5%", "max:error_rate 1%", "req:p50 ttft 1%", "max:p50 ttft 0%"]);
     let status: Vec<_> = found.iter().map(|gate| gate.status).collect();
     // That nothing at all became worse, no run can show.
-    assert_eq!(status, [Status::Met, Status::Met, Status::Missed, Status::Unresolvable], "{found:#?}");
+    assert_eq!(status, [Status::Met, Status::Met, Status::Missed, Status::Undecided], "{found:#?}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn where_a_figure_is_unknown_nothing_passes() {
     let sides = [with("a", "one", before()), with("b", "one", after())];
     let found = judged(&sides, &["max:check_pass_rate 1%", "max:p95 queue_wait 5%"]);
     for gate in found {
-        assert_eq!((gate.status, gate.passes), (Status::Unresolvable, false), "{}", gate.line);
+        assert_eq!((gate.status, gate.passes), (Status::Undecided, false), "{}", gate.line);
         assert!(
             gate.line.ends_with("(not known on both sides): fails, unless --undecided pass"),
             "{}",
@@ -118,7 +118,7 @@ fn where_a_figure_is_unknown_nothing_passes() {
 fn few_requests_tell_nothing_and_say_what_would() {
     let sides = [with("a", "one", before().take(15)), with("b", "one", after().take(15))];
     let found = judged(&sides, &["max:p50 ttft 10%"]).remove(0);
-    assert_eq!(found.status, Status::Unresolvable);
+    assert_eq!(found.status, Status::Undecided);
     assert!(
         found.line.contains("no interval; to tell, run both longer or with --repeats 5)"),
         "{}",
@@ -128,7 +128,7 @@ fn few_requests_tell_nothing_and_say_what_would() {
     let sides = [with("a", "one", before()), with("b", "another", after())];
     let found = judged(&sides, &["max:goodput 1%", "max:p95 ttft 10%"]);
     assert!(found[0].line.contains("run both with the same seed, or with --repeats 5"), "{}", found[0].line);
-    assert_eq!(found[1].status, Status::Unresolvable, "{}", found[1].line);
+    assert_eq!(found[1].status, Status::Undecided, "{}", found[1].line);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn what_was_cut_off_decides_what_it_can() {
     let sides = [with("a", "one", before()), side("b", "one", cut.collect())];
     let found = judged(&sides, &["max:p50 ttft 10%", "max:p50 ttft 9000%", "max:mean ttft 5%"]);
     let status: Vec<_> = found.iter().map(|gate| gate.status).collect();
-    assert_eq!(status, [Status::Missed, Status::Unresolvable, Status::Unresolvable], "{found:#?}");
+    assert_eq!(status, [Status::Missed, Status::Undecided, Status::Undecided], "{found:#?}");
 }
 
 /// A server that does not keep up has no window that is long enough, and still is worse.

@@ -1,6 +1,9 @@
 //! Objectives as the search sees them: a figure that rises with the load, and its limit.
 
-use crate::analysis::{Comparison, FigureKind, Objective};
+use std::cmp::Ordering;
+
+use crate::analysis::statistics::OrderedShare;
+use crate::analysis::{FigureKind, Objective};
 use crate::experiment::sweep::trial::Trial;
 
 /// A demand on a load: an objective, or that the server keeps up.
@@ -53,7 +56,7 @@ impl SearchDemand {
     ///
     /// When its figure does not get worse with the load.
     pub(super) fn of(objective: &Objective) -> Result<Self, Unsearchable> {
-        let below = matches!(objective.comparison, Comparison::Below | Comparison::AtMost);
+        let below = objective.comparison.is_upper();
         let bound = objective.bound;
         let refused = |problem| Err(Unsearchable { objective: objective.text.clone(), problem });
         let key = &objective.key;
@@ -104,6 +107,21 @@ impl SearchDemand {
             _ => judged.value.or(judged.at_least)?,
         };
         Some(DemandReading { load, figure, requests: trial.requests as f64 })
+    }
+
+    /// On which side of the limit the figure of all `trials` surely lies: for a percentile by the requests of all, else
+    /// where each trial by itself agrees. `place` as in [`Self::read`].
+    pub(super) fn side(&self, trials: &[&Trial], place: usize) -> Option<Ordering> {
+        let shares = trials.iter().map(|trial| trial.judged.get(place).and_then(|judged| judged.over));
+        if let (DemandScale::Share, Some(shares)) = (self.scale, shares.collect::<Option<Vec<_>>>()) {
+            return OrderedShare::pooled(&shares)?.side_of(self.limit);
+        }
+        let side = |trial: &&Trial| {
+            let holds = self.holds(self.read(trial, place)?.figure);
+            Some(if holds { Ordering::Less } else { Ordering::Greater })
+        };
+        let first = side(trials.first()?)?;
+        trials.iter().all(|trial| side(trial) == Some(first)).then_some(first)
     }
 
     /// Whether the figure keeps the limit.

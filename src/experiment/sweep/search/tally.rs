@@ -1,5 +1,7 @@
 //! The runs of each load, tallied.
 
+use std::cmp::Ordering;
+
 use super::curve::{Crossing, LimitCrossing, course};
 use super::demand::{DemandReading, SearchDemand, pooled};
 use crate::analysis::statistics::mean;
@@ -24,8 +26,8 @@ pub(crate) struct LoadTally<'a> {
     pub(crate) saturated: bool,
     /// Whether all joint figures are within their limits; unknown ones are not.
     pub(crate) passes: bool,
-    /// Whether every trusted run by itself agrees.
-    unanimous: bool,
+    /// On which side of the limits its own runs surely are: all figures within them, or one beyond.
+    side: Option<Ordering>,
 }
 
 /// The loads of `trials`, ascending.
@@ -48,16 +50,14 @@ impl<'a> LoadTally<'a> {
         let ratios: Vec<_> =
             (0..).zip(demands).map(|(place, demand)| ratio(&trusted, demand, place)).collect();
         let passes = ratios.iter().all(|ratio| ratio.is_some_and(|ratio| ratio <= MET));
-        let alone = |trial: &&Trial| {
-            (0..)
-                .zip(demands)
-                .all(|(place, demand)| ratio(&[*trial], demand, place).is_some_and(|r| r <= MET))
-        };
+        let sides: Vec<_> = (0..).zip(demands).map(|(place, demand)| demand.side(&trusted, place)).collect();
+        let within = sides.iter().all(|side| *side == Some(Ordering::Less)).then_some(Ordering::Less);
+        let beyond = sides.contains(&Some(Ordering::Greater)).then_some(Ordering::Greater);
         Self {
             load,
             trusted: trusted.len() as u64,
             saturated: 2 * flagged > trusted.len(),
-            unanimous: trusted.iter().all(|trial| alone(trial) == passes),
+            side: beyond.or(within),
             ratios,
             passes,
             trials,
@@ -71,13 +71,13 @@ impl<'a> LoadTally<'a> {
     }
 
     /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it is
-    /// undecided whatever its own runs say, as is one outside it whose own runs contradict the curve. `demanded` is the
-    /// number of objectives.
+    /// undecided whatever its own runs say, as is one outside it whose own runs contradict the curve. Where it is not, its
+    /// own runs must be sure. `demanded` is the number of objectives.
     pub(crate) fn class(&self, demanded: usize, interval: Option<(f64, f64)>) -> LoadClass {
         let amount = self.load.amount();
         let (below, above) = match interval {
             Some((low, high)) => (amount <= low, amount >= high),
-            None => (self.unanimous, self.unanimous),
+            None => (self.side == Some(Ordering::Less), self.side == Some(Ordering::Greater)),
         };
         match (self.passes, self.saturated) {
             _ if self.trusted == 0 => LoadClass::Unknown,

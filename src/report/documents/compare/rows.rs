@@ -210,7 +210,7 @@ pub(super) fn verdict_line<'a>(
 ) -> VerdictLine {
     let gates: Vec<_> = gates.collect();
     let of = |status| gates.iter().filter(|gate| gate.status == status).count();
-    let (met, undecided) = (of(Status::Met), of(Status::Unresolvable));
+    let (met, undecided) = (of(Status::Met), of(Status::Undecided));
     let (tone, word) = match gates.iter().all(|gate| gate.passes) {
         _ if invalid > 0 => (Tone::Bad, "INVALID"),
         _ if gates.is_empty() => (Tone::Neutral, "COMPARED"),

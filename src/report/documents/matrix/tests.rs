@@ -16,7 +16,7 @@ const HOSTILE: &str = "</title><script src=https://evil.example/x.js></script>\u
 fn of_ttft(ttft_ms: u64) -> RunLog {
     let records = (0..40).map(|i| {
         let at = i * 20;
-        record(i).sent_at(at, at, at).paced(at + ttft_ms + i % 7, 10, 11).build()
+        record(i).sent_at(at, at, at).paced(at + ttft_ms + (i * 3) % 7, 10, 11).build()
     });
     run(1_000, records.collect())
 }

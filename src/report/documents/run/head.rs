@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
-    FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning,
+    FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status,
     Summary, VerdictOutcome,
 };
 use crate::record::Failure;
@@ -24,6 +24,10 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     let (all, met) = (summary.objectives.len(), summary.objectives.iter().filter(|one| one.passed()).count());
     if all > 0 {
         let _ = write!(sentence, "; {met} of {} met", counted(all as u64, "objective"));
+        let open = summary.objectives.iter().filter(|one| one.status == Status::Undecided).count();
+        if open > 0 {
+            let _ = write!(sentence, ", {} cannot be told", count(open as u64));
+        }
     }
     if summary.run.purpose == Purpose::Smoke {
         sentence.push_str("; smoke: latencies are not judged");
@@ -72,9 +76,9 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     vec![why, failed, more, key, objectives]
 }
 
-/// An objective with the interval of its figure, which its line has only where the bound lies inside.
+/// An objective with the interval of its figure, where it is decided.
 fn objective(judgement: &Judgement) -> Note {
-    let interval = judgement.interval_in_words().filter(|_| !judgement.close);
+    let interval = judgement.interval_in_words().filter(|_| judgement.status != Status::Undecided);
     let interval = interval.map_or(String::new(), |interval| format!("; 95 % interval {interval}"));
     Note::new(judgement.status.into(), format!("{}{interval}", judgement.line))
 }

@@ -46,10 +46,10 @@ fn verdict(sweep: &Sweep) -> VerdictLine {
 fn answer(sweep: &Sweep) -> Section {
     let mut section = Section::continued(Level::Summary);
     if let Some(sustained) = &sweep.sustained {
-        let kind = match (sustained.held, &sustained.unknown) {
+        let kind = match (sustained.held, sustained.undecided || sustained.unknown.is_some()) {
             (true, _) => NoteKind::Met,
-            (false, None) => NoteKind::Missed,
-            (false, Some(_)) => NoteKind::Undecided,
+            (false, false) => NoteKind::Missed,
+            (false, true) => NoteKind::Undecided,
         };
         section.note(Note::new(kind, sustained.sentence.clone()));
     }

@@ -2,7 +2,7 @@
 
 use crate::analysis::{
     AskedQuantile, Attainment, Figure, FigureKey, FigureKind, Group, Judgement, LatencyRow, LatencyTable,
-    Metric, Part, PartKind, Percentile, Quantile, Summary,
+    Metric, Part, PartKind, Percentile, Quantile, Status, Summary,
 };
 use crate::report::interchange::facts;
 use crate::report::sides::side_figures;
@@ -132,6 +132,7 @@ fn state(summary: &Summary) -> Vec<Family> {
         let objective = judgement.objective.text.as_str();
         (with(labels.clone(), "objective", objective), yes(judgement.passed()))
     };
+    let undecided = |judgement: &Judgement| (met(judgement).0, yes(judgement.status == Status::Undecided));
     let started = Some(summary.run.started_at.as_nanosecond() as f64 / 1e9);
     let window = Some(summary.window.length_s());
     vec![
@@ -156,9 +157,15 @@ fn state(summary: &Summary) -> Vec<Family> {
         Family::new("run_window", "Length of the stretch that is measured", Unit::SECONDS, one(window)),
         Family::new(
             "objective_met",
-            "1 where the objective was met, 0 where it was missed or could not be decided",
+            "1 where the objective was met, 0 where it was missed or cannot be told",
             Unit::YES,
             summary.objectives.iter().map(met),
+        ),
+        Family::new(
+            "objective_undecided",
+            "1 where the run cannot tell whether the objective was met",
+            Unit::YES,
+            summary.objectives.iter().map(undecided),
         ),
     ]
 }

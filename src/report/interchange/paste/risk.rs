@@ -3,9 +3,7 @@
 use std::fmt;
 
 use crate::analysis::wording::percent;
-use crate::analysis::{
-    Comparison, FigureKind, FindingKind, Judgement, Metric, Objective, SampleWarning, Status, Summary,
-};
+use crate::analysis::{Comparison, FigureKind, FindingKind, Judgement, Metric, Objective, Status, Summary};
 
 /// A limit that is missed when the figure grows by less than this share of it is near.
 const NEAR: f64 = 0.1;
@@ -38,10 +36,12 @@ pub(super) fn risk(summary: &Summary) -> (Risk, Vec<String>) {
     if objectives.is_empty() {
         return undemanded(summary);
     }
-    let missed: Vec<_> =
-        objectives.iter().filter(|judgement| !judgement.passed()).map(|missed| missed.line.clone()).collect();
-    if !missed.is_empty() {
-        return (Risk::High, missed);
+    for (status, risk) in [(Status::Missed, Risk::High), (Status::Undecided, Risk::Unknown)] {
+        let lines: Vec<_> =
+            objectives.iter().filter(|one| one.status == status).map(|one| one.line.clone()).collect();
+        if !lines.is_empty() {
+            return (risk, lines);
+        }
     }
     let mut doubts: Vec<String> = objectives.iter().filter_map(doubt).collect();
     doubts.extend(missed_slos(summary));
@@ -74,12 +74,6 @@ fn slo_without_objective(met: f64) -> String {
 /// What speaks against meeting an objective again that was met.
 fn doubt(judgement: &Judgement) -> Option<String> {
     let Judgement { objective, .. } = judgement;
-    if judgement.close {
-        return Some(format!("{objective} was met by chance: its limit lies inside the 95 % interval"));
-    }
-    if judgement.mark == Some(SampleWarning::TooFewSamples) {
-        return Some(format!("{objective} was met on too few samples"));
-    }
     let room = Room::of(judgement).filter(|room| room.share < NEAR)?;
     Some(format!("{objective} was met with {room} to spare"))
 }

@@ -162,8 +162,8 @@ mod tests {
         let text = "the server counts 112 tokens, and 100 were requested: 12 % more; limit: 10 %";
         assert_eq!(brief(text, 1, 60), "the server counts 112 tokens: 12 % more; limit: 10 %");
         let text =
-            "unresolvable: p50 ttft < 110ms (100 ms, interval 80 ms to 120 ms; which counts as missed)";
-        let short = "unresolvable: p50 ttft < 110ms (100 ms, interval 80 ms to 120 ms)";
+            "cannot tell: p50 ttft < 110ms (100 ms, interval 80 ms to 120 ms; would take about 8 more runs)";
+        let short = "cannot tell: p50 ttft < 110ms (100 ms, interval 80 ms to 120 ms)";
         assert_eq!(fact_in_brief(text, 1, 76), short);
     }
 
