@@ -136,8 +136,9 @@ impl Claim {
         match spoiled {
             Some(reason) if tested.standing == ClaimStanding::Confirmed => {
                 let standing = ClaimStanding::Inconclusive;
-                let found = tested.line.trim_start_matches(tested.standing.word()).trim_end_matches(')');
-                Tested { line: format!("{}{found}; {reason})", standing.word()), standing, ..tested }
+                let line = tested.line.replacen(tested.standing.word(), standing.word(), 1);
+                let found = line.strip_suffix(')').unwrap_or(&line);
+                Tested { line: format!("{found}; {reason})"), standing, ..tested }
             }
             _ => tested,
         }

@@ -96,14 +96,14 @@ impl VirtualRun {
             }
         }
         let window_end = turns.window_end().unwrap_or(window_end);
-        let until = answers_end(&records, (self.plan.window_start, window_end));
-        let [all, decode] = at_end.filter(|_| until == window_end).unwrap_or_else(|| effort(&driver));
-        let [all_before, decode_before] = at_start.unwrap_or_default();
-        let gauges = driver.server().gauges();
+        let (at_last, gauges) = (effort(&driver), driver.server().gauges());
         let left = driver.stop();
         records.extend(
             left.into_iter().filter_map(|history| log.ended(history, clock)).map(|(_, record)| record),
         );
+        let until = answers_end(&records, (self.plan.window_start, window_end));
+        let [all, decode] = at_end.filter(|_| until == window_end).unwrap_or(at_last);
+        let [all_before, decode_before] = at_start.unwrap_or_default();
         SimulatedRun {
             records,
             footer: RunFooter {
