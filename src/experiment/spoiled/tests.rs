@@ -1,5 +1,7 @@
 //! Experiments of which some runs are spoiled: which runs replace them, and what the others say together.
 
+mod tables;
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Debug;
@@ -11,7 +13,6 @@ use crate::experiment::ab::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, AbTe
 use crate::experiment::driver::{
     CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive,
 };
-use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun, VariantStanding};
 use crate::experiment::repeats::{RepeatRun, Repeats, RepeatsExperiment, seed_of_run};
 
 /// Forty requests in four seconds, each with its first token after `ttft` ms, as run `number` of `of`.
@@ -286,121 +287,4 @@ fn a_resumed_test_that_counts_invalid_rounds_reads_the_spare_ones_that_are_store
     let mut again = AbExperiment::new(design(AbOrder::Drawn), InvalidRuns::Counted);
     let Ok(()) = drive(&mut again, &mut executor);
     assert_eq!(again.result().unwrap(), test);
-}
-
-fn table(repeats: u64) -> Experiments {
-    let text = format!(
-        r#"
-name = "t"
-[defaults]
-input_tokens = 100
-output_tokens = 10
-rate_per_s = 10
-repeats = {repeats}
-[[rows]]
-name = "A"
-[[rows]]
-name = "B"
-expect = ["p50 ttft > 1.2 x A"]
-[accept]
-objectives = ["p50 ttft < 900ms"]
-"#
-    );
-    Experiments::from_toml(&text, "t.toml").unwrap()
-}
-
-fn matrix_of(
-    repeats: u64,
-    invalid: InvalidRuns,
-    is_late: impl Fn(&MatrixRun) -> bool,
-) -> (Vec<String>, Vec<String>, Matrix) {
-    let find = |run: &MatrixRun| {
-        let found = valid(run.repeat, run.of, 100 + 100 * run.slot.row as u64 + run.repeat);
-        if is_late(run) { late(found) } else { found }
-    };
-    let (executor, matrix) = resumed(|| MatrixExperiment::new(table(repeats), invalid), find);
-    (executor.ran, executor.said, matrix)
-}
-
-#[test]
-fn a_spoiled_run_of_a_row_is_replaced_before_the_next_row() {
-    let first_of_a = |run: &MatrixRun| (run.slot.row, run.repeat) == (0, 1);
-    let (ran, said, matrix) = matrix_of(3, InvalidRuns::LeftOut, first_of_a);
-    let names = ["row-A/run-3", "row-A/run-4", "row-B/run-1", "row-B/run-2", "row-B/run-3"];
-    assert_eq!(ran[2..], names);
-    assert_eq!(said, ["row-A/run-1 was spoiled (it was late): row-A/run-4 replaces it"]);
-    let [a, b] = matrix.cells.as_slice() else { panic!("two rows") };
-    assert_eq!((a.outcome, a.planned_runs, a.runs.len()), (Some(VerdictOutcome::Valid), 3, 4));
-    let words = "1 of 4 runs was spoiled and replaced: row-A/run-1 (it was late)";
-    assert_eq!((a.spoiled.as_deref(), &b.spoiled), (Some(words), &None));
-    assert!(a.runs[0].replaced && !a.runs[3].replaced);
-    // Runs 2 and 3 make pairs by their seeds, and the spare one with what is left: 101/104, 102/102 and 103/103 ms more.
-    let ratio = ((202.0_f64 / 102.0) * (203.0 / 103.0) * (201.0 / 104.0)).cbrt();
-    assert!((b.tests[0].ratio.unwrap() - ratio).abs() < 1e-9, "{:?}", b.tests);
-    assert!(b.tests[0].line.contains("over 3 pairs of runs"), "{:?}", b.tests);
-    let low = paired_low(&[202.0 / 102.0, 203.0 / 103.0, 201.0 / 104.0]);
-    assert!((b.tests[0].ratio_low.unwrap() - low).abs() < 1e-9, "{:?}", b.tests);
-    assert_eq!(matrix.decision.unwrap().variants[0].standing, VariantStanding::Accepted);
-}
-
-/// The lower end of the interval of the mean logarithm: `t.ppf(0.975, 2)` is 4.302653.
-fn paired_low(ratios: &[f64; 3]) -> f64 {
-    let logs = ratios.map(f64::ln);
-    let mean = logs.iter().sum::<f64>() / 3.0;
-    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / 2.0;
-    (mean - 4.302_652_729_696_144 * (variance / 3.0).sqrt()).exp()
-}
-
-#[test]
-fn a_row_of_one_run_has_a_spare_one_too() {
-    let (ran, _, matrix) = matrix_of(1, InvalidRuns::LeftOut, |run| run.slot.row == 0 && run.repeat < 3);
-    assert_eq!(ran, ["row-A/run-1", "row-A/run-2", "row-A/run-3", "row-B/run-1"]);
-    let a = &matrix.cells[0];
-    assert_eq!(
-        (a.outcome, a.contract.as_ref().map(|contract| contract.met)),
-        (Some(VerdictOutcome::Valid), Some(true))
-    );
-}
-
-#[test]
-fn a_row_whose_runs_are_all_spoiled_is_invalid_and_the_next_one_runs() {
-    let (ran, said, matrix) = matrix_of(2, InvalidRuns::LeftOut, |run| run.slot.row == 0);
-    assert_eq!((ran.len(), said.len()), (6, 2));
-    let [a, b] = matrix.cells.as_slice() else { panic!("two rows") };
-    assert_eq!((a.valid, a.runs.len(), b.valid), (Some(false), 4, Some(true)));
-    assert!(a.spoiled.as_ref().unwrap().starts_with("4 of 4 runs were spoiled, and 2 spare runs did not"));
-    assert!(matrix.has_unbelievable_rows() && !matrix.has_failed_rows());
-
-    let (ran, said, matrix) = matrix_of(2, InvalidRuns::Counted, |run| run.slot.row == 0);
-    assert_eq!((ran.len(), said.len(), matrix.cells[0].runs.len()), (4, 0, 2));
-}
-
-#[test]
-fn three_spoiled_runs_in_a_row_end_a_table_and_it_can_be_resumed() {
-    let mut executor = Stored::new(|run: &MatrixRun| late(valid(run.repeat, run.of, 100)));
-    executor.forced = false;
-    let begin = || MatrixExperiment::new(table(2), InvalidRuns::LeftOut);
-    let mut matrix = begin();
-    let Ok(()) = drive(&mut matrix, &mut executor);
-    assert_eq!(executor.ran, ["row-A/run-1", "row-A/run-2", "row-A/run-3"]);
-    let why: Vec<_> = matrix.result().cells.into_iter().map(|cell| cell.failed).collect();
-    let ended = Some("3 runs in a row were spoiled: it was late".to_owned());
-    assert_eq!(why, [ended.clone(), ended]);
-    // The machine was freed.
-    let mut executor =
-        Stored { stored: executor.stored, ..Stored::new(|run: &MatrixRun| valid(run.repeat, run.of, 100)) };
-    executor.forced = false;
-    let mut again = begin();
-    let Ok(()) = drive(&mut again, &mut executor);
-    assert_eq!(executor.ran, ["row-A/run-4", "row-B/run-1", "row-B/run-2"]);
-    assert!(!again.result().has_failed_rows());
-}
-
-#[test]
-fn the_runs_left_of_a_table_count_spare_ones() {
-    let mut matrix = MatrixExperiment::new(table(2), InvalidRuns::LeftOut);
-    assert_eq!(matrix.remaining(), RunsLeft::AtMost(4));
-    let request = matrix.next().unwrap();
-    matrix.record(&request, RunOutcome::Completed(late(valid(1, 2, 100)).into()));
-    assert_eq!((matrix.remaining(), matrix.left_in(request.part.slot)), (RunsLeft::AtMost(4), 2));
 }
