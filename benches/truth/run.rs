@@ -27,7 +27,7 @@ fn main() {
     for rate in RATES {
         let folder = tempfile::tempdir().unwrap();
         let load = Load {
-            mock: &["--hardware", "h100"],
+            mock: &["--hardware", "h100", "--no-async-scheduling"],
             bench: &["short_chat", "30", "--rate", rate, "--warmup", "3s"],
         };
         for Row { metric, quantile, reported_ms, true_ms } in fly(&skyline, folder.path(), load) {

@@ -293,6 +293,7 @@ fn facts(experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> Deplo
         gpus,
         serving_model,
         precision,
+        async_scheduling: None,
         labels: labels.into_iter().flatten().collect(),
     }
 }

@@ -104,6 +104,27 @@ fn a_limit_that_was_not_given_follows_those_that_were() {
 }
 
 #[test]
+fn steps_are_planned_ahead_unless_that_is_turned_off() {
+    let desk = Desk::new();
+    let ttft = |arguments: &[&str]| {
+        let all = json(&desk, &[&["simulate", "quick.toml", "--json", "--rate", "5"], arguments].concat());
+        let modelled = &all["summary"]["run"]["engine"]["modelled"]["async_scheduling"];
+        (modelled.clone(), all["summary"]["latency"]["ttft"]["p50"]["value_ms"].as_f64().unwrap())
+    };
+    let (usual, on) = (ttft(&[]), ttft(&["--async-scheduling"]));
+    let off = ttft(&["--no-async-scheduling"]);
+    assert_eq!((&usual, &usual.0), (&on, &Value::Bool(true)));
+    // Absent, as in a run that an older skyline stored.
+    assert_eq!(off.0, Value::Null);
+    assert!(on.1 > 1.2 * off.1, "{on:?} {off:?}");
+    let planned = desk.skyline(&["bench", "quick.toml", "--dry-run"]).assert().code(0);
+    planned.stdout(contains("a model of").and(contains("synchronously").not()));
+    let planned =
+        desk.skyline(&["bench", "quick.toml", "--dry-run", "--no-async-scheduling"]).assert().code(0);
+    planned.stdout(contains("in bf16, scheduled"));
+}
+
+#[test]
 fn a_kv_cache_of_8_bits_holds_twice_the_tokens() {
     let desk = Desk::new();
     let capacity = |format| {
@@ -178,6 +199,8 @@ fn mistakes_are_answered_with_the_cure() {
         (&["--ttft", "80ms"], 2, "--itl"),
         (&["--ttft", "soon", "--itl", "1ms"], 2, "log-normal:80ms:0.45"),
         (&["--ttft", "80ms", "--itl", "1ms", "--hardware", "h100"], 2, "cannot be used with"),
+        (&["--ttft", "80ms", "--itl", "1ms", "--no-async-scheduling"], 2, "cannot be used with"),
+        (&["--async-scheduling", "--no-async-scheduling"], 2, "cannot be used with"),
         (&["--ttft", "80ms", "--itl", "1ms", "--pools", "1:1"], 2, "leave out --pools"),
         (&["--serving-model", "llama-3.1-405b"], 3, "does not fit on 1 × a10g"),
         (&["--objective", "p95 tftt < 500ms"], 2, "tftt"),

@@ -187,6 +187,12 @@ pub(crate) fn tensor_parallel(header: &RunHeader) -> Option<u64> {
     labelled.or_else(|| settings(&header.engine, &TENSOR_PARALLEL).find_map(Value::as_u64))
 }
 
+/// Whether it plans each step while the one before it runs.
+pub(crate) fn async_scheduling(header: &RunHeader) -> Option<bool> {
+    let own = || settings(&header.engine, &["async_scheduling"]).find_map(Value::as_bool);
+    header.deployment.async_scheduling.or_else(own)
+}
+
 fn label<'h>(header: &'h RunHeader, name: &str) -> Option<&'h str> {
     header.deployment.labels.get(name).map(String::as_str)
 }

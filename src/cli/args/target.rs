@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::server::ServerArgs;
-use super::values::{at_least_one, label, some_time, whole};
+use super::values::{at_least_one, label, some_time, switched, whole};
 use crate::clock::Pacing;
 use crate::engine::{MetricsUrl, PriorityField};
 use crate::live::Screen;
@@ -41,15 +41,18 @@ impl TargetArgs {
             serving_model: filed.serving_model.or(typed.serving_model),
             precision: filed.precision.or(typed.precision),
             labels: typed.labels.into_iter().chain(filed.labels).collect(),
+            ..typed
         };
         Self { server, deployment, ..self.clone() }
     }
 
     /// The deployment, as the user describes it.
     pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
-        let DeploymentArgs { hardware, gpus, serving_model, precision, labels } = self.deployment.clone();
+        let typed = self.deployment.clone();
+        let async_scheduling = switched(typed.async_scheduling, typed.no_async_scheduling);
+        let DeploymentArgs { hardware, gpus, serving_model, precision, labels, .. } = typed;
         let labels = labels.into_iter().collect();
-        DeploymentFacts { hardware, gpus, serving_model, precision, labels }
+        DeploymentFacts { hardware, gpus, serving_model, precision, async_scheduling, labels }
     }
 
     /// The most requests in flight, where that was typed.
@@ -109,6 +112,15 @@ struct DeploymentArgs {
     /// Format of the weights, such as bf16, fp8 or int4 [default: of the embedded mock bf16; else not given]
     #[arg(long, value_name = "FORMAT")]
     precision: Option<String>,
+
+    /// Each step is planned while the one before it runs, as vLLM does on GPUs: a request waits for the step that runs
+    /// and for the planned one [default: on]
+    #[arg(long, conflicts_with = "no_async_scheduling")]
+    async_scheduling: bool,
+
+    /// Each step is planned when the one before it has ended, as vLLM does with this option and on CPUs [default: off]
+    #[arg(long)]
+    no_async_scheduling: bool,
 
     /// Label to store with the run, as `name=value`; may be repeated [default: nothing]
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = label)]

@@ -30,6 +30,11 @@ pub(in crate::cli) fn some_time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// What an option and its opposite say together.
+pub(in crate::cli) fn switched(on: bool, off: bool) -> Option<bool> {
+    (on || off).then_some(on)
+}
+
 /// A share such as `5%` or `0.05`, whatever it is.
 pub(in crate::cli) fn share(text: &str) -> Option<f64> {
     match text.strip_suffix('%') {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use crate::analysis::Quantile;
 use crate::analysis::wording::percent;
+use crate::analysis::{Quantile, async_scheduling};
 use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
-use crate::record::{DeploymentFacts, RunLog};
+use crate::record::{DeploymentFacts, EngineFacts, RunHeader, RunLog};
 use crate::session::stored::run::runs_in;
 use crate::session::{Printer, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
@@ -58,7 +58,7 @@ pub(in crate::cli) fn fitted_to(
         ));
     };
     runs.iter().try_for_each(|run| of_one_server(first, run))?;
-    let model = runs.iter().fold(model.clone(), |model, run| model.with_facts(&run.log.header.deployment));
+    let model = runs.iter().fold(model.clone(), |model, run| model.with_facts(&facts(&run.log.header)));
     let mut described = model.describe()?;
     let EngineModel::Batching(config) = &described.fleet.engine else {
         return Err(Stop::usage("--fit needs a batching engine to fit\nhint: leave out --ttft and --itl"));
@@ -105,20 +105,37 @@ pub(in crate::cli) fn fitted_to(
     Ok((described, fit))
 }
 
+/// What is said of the server of a run, and whether it schedules asynchronously: by its user, by itself, by what was
+/// modelled; else as vLLM does by default. Of other engines nothing is known, and they are taken not to.
+fn facts(header: &RunHeader) -> DeploymentFacts {
+    let EngineFacts { engine, modelled, .. } = &header.engine;
+    let facts = header.deployment.clone();
+    let on_cpu = facts.hardware.as_ref().is_some_and(|name| name.to_lowercase().contains("cpu"));
+    let usual = || match engine.as_str() {
+        _ if !modelled.is_empty() => modelled.contains_key("async_scheduling"),
+        // An embedded mock says it; one of an older skyline did not, and has its number of GPUs in the log.
+        "mock" => facts.gpus.is_none(),
+        "vllm" | "openai" => !on_cpu,
+        _ => false,
+    };
+    DeploymentFacts { async_scheduling: async_scheduling(header).or_else(|| Some(usual())), ..facts }
+}
+
 /// Refuses runs of which the facts say that different servers answered.
 fn of_one_server(first: &MeasuredRun, other: &MeasuredRun) -> Result<(), Stop> {
-    let facts = |run: &MeasuredRun| {
-        let DeploymentFacts { hardware, gpus, serving_model, precision, .. } =
-            run.log.header.deployment.clone();
+    let named = |run: &MeasuredRun| {
+        let DeploymentFacts { hardware, gpus, serving_model, precision, async_scheduling, .. } =
+            facts(&run.log.header);
         [
             ("hardware", hardware),
             ("gpus", gpus.map(|gpus| gpus.to_string())),
             ("serving model", serving_model),
             ("precision", precision),
+            ("async scheduling", async_scheduling.map(|on| on.to_string())),
             ("model", Some(run.log.header.engine.model.clone())),
         ]
     };
-    for ((name, one), (_, two)) in facts(first).into_iter().zip(facts(other)) {
+    for ((name, one), (_, two)) in named(first).into_iter().zip(named(other)) {
         if let (Some(one), Some(two)) = (one, two)
             && one != two
         {
@@ -187,4 +204,51 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
     runs_in(path).map_err(|error| {
         Stop::usage(format!("--fit: cannot read {}: {error}\nhint: name the folder of a run", path.display()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::run;
+
+    #[test]
+    fn how_a_server_schedules_is_taken_from_its_run_or_from_its_engine() {
+        let on = |set: &dyn Fn(&mut RunHeader)| {
+            let mut header = run(1_000, Vec::new()).header;
+            header.engine.engine = "vllm".to_owned();
+            set(&mut header);
+            facts(&header).async_scheduling
+        };
+        let flag = |value: bool| {
+            move |header: &mut RunHeader| {
+                let name = "vllm_config.scheduler_config.async_scheduling";
+                header.engine.serving_flags.insert(name.to_owned(), json!(value));
+            }
+        };
+        let engine =
+            |name: &'static str| move |header: &mut RunHeader| header.engine.engine = name.to_owned();
+        assert_eq!(on(&|_| ()), Some(true), "vLLM's default");
+        assert_eq!(on(&flag(false)), Some(false));
+        assert_eq!(on(&|header| header.deployment.hardware = Some("EPYC CPU".to_owned())), Some(false));
+        assert_eq!(on(&engine("sglang")), Some(false));
+        assert_eq!(on(&engine("mock")), Some(true), "a mock that was started by itself");
+        let typed = |header: &mut RunHeader| {
+            flag(false)(header);
+            header.deployment.async_scheduling = Some(true);
+        };
+        assert_eq!(on(&typed), Some(true), "the user is believed first");
+        let older = |header: &mut RunHeader| {
+            engine("mock")(header);
+            header.deployment.gpus = Some(1);
+        };
+        assert_eq!(on(&older), Some(false), "the embedded mock of an older log");
+        let simulated = |header: &mut RunHeader| {
+            header.engine.modelled.insert("hardware".to_owned(), json!("l40s"));
+        };
+        assert_eq!(on(&simulated), Some(false), "a simulated run of an older log");
+        let planned_ahead = |header: &mut RunHeader| {
+            header.engine.modelled.insert("async_scheduling".to_owned(), json!(true));
+        };
+        assert_eq!(on(&planned_ahead), Some(true));
+    }
 }

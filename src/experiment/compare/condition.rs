@@ -130,6 +130,7 @@ pub(super) fn facts_of(header: &RunHeader) -> Facts {
     tell(Condition::Hardware, "hardware", json(&deployment.hardware));
     tell(Condition::Gpus, "gpus", json(&deployment.gpus));
     tell(Condition::Precision, "precision", json(&deployment.precision));
+    tell(Condition::Server, "async_scheduling", json(&deployment.async_scheduling));
     tell(Condition::Labels, "label", json(&deployment.labels));
     for (setting, value) in &engine.modelled {
         let known = SIMULATED.iter().find(|(name, _)| name == setting);

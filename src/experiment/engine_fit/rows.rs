@@ -84,7 +84,8 @@ impl Output {
 }
 
 /// The rows of a run whose server has these limits: of every answer from its first token to its last,
-/// and of every request that met an empty queue, from its sending to its first token.
+/// and of every request that met an empty queue, from its sending to its first token. Where steps are planned ahead, one
+/// request more may wait for its first token: it is in the step under way, or in the planned one.
 ///
 /// Each answer gets a token a step, so that its chunks count the steps; and each chunk of another answer meanwhile is a
 /// sequence in one of them. It takes the answers of one server.
@@ -108,7 +109,7 @@ pub(super) fn rows(log: &RunLog, limits: &SchedulerLimits) -> Vec<StepStretch> {
         if record.outcome == Outcome::Completed && record.chunks.len() >= 8 {
             rows.extend(of_answer(&output, record, (first, last), budget));
         }
-        if waiting.at(sent) == 1.0 {
+        if waiting.at(sent) <= 1.0 + queued(limits) {
             rows.extend(of_first(&output, (sent, first), limits));
         }
     }
@@ -145,19 +146,30 @@ fn of_answer(
 }
 
 fn of_first(output: &Output, (sent, first): (f64, f64), limits: &SchedulerLimits) -> Option<StepStretch> {
-    let budget = limits.max_num_batched_tokens;
-    // Of a server that schedules asynchronously the step after the one under way is planned too.
-    let queued = if limits.async_scheduling { 1.0 } else { 0.0 };
-    let prefill = output.prefills(sent, first + SAME_STEP_S).first()?;
+    let (budget, queued) = (limits.max_num_batched_tokens, queued(limits));
+    let (prefill, before) = output.prefills(sent, first + SAME_STEP_S).split_last()?;
     // Answers that get tokens meanwhile.
     let (sequences, contexts) = output.between(sent, first - SAME_STEP_S);
     let own = prefill_steps(prefill, 0.0, 1.0, budget).len() as f64;
     let batch = sequences / (own + queued);
     let context = contexts / sequences.max(1.0);
-    // A step that is under way is half over on average.
-    let mut steps: Vec<_> = if batch > 0.0 { decode_steps(0.5 + queued, batch, context) } else { Vec::new() };
+    // A step that is under way is half over on average; that of a request before may be that one or the next.
+    let (mut left, mut steps) = (0.5 + queued, Vec::new());
+    for other in before {
+        let [work] = prefill_steps(other, batch, context, budget)[..] else { return None };
+        steps.push((0.75, work));
+        left -= 0.75;
+    }
+    if batch > 0.0 {
+        steps.extend(decode_steps(left, batch, context));
+    }
     steps.extend(prefill_steps(prefill, batch, context, budget).into_iter().map(|work| (1.0, work)));
     Some(StepStretch { seconds: first - sent, steps, is_first: true, at: sent })
+}
+
+/// Planned steps behind the one under way.
+fn queued(limits: &SchedulerLimits) -> f64 {
+    if limits.async_scheduling { 1.0 } else { 0.0 }
 }
 
 /// `number` steps in which `batch` sequences go on, a part of the steps with one more than the others.

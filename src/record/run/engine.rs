@@ -23,6 +23,9 @@ pub struct DeploymentFacts {
     /// Format of the weights, such as `bf16`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
+    /// Whether it plans each step while the one before it runs. An embedded mock of which a log does not say so does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub async_scheduling: Option<bool>,
     /// Further labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,

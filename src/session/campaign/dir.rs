@@ -96,6 +96,8 @@ impl ExperimentDir {
         }
         let cure = if has_unnamed_mock(&before) {
             "the embedded mock of an older skyline was always one A10G; begin again, without --resume"
+        } else if changes.contains("async_scheduling was false") {
+            "its embedded mock does not plan steps ahead; add --no-async-scheduling"
         } else {
             "give the same options, or leave --resume out"
         };
@@ -187,7 +189,10 @@ fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) 
         (Value::Object(before), Value::Object(now)) => {
             // What a workload recommends decides nothing: where a mock heeds it, the deployment has it.
             let decides = |key: &&String| *key != "mock_hardware";
-            let missing = |map: &Map<String, Value>, key: &String| map.get(key).cloned().unwrap_or_default();
+            // The embedded mock of an older skyline, of which nothing is said, did not plan steps ahead.
+            let usual = |key: &String| if key == "async_scheduling" { false.into() } else { Value::Null };
+            let missing =
+                |map: &Map<String, Value>, key: &String| map.get(key).cloned().unwrap_or_else(|| usual(key));
             let added = now.keys().filter(|key| !before.contains_key(*key));
             for key in before.keys().chain(added).filter(decides) {
                 let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
@@ -303,6 +308,23 @@ mod tests {
             "{}",
             refusal.message()
         );
+    }
+
+    /// Its engine schedules synchronously, and must do so for the runs that are still to come.
+    #[test]
+    fn an_older_mock_is_resumed_only_without_asynchronous_scheduling() {
+        let base = tempfile::tempdir().unwrap();
+        let asked = |facts: Value| json!({"rows": [{"url": null, "engine": "mock", "deployment": facts}]});
+        let dir =
+            ExperimentDir::create(base.path(), "m", "mock", &asked(json!({"hardware": "l40s"}))).unwrap();
+        let folder = dir.folder().to_path_buf();
+        drop(dir);
+        let with = |on: bool| asked(json!({"hardware": "l40s", "async_scheduling": on}));
+        let refusal = ExperimentDir::resume(&folder, &with(true)).unwrap_err();
+        let said = "rows[0].deployment.async_scheduling was false, and is true now\nhint: its embedded mock does not plan \
+                    steps ahead; add --no-async-scheduling";
+        assert!(refusal.message().contains(said), "{}", refusal.message());
+        assert_eq!(ExperimentDir::resume(&folder, &with(false)).unwrap().folder(), folder);
     }
 
     #[test]

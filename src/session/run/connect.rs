@@ -85,7 +85,8 @@ impl ServerConnection {
             ServerAddress::At(url) => (url.clone(), None),
             ServerAddress::EmbeddedMock(facts) => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-                let backend = Backend::of(&embedded::deployment(facts)?).map_err(Stop::usage)?;
+                let backend = Backend::of(&embedded::deployment(facts)?, facts.async_scheduling)
+                    .map_err(Stop::usage)?;
                 let options =
                     MockOptions { adapters: needs.models.clone(), pacing, ..MockOptions::default() };
                 let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;

@@ -21,12 +21,13 @@ pub(super) fn facts(typed: &DeploymentFacts, spec: &WorkloadSpec) -> Result<Depl
     }
     let hardware = typed.hardware.clone().or(recommended);
     let deployment = deployment(&DeploymentFacts { hardware, ..typed.clone() })?;
-    Backend::of(&deployment).map_err(Stop::usage)?;
+    Backend::of(&deployment, None).map_err(Stop::usage)?;
     Ok(DeploymentFacts {
         hardware: Some(deployment.hardware.name.to_owned()),
         gpus: Some(deployment.tensor_parallel),
         serving_model: Some(deployment.model.name.to_owned()),
         precision: Some(deployment.weights.to_string()),
+        async_scheduling: typed.async_scheduling.or(Some(true)),
         labels: typed.labels.clone(),
     })
 }
@@ -88,6 +89,9 @@ mod tests {
         let all = facts(&typed(None, Some(2)), &spec).unwrap();
         let said = (all.gpus, all.serving_model.as_deref(), all.precision.as_deref());
         assert_eq!(said, (Some(2), Some(DEFAULT_MODEL), Some("bf16")));
+        assert_eq!(all.async_scheduling, Some(true), "vLLM's default");
+        let synchronous = DeploymentFacts { async_scheduling: Some(false), ..typed(None, None) };
+        assert_eq!(facts(&synchronous, &spec).unwrap().async_scheduling, Some(false));
     }
 
     #[test]

@@ -40,7 +40,16 @@ fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
     let whole = json(&desk, &["simulate", "chat", "30", "--rate", "3", "--fit", "results"]);
     assert_eq!(whole["engine_fit"]["runs"].as_array().unwrap().len(), 1);
     assert!(whole["summary"]["latency"]["ttft"]["p50"]["value_ms"].is_f64());
-    assert!(whole["summary"]["run"]["engine"]["modelled"]["fitted_bandwidth_efficiency"].is_f64());
+    let modelled = &whole["summary"]["run"]["engine"]["modelled"];
+    assert!(modelled["fitted_bandwidth_efficiency"].is_f64());
+    // The fitted engine schedules as the one that answered, unless it is said that it does not.
+    assert_eq!(modelled["async_scheduling"], true);
+    desk.skyline(&l40s).args(["--rate", "4", "--no-async-scheduling", "--out", "other"]).assert().success();
+    for (options, scheduling) in [(&[][..], Value::Null), (&["--async-scheduling"], Value::Bool(true))] {
+        let fit = ["simulate", "chat", "30", "--rate", "3", "--fit", "other"];
+        let whole = json(&desk, &[&fit, options].concat());
+        assert_eq!(whole["summary"]["run"]["engine"]["modelled"]["async_scheduling"], scheduling);
+    }
 
     let ignored =
         desk.skyline(&["simulate", "chat", "--rates", "2", "--fit", &run, "--out", "x"]).assert().code(2);

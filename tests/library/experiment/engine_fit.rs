@@ -80,10 +80,16 @@ fn slow_kernels() -> Efficiency {
 
 #[test]
 fn a_roofline_is_found_again_and_predicts_other_rates() {
-    for (hardware, measured_rate, other_rates) in [("h100", 6.0, [2.0, 14.0]), ("a10g", 1.0, [0.4, 2.0])] {
-        let truth = fleet(config(hardware, slow_kernels()));
+    for (hardware, measured_rate, other_rates, async_scheduling) in
+        [("h100", 6.0, [2.0, 14.0], true), ("a10g", 1.0, [0.4, 2.0], true), ("h100", 6.0, [2.0, 14.0], false)]
+    {
+        let [truth, base] = [slow_kernels(), Efficiency::default()].map(|efficiency| {
+            let mut config = config(hardware, efficiency);
+            config.limits.async_scheduling = async_scheduling;
+            config
+        });
+        let truth = fleet(truth);
         let family = CostModel::Roofline(Box::new(deployment(hardware)));
-        let base = config(hardware, Efficiency::default());
         let fit = EngineFit::of(&[measured(measured_rate, 1, &truth)], &base, &family).unwrap();
         assert_eq!(fit.grade, Grade::Good, "{fit:#?}");
         // Nearly all of a step is reading the weights, as much in each: the overhead looks the same from outside.

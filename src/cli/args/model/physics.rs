@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::values::{self, KV_CACHE_FORMATS, POLICIES, Parts, facts_of, name_of};
-use crate::cli::args::values::{above_zero, whole};
+use crate::cli::args::values::{above_zero, switched, whole};
 use crate::record::DeploymentFacts;
 use crate::session::Stop;
 use crate::simulator::{
@@ -18,6 +18,7 @@ use crate::simulator::{
 /// Options of a batching engine, which a plain server does not take.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Model")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct PhysicsArgs {
     /// Accelerator: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x [default: a10g]
     #[arg(long, value_name = "NAME")]
@@ -66,10 +67,14 @@ pub(super) struct PhysicsArgs {
     #[arg(long)]
     no_prefix_caching: bool,
 
-    /// Plan each step while the one before it runs, as vLLM does on GPUs unless told --no-async-scheduling: a request
-    /// waits for the step that runs and for the planned one
-    #[arg(long)]
+    /// Each step is planned while the one before it runs, as vLLM does on GPUs: a request waits for the step that runs
+    /// and for the planned one [default: on]
+    #[arg(long, conflicts_with = "no_async_scheduling")]
     async_scheduling: bool,
+
+    /// Each step is planned when the one before it has ended, as vLLM does with this option and on CPUs [default: off]
+    #[arg(long)]
+    no_async_scheduling: bool,
 
     /// Scheduling policy: fcfs (first come, first served) or priority
     #[arg(long, value_name = "POLICY", default_value = "fcfs", value_parser = values::policy)]
@@ -112,12 +117,14 @@ impl PhysicsArgs {
     /// ignored.
     pub(super) fn with_facts(&self, facts: &DeploymentFacts) -> Self {
         let mut filled = self.clone();
-        let DeploymentFacts { hardware, gpus, serving_model, precision, .. } = facts;
+        let DeploymentFacts { hardware, gpus, serving_model, precision, async_scheduling, .. } = facts;
         filled.hardware = filled.hardware.or_else(|| hardware.as_ref()?.parse().ok());
         filled.serving_model = filled.serving_model.or_else(|| serving_model.as_ref()?.parse().ok());
         filled.precision = filled.precision.or_else(|| precision.as_ref()?.parse().ok());
         let ranks = gpus.filter(|&gpus| gpus <= 8 && filled.placed().model.divides_over(gpus));
         filled.tensor_parallel = filled.tensor_parallel.or(ranks);
+        let ahead = switched(self.async_scheduling, self.no_async_scheduling).or(*async_scheduling);
+        (filled.async_scheduling, filled.no_async_scheduling) = (ahead == Some(true), ahead == Some(false));
         filled
     }
 
@@ -218,7 +225,8 @@ impl PhysicsArgs {
             chunked_prefill: !self.no_chunked_prefill,
             prefix_caching: !self.no_prefix_caching,
             policy: self.scheduling_policy,
-            async_scheduling: self.async_scheduling,
+            async_scheduling: switched(self.async_scheduling, self.no_async_scheduling)
+                .unwrap_or(defaults.async_scheduling),
         })
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn server(facts: &EngineFacts) -> String {
 
 /// What serves, as the user gave it: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
 pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
-    let DeploymentFacts { hardware, gpus, serving_model, precision, labels } = facts;
+    let DeploymentFacts { hardware, gpus, serving_model, precision, async_scheduling, labels } = facts;
     let hardware = match (gpus, hardware) {
         (Some(gpus), Some(hardware)) => Some(format!("{gpus} × {hardware}")),
         (Some(gpus), None) => Some(counted(u64::from(*gpus), "GPU")),
@@ -77,8 +77,9 @@ pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
         (None, Some(precision)) => Some(format!("weights in {precision}")),
         (model, None) => model.clone(),
     };
+    let scheduling = (*async_scheduling == Some(false)).then(|| "scheduled synchronously".to_owned());
     let labels = labels.iter().map(|(name, value)| format!("{name}={value}"));
-    let parts: Vec<_> = hardware.into_iter().chain(model).chain(labels).collect();
+    let parts: Vec<_> = hardware.into_iter().chain(model).chain(scheduling).chain(labels).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
