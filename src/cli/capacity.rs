@@ -11,8 +11,8 @@ use crate::experiment::capacity::{
     Candidate, CapacityPlan, CapacityTarget, NoQueue, Offer, Queueing, Replicas,
 };
 use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
-use crate::record::RunLog;
 use crate::report::{documents, render};
+use crate::session::stored::run::read_log;
 use crate::session::stored::{self, Stored};
 use crate::session::{Exit, Printer, Stop, folder, save};
 use crate::units::count;
@@ -139,7 +139,7 @@ fn fitted(path: &Path, sweep: &Sweep, printer: Printer) -> Result<EngineFit, Sto
     let folder = folder::of(path);
     let first = |point: &SweepPoint| point.trials.iter().find(|trial| trial.is_valid()).cloned();
     let runs = sweep.points.iter().filter_map(first).map(|trial| {
-        let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
+        let log = read_log(&folder.join(&trial.run))?;
         Ok(MeasuredRun { name: trial.run, log })
     });
     let runs = runs.collect::<Result<Vec<_>, Stop>>()?;

@@ -9,8 +9,8 @@ use crate::analysis::wording::percent;
 use crate::analysis::{Quantile, async_scheduling};
 use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
-use crate::record::{DeploymentFacts, EngineFacts, RunHeader, RunLog};
-use crate::session::stored::run::runs_in;
+use crate::record::{DeploymentFacts, EngineFacts, PlanCheck, RunHeader, RunLog};
+use crate::session::stored::run::{read_log, runs_in};
 use crate::session::{Printer, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
 
@@ -57,7 +57,7 @@ pub(in crate::cli) fn fitted_to(
             "--fit: no runs are in there\nhint: name the folders of runs, or that of a sweep",
         ));
     };
-    runs.iter().try_for_each(|run| of_one_server(first, run))?;
+    runs.iter().try_for_each(|run| of_one_server(first, run).and_then(|()| of_its_plan(run)))?;
     let model = runs.iter().fold(model.clone(), |model, run| model.with_facts(&facts(&run.log.header)));
     let mut described = model.describe()?;
     let EngineModel::Batching(config) = &described.fleet.engine else {
@@ -119,6 +119,18 @@ fn facts(header: &RunHeader) -> DeploymentFacts {
         _ => false,
     };
     DeploymentFacts { async_scheduling: async_scheduling(header).or_else(|| Some(usual())), ..facts }
+}
+
+/// Refuses a run whose log is not that of its plan: an engine is fitted to what was sent.
+fn of_its_plan(run: &MeasuredRun) -> Result<(), Stop> {
+    match &run.log.plan_check {
+        Some(PlanCheck::Differs { first, .. }) => Err(Stop::usage(format!(
+            "the log of {} is not that of its plan: {}\nhint: fit the log as it was written, or leave this run out",
+            run.name,
+            first.join("; ")
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses runs of which the facts say that different servers answered.
@@ -188,7 +200,7 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<MeasuredRun>, Stop> {
     let mut runs = Vec::new();
     for path in paths {
         for folder in folders(path)? {
-            let log = RunLog::read(&folder).map_err(Stop::usage)?;
+            let log = read_log(&folder)?;
             let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or("run");
             runs.push(MeasuredRun { name: name.to_owned(), log });
         }
