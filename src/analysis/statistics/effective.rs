@@ -17,6 +17,11 @@ pub const LEAST_BEYOND: f64 = 10.0;
 /// Effective samples for one degree of freedom of the correlation time. Its own error is that of a variance of about so
 /// many times fewer values than they are.
 const FOR_ONE_FREEDOM: f64 = 8.0;
+/// The same of the cautious number, for what a window tells of other times: of the windows that look long enough, some are
+/// the calm ones of a server with a longer memory. Of 3,000 windows of M/M/1 and of sixteen slots at 80 to 95 % load, the
+/// shown intervals of the median hold it in 94 to 100 % (where few windows show one, in 20 of 24); with 8 of the plain number
+/// it was 0 to 99 %.
+const FOR_ONE_FREEDOM_ELSEWHERE: f64 = 16.0;
 /// With more successes and failures than this the binomial is as good as normal.
 const PLENTY: f64 = 200.0;
 
@@ -25,7 +30,8 @@ const PLENTY: f64 = 200.0;
 pub struct Effective {
     /// How many independent samples tell as much of a share: samples ÷ correlation time.
     pub samples: f64,
-    /// The same by the cautious correlation time, by which it is judged whether a window is long enough.
+    /// The same by the cautious correlation time, by which it is judged whether a window is long enough, and what it tells
+    /// of other times.
     pub cautious: f64,
 }
 
@@ -54,7 +60,7 @@ impl Effective {
     /// normal and of Student's t with an eighth of that number of degrees of freedom. Of 300 effective samples none of
     /// which has it, no more than 1 % have it with a confidence of 95 % on one side (90 % on both): about the rule of three.
     pub fn share_interval(self, share: f64, confidence: f64) -> (f64, f64) {
-        let n = self.sure(confidence);
+        let n = sure(self.samples, FOR_ONE_FREEDOM, confidence);
         let tail = (1.0 - confidence) / 2.0;
         let low = bisect(|at| chance_of_at_most(n * share - 1.0, n, at) >= 1.0 - tail);
         let high = bisect(|at| chance_of_at_most(n * share, n, at) >= tail);
@@ -63,9 +69,10 @@ impl Effective {
 
     /// The shares of the sample between whose quantiles the percentile at `fraction` lies, with this `confidence`: those
     /// whose own interval just holds `fraction` (Woodruff, *JASA* 47, 1952, 635–646, with the exact interval of
-    /// [`Effective::share_interval`]). A side is `None` where no sample lies far enough out.
+    /// [`Effective::share_interval`], but of the cautious number of samples and with half of its degrees of freedom). A side
+    /// is `None` where no sample lies far enough out.
     pub fn shares_around(self, fraction: f64, confidence: f64) -> (Option<f64>, Option<f64>) {
-        let n = self.sure(confidence);
+        let n = sure(self.cautious, FOR_ONE_FREEDOM_ELSEWHERE, confidence);
         let tail = (1.0 - confidence) / 2.0;
         let too_low = |share: f64| chance_of_at_most(n * share, n, fraction) < tail;
         let not_too_high = |share: f64| chance_of_at_most(n * share - 1.0, n, fraction) < 1.0 - tail;
@@ -73,11 +80,11 @@ impl Effective {
         let high = (!not_too_high(1.0)).then(|| bisect(not_too_high));
         (low, high)
     }
+}
 
-    /// The effective number of samples, less what its own error takes away at this two-sided `confidence`.
-    fn sure(self, confidence: f64) -> f64 {
-        (self.samples * discount(confidence, (self.samples / FOR_ONE_FREEDOM).max(2.0))).max(1.0)
-    }
+/// So many effective samples, less what the error of their number takes away at this two-sided `confidence`.
+fn sure(samples: f64, for_one_freedom: f64, confidence: f64) -> f64 {
+    (samples * discount(confidence, (samples / for_one_freedom).max(2.0))).max(1.0)
 }
 
 /// (z/t)²: what an estimate of a variance with so many degrees of freedom leaves of a number of samples.
@@ -259,15 +266,16 @@ mod tests {
         }
     }
 
-    /// Prototype with scipy 1.17.1: the shares whose exact interval of `n (z/t)²` trials just holds the percentile.
+    /// Prototype with scipy: the shares whose exact interval of `n (z/t)²` trials just holds the percentile.
     #[test]
     fn percentiles_lie_between_the_shares_whose_interval_holds_them() {
         for (fraction, samples, low, high) in [
-            (0.5, 20.0, Some(0.032_897), Some(0.967_103)),
-            (0.5, 100.0, Some(0.385_731), Some(0.614_269)),
-            (0.95, 200.0, Some(0.913_396), Some(0.981_818)),
-            (0.95, 60.0, Some(0.864_434), None),
-            (0.99, 2_000.0, Some(0.985_148), Some(0.994_380)),
+            (0.5, 20.0, None, None),
+            (0.5, 30.0, Some(0.041_842), Some(0.958_158)),
+            (0.5, 100.0, Some(0.371_627), Some(0.628_373)),
+            (0.95, 200.0, Some(0.911_187), Some(0.983_494)),
+            (0.95, 60.0, Some(0.840_515), None),
+            (0.99, 2_000.0, Some(0.985_122), Some(0.994_401)),
         ] {
             let found = of(samples).shares_around(fraction, 0.95);
             let near = |found: Option<f64>, expected: Option<f64>| match (found, expected) {
@@ -278,15 +286,17 @@ mod tests {
         }
     }
 
-    /// The interval of a share and that of a percentile are the same statement.
+    /// The interval of a share and that of a percentile are nearly the same statement; that of the percentile claims less.
     #[test]
-    fn a_percentile_is_surely_below_a_bound_where_the_share_over_it_is_surely_small() {
-        for samples in [30.0, 150.0, 700.0, 90_000.0] {
+    fn where_a_percentile_is_surely_below_a_bound_the_share_over_it_is_surely_small() {
+        for (samples, near) in [(30.0, 0.1), (150.0, 0.02), (700.0, 0.003), (90_000.0, 2e-4)] {
             let (low, high) = of(samples).shares_around(0.9, 0.95);
             let over = |share: f64| of(samples).share_interval(1.0 - share, 0.95);
-            assert!((over(low.unwrap()).0 - 0.1).abs() < 2e-4, "{samples}");
+            let surely_over = over(low.unwrap()).0;
+            assert!((0.1 - 2e-4..0.1 + near).contains(&surely_over), "{samples}: {surely_over}");
             if let Some(high) = high {
-                assert!((over(high).1 - 0.1).abs() < 2e-4, "{samples}");
+                let at_most_over = over(high).1;
+                assert!((0.1 - near..0.1 + 2e-4).contains(&at_most_over), "{samples}: {at_most_over}");
             }
         }
     }
