@@ -196,8 +196,10 @@ fn index(shares: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::figures::quantile::{Quantile, Unresolvable};
     use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{record, run};
+    use crate::random::RandomStream;
     use crate::record::RunLog;
     use crate::workload::{Slo, Tenant};
 
@@ -258,5 +260,25 @@ mod tests {
         log.records.iter_mut().for_each(|record| record.tenant = Some(0));
         let summary = summarise(&log, &[]);
         assert_eq!((summary.fairness, summary.by_tenant.len()), (None, 1));
+    }
+
+    /// TTFTs are independent, and the pace of tokens changes every 500 requests.
+    #[test]
+    fn each_latency_of_a_group_is_resolved_by_its_own_memory() {
+        let mut stream = RandomStream::named(1, "groups");
+        let records = (0..2_000).map(|i| {
+            let (wait, gap) = (100 + stream.below(50), 10 + 20 * (i / 500 % 2));
+            record(i).sent_at(i, i, i).paced(i + wait, gap, 10).build()
+        });
+        let summary = summarise(&run(10_000, records.collect()), &[]);
+        let [class] = summary.by_class.as_slice() else { panic!("{:?}", summary.by_class) };
+        let unresolvable = |metric| {
+            let row = class.latency.row(metric).unwrap();
+            (row.percentile(Quantile::P50).unresolvable, row.correlation_times.unwrap() < 20.0)
+        };
+        assert_eq!(unresolvable(Metric::Ttft), (None, false));
+        for metric in [Metric::Tpot, Metric::E2e] {
+            assert_eq!(unresolvable(metric), (Some(Unresolvable::WindowTooShort), true), "{metric}");
+        }
     }
 }

@@ -65,11 +65,17 @@ fn design() -> AbDesign {
 
 /// One experiment in which B takes `slower` times as long as A.
 fn experiment(number: u64, server: Plain, seconds: u64, slower: f64) -> AbTest {
+    experiment_of(number, server, seconds, [1.0, slower])
+}
+
+/// One experiment in which A and B take so many times as long as `server`.
+fn experiment_of(number: u64, server: Plain, seconds: u64, slower: [f64; 2]) -> AbTest {
     let flown: Vec<_> = (1..=ROUNDS)
         .map(|round| {
             let plan = spec(seed_of_run(number, round), seconds);
             let seeds = [2, 3].map(|side| seed_of_run(number ^ (side << 32), round + 1));
-            (round, run(&plan, server, 1.0, seeds[0]), run(&plan, server, slower, seeds[1]))
+            let [a, b] = [0, 1].map(|side| run(&plan, server, slower[side], seeds[side]));
+            (round, a, b)
         })
         .collect();
     let rounds: Vec<_> = flown.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
@@ -141,6 +147,24 @@ fn a_server_a_tenth_slower_is_found_with_the_power_announced() {
         found >= announced - 0.06 && found <= announced + 0.15,
         "found in {found}, announced {announced}"
     );
+}
+
+/// In how many of `experiments` with runs of a minute one side is worse, for it does not keep up, where A and B are at these
+/// shares of what they can serve.
+fn does_not_keep_up(experiments: u64, loads: [f64; 2]) -> u64 {
+    let worse = |number: &u64| {
+        let test = experiment_of(*number, BUSY, 60, loads.map(|load| load / 0.68));
+        test.overload.worse.is_some()
+    };
+    (1..=experiments).filter(worse).count() as u64
+}
+
+#[test]
+#[ignore = "8,000 runs in virtual time; `.ci/run` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
+fn near_the_limit_equal_servers_both_keep_up_and_beyond_it_one_does_not() {
+    let (alarms, found) = (does_not_keep_up(200, [0.93, 0.93]), does_not_keep_up(200, [0.68, 1.2]));
+    println!("at 93 % each {alarms} of 200, at 68 and 120 % {found} of 200");
+    assert!(alarms <= 10 && found >= 180, "{alarms} and {found} of 200");
 }
 
 /// How often the interval that belongs to the test, and the bootstrap's, hold the middle of 8 differences of two
