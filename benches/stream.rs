@@ -120,7 +120,7 @@ fn read<'a>(
 ) -> usize {
     let mut reader = ResponseReader::new(StatusCode::OK, headers, AnswerForm::Streamed, Secrets::default());
     let mut found = 0;
-    let mut arrival = ArrivalStamp { at: Timestamp::ZERO, read: 0 };
+    let mut arrival = ArrivalStamp { at: Timestamp::ZERO, late_by: Duration::ZERO, read: 0 };
     for piece in pieces {
         arrival.read += 1;
         let progress = reader.bytes(piece, arrival, events);

@@ -26,7 +26,7 @@ pub use arrivals::process::counts_over_runs;
 pub use arrivals::sequence::{ArrivalFit, ArrivalSequence};
 pub(crate) use client::effects::{ClientEffect, LEAST_MS, SPOILED};
 pub(crate) use client::load::DELAY_FLOOR_MS;
-pub use client::load::{CalibrationSummary, ClientLoad, DelaySummary};
+pub use client::load::{CalibrationSummary, ClientLoad, DelaySummary, LateStampSummary};
 pub use client::pauses::HostStallImpact;
 pub use figures::across_runs::{AcrossRuns, FigureLevel, TARGET_PRECISION, repeats_for};
 pub use figures::aliases::Alias;

@@ -2,9 +2,9 @@
 
 use crate::clock::Timestamp;
 use crate::record::{
-    ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, Outcome, PageKind, Phase,
-    PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog,
-    StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
+    ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, LateStamps, Outcome,
+    PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader,
+    RunLog, StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo,
@@ -58,6 +58,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         output_tokens: 0,
         output_tokens_source: TokenSource::Chunks,
         merged_reads: 0,
+        late_stamps: LateStamps::default(),
         context_full: false,
         opened_connection: false,
         validity: None,

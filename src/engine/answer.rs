@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -125,6 +126,11 @@ pub enum AnswerEvent {
         text: ChunkText,
         /// Whether it came in the same read as the chunk before it, and so shares its stamp.
         merged: bool,
+    },
+    /// The last chunk and the next came in one read, and so late that the last may have come well before its stamp.
+    LateStamp {
+        /// How long before, at most.
+        by: Duration,
     },
     /// It is over. Boxed, since it comes once and the other events many times.
     Ended(Box<AnswerEnd>),

@@ -37,4 +37,4 @@ pub(crate) use target::session_header;
 pub use target::{
     AnswerForm, CertificateCheck, ExtraBody, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };
-pub(crate) use wire::client_config;
+pub(crate) use wire::{ReaderTicks, client_config};

@@ -7,8 +7,9 @@ mod telemetry;
 
 pub use log::{LogLine, MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge};
 pub use request::{
-    CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, Outcome, Phase,
-    RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource, Turn, Usage, Validity,
+    CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, LateStamps,
+    Outcome, Phase, RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource, Turn, Usage,
+    Validity,
 };
 pub use run::{
     CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts, EngineFacts,

@@ -147,6 +147,7 @@ impl RequestRun {
                 record.chunks.push(TokenChunk { at, tokens });
                 record.merged_reads += u32::from(merged);
             }
+            AnswerEvent::LateStamp { by } => record.late_stamps.add(record.chunks.len(), by),
             AnswerEvent::Ended(_) => {}
         }
     }
@@ -223,7 +224,7 @@ impl Deadlines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Usage;
+    use crate::record::{LateStamps, Usage};
 
     /// A request scheduled at 100 ns that got these chunks: time, tokens, kind of text.
     fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> RequestRecord {
@@ -239,6 +240,10 @@ mod tests {
         let mut limits = Deadlines { timeouts: Timeouts::default(), begin, last_token: None };
         let progress = Progress::default();
         for (i, &(at, tokens, text)) in chunks.iter().enumerate() {
+            if i % 2 == 1 {
+                let late = AnswerEvent::LateStamp { by: Duration::from_nanos(7) };
+                run.note(&late, &mut limits, &progress);
+            }
             let chunk =
                 AnswerEvent::Chunk { at: Timestamp::from_nanos(at), tokens, text, merged: i % 2 == 1 };
             run.note(&chunk, &mut limits, &progress);
@@ -261,6 +266,7 @@ mod tests {
         assert_eq!(calling.first_answer, Some(Timestamp::from_nanos(230)));
         assert_eq!(executed(&[(200, None, Content), (210, None, Reasoning)], None).first_answer, None);
         assert_eq!(calling.merged_reads, 1);
+        assert_eq!(calling.late_stamps, LateStamps { count: 1, longest_ns: 7, first_ns: 7 });
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! By how much this machine's own lateness could have made the reported percentiles longer.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::load::ClientLoad;
@@ -40,7 +42,8 @@ const TIMER_MS: f64 = 2.0;
 ///   much of it each has. The effect on a percentile of TTFT or e2e is bounded by that of the delay: its median for p50,
 ///   its p99 for p90 to p99, its longest for p99.9, each less what the timer that measures it may be late itself. TPOT
 ///   divides the delay of two stamps by the tokens between them, and is not judged. Stamps of the kernel are free of all
-///   this.
+///   this, but for those of first tokens that came in one read with later ones after the client did not look for a while:
+///   the percentile of TTFT is taken anew with the earliest moments at which they can have come ([`LateStamps`](crate::record::LateStamps)).
 /// - Standing still: the least that a latency can have been is its length without the stalls in it, so the effect is
 ///   no more than the percentile less that of the latencies without stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -87,8 +90,8 @@ impl ClientEffect {
         without_stalls: Option<&LatencyTable>,
     ) -> Vec<Self> {
         let stood_still = without_stalls.map(stood_still).unwrap_or_default();
-        let all =
-            sent_late(observed, client).into_iter().chain(read_late(latency, client)).chain(stood_still);
+        let late_reads = read_late(latency, client).into_iter().chain(stamped_late(observed));
+        let all = sent_late(observed, client).into_iter().chain(late_reads).chain(stood_still);
         all.filter_map(|(rule, metric, quantile, without_ms)| {
             let percentile = latency.percentile(metric, quantile)?;
             let judged =
@@ -134,11 +137,30 @@ fn sent_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Withou
         return Vec::new();
     }
     let longest_ms = client.and_then(|client| client.loop_delay).map_or(0.0, |delay| delay.max_ms);
+    let late_ms = |record: &RequestRecord| lateness_ms(record, longest_ms);
+    without(observed, Rule::ScheduleLag, &[Metric::Ttft, Metric::E2e], late_ms)
+}
+
+fn stamped_late(observed: &Observed<'_>) -> Vec<Without> {
+    let late_ms = |record: &RequestRecord| millis(Duration::from_nanos(record.late_stamps.first_ns));
+    if observed.requests.iter().all(|request| late_ms(request.record) == 0.0) {
+        return Vec::new();
+    }
+    without(observed, Rule::ClientStarved, &[Metric::Ttft], late_ms)
+}
+
+/// Every percentile of the metrics, taken anew without what each request has too much.
+fn without(
+    observed: &Observed<'_>,
+    rule: Rule,
+    metrics: &[Metric],
+    late_ms: impl Fn(&RequestRecord) -> f64,
+) -> Vec<Without> {
     let on_time = |metric: Metric| -> Sample {
         let requests = observed.requests.iter();
         requests
             .filter_map(|request| {
-                let late = lateness_ms(request.record, longest_ms);
+                let late = late_ms(request.record);
                 Some(match request.latency.get(metric)? {
                     Figure::Exact(ms) => Figure::Exact((ms - late).max(0.0)),
                     open => Figure::AtLeast((open.at_least() - late).max(0.0)),
@@ -146,14 +168,14 @@ fn sent_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Withou
             })
             .collect()
     };
-    let of = |metric| {
+    let of = |&metric: &Metric| {
         let sample = on_time(metric);
         Quantile::ALL.map(|quantile| {
             let without = sample.quantile(quantile.fraction())?;
-            Some((Rule::ScheduleLag, metric, quantile, without.at_least()))
+            Some((rule, metric, quantile, without.at_least()))
         })
     };
-    [Metric::Ttft, Metric::E2e].into_iter().flat_map(of).flatten().collect()
+    metrics.iter().flat_map(of).flatten().collect()
 }
 
 /// How long a request that was due surely lay in this program, milliseconds.

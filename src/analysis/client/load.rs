@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::record::{Calibration, Delays, RunLog, StampSource};
-use crate::units::millis;
+use crate::units::{count, millis, three_digits};
 
 /// A p99 of the read loop's delay from which on the client has no time to spare, milliseconds.
 pub(crate) const DELAY_FLOOR_MS: f64 = 20.0;
@@ -25,6 +25,10 @@ pub struct ClientLoad {
     pub read_delay: Option<DelaySummary>,
     /// Where the moments of arriving bytes come from.
     pub stamps: StampSource,
+    /// Stamps of tokens that may be late, for the client read so late that one read brought several packets, which all have
+    /// the kernel's time of the last; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_stamps: Option<LateStampSummary>,
     /// Peak memory of the process, bytes, if the system reports it.
     pub peak_memory_bytes: Option<u64>,
     /// TCP segments that the whole machine, in its network namespace, retransmitted until the last sample of the run,
@@ -33,6 +37,33 @@ pub struct ClientLoad {
     /// Whether the measuring threads lost their real-time priority, because one of them ran on and on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub priority_lost: bool,
+}
+
+/// How many stamps of tokens may be late, and by how much.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LateStampSummary {
+    /// How many there are.
+    pub count: u64,
+    /// Stamps of tokens in all.
+    pub of: u64,
+    /// The most that one may be late, milliseconds: the time from when the client last looked for bytes to the stamp.
+    pub longest_ms: f64,
+}
+
+impl LateStampSummary {
+    fn of(log: &RunLog) -> Option<Self> {
+        let late = || log.records.iter().map(|record| record.late_stamps);
+        let count = late().map(|late| u64::from(late.count)).sum();
+        let of = log.records.iter().map(|record| record.chunks.len() as u64).sum();
+        let longest = Duration::from_nanos(late().map(|late| late.longest_ns).max()?);
+        (count > 0).then(|| Self { count, of, longest_ms: millis(longest) })
+    }
+
+    pub(crate) fn in_words(self) -> String {
+        let [late, all] = [self.count, self.of].map(count);
+        format!("{late} of {all} token stamps may be late, by up to {} ms", three_digits(self.longest_ms))
+    }
 }
 
 /// A distribution of delays in brief, milliseconds.
@@ -70,6 +101,7 @@ impl ClientLoad {
             loop_delay: client.loop_delay.map(DelaySummary::from),
             read_delay: client.read_delay.map(DelaySummary::from),
             stamps: log.header.stamps,
+            late_stamps: LateStampSummary::of(log),
             peak_memory_bytes: client.peak_memory_bytes,
             retransmits: log.telemetry.client.last().and_then(|sample| sample.retransmits),
             priority_lost: client.priority_lost,

@@ -67,6 +67,8 @@ fn read_delay(summary: &Summary) -> Check {
             format!("p99 client read-loop delay {delay} ms, of which the kernel's stamps are free")
         }
     };
+    let late = client.late_stamps.map_or(String::new(), |late| format!("; {}", late.in_words()));
+    let sentence = sentence + &late;
     by_effect(READ_LATE, summary, &sentence, CURE)
 }
 

@@ -1,5 +1,7 @@
 //! Reads one response of any kind into the events of an answer.
 
+use std::time::Duration;
+
 use bytes::BytesMut;
 use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
@@ -29,6 +31,8 @@ const WHOLE_LIMIT: usize = 256 << 20;
 pub struct ArrivalStamp {
     /// When the bytes arrived: in the kernel where it reports that, else when the read returned.
     pub at: Timestamp,
+    /// How much earlier the first of its bytes may have arrived, where the client read so late that it matters.
+    pub late_by: Duration,
     /// Number of the read on this connection.
     pub read: u64,
 }
@@ -210,6 +214,9 @@ impl Stream {
             Ok(Step::Quiet) => return None,
             Ok(Step::Text { tokens, kind }) => {
                 let merged = self.last_text_read.replace(arrival.read) == Some(arrival.read);
+                if merged && !arrival.late_by.is_zero() {
+                    events.push_back(AnswerEvent::LateStamp { by: arrival.late_by });
+                }
                 events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged });
                 return None;
             }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -102,7 +103,7 @@ fn read(capture: &Capture, size: usize) -> Reading {
     let mut reader = Some(reader.capturing(CaptureText::Yes));
     let mut events = VecDeque::new();
     let mut end = None;
-    let arrival = |read| ArrivalStamp { at: Timestamp::from_nanos(read), read };
+    let arrival = |read| ArrivalStamp { at: Timestamp::from_nanos(read), late_by: Duration::ZERO, read };
     let pieces = capture.pieces.iter().flat_map(|piece| {
         (0..piece.len())
             .step_by(size)

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::analysis::{Figure, Metric, Quantile, Summary, VerdictOutcome, summarise};
 use crate::clock::Timestamp;
 use crate::experiment::virtual_time::log::{answered, declared, with_turns};
-use crate::record::{Outcome, RequestRecord, RunLog};
+use crate::record::{LateStamps, Outcome, RequestRecord, RunLog};
 use crate::simulator::{BadFleet, Driver, Fleet, Job, JobHistory, JobId, PrefixHashes, urgency};
 use crate::workload::{Overrides, Slo, WorkloadSpec};
 
@@ -286,6 +286,7 @@ fn unanswered(record: &RequestRecord) -> RequestRecord {
         first_answer: None,
         whole_answer: None,
         merged_reads: 0,
+        late_stamps: LateStamps::default(),
         validity: None,
         ..record.clone()
     }

@@ -1,5 +1,7 @@
 //! Stores the arrival of every chunk of an answer compactly.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::clock::Timestamp;
@@ -11,6 +13,35 @@ pub struct TokenChunk {
     pub at: Timestamp,
     /// Its tokens; 0 when its text is no whole token.
     pub tokens: u32,
+}
+
+/// Stamps of chunks that may be late: the kernel stamps a read of several packets with the time of the last, and a
+/// client that is starved of CPU reads many at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LateStamps {
+    /// How many there are.
+    pub count: u32,
+    /// By how much the latest may be late.
+    pub longest_ns: u64,
+    /// By how much that of the first chunk may be late.
+    pub first_ns: u64,
+}
+
+impl LateStamps {
+    /// Adds that of the latest of so many `chunks`, which may have come so much earlier.
+    pub fn add(&mut self, chunks: usize, late_by: Duration) {
+        let late_ns = late_by.as_nanos() as u64;
+        self.count += 1;
+        self.longest_ns = self.longest_ns.max(late_ns);
+        if chunks == 1 {
+            self.first_ns = late_ns;
+        }
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// The chunks of one answer in order of arrival, delta-coded: about five bytes a chunk.

@@ -5,7 +5,7 @@ pub(super) mod outcome;
 pub(super) mod record;
 pub(super) mod turn;
 
-pub use chunks::{ChunkTrain, TokenChunk};
+pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{
     CheckRecord, CheckResult, CountedAnswer, FinishReason, RequestRecord, SharedPrefix, TokenSource, Usage,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::chunks::ChunkTrain;
+use super::chunks::{ChunkTrain, LateStamps};
 use super::outcome::{Failure, Outcome, Validity};
 use super::turn::{Phase, Turn, is_zero};
 use crate::clock::Timestamp;
@@ -83,6 +83,9 @@ pub struct RequestRecord {
     /// Chunks that arrived in the same read, and so have the same stamp, as the one before.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub merged_reads: u32,
+    /// Those of its chunks whose stamps may be late.
+    #[serde(default, skip_serializing_if = "LateStamps::is_none")]
+    pub late_stamps: LateStamps,
     /// Whether its conversation ended early with it: the next turn would have exceeded the context.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub context_full: bool,

@@ -17,7 +17,7 @@ pub enum StampSource {
     #[default]
     ReadReturned,
     /// The kernel's receive time of the packet (`SO_TIMESTAMPNS`), without this program's own delays. A read of
-    /// several packets has the time of the last.
+    /// several packets has the time of the last: see [`LateStamps`](crate::record::LateStamps).
     KernelReceived,
 }
 

@@ -10,12 +10,14 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep_until;
 
 use crate::clock::{RunClock, Timestamp};
+use crate::engine::ReaderTicks;
 use crate::record::Delays;
 
 /// Time between two ticks.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// A task in the run loop that sleeps until each multiple of 10 ms and records how late it woke.
+/// A task in the run loop that sleeps until each multiple of 10 ms and records how late it woke. Its ticks also bound the
+/// stamps of what was read late.
 ///
 /// The runtime's timer has a granularity of 1 ms and rounds up: an idle loop shows delays of about 1 ms, at
 /// most 2. They are part of the figure.
@@ -64,6 +66,7 @@ async fn look_on(clock: RunClock, mut stopped: oneshot::Receiver<()>, longest: L
     // Three digits over any delay; the histogram grows as needed.
     let mut lateness = Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
     let mut due = Timestamp::ZERO;
+    let ticks = ReaderTicks::start();
     loop {
         tokio::select! {
             // A tick that is due counts at the end too.
@@ -72,6 +75,7 @@ async fn look_on(clock: RunClock, mut stopped: oneshot::Receiver<()>, longest: L
             _ = &mut stopped => return lateness,
         }
         let now = clock.now();
+        ticks.tick(now);
         let late = now.since(due).as_nanos() as u64;
         longest.note(late);
         // Ticks missed meanwhile were late too, each by less: otherwise a long delay would weigh no more
@@ -122,6 +126,22 @@ mod tests {
         );
         assert!(delays.max_ns.abs_diff(42_000_000) < 50_000, "{delays:?}");
         assert!(delays.p50_ns.abs_diff(12_000_000) < 50_000, "{delays:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn its_ticks_bound_what_a_loop_reads_that_was_held_up() {
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let late_by = || ReaderTicks::late_by(clock.now(), Timestamp::ZERO);
+        let watch = LoopDelay::start(clock);
+        sleep_until(clock.instant(Timestamp::from_nanos(15_000_000))).await;
+        assert_eq!(late_by(), Duration::ZERO);
+        tokio::time::advance(Duration::from_millis(300)).await;
+        assert!((300..=330).contains(&late_by().as_millis()), "{:?}", late_by());
+        sleep_until(clock.instant(Timestamp::from_nanos(345_000_000))).await;
+        assert_eq!(late_by(), Duration::ZERO);
+        tokio::time::advance(Duration::from_millis(300)).await;
+        watch.finish().await;
+        assert_eq!(late_by(), Duration::ZERO, "nobody knows after its end");
     }
 
     #[tokio::test(start_paused = true)]

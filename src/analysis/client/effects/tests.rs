@@ -6,7 +6,7 @@ use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::verdict::check::{Check, CheckOutcome, Rule, VerdictOutcome};
-use crate::record::{ClientFacts, Delays};
+use crate::record::{ClientFacts, Delays, LateStamps, StampSource};
 
 /// `n` requests, one a millisecond, each with its first token 100 ms after it left; request `i` leaves `lag(i)` ms late.
 fn held_up(n: u64, lag: impl Fn(u64) -> u64) -> Summary {
@@ -94,4 +94,63 @@ fn a_request_that_lay_in_the_client_after_its_dispatch_left_late_too() {
     let found = log(false).client_effects[0];
     assert_eq!((found.reported_ms, found.without_ms), (150.0, 120.0));
     assert_eq!(raised(&log(true)), [], "opening a connection takes the server too");
+}
+
+#[test]
+fn first_tokens_that_may_have_come_earlier_count_by_what_that_does_to_ttft() {
+    use CheckOutcome::{Failed, Passed};
+    // One in fifteen has a first token that may have come `late` ms earlier, in one read with the second.
+    let starved = |late: u64| {
+        let records = (0..1_000).map(|i| {
+            let late = if i % 15 == 0 { late } else { 0 };
+            let mut record = record(i).sent_at(i, i, i).paced(i + 100 + late, 10, 3).usage(100, 3).build();
+            if late > 0 {
+                record.late_stamps.add(1, Duration::from_millis(late));
+            }
+            record
+        });
+        let mut log = run(1_000, records.collect());
+        log.header.stamps = StampSource::KernelReceived;
+        let delays = Delays { n: 1_000, p50_ns: 0, p99_ns: 40_000_000, max_ns: 90_000_000 };
+        let client = ClientFacts { loop_delay: Some(delays), ..ClientFacts::default() };
+        log.footer.as_mut().unwrap().client = Some(client);
+        summarise(&log, &[])
+    };
+    let judged = |summary: &Summary| {
+        let mut checks = summary.verdict.checks.iter();
+        checks.find(|check| check.statistic.contains("read-loop delay")).unwrap().clone()
+    };
+    let spoiled = starved(30);
+    let late = spoiled.client.unwrap().late_stamps.unwrap();
+    assert_eq!((late.count, late.of, late.longest_ms), (67, 3_000, 30.0));
+    let found = spoiled.client_effects.iter().find(|effect| effect.quantile == Quantile::P95).unwrap();
+    assert_eq!((found.metric, found.rule, found.judged), (Metric::Ttft, Rule::ClientStarved, true));
+    assert_eq!((found.reported_ms, found.without_ms), (130.0, 100.0));
+    assert_eq!((judged(&spoiled).outcome, spoiled.verdict.outcome), (Failed, VerdictOutcome::Invalid));
+    let said = judged(&spoiled).sentence;
+    assert!(
+        said.contains("67 of 3,000 token stamps may be late, by up to 30.0 ms")
+            && said.contains(
+                "the client read answers late, which may have raised p95 ttft from 100 ms to 130 ms"
+            ),
+        "{said}"
+    );
+    let waiting = starved(0);
+    assert_eq!((waiting.client.unwrap().late_stamps, judged(&waiting).outcome), (None, Passed));
+    assert_eq!(waiting.client_effects, []);
+}
+
+#[test]
+fn a_record_tells_which_of_its_stamps_may_be_late() {
+    let mut late = LateStamps::default();
+    for (chunks, by) in [(2, 40), (3, 90), (4, 60)] {
+        late.add(chunks, Duration::from_millis(by));
+    }
+    assert_eq!(late, LateStamps { count: 3, longest_ns: 90_000_000, first_ns: 0 });
+    let stored = |late_stamps| {
+        let record = RequestRecord { late_stamps, ..RequestRecord::default() };
+        serde_json::to_value(record).unwrap().get("late_stamps").map(ToString::to_string)
+    };
+    assert_eq!(stored(LateStamps::default()), None);
+    assert_eq!(stored(late).unwrap(), r#"{"count":3,"longest_ns":90000000,"first_ns":0}"#);
 }

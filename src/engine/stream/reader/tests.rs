@@ -14,7 +14,7 @@ fn read_in_pieces(stream: &[u8], mut cuts: Vec<usize>, close: BodyEnd) -> (Answe
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     let mut reader = ResponseReader::new(StatusCode::OK, &headers, AnswerForm::Streamed, Secrets::default());
-    let arrival = ArrivalStamp { at: Timestamp::ZERO, read: 1 };
+    let arrival = ArrivalStamp { at: Timestamp::ZERO, late_by: Duration::ZERO, read: 1 };
     let mut events = AnswerEvents::new();
     cuts.push(stream.len());
     cuts.sort_unstable();

@@ -1,5 +1,7 @@
 //! Whole, truncated and broken responses, read without a socket.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use http::HeaderMap;
@@ -34,7 +36,7 @@ fn whole(before: &str) -> String {
 }
 
 fn arrival(read: u64) -> ArrivalStamp {
-    ArrivalStamp { at: Timestamp::from_nanos(read), read }
+    ArrivalStamp { at: Timestamp::from_nanos(read), late_by: Duration::ZERO, read }
 }
 
 /// The outcome of reads that bring these bytes, and the number of chunks with text.

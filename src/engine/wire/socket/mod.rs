@@ -5,10 +5,12 @@ mod dial;
 mod receive;
 mod stamped;
 mod tcp_or_tls;
+mod ticks;
 mod tls;
 mod tunnel;
 
 pub(crate) use delays::ReadDelays;
 pub(crate) use dial::Dialer;
 pub(super) use tcp_or_tls::Socket;
+pub(crate) use ticks::ReaderTicks;
 pub(crate) use tls::client_config;

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::receive::{ask_for_stamps, receive};
+use super::ticks::ReaderTicks;
 use crate::clock::{KernelClock, RunClock, Timestamp};
 use crate::engine::stream::reader::ArrivalStamp;
 
@@ -20,7 +21,8 @@ thread_local! {
 /// A socket that stamps each read with the time at which its bytes arrived, and each write as it begins.
 ///
 /// Bytes arrive when the kernel has them, where it reports that; otherwise when the read returns, before
-/// anyone looks at them. A read of several packets has the time of the last.
+/// anyone looks at them. A read of several packets has the time of the last: the first came after the read before
+/// and after the thread last looked, see [`ReaderTicks`](super::ReaderTicks).
 ///
 /// A write is stamped before the system call, not after it: on the same machine the server may read a request
 /// and begin to answer before the call that wrote it returns. A request is sent when the write that took its
@@ -29,6 +31,8 @@ pub(crate) struct Stamped<S> {
     socket: S,
     clock: Option<RunClock>,
     last_read: Timestamp,
+    /// How much earlier than that the first bytes of the last read may have come.
+    late_by: Duration,
     reads: u64,
     /// How long the bytes of the last read lay in the kernel, where that is known.
     pub(crate) read_delay: Option<Duration>,
@@ -45,6 +49,7 @@ impl<S> Stamped<S> {
             socket,
             clock: None,
             last_read: Timestamp::ZERO,
+            late_by: Duration::ZERO,
             reads: 0,
             read_delay: None,
             first_write: None,
@@ -62,7 +67,7 @@ impl<S> Stamped<S> {
 
     /// The last read.
     pub(crate) fn arrival(&self) -> ArrivalStamp {
-        ArrivalStamp { at: self.last_read, read: self.reads }
+        ArrivalStamp { at: self.last_read, late_by: self.late_by, read: self.reads }
     }
 
     fn wrote(&mut self, began: Timestamp) {
@@ -106,8 +111,10 @@ impl Stamped<TcpStream> {
         if let Some(clock) = self.clock {
             let asked = self.first_write.unwrap_or_default();
             let receipt = KERNEL_CLOCK.with_borrow_mut(|kernel| clock.receipt(kernel, stamp, asked));
+            let before = self.last_read.max(asked);
             // The bytes of a stream arrive in order, whichever clock stamps them. Its end is stamped too.
             self.last_read = self.last_read.max(receipt.at());
+            self.late_by = ReaderTicks::late_by(self.last_read, before);
             self.read_delay = receipt.delay;
         }
         self.reads += u64::from(bytes > 0);

@@ -130,7 +130,8 @@ fn client(client: &ClientLoad) -> String {
         None | Some(0) => String::new(),
         Some(segments) => format!("; {} by this machine", counted(segments, "TCP retransmit")),
     };
-    format!("{} of a core{delay}; stamps taken {stamps}{retransmits}", percent(client.loop_busy))
+    let late = client.late_stamps.map_or(String::new(), |late| format!("; {}", late.in_words()));
+    format!("{} of a core{delay}; stamps taken {stamps}{late}{retransmits}", percent(client.loop_busy))
 }
 
 /// What serves, by its source. The version that the server reports stands beside its name.
