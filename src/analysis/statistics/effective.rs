@@ -197,7 +197,7 @@ impl OrderedShare {
     /// The side of `limit`, if the requests were worth so much, and runs so many `times` as long.
     fn side(&self, effective: Effective, times: f64, limit: f64) -> Option<Ordering> {
         let most = (self.worth_at_most * times).max(1.0);
-        let (surely, about) = (effective.sure(CONFIDENT).min(most), effective.samples.min(most));
+        let (surely, about) = (sure(effective.samples, FOR_ONE_FREEDOM, CONFIDENT).min(most), effective.samples.min(most));
         let certain = self.certain as f64 / self.n as f64;
         if effective.is_enough()
             && self.share() < limit
