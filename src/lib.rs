@@ -65,6 +65,7 @@
 //! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs` |
 //! | whether a log is that of its plan | `generator/plan_check.rs` |
 //! | which runs are spoiled, and how many are replaced | `experiment/spoiled.rs` |
+//! | whether a change between stored runs is more than chance: the gates of `compare` | `experiment/compare/gate.rs`, and `pairs.rs` beside it |
 //! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |
 //! | the format of the run log, and how older ones are read | `record/log/runlog.rs` |
 //! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |

@@ -251,7 +251,7 @@ impl Gate {
             Basis::Requests(n) => (of(n, "request"), "longer or with --repeats 5"),
             Basis::SamePlan => (None, "longer or with --repeats 5"),
             Basis::Runs(n) => (of(n, "run"), "with more --repeats"),
-            Basis::SingleRuns => (None, "with the same seed, or with --repeats 5"),
+            Basis::SingleRuns => (None, "with skyline and the same --seed, or with --repeats 5"),
         };
         match needed {
             Some(needed) => format!("; about {needed} a side would tell"),

@@ -17,6 +17,8 @@ pub(super) struct RequestPairs {
     value: f64,
     /// The most that it can be asked about.
     most: f64,
+    /// The quantile of Student's t for a 95 % interval of a mean over the pairs.
+    t: f64,
 }
 
 /// How a figure is a mean over requests.
@@ -32,6 +34,9 @@ enum Contrast {
 
 /// −ln 2.5 %: so many requests may have changed where none is seen to (the rule of three, at this confidence).
 const UNSEEN: f64 = 3.688_879_454_113_936;
+
+/// Just over a value, as a multiple of it.
+const JUST_OVER: f64 = 1.0 + 1e-9;
 
 impl RequestPairs {
     /// Of the figure `key` of two single runs; `None` where it is not known, not of single requests, or both runs are too
@@ -70,7 +75,7 @@ impl RequestPairs {
                 let cut_off = requests[1].iter().filter(|(_, figure)| figure.exact().is_none());
                 let least_cut_off = cut_off.map(|(_, figure)| figure.at_least()).reduce(f64::min);
                 let greatest = || requests[1].iter().map(|(_, figure)| figure.at_least()).reduce(f64::max);
-                let most = least_cut_off.or_else(greatest)? / base - 1.0;
+                let most = least_cut_off.or_else(|| Some(greatest()? * JUST_OVER))? / base - 1.0;
                 let value = after.mean_at_least? / base - 1.0;
                 (Contrast::Percentile { base, beyond: 1.0 - fraction }, value, most)
             }
@@ -84,7 +89,9 @@ impl RequestPairs {
                 (Contrast::Ratio(base), value, 100.0 * (value + 2.0))
             }
         };
-        Some(Self { pairs, contrast, value, most })
+        let found = Self { pairs, contrast, value, most, t: 0.0 };
+        let freedom = found.beyond(0.0, Ordering::Equal)?.freedom;
+        Some(Self { t: student_t_quantile(f64::midpoint(1.0, CONFIDENCE), freedom), ..found })
     }
 
     /// Requests.
@@ -94,7 +101,8 @@ impl RequestPairs {
 
     /// Two-sided p-value that nothing changed.
     pub(super) fn p(&self) -> f64 {
-        self.beyond(0.0).filter(|found| !self.is_unseen(found)).map_or(1.0, |found| found.p())
+        let way = if self.value < 0.0 { Ordering::Less } else { Ordering::Greater };
+        self.beyond(0.0, way).filter(|found| !self.is_unseen(found)).map_or(1.0, |found| found.p())
     }
 
     /// The ends of its 95 % interval, which holds all changes x that the requests allow: those for which the other's
@@ -104,27 +112,29 @@ impl RequestPairs {
     /// difference (Fieller). An end is absent where the requests allow all that lies beyond.
     pub(super) fn ends(&self) -> (Option<f64>, Option<f64>) {
         let end = |from: f64, way: Ordering| {
-            (self.side(from) == way).then(|| bisect(from, self.value, |x| self.side(x) == way))
+            self.surely(from, way).then(|| bisect(from, self.value, |x| self.surely(x, way)))
         };
         (end(-1.0, Ordering::Greater), end(self.most, Ordering::Less))
     }
 
-    /// On which side of `x` the change surely lies.
-    fn side(&self, x: f64) -> Ordering {
-        let Some(found) = self.beyond(x).filter(|found| !self.is_unseen(found)) else {
-            return Ordering::Equal;
-        };
-        let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), found.freedom);
-        if found.mean.abs() <= t * found.error { Ordering::Equal } else { found.mean.total_cmp(&0.0) }
+    /// Whether the change surely lies on this side of `x`.
+    fn surely(&self, x: f64, way: Ordering) -> bool {
+        let found = self.beyond(x, way).filter(|found| !self.is_unseen(found));
+        found
+            .is_some_and(|found| found.mean.abs() > self.t * found.error && found.mean.total_cmp(&0.0) == way)
     }
 
-    /// By how much the requests of the other run are beyond the baseline's, were the change `x`.
-    fn beyond(&self, x: f64) -> Option<BatchMeans> {
+    /// By how much the requests of the other run are beyond the baseline's, were the change `x`. Where many have the very
+    /// value of a percentile, they are not over it in a proof of more, and not under it in one of less.
+    fn beyond(&self, x: f64, way: Ordering) -> Option<BatchMeans> {
         let times = 1.0 + x;
         let difference = |[one, other]: &[Option<f64>; 2]| {
             let (one, other) = match self.contrast {
                 Contrast::Percentile { base, beyond } => {
-                    let over = |value: f64, bound: f64| f64::from(u8::from(value > bound)) - beyond;
+                    let over = |value: f64, bound: f64| {
+                        let is_over = if way == Ordering::Less { value >= bound } else { value > bound };
+                        f64::from(u8::from(is_over)) - beyond
+                    };
                     (one.map(|value| over(value, base)), other.map(|value| over(value, times * base)))
                 }
                 Contrast::Ratio(mean) => {

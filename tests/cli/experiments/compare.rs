@@ -36,6 +36,10 @@ fn a_run_is_held_against_itself_and_against_another() {
         .code(1)
         .stdout(contains("✗ missed: p50 ttft at most 1 % worse"));
     compare(&["--vary", "hardware", "--require-improvement", "p50 ttft 25%"]).assert().code(1);
+    for (how, code) in [("pass", 0), ("fail", 1)] {
+        let gate = ["--vary", "hardware", "--max-regression", "output_tokens_per_s 90%", "--undecided", how];
+        compare(&gate).assert().code(code).stdout(contains(format!("by --undecided {how}")));
+    }
     compare(&["--vary", "speed"]).assert().code(2).stderr(contains("speed"));
     compare(&["--max-regression", "ttft 10%"]).assert().code(2).stderr(contains("say which part of it"));
     desk.skyline(&["compare", &one]).assert().code(2);
@@ -45,7 +49,14 @@ fn a_run_is_held_against_itself_and_against_another() {
         .code(0);
     let json: Value = serde_json::from_slice(&same.get_output().stdout).unwrap();
     desk.assert_schema("compare", &json);
-    assert_eq!(json["against"][0]["gates"][0]["status"], "met");
+    // That nothing at all became worse, no run can show.
+    assert_eq!(json["against"][0]["gates"][0]["passes"], true);
+    assert_eq!(json["against"][0]["pairing"], "same_plan");
+    let other = simulated(&desk, "other", &["--seed", "9"]);
+    desk.skyline(&["compare", &one, &other, "--allow-invalid"])
+        .assert()
+        .code(0)
+        .stdout(contains("of plans of their own").and(contains("! the runs have plans of their own")));
     assert!(json["differences"].as_array().unwrap().is_empty(), "{json}");
     let p99 = &json["against"][0]["rows"][2];
     assert_eq!((&p99["figure"], &p99["change"]["value"]), (&Value::from("p99 ttft"), &Value::from(0.0)));
@@ -58,7 +69,7 @@ fn a_comparison_for_the_summary_of_a_job() {
     let slow = simulated(&desk, "slow", &["--hardware", "l4"]);
     let compare = |more: &[&str]| {
         let mut command = desk.skyline(&["compare", &one, &slow, "--allow-invalid", "--vary", "hardware"]);
-        command.args(["--max-regression", "p50 ttft 1%", "--max-regression", "error_rate 1%"]).args(more);
+        command.args(["--max-regression", "p50 ttft 1%", "--max-regression", "error_rate 90%"]).args(more);
         command.assert()
     };
     let table = contains("## ❌ FAILED: 1 of 2 demands met; p95 TTFT +")

@@ -63,7 +63,7 @@ const EXAMPLES: [Example; 7] = [
     ("other-tools", "NO VERDICT", &[&["report", "DATA/foreign/vllm.json"]]),
     (
         "other-tools",
-        "FAILED",
+        "UNDECIDED",
         &[&[
             "compare",
             "DATA/foreign/vllm.json",

@@ -126,7 +126,15 @@ fn results_of_two_tools_are_held_against_each_other() {
             .code(code);
     };
     gated("p50 ttft_from_send 1%", 0);
-    gated("p50 chunk_gap 1%", 1);
+    // Figures alone say nothing of chance.
+    gated("p50 chunk_gap 1%", 0);
+    desk.skyline(&["compare", &vllm, &sglang, "--max-regression", "p50 chunk_gap 1%", "--allow-invalid"])
+        .args(["--undecided", "fail"])
+        .assert()
+        .code(1)
+        .stdout(
+            contains("FAILED: 0 of 1 demands met, 1 undecided").and(contains(": fails, by --undecided fail")),
+        );
     // Several runs in a file, and other loads.
     desk.skyline(&["compare", &vllm, &guidellm]).assert().code(2).stdout("").stderr(
         contains("holds 2 runs")

@@ -11,7 +11,7 @@ pub(crate) const JSON_SCHEMAS: [(&str, &str); 8] = [
     ("sweep", include_str!("sweep-2.json")),
     ("ab", include_str!("ab-2.json")),
     ("matrix", include_str!("matrix-2.json")),
-    ("compare", include_str!("compare-2.json")),
-    ("compare-sweeps", include_str!("compare-sweeps-2.json")),
+    ("compare", include_str!("compare-3.json")),
+    ("compare-sweeps", include_str!("compare-sweeps-3.json")),
     ("capacity", include_str!("capacity-2.json")),
 ];
