@@ -119,6 +119,9 @@ fn sentence(
         (None, _) if loads.iter().any(|(_, class)| *class == LoadClass::Passed) => {
             format!("the lowest load misses the objectives already: {ends}{decides}")
         }
+        (None, _) if loads.iter().any(|(_, class)| *class == LoadClass::Undecided) => {
+            format!("whether a measured load meets the objectives cannot be told: {ends}{decides}")
+        }
         (None, _) => format!("no measured load meets the objectives: {ends}{decides}"),
     };
     if !answer.monotone {

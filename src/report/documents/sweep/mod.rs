@@ -10,7 +10,7 @@ mod setup;
 mod tests;
 
 use crate::analysis::wording::counted;
-use crate::experiment::{Diagnosis, Sweep};
+use crate::experiment::{Diagnosis, LoadClass, Sweep};
 use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
 use crate::report::documents::parts::diagnosis;
 
@@ -29,10 +29,13 @@ pub fn document(sweep: &Sweep) -> Document {
 
 /// The answer, or what was found where no objective asks for one; nothing that an INVALID sweep says is good.
 fn verdict(sweep: &Sweep) -> VerdictLine {
+    let open = sweep.points.iter().any(|point| point.class == LoadClass::Undecided);
     let (tone, word, sentence) = match (&sweep.answer, &sweep.knee) {
         (Some(answer), _) if answer.passed.is_some() => (Tone::Good, "PASSED", answer.sentence.clone()),
-        (Some(answer), _) if answer.failed.is_some() => (Tone::Bad, "FAILED", answer.sentence.clone()),
-        (Some(answer), _) => (Tone::Bad, "UNDECIDED", answer.sentence.clone()),
+        (Some(answer), _) if answer.failed.is_some() && !open => {
+            (Tone::Bad, "FAILED", answer.sentence.clone())
+        }
+        (Some(answer), _) => (Tone::Neutral, "UNDECIDED", answer.sentence.clone()),
         (None, Some(knee)) => (Tone::Neutral, "MEASURED", knee.sentence.clone()),
         (None, None) => {
             let loads = counted(sweep.points.len() as u64, "load");

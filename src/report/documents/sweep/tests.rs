@@ -133,6 +133,22 @@ fn what_held_and_what_did_not() {
     assert!(shown(&sweep).contains("✗ 20.0/s was not sustained for 1 min: p95 ttft < 500ms was missed"));
 }
 
+/// Four of a hundred requests are over a bound that allows five: a few hundred requests cannot tell.
+#[test]
+fn a_load_that_cannot_be_told_has_not_passed() {
+    let objectives = ["p95 ttft < 292ms"];
+    let (sweep, _) = swept([300, 300, 900], &objectives, |_, _| {});
+    let classes: Vec<_> = sweep.points.iter().map(|point| point.class).collect();
+    assert_eq!(classes, [LoadClass::Undecided, LoadClass::Undecided, LoadClass::Failed]);
+    assert_eq!(sweep.answer.as_ref().unwrap().passed, None);
+    let text = shown(&sweep);
+    assert!(text.starts_with("UNDECIDED: ") && text.contains("and no lower load surely passed"), "{text}");
+    let (mut sweep, trial) = swept([300, 300, 300], &objectives, |_, _| {});
+    sweep.sustained = Some(Sustained::of(&trial));
+    let said = "? nothing grew in 1 min at 20.0/s, which cannot tell p95 ttft < 292ms: sustain it for longer";
+    assert!(shown(&sweep).contains(said), "{}", shown(&sweep));
+}
+
 #[test]
 fn runs_that_do_not_count_are_told() {
     // The first of all runs was stopped in its window.
