@@ -52,25 +52,10 @@ impl Effective {
         self.is_enough() && self.cautious * fraction.min(1.0 - fraction) >= LEAST_BEYOND - 1e-9
     }
 
-    /// Between which ends a share lies, of which `share` was seen, with this two-sided `confidence`.
-    ///
-    /// The exact interval of Clopper and Pearson (*Biometrika* 26, 1934) for the effective number of samples in place of
-    /// their number (Korn and Graubard, *Survey Methodology* 24, 1998, 193–201): it holds where few or none have it. The
-    /// correlation time is itself an estimate, so the effective number counts times (z/t)², z and t the quantiles of the
-    /// normal and of Student's t with an eighth of that number of degrees of freedom. Of 300 effective samples none of
-    /// which has it, no more than 1 % have it with a confidence of 95 % on one side (90 % on both): about the rule of three.
-    pub fn share_interval(self, share: f64, confidence: f64) -> (f64, f64) {
-        let n = sure(self.samples, FOR_ONE_FREEDOM, confidence);
-        let tail = (1.0 - confidence) / 2.0;
-        let low = bisect(|at| chance_of_at_most(n * share - 1.0, n, at) >= 1.0 - tail);
-        let high = bisect(|at| chance_of_at_most(n * share, n, at) >= tail);
-        (if share > 0.0 { low.min(share) } else { 0.0 }, if share < 1.0 { high.max(share) } else { 1.0 })
-    }
-
     /// The shares of the sample between whose quantiles the percentile at `fraction` lies, with this `confidence`: those
-    /// whose own interval just holds `fraction` (Woodruff, *JASA* 47, 1952, 635–646, with the exact interval of
-    /// [`Effective::share_interval`], but of the cautious number of samples and with half of its degrees of freedom). A side
-    /// is `None` where no sample lies far enough out.
+    /// whose own interval just holds `fraction` (Woodruff, *JASA* 47, 1952, 635–646, with the exact interval of Clopper and
+    /// Pearson, of the cautious number of samples and with half of its degrees of freedom). A side is `None` where no sample
+    /// lies far enough out.
     pub fn shares_around(self, fraction: f64, confidence: f64) -> (Option<f64>, Option<f64>) {
         let n = sure(self.cautious, FOR_ONE_FREEDOM_ELSEWHERE, confidence);
         let tail = (1.0 - confidence) / 2.0;
@@ -83,6 +68,12 @@ impl Effective {
 }
 
 /// So many effective samples, less what the error of their number takes away at this two-sided `confidence`.
+///
+/// In place of their number it gives the exact interval of a share (Clopper and Pearson, *Biometrika* 26, 1934; Korn and
+/// Graubard, *Survey Methodology* 24, 1998, 193–201), which holds where few or none have it. The correlation time is itself
+/// an estimate, so that the number counts times (z/t)², z and t the quantiles of the normal and of Student's t with one
+/// degree of freedom for so many samples. Of 300 effective samples none of which has it, no more than 1 % have it with a
+/// confidence of 95 % on one side: about the rule of three.
 fn sure(samples: f64, for_one_freedom: f64, confidence: f64) -> f64 {
     (samples * discount(confidence, (samples / for_one_freedom).max(2.0))).max(1.0)
 }
@@ -132,8 +123,8 @@ impl OrderedShare {
     /// Of several runs with seeds of their own.
     ///
     /// They are worth the sum of what each is worth, and no more than their shares differ: n of k runs whose shares s have
-    /// the variance v are worth k·s(1 − s)/v independent ones, times (z/t)² with k − 1 degrees of freedom, as in
-    /// [`Effective::share_interval`].
+    /// the variance v are worth k·s(1 − s)/v independent ones, times (z/t)² with k − 1 degrees of freedom, as for
+    /// an estimated correlation time.
     pub fn pooled(runs: &[Self]) -> Option<Self> {
         let sum = |read: fn(&Self) -> u64| runs.iter().map(read).sum::<u64>();
         let effective: Option<Vec<Effective>> = runs.iter().map(|run| run.effective).collect();
@@ -248,6 +239,13 @@ mod tests {
         Effective { samples, cautious: samples }
     }
 
+    /// Between which ends a share lies, of which `share` was seen, with this two-sided `confidence`.
+    fn share_interval(of: Effective, share: f64, confidence: f64) -> (f64, f64) {
+        let (n, tail) = (sure(of.samples, FOR_ONE_FREEDOM, confidence), (1.0 - confidence) / 2.0);
+        let low = bisect(|at| chance_of_at_most(n * share - 1.0, n, at) >= 1.0 - tail);
+        (low, bisect(|at| chance_of_at_most(n * share, n, at) >= tail))
+    }
+
     /// scipy 1.17.1: `beta.ppf(.025, k, n - k + 1)`, `beta.ppf(.975, k + 1, n - k)`.
     #[test]
     fn the_exact_interval_is_scipys() {
@@ -291,7 +289,7 @@ mod tests {
     fn where_a_percentile_is_surely_below_a_bound_the_share_over_it_is_surely_small() {
         for (samples, near) in [(30.0, 0.1), (150.0, 0.02), (700.0, 0.003), (90_000.0, 2e-4)] {
             let (low, high) = of(samples).shares_around(0.9, 0.95);
-            let over = |share: f64| of(samples).share_interval(1.0 - share, 0.95);
+            let over = |share: f64| share_interval(of(samples), 1.0 - share, 0.95);
             let surely_over = over(low.unwrap()).0;
             assert!((0.1 - 2e-4..0.1 + near).contains(&surely_over), "{samples}: {surely_over}");
             if let Some(high) = high {
@@ -303,7 +301,7 @@ mod tests {
 
     #[test]
     fn about_three_hundred_without_one_show_that_it_is_rarer_than_one_in_a_hundred() {
-        let most = |samples| of(samples).share_interval(0.0, 0.9).1;
+        let most = |samples| share_interval(of(samples), 0.0, 0.9).1;
         assert!(most(280.0) > 0.01 && most(330.0) < 0.01, "{} {}", most(280.0), most(330.0));
     }
 
