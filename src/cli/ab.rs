@@ -66,8 +66,7 @@ struct SideArgs {
     b: Option<String>,
 
     /// B's dialect of the OpenAI protocol [default: --engine, as A's]
-    #[arg(long, value_name = "ENGINE", hide_possible_values = true,
-          value_parser = dialect())]
+    #[arg(long, value_name = "ENGINE", hide_possible_values = true, value_parser = dialect())]
     b_engine: Option<Dialect>,
 
     /// Model to request from B [default: --model, else the first that B lists]

@@ -75,7 +75,7 @@ These are reported, and need no --vary:
 
 Exit codes:
   0  compared, and every demand met, or a regression that the runs cannot tell
-  1  a regression was found, or an improvement missed or not to be told
+  1  a regression was found, or an improvement missed or undecided
   2  the runs cannot be compared with each other
   3  one of them is INVALID, or too many requests of another tool's result failed";
 

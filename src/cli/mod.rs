@@ -56,7 +56,7 @@ Examples:
 
 Exit codes:
   0    fine
-  1    an objective was missed or cannot be told, or the server did not keep up (OVERLOADED)
+  1    an objective was missed or undecided, or the server is OVERLOADED
   2    the command line or the workload has a mistake
   3    the run was impossible, or its numbers are INVALID
   130  interrupted

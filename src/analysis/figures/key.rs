@@ -187,6 +187,7 @@ impl FigureKey {
     }
 
     /// The figure itself, whichever statistic of it.
+    #[must_use]
     pub fn without_statistic(&self) -> Self {
         Self { statistic: None, ..self.clone() }
     }

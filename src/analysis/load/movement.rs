@@ -85,7 +85,7 @@ mod tests {
         let moved = |apart: f64, noise: f64| {
             let level = |i: u32| 500.0 + apart * f64::from(i % 2);
             let sections: Vec<_> = (0..20).map(|i| [level(i) - noise, level(i) + noise]).collect();
-            Movement::of(sections.iter().map(|two| two.as_slice()), 100.0, 400.0, 1.0).unwrap()
+            Movement::of(sections.iter().map(<[f64; 2]>::as_slice), 100.0, 400.0, 1.0).unwrap()
         };
         let calm = moved(1_600.0, 0.0);
         assert!(

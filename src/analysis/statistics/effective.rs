@@ -158,8 +158,8 @@ impl OrderedShare {
         self.hits as f64 / self.n as f64
     }
 
-    /// On which side of `limit` the share lies that all requests ever will have, wrong in one case of 20; `None` where that
-    /// cannot be told.
+    /// On which side of `limit` the share lies that all requests ever will have, wrong in one case of 20; `None` where it
+    /// is undecided.
     ///
     /// Below it, where the window is long enough and so few would be rare at the limit. Above it, where so many would
     /// be; of a window that is too short too, as the correlation time is judged too long rather than too short: of 400 runs
@@ -188,7 +188,8 @@ impl OrderedShare {
     /// The side of `limit`, if the requests were worth so much, and runs so many `times` as long.
     fn side(&self, effective: Effective, times: f64, limit: f64) -> Option<Ordering> {
         let most = (self.worth_at_most * times).max(1.0);
-        let (surely, about) = (sure(effective.samples, FOR_ONE_FREEDOM, CONFIDENT).min(most), effective.samples.min(most));
+        let (surely, about) =
+            (sure(effective.samples, FOR_ONE_FREEDOM, CONFIDENT).min(most), effective.samples.min(most));
         let certain = self.certain as f64 / self.n as f64;
         if effective.is_enough()
             && self.share() < limit

@@ -27,11 +27,11 @@ impl From<Exit> for ExitCode {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct ExitRules {
     pub(in crate::cli) invalid: InvalidRuns,
-    /// What an objective counts as that cannot be told; absent where the user does not say it.
+    /// What an objective counts as that is undecided; absent where the user does not say it.
     pub(in crate::cli) undecided: Option<Undecided>,
 }
 
-/// What an objective counts as that cannot be told.
+/// What an objective counts as that is undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Undecided {
     /// As missed
@@ -41,7 +41,7 @@ pub(in crate::cli) enum Undecided {
 }
 
 impl ExitRules {
-    /// Whether so many `things` that cannot be told pass; says so.
+    /// Whether so many `things` that are undecided pass; says so.
     fn pass(self, number: usize, thing: &str, printer: Printer) -> bool {
         let passes = self.undecided == Some(Undecided::Pass);
         let counts = if passes {
@@ -49,7 +49,7 @@ impl ExitRules {
         } else {
             "counts as missed (--undecided fail); run more requests, judge p50 or p90, or give --undecided pass"
         };
-        printer.words(&format!("{} cannot be told: {counts}", counted(number as u64, thing)));
+        printer.words(&format!("{} undecided: {counts}", counted(number as u64, thing)));
         passes
     }
 
@@ -58,9 +58,9 @@ impl ExitRules {
         let objectives: Vec<_> = objectives.collect();
         self.check_use(objectives.is_empty(), printer);
         let open = objectives.iter().filter(|judged| **judged == (Status::Undecided, true)).count();
-        let told =
+        let decided =
             objectives.iter().all(|judged| matches!(judged, (Status::Met, _) | (Status::Undecided, true)));
-        (open == 0 || self.pass(open, "objective", printer)) && told
+        (open == 0 || self.pass(open, "objective", printer)) && decided
     }
 
     fn check_use(self, is_idle: bool, printer: Printer) {
@@ -112,7 +112,7 @@ pub(in crate::cli) fn of_sweep(sweep: &Sweep, rules: ExitRules, printer: Printer
     let held = sweep.sustained.as_ref().is_none_or(|sustained| {
         sustained.held || (sustained.undecided && rules.pass(1, "sustained load", printer))
     });
-    // That nothing passed is not known where nothing was tried, or nothing can be told.
+    // That nothing passed is not known where nothing was tried, or nothing is decided.
     let known = sweep.stopped != StopReason::Generator && of_class(LoadClass::Unknown) < sweep.points.len();
     let tested = sweep.sustained.as_ref().is_none_or(|sustained| sustained.unknown.is_none());
     match (passed, held) {
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(of(&with(unknown.clone())), Exit::Invalid);
         assert_eq!(of(&with(Sustained { unknown: None, ..unknown.clone() })), Exit::Missed);
         assert_eq!(of(&Sweep { stopped: StopReason::ServerGone, ..passed.clone() }), Exit::Invalid);
-        // What cannot be told is as the user says.
+        // What is undecided is as the user says.
         let lenient = |sweep: &Sweep| of_sweep(sweep, rules(Some(Undecided::Pass)), Printer);
         let open = Sustained { unknown: None, undecided: true, ..unknown };
         let mut undecided = with(open);

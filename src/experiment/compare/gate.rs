@@ -20,7 +20,7 @@ pub struct Margin {
     pub figure: FigureKey,
     /// The share, 0.1 for 10 %.
     pub share: f64,
-    /// Whether a gate that cannot be told passes, where the user says so.
+    /// Whether it passes where it is undecided, if the user says so.
     pub undecided_passes: Option<bool>,
 }
 

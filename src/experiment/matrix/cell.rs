@@ -203,7 +203,7 @@ impl<'a> CellContext<'a> {
                 (run.verdict.outcome, reasons.collect())
             }
             runs => {
-                let summaries: Vec<_> = runs.iter().map(|run| Summary::clone(run)).collect();
+                let summaries: Vec<_> = runs.iter().copied().cloned().collect();
                 match Repeats::of(&summaries, &[]) {
                     Ok(repeats) => {
                         let reasons = repeats.verdict.reasons.iter();
@@ -263,7 +263,9 @@ impl<'a> CellContext<'a> {
         let trusted = valid == Some(true) || (valid.is_some() && invalid == InvalidRuns::Counted);
         let whole = cell.runs.len() as u64 >= row.repeats();
         let lost = cell.runs.iter().filter_map(|run| Some((run.folder.clone(), spoiled_by(&run.summary)?)));
-        let is_replaced = |run: &RowRun| !summaries.iter().any(|kept| std::ptr::eq(*kept, &run.summary));
+        let is_replaced = |run: &RowRun| {
+            !summaries.iter().any(|kept| std::ptr::eq(*kept, std::ptr::from_ref(&run.summary)))
+        };
         let contract =
             accept.filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole).map(
                 |accept| ContractResult::of(accept, &summaries, cost, reasons.first().filter(|_| saturated)),

@@ -21,7 +21,7 @@ pub struct AcrossJudgement {
     /// Of a percentile of one latency per request: the share of all requests that do not keep the bound, between 0 and 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_share: Option<f64>,
-    /// Where it cannot be told: about how many more repeats would decide it, if the mean stays where it is and runs
+    /// Where it is undecided: about how many more repeats would decide it, if the mean stays where it is and runs
     /// continue to differ as these do.
     pub more_repeats: Option<u64>,
     /// The judgement in words.

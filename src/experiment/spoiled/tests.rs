@@ -35,7 +35,7 @@ fn late(run: Summary) -> Summary {
 }
 
 /// Carries the runs of an experiment out, which `find` finds, and stores them: another experiment may read them.
-struct Stored<F> {
+struct Folder<F> {
     find: F,
     stored: BTreeMap<String, Summary>,
     /// New runs that are left before it is interrupted.
@@ -45,14 +45,14 @@ struct Stored<F> {
     said: Vec<String>,
 }
 
-impl<F> Stored<F> {
+impl<F> Folder<F> {
     fn new(find: F) -> Self {
         let (stored, ran, said) = (BTreeMap::new(), Vec::new(), Vec::new());
         Self { find, stored, left: usize::MAX, forced: true, ran, said }
     }
 }
 
-impl<E: Experiment, F: FnMut(&E::Part) -> Summary> Executor<E> for Stored<F> {
+impl<E: Experiment, F: FnMut(&E::Part) -> Summary> Executor<E> for Folder<F> {
     type Error = Infallible;
 
     fn stored(&mut self, request: &RunRequest<E::Part>) -> Result<Option<CompletedRun>, Infallible> {
@@ -83,18 +83,18 @@ impl<E: Experiment, F: FnMut(&E::Part) -> Summary> Executor<E> for Stored<F> {
 
 /// The experiment carried out in one go, with what it found; checks that it comes to the same however often it is
 /// interrupted and resumed.
-fn resumed<E, F>(begin: impl Fn() -> E, find: F) -> (Stored<F>, E::Result)
+fn resumed<E, F>(begin: impl Fn() -> E, find: F) -> (Folder<F>, E::Result)
 where
     E: Experiment,
     E::Result: PartialEq + Debug,
     F: FnMut(&E::Part) -> Summary + Clone,
 {
-    let mut whole = Stored::new(find.clone());
+    let mut whole = Folder::new(find.clone());
     let mut experiment = begin();
     let Ok(()) = drive(&mut experiment, &mut whole);
     let result = experiment.result();
     for runs in 0..whole.ran.len() {
-        let mut executor = Stored { left: runs, ..Stored::new(find.clone()) };
+        let mut executor = Folder { left: runs, ..Folder::new(find.clone()) };
         let Ok(()) = drive(&mut begin(), &mut executor);
         executor.left = usize::MAX;
         let mut again = begin();
@@ -109,14 +109,14 @@ fn repeats_of(
     runs: u64,
     invalid: InvalidRuns,
     is_late: impl Fn(u64) -> bool,
-) -> (Stored<impl Sized>, Repeats) {
+) -> (Folder<impl Sized>, Repeats) {
     let find = |run: &RepeatRun| {
         let found = valid(run.number, run.of, 100 + run.number);
         if is_late(run.number) { late(found) } else { found }
     };
     let (executor, result) = resumed(|| RepeatsExperiment::new(runs, Vec::new(), invalid), &find);
-    let Stored { stored, left, forced, ran, said, .. } = executor;
-    (Stored { find: (), stored, left, forced, ran, said }, result.unwrap())
+    let Folder { stored, left, forced, ran, said, .. } = executor;
+    (Folder { find: (), stored, left, forced, ran, said }, result.unwrap())
 }
 
 fn folders(numbers: impl Iterator<Item = u64>) -> Vec<String> {
@@ -169,7 +169,7 @@ fn where_invalid_runs_count_none_is_replaced() {
 
 #[test]
 fn three_spoiled_repeats_in_a_row_end_them_without_an_interrupt() {
-    let mut executor = Stored::new(|run: &RepeatRun| late(valid(run.number, run.of, 100)));
+    let mut executor = Folder::new(|run: &RepeatRun| late(valid(run.number, run.of, 100)));
     executor.forced = false;
     let mut repeats = RepeatsExperiment::new(5, Vec::new(), InvalidRuns::LeftOut);
     let Ok(()) = drive(&mut repeats, &mut executor);
@@ -226,7 +226,7 @@ fn design(order: AbOrder) -> AbDesign {
 
 /// What `report` says of these stored runs.
 fn reported(stored: &BTreeMap<String, Summary>, order: AbOrder, invalid: InvalidRuns) -> AbTest {
-    let mut executor = Stored::new(|_: &AbRun| panic!("nothing may run"));
+    let mut executor = Folder::new(|_: &AbRun| panic!("nothing may run"));
     executor.stored.clone_from(stored);
     let mut experiment = AbExperiment::new(design(order), invalid).stored_only();
     let Ok(()) = drive(&mut experiment, &mut executor);
@@ -282,7 +282,7 @@ fn where_invalid_rounds_count_none_is_replaced_and_a_stored_spare_one_is_read() 
 #[test]
 fn a_resumed_test_that_counts_invalid_rounds_reads_the_spare_ones_that_are_stored() {
     let (stored, _, _, test) = rounds(InvalidRuns::LeftOut, AbOrder::Drawn, |round| round == 2);
-    let mut executor = Stored::new(|_: &AbRun| panic!("nothing is new"));
+    let mut executor = Folder::new(|_: &AbRun| panic!("nothing is new"));
     executor.stored = stored;
     let mut again = AbExperiment::new(design(AbOrder::Drawn), InvalidRuns::Counted);
     let Ok(()) = drive(&mut again, &mut executor);

@@ -120,7 +120,7 @@ fn sentence(
             format!("the lowest load misses the objectives already: {ends}{decides}")
         }
         (None, _) if loads.iter().any(|(_, class)| *class == LoadClass::Undecided) => {
-            format!("whether a measured load meets the objectives cannot be told: {ends}{decides}")
+            format!("whether a measured load meets the objectives is undecided: {ends}{decides}")
         }
         (None, _) => format!("no measured load meets the objectives: {ends}{decides}"),
     };

@@ -66,7 +66,7 @@ async fn look_on(clock: RunClock, mut stopped: oneshot::Receiver<()>, longest: L
     // Three digits over any delay; the histogram grows as needed.
     let mut lateness = Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
     let mut due = Timestamp::ZERO;
-    let ticks = ReaderTicks::start();
+    let _ticks = ReaderTicks::start();
     loop {
         tokio::select! {
             // A tick that is due counts at the end too.
@@ -75,7 +75,7 @@ async fn look_on(clock: RunClock, mut stopped: oneshot::Receiver<()>, longest: L
             _ = &mut stopped => return lateness,
         }
         let now = clock.now();
-        ticks.tick(now);
+        ReaderTicks::tick(now);
         let late = now.since(due).as_nanos() as u64;
         longest.note(late);
         // Ticks missed meanwhile were late too, each by less: otherwise a long delay would weigh no more

@@ -59,9 +59,9 @@ async fn read_beside_ticks(held_up: Duration) -> (Vec<Duration>, Vec<Timestamp>)
     engine.smoke_test(Duration::from_secs(5)).await.unwrap();
     let clock = RunClock::starting_in(Duration::ZERO);
     let ticking = tokio::spawn(async move {
-        let ticks = ReaderTicks::start();
+        let _ticks = ReaderTicks::start();
         loop {
-            ticks.tick(clock.now());
+            ReaderTicks::tick(clock.now());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     });

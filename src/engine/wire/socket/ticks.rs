@@ -27,8 +27,8 @@ impl ReaderTicks {
         Self(())
     }
 
-    /// The loop runs at this moment.
-    pub(crate) fn tick(&self, at: Timestamp) {
+    /// The loop of this thread runs at this moment.
+    pub(crate) fn tick(at: Timestamp) {
         let last = TICKS.get().map_or(at, |[_, last]| last);
         TICKS.set(Some([last, at]));
     }
@@ -61,13 +61,13 @@ mod tests {
         assert_eq!(late(900, 0), 0, "a loop that does not tick tells nothing");
         let ticks = ReaderTicks::start();
         for at in [100, 110, 120] {
-            ticks.tick(ms(at));
+            ReaderTicks::tick(ms(at));
         }
         assert_eq!([late(130, 0), late(135, 0), late(400, 0), late(400, 250)], [0, 0, 290, 150]);
         // The loop is held up from 120 to 420 ms: until one tick more its reads may bring what lay there.
-        ticks.tick(ms(420));
+        ReaderTicks::tick(ms(420));
         assert_eq!(late(410, 0), 290);
-        ticks.tick(ms(430));
+        ReaderTicks::tick(ms(430));
         assert_eq!(late(432, 0), 0);
         drop(ticks);
         assert_eq!(late(900, 0), 0);

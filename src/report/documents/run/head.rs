@@ -26,7 +26,7 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
         let _ = write!(sentence, "; {met} of {} met", counted(all as u64, "objective"));
         let open = summary.objectives.iter().filter(|one| one.status == Status::Undecided).count();
         if open > 0 {
-            let _ = write!(sentence, ", {} cannot be told", count(open as u64));
+            let _ = write!(sentence, ", {} undecided", count(open as u64));
         }
     }
     if summary.run.purpose == Purpose::Smoke {

@@ -157,7 +157,7 @@ fn state(summary: &Summary) -> Vec<Family> {
         Family::new("run_window", "Length of the stretch that is measured", Unit::SECONDS, one(window)),
         Family::new(
             "objective_met",
-            "1 where the objective was met, 0 where it was missed or cannot be told",
+            "1 where the objective was met, 0 where it was missed or is undecided",
             Unit::YES,
             summary.objectives.iter().map(met),
         ),

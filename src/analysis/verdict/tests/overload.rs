@@ -1,0 +1,203 @@
+//! The rules of an overload, and what may be chance.
+
+use super::*;
+
+/// Ten requests a second for a minute against a server that takes one every 200 ms, and waits for `drain` after.
+fn overloaded(drain_ms: u64) -> RunLog {
+    let end = 60_000 + drain_ms;
+    let records = (0..600).map(|i| {
+        let (at, done) = (i * 100, (i + 1) * 200);
+        let request = record(i).sent_at(at, at, at);
+        let mut record =
+            if done <= end { request.paced(done, 1, 1).build() } else { request.censored(end).build() };
+        record.opened_connection = true;
+        record
+    });
+    run(60_000, records.collect())
+}
+
+#[test]
+fn a_server_that_falls_behind_is_told_by_its_queue() {
+    // Of ten a second it takes five: at t there are about 5 t, and the request of then waits as long again.
+    let summary = summarise(&overloaded(90_000), &[]);
+    let state = summary.steady_state.unwrap();
+    assert!((state.present.growth.value - 300.0).abs() < 3.0, "{state:?}");
+    assert!((state.latency_ms.growth.value - 60_000.0).abs() < 100.0, "{state:?}");
+    assert_eq!((summary.verdict.outcome, summary.verdict.valid), (VerdictOutcome::Overloaded, true));
+    let said = reason(&summary, Rule::SteadyState);
+    assert!(
+        said.contains("over the window of 1 min the requests waiting or in flight grew from 1.00 to 301")
+            && said.contains("the time to an answer of mean length from 150 ms to 1 min"),
+        "{said}"
+    );
+    for misleading in [FindingKind::ShortWindow, FindingKind::ColdConnections] {
+        assert!(summary.findings.iter().all(|finding| finding.kind != misleading), "{misleading:?}");
+    }
+}
+
+#[test]
+fn a_server_that_falls_behind_is_told_by_what_the_drain_limit_cuts_off() {
+    let mut log = overloaded(10_000);
+    log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
+    let summary = summarise(&log, &[]);
+    // How long those took that were cut off nobody knows, so their growth is not judged.
+    assert_eq!(
+        outcomes(&summary, Rule::SteadyState),
+        [CheckOutcome::NotTested, CheckOutcome::Failed, CheckOutcome::NotTested]
+    );
+    // Nor is it another run for a person's having stopped the waiting.
+    let mut stopped = log.clone();
+    stopped.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
+    let stopped = summarise(&stopped, &[]);
+    assert_eq!(outcomes(&stopped, Rule::SteadyState)[1], CheckOutcome::Failed);
+    assert_eq!(stopped.verdict.outcome, VerdictOutcome::Invalid, "nobody knows whether it would have ended");
+    assert_eq!(summary.verdict.outcome, VerdictOutcome::Overloaded);
+    let said = &summary.verdict.reasons.last().unwrap().sentence;
+    assert!(
+        said.starts_with(
+            "250 of 600 requests were still running when the drain limit ended (41.7 %; limit: 1 %)"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_slow_server_that_keeps_up_has_settled() {
+    use CheckOutcome::{NotTested, Passed};
+    // Every answer takes 20 s: a third of the minute's requests end after it, yet as many end as come.
+    let records: Vec<_> = (0..600)
+        .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20_000, 1, 1).build())
+        .collect();
+    assert_eq!(
+        outcomes(&summarise(&run(60_000, records.clone()), &[]), Rule::SteadyState),
+        [Passed, NotTested, NotTested]
+    );
+    // Nor is one that a single straggler met at the drain limit.
+    let mut log = run(60_000, records);
+    log.records[300] = record(300).sent_at(30_000, 30_000, 30_000).censored(90_000).build();
+    log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [Passed, Passed, NotTested]);
+}
+
+#[test]
+fn a_rate_that_is_meant_to_grow_is_no_overload() {
+    use CheckOutcome::{Failed, NotTested, Passed};
+    let mut log = overloaded(90_000);
+    let ramp = RateStage { duration_s: 60.0, from_rate_per_s: 0.0, to_rate_per_s: 20.0 };
+    log.header.workload.arrival = ArrivalPattern::Stages { stages: vec![ramp] };
+    // Growth is what was asked for; that half of the requests waited for half of the window is not.
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [NotTested, NotTested, Failed]);
+    let mut calm = run(
+        60_000,
+        (0..600)
+            .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 900, 1, 1).build())
+            .collect(),
+    );
+    calm.header.workload.arrival = log.header.workload.arrival.clone();
+    assert_eq!(outcomes(&summarise(&calm, &[]), Rule::SteadyState), [NotTested, NotTested, Passed]);
+    let bursts = |base_s| ArrivalPattern::Bursts {
+        base_rate_per_s: 8.0,
+        burst_rate_per_s: 18.0,
+        base_s,
+        burst_s: 1.0,
+    };
+    // Twelve whole periods of 5 s; 13.3 of 4.5 s; 5.5 of 11 s are too few.
+    for (base_s, outcome) in [(4.0, Failed), (3.5, Failed), (10.0, NotTested)] {
+        log.header.workload.arrival = bursts(base_s);
+        assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState)[0], outcome, "{base_s} s");
+    }
+}
+
+#[test]
+fn bursts_that_are_worked_off_are_no_growth_wherever_the_window_ends() {
+    // Each period of 7 s has 56 requests; those of its last second wait, the others do not. The window ends in a burst,
+    // 7.99 periods after it began.
+    let moment =
+        |i: u64| (i / 56) * 7_000 + if i % 56 < 36 { i % 56 * 166 } else { 6_000 + (i % 56 - 36) * 50 };
+    let records: Vec<_> = (0..560)
+        .map(|i| (i, moment(i)))
+        .take_while(|&(_, at)| at < 55_930)
+        .map(|(i, at)| (i, at, if i % 56 < 36 { 200 } else { 200 + (i % 56 - 36) * 60 }))
+        .map(|(i, at, wait)| record(i).sent_at(at, at, at).paced(at + wait, 1, 1).build())
+        .collect();
+    let mut log = run(55_930, records);
+    log.header.workload.arrival =
+        ArrivalPattern::Bursts { base_rate_per_s: 6.0, burst_rate_per_s: 20.0, base_s: 6.0, burst_s: 1.0 };
+    let summary = summarise(&log, &[]);
+    assert_eq!(outcomes(&summary, Rule::SteadyState)[0], CheckOutcome::Passed);
+    let state = summary.steady_state.unwrap();
+    assert!(state.latency_ms.growth.value.abs() < 0.01 * state.latency_ms.mean, "{state:?}");
+}
+
+#[test]
+fn refusals_and_timeouts_are_an_overload_and_other_failures_are_not() {
+    let outcome = |kind, n: u64| {
+        let records = (0..200).map(|i| {
+            let request = record(i).sent_at(i * 100, i * 100, i * 100);
+            if i < n {
+                return request.failed(i * 100 + 5, Failure::new(kind, "no")).build();
+            }
+            request.paced(i * 100 + 100, 10, 3).usage(100, 3).build()
+        });
+        summarise(&run(20_000, records.collect()), &[]).verdict.outcome
+    };
+    assert_eq!(outcome(FailureKind::HttpStatus(503), 2), VerdictOutcome::Valid, "1 % is no overload");
+    for kind in [FailureKind::HttpStatus(503), FailureKind::HttpStatus(429), FailureKind::TimeoutFirstToken] {
+        assert_eq!(outcome(kind, 20), VerdictOutcome::Overloaded, "{kind}");
+    }
+    for kind in [FailureKind::HttpStatus(500), FailureKind::Reset] {
+        assert_eq!(outcome(kind, 20), VerdictOutcome::Invalid, "{kind}");
+    }
+    assert_eq!(outcome(FailureKind::HttpStatus(503), 200), VerdictOutcome::Invalid, "nothing was measured");
+}
+
+#[test]
+fn what_may_be_chance_is_a_warning() {
+    let warns = |log: &RunLog| {
+        let summary = summarise(log, &[]);
+        let mut findings = summary.findings.iter();
+        let found = findings.find(|finding| finding.kind == FindingKind::CannotTell);
+        (summary.verdict.outcome, found.map(|found| found.sentence.clone()))
+    };
+    let (outcome, said) = warns(&run(
+        2_000,
+        (0..20)
+            .map(|i| {
+                record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 10, 3).usage(100, 3).build()
+            })
+            .collect(),
+    ));
+    assert_eq!(outcome, VerdictOutcome::Valid);
+    assert!(
+        said.as_ref().is_some_and(|said| said.ends_with("it holds 20 requests, and 30 would show it")),
+        "{said:?}"
+    );
+    assert_eq!(warns(&steady()), (VerdictOutcome::Valid, None));
+    assert_eq!(warns(&overloaded(90_000)), (VerdictOutcome::Overloaded, None), "that is sure");
+}
+
+#[test]
+fn a_smoke_run_is_judged_by_its_answers_alone() {
+    // Sent 80 ms late, all at once, while the client was busy all the time, and served ever slower.
+    let mut log = overloaded(90_000);
+    log.header.workload.purpose = Purpose::Smoke;
+    for record in &mut log.records {
+        record.scheduled = ms(0);
+    }
+    log.footer.as_mut().unwrap().client =
+        Some(ClientFacts { loop_cpu_ns: u64::MAX / 2, ..ClientFacts::default() });
+    let summary = summarise(&log, &[]);
+    assert_eq!(summary.verdict.outcome, VerdictOutcome::Valid, "{:?}", summary.verdict.reasons);
+    // Lost, cut off or failed: that is judged.
+    let mut lost = log.clone();
+    lost.records.pop();
+    assert_eq!(summarise(&lost, &[]).verdict.outcome, VerdictOutcome::Invalid);
+    let mut cut = overloaded(10_000);
+    cut.header.workload.purpose = Purpose::Smoke;
+    cut.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
+    assert_eq!(summarise(&cut, &[]).verdict.outcome, VerdictOutcome::Overloaded);
+    for record in log.records.iter_mut().take(60) {
+        record.outcome = Outcome::Failed(Failure::new(FailureKind::Reset, "gone"));
+    }
+    assert_eq!(summarise(&log, &[]).verdict.outcome, VerdictOutcome::Invalid);
+}
