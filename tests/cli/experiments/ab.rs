@@ -220,8 +220,9 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     let old: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!((&old["order"], old["rounds"].as_array().unwrap().len()), (&Value::Null, 7));
     for (round, first) in [(5, "a"), (6, "b"), (7, "a")] {
-        let began = |side| header(Path::new(folder), &format!("round-{round}/{side}"))["started_at"].take();
-        let a_first = began("a").as_str() < began("b").as_str();
+        let start_of =
+            |side| header(Path::new(folder), &format!("round-{round}/{side}"))["started_at"].take();
+        let a_first = start_of("a").as_str() < start_of("b").as_str();
         assert_eq!(if a_first { "a" } else { "b" }, first, "round {round}");
     }
 

@@ -92,7 +92,7 @@ fn a_row_whose_runs_are_all_spoiled_is_invalid_and_the_next_one_runs() {
 
 #[test]
 fn three_spoiled_runs_in_a_row_end_a_table_and_it_can_be_resumed() {
-    let mut executor = Stored::new(|run: &MatrixRun| late(valid(run.repeat, run.of, 100)));
+    let mut executor = Folder::new(|run: &MatrixRun| late(valid(run.repeat, run.of, 100)));
     executor.forced = false;
     let begin = || MatrixExperiment::new(table(2), InvalidRuns::LeftOut);
     let mut matrix = begin();
@@ -103,7 +103,7 @@ fn three_spoiled_runs_in_a_row_end_a_table_and_it_can_be_resumed() {
     assert_eq!(why, [ended.clone(), ended]);
     // The machine was freed.
     let mut executor =
-        Stored { stored: executor.stored, ..Stored::new(|run: &MatrixRun| valid(run.repeat, run.of, 100)) };
+        Folder { stored: executor.stored, ..Folder::new(|run: &MatrixRun| valid(run.repeat, run.of, 100)) };
     executor.forced = false;
     let mut again = begin();
     let Ok(()) = drive(&mut again, &mut executor);
