@@ -35,6 +35,8 @@ enum Contrast {
 /// −ln 2.5 %: so many requests may have changed where none is seen to (the rule of three, at this confidence).
 const UNSEEN: f64 = 3.688_879_454_113_936;
 
+/// Changes that differ by less are the same.
+const SAME: f64 = 1e-6;
 /// Just over a value, as a multiple of it.
 const JUST_OVER: f64 = 1.0 + 1e-9;
 
@@ -53,9 +55,11 @@ impl RequestPairs {
             all.extend(figures.iter().map(|(index, figure)| (*index, side, known(figure))));
         }
         all.sort_by_key(|(index, ..)| *index);
+        // A request that counts in no rate of a run counts as none.
+        let absent = (key.kind() == FigureKind::Rate).then_some(0.0);
         let pairs = all.chunk_by(|one, next| one.0 == next.0).map(|same| {
             let of = |side| same.iter().find(|found| found.1 == side).map(|found| found.2);
-            [of(0), of(1)]
+            [of(0).or(absent), of(1).or(absent)]
         });
         let pairs: Vec<_> = pairs.collect();
         let mean_of = |side: usize| {
@@ -89,6 +93,14 @@ impl RequestPairs {
                 (Contrast::Ratio(base), value, 100.0 * (value + 2.0))
             }
         };
+        let change = before.mean.zip(after.mean).map(|(before, after)| match contrast {
+            Contrast::Difference(_) => after - before,
+            Contrast::Percentile { .. } | Contrast::Ratio(_) => after / before - 1.0,
+        });
+        // Where requests left no record, or answers counted for another time, the figure is not that of the pairs.
+        if change.is_some_and(|change| (change - value).abs() > SAME) {
+            return None;
+        }
         let found = Self { pairs, contrast, value, most, t: 0.0 };
         let freedom = found.beyond(0.0, Ordering::Equal)?.freedom;
         Some(Self { t: student_t_quantile(f64::midpoint(1.0, CONFIDENCE), freedom), ..found })

@@ -27,8 +27,15 @@ pub struct ComparedSide {
 }
 
 /// Figures of single requests that every comparison shows.
-const BY_REQUEST: [Metric; 6] =
-    [Metric::Ttft, Metric::Tpot, Metric::E2e, Metric::ErrorRate, Metric::SloAttainment, Metric::Goodput];
+const BY_REQUEST: [Metric; 7] = [
+    Metric::Ttft,
+    Metric::Tpot,
+    Metric::E2e,
+    Metric::ErrorRate,
+    Metric::SloAttainment,
+    Metric::Goodput,
+    Metric::RequestRate,
+];
 
 /// Whether the sides are runs or repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
