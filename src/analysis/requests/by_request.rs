@@ -5,7 +5,7 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::info::FigureKind;
 use crate::analysis::figures::key::FigureKey;
 use crate::analysis::figures::percentile::Figure;
-use crate::record::{Outcome, RunLog};
+use crate::record::{Outcome, RequestRecord, RunLog};
 
 impl FigureKey {
     /// What the requests of the window have of the figure, each with its place in the plan: the latency, or 1 where it
@@ -14,7 +14,7 @@ impl FigureKey {
     pub fn of_requests(&self, log: &RunLog) -> Vec<(u64, Figure)> {
         let observed = Observed::of(log);
         let flag = |holds: bool| Figure::Exact(f64::from(u8::from(holds)));
-        let counts = |record| answered(record).is_some_and(|at| observed.counts_answer(at));
+        let counts = |record: &RequestRecord| answered(record).is_some_and(|at| observed.counts_answer(at));
         let of = |request: &Measured<'_>| match self.metric {
             Metric::ErrorRate => Some(flag(matches!(request.record.outcome, Outcome::Failed(_)))),
             Metric::SloAttainment => request.slo.is_met().map(flag),
