@@ -49,6 +49,7 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
     let guide = include_str!("../../../src/guide/matrix.md");
     let (_, shown) = guide.split_once("in\nvirtual time:\n\n```text\n").unwrap();
     let text = render::text(&documents::matrix(&matrix, None), Style::PLAIN, Extent::Full);
+    println!("{text}");
     let words = |text: &str| {
         let masked = text.replace(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','), "");
         masked.split_whitespace().collect::<Vec<_>>().join(" ")
