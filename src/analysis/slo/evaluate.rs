@@ -136,8 +136,8 @@ impl Objective {
         let open = if over.hits > over.certain { " or cut off" } else { "" };
         let cure = match (cure, over.effective) {
             (Some(cure), _) => format!("would take about {cure}"),
-            (None, Some(_)) => "too close to the bound to tell".to_owned(),
-            (None, None) => "too few to tell".to_owned(),
+            (None, Some(_)) if over.hits > 0 => "too close to the bound to tell".to_owned(),
+            (None, _) => "too few to tell".to_owned(),
         };
         format!("{} of {} {side}{open}; {cure}", count(over.hits), counted(over.n, "request"))
     }

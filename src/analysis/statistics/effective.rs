@@ -90,7 +90,7 @@ const DOUBT: f64 = 0.05;
 /// The confidence of an interval each of whose ends is wrong as often.
 const CONFIDENT: f64 = 1.0 - 2.0 * DOUBT;
 /// More times as many requests are not worth suggesting.
-const MOST_TIMES: f64 = 300.0;
+const MOST_TIMES: f64 = 2_000.0;
 
 /// Of how many requests something holds, for instance that they are over a bound, the requests in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -169,7 +169,7 @@ impl OrderedShare {
     }
 
     /// About how many requests would tell that, if the share stays what it is: two digits. `None` where it is not known how
-    /// much they depend on one another, or beyond 300 times as many as there are.
+    /// much they depend on one another, or beyond 2,000 times as many as there are.
     pub fn needed(&self, limit: f64) -> Option<u64> {
         // Nothing is known of the memory of a few requests; if there is none, so many would tell that none is over.
         let alone = Effective { samples: self.n as f64, cautious: self.n as f64 };

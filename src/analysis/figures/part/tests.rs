@@ -83,7 +83,7 @@ fn a_victim_is_judged_by_its_own_figures() {
     for (text, value, over) in [
         ("p50 ttft < 500ms", 100.0, "3 of 11 requests over"),
         ("p50 ttft of victim < 901ms", 900.0, "0 of 3 requests over"),
-        ("p95 ttft of noisy < 1s", 100.0, "0 of 8 requests over; would take about 6"),
+        ("p95 ttft of noisy < 1s", 100.0, "0 of 8 requests over; would take about "),
     ] {
         let judgement = summarise(&log, &[objective(text)]).objectives.remove(0);
         assert_eq!((judgement.status, judgement.value), (Status::Undecided, Some(value)), "{text}");
