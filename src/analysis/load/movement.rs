@@ -101,7 +101,10 @@ mod tests {
                 "{apart}: {moved:?}"
             );
         }
-        assert_eq!(Movement::of(std::iter::empty(), 100.0, 400.0, 1.0), None);
+        // Two requests a section, 600 ms from its mean: 2 · 600² within, half of which is in the variance of the means.
+        let noisy = moved(1_600.0, 600.0);
+        assert!((noisy.std_ms - libm::sqrt(800.0 * 800.0 - 600.0 * 600.0)).abs() < 1e-9, "{noisy:?}");
+        assert!(moved(100.0, 600.0).std_ms < 1e-9);
     }
 
     #[test]

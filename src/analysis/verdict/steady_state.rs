@@ -143,7 +143,7 @@ fn growth(summary: &Summary) -> Check {
 fn moved(movement: &Movement) -> String {
     let [by, limit] = [movement.std_ms, movement.overload_std_ms].map(|ms| seconds(ms / 1e3));
     format!(
-        "the time to an answer varied by ±{by} over the window, and an overload of {} varies it by ±{limit} at the least",
+        "latency varied by ±{by}; under an overload of {} it may vary by only ±{limit}",
         percent(OVERLOAD)
     )
 }
@@ -172,11 +172,12 @@ pub(crate) fn unclear(summary: &Summary) -> Option<(String, String)> {
     }
     let Some(state) = &summary.steady_state else {
         let few = format!("it holds {}, and {LEAST} would show it", counted(requests, "request"));
-        return (requests < LEAST).then(|| (few, "run longer".to_owned()));
+        let cure = "run longer: four times the length halves the uncertainty";
+        return (requests < LEAST).then(|| (few, cure.to_owned()));
     };
     let longer = || {
         let window = seconds(state.movement.telling_window_s);
-        format!("run longer: if latency goes on to vary like this, a window of {window} will tell")
+        format!("run longer: a window of {window} should tell")
     };
     (!state.movement.is_steady()).then(|| (moved(&state.movement), longer()))
 }
@@ -277,6 +278,6 @@ mod tests {
             "{}",
             found.sentence
         );
-        assert!(found.cure.ends_with("a window of 2 min will tell"), "{}", found.cure);
+        assert!(found.cure.ends_with("a window of 2 min should tell"), "{}", found.cure);
     }
 }
