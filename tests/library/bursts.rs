@@ -73,7 +73,7 @@ fn a_hundred_requests_at_once_are_a_valid_run_with_rates_until_the_last_answer()
     let text = render::text(&document, Style { width: 200, ..Style::PLAIN }, Extent::Full);
     for part in [
         "as in a trace, 100 requests within 1.00 ms · window 1.00 ms, answers counted for 25.5 s",
-        "requests completed 3.92/s (until the last answer, 25.5 s)",
+        "requests completed 3.91/s (until the last answer, 25.5 s)",
         "Throughput: requests over the window, answers over 25.5 s",
         "until the last answer\n",
     ] {

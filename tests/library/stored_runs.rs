@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use skyline::analysis::{CountBeside, Figure, Metric, Quantile, summarise};
+use skyline::analysis::{CountBeside, Figure, Judgement, Metric, Quantile, Status, summarise};
 use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
     Failure, FailureKind, Gauge, LogLine, Outcome, PageKind, RunHeader, RunLog, RunLogError, RunLogWriter,
@@ -44,7 +44,9 @@ fn schema_1_says_what_it_said() {
     assert!(summary.verdict.valid);
     assert_eq!((summary.requests.planned, summary.requests.completed), (6, 6));
     assert_eq!(summary.window.warmup_requests, 1);
-    assert!(summary.objectives.iter().all(skyline::analysis::Judgement::passed));
+    // Its figures meet the objectives; six requests are too few to say so of percentiles.
+    let missed = |judged: &Judgement| judged.status == Status::Missed;
+    assert!(!summary.objectives.is_empty() && !summary.objectives.iter().any(missed));
     // First token minus scheduled moment of its six requests, by hand: 42.737773 … 135.744843 ms.
     let ttft = summary.latency.row(Metric::Ttft).unwrap();
     assert_eq!((ttft.min, ttft.max), (Figure::Exact(42.737_773), Figure::Exact(135.744_843)));
