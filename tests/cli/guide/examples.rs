@@ -111,7 +111,7 @@ const SLOW: [Example; 3] = [
     ),
     (
         "sweep",
-        "  by queueing model  9",
+        "  by queueing model  20",
         &[
             &[
                 "simulate",
@@ -119,6 +119,8 @@ const SLOW: [Example; 3] = [
                 "--sweep",
                 "--rates",
                 "20,40,80",
+                "--repeats",
+                "3",
                 "--hardware",
                 "h100",
                 "--objective",
