@@ -24,6 +24,7 @@ fn log_of(plan: &str, records: Vec<RequestRecord>) -> RunLog {
     let until = records.iter().map(|record| record.scheduled.as_nanos() / 1_000_000).max().unwrap() + 1;
     let mut log = run(until, records);
     plan.clone_into(&mut log.header.plan.hash);
+    log.header.workload.seed = plan.len() as u64;
     log
 }
 
@@ -37,12 +38,13 @@ fn after() -> impl Iterator<Item = u64> {
 }
 
 /// numpy 2.4.6 and scipy 1.17.1: all changes x for which `ttest_1samp` at 5 % lets the means of 32 batches of
-/// 1{after > (1 + x) a} − 1{before > a} be 0, a the baseline's percentile; of the mean, those of after − (1 + x) before.
+/// 1{after > (1 + x) a} − 1{before > a} be 0, a the baseline's percentile (for the upper end with ≥ in place of >); of the
+/// mean, those of after − (1 + x) before.
 #[test]
 fn the_interval_of_pairs_is_scipys() {
     let sides = [with("a", "one", before()), with("b", "one", after())];
     for (figure, value, low, high) in [
-        ("p50 ttft", 0.194_610_778_4, 0.185_628_742_5, 0.221_556_886_2),
+        ("p50 ttft", 0.194_610_778_4, 0.185_628_742_5, 0.209_580_838_3),
         ("p95 ttft", 0.173_294_823_4, 0.164_185_736_5, 0.195_289_935_6),
         ("mean ttft", 0.195_117_913_5, 0.193_086_477_2, 0.196_925_421_5),
     ] {
