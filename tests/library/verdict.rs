@@ -208,7 +208,7 @@ fn the_three_outcomes_are_as_often_as_the_guide_says() {
         println!("{server:?}: {:.3} requests/s", server.rate(1.0));
         for horizon_s in [60.0, 300.0] {
             for load in [0.5, 0.8, 0.85, 0.95, 1.05, 1.1, 1.3] {
-                let outcomes = Outcomes::of(server, horizon_s, load, 70_000..70_000 + RUNS);
+                let outcomes = Outcomes::of(server, horizon_s, load, 110_000..110_000 + RUNS);
                 let Outcomes { growing, unclear, steady } = outcomes;
                 println!(
                     "{load} for {horizon_s} s: {growing} growing, {unclear} cannot tell, {steady} steady"
