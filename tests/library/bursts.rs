@@ -13,14 +13,19 @@ use skyline::workload::{Trace, WorkloadSpec};
 
 /// A trace whose requests come at these moments, milliseconds, with the usual warm-up.
 fn trace(moments: impl Iterator<Item = u64>) -> WorkloadSpec {
+    trace_of(moments.map(|at| (at, 64)))
+}
+
+/// The same with the tokens of each answer.
+fn trace_of(lines: impl Iterator<Item = (u64, u64)>) -> WorkloadSpec {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("burst.jsonl");
     let mut text = String::new();
-    for at in moments {
+    for (at, tokens) in lines {
         let hash_ids = "[]";
         writeln!(
             text,
-            "{{\"timestamp\":{at},\"input_length\":512,\"output_length\":64,\"hash_ids\":{hash_ids}}}"
+            "{{\"timestamp\":{at},\"input_length\":512,\"output_length\":{tokens},\"hash_ids\":{hash_ids}}}"
         )
         .unwrap();
     }
@@ -94,6 +99,21 @@ fn two_bursts_are_counted_until_their_last_answer_too() {
     // An H100 has answered one burst before the next comes: the window shows its rates.
     let (_, found) = run(&trace((0..400).map(|i| i / 50 * 5_000)), "h100");
     assert_eq!(found.summary.window.answers_end_s, None);
+}
+
+#[test]
+fn a_few_short_answers_make_a_burst_no_overload() {
+    let moment = |i| if i == 99 { 1_500 } else { 0 };
+    for short in [0, 2] {
+        let tokens = |i| if i < short { 20 } else { 900 };
+        let (_, found) = run(&trace_of((0..100).map(|i| (moment(i), tokens(i)))), "h100");
+        assert_eq!(
+            found.summary.verdict.outcome,
+            VerdictOutcome::Valid,
+            "{:?}",
+            found.summary.verdict.reasons
+        );
+    }
 }
 
 /// Half a minute of five times too much load is no burst, though its trace ends and most answers come later.

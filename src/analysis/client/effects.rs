@@ -90,7 +90,7 @@ impl ClientEffect {
         without_stalls: Option<&LatencyTable>,
     ) -> Vec<Self> {
         let stood_still = without_stalls.map(stood_still).unwrap_or_default();
-        let late_reads = read_late(latency, client).into_iter().chain(stamped_late(observed));
+        let late_reads = read_late(latency, client).into_iter().chain(stamped_late(observed, client));
         let all = sent_late(observed, client).into_iter().chain(late_reads).chain(stood_still);
         all.filter_map(|(rule, metric, quantile, without_ms)| {
             let percentile = latency.percentile(metric, quantile)?;
@@ -141,9 +141,11 @@ fn sent_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Withou
     without(observed, Rule::ScheduleLag, &[Metric::Ttft, Metric::E2e], late_ms)
 }
 
-fn stamped_late(observed: &Observed<'_>) -> Vec<Without> {
+fn stamped_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Without> {
     let late_ms = |record: &RequestRecord| millis(Duration::from_nanos(record.late_stamps.first_ns));
-    if observed.requests.iter().all(|request| late_ms(request.record) == 0.0) {
+    // Without stamps of the kernel the delay of the read loop holds these already.
+    let by_kernel = client.is_none_or(|client| client.stamps == StampSource::KernelReceived);
+    if !by_kernel || observed.requests.iter().all(|request| late_ms(request.record) == 0.0) {
         return Vec::new();
     }
     without(observed, Rule::ClientStarved, &[Metric::Ttft], late_ms)

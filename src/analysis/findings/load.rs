@@ -87,12 +87,7 @@ pub(super) fn cannot_tell(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
-    let longest = summary.latency.row(Metric::E2e)?.max;
-    let slowest = longest.at_least() / 1e3;
     let window = summary.window.length_s();
-    if slowest <= window {
-        return None;
-    }
     if let Some(counted_s) = summary.window.answers_s() {
         let sentence = format!(
             "most answers came after the window of {}: completed requests, tokens and goodput are per second of the {} until \
@@ -102,6 +97,11 @@ pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
         );
         let cure = "for rates that a server sustains, let requests arrive for several times as long as an answer takes";
         return Some(finding(FindingKind::ShortWindow, sentence, cure));
+    }
+    let longest = summary.latency.row(Metric::E2e)?.max;
+    let slowest = longest.at_least() / 1e3;
+    if slowest <= window {
+        return None;
     }
     let sentence = format!(
         "the slowest request took {}{}, longer than the window of {}",

@@ -1,9 +1,9 @@
 //! The load over the run: rates, requests in flight, steadiness.
 
 pub(super) mod closed_loop;
+mod equal_sections;
 pub(super) mod form;
 pub(super) mod movement;
 pub(super) mod rates;
 pub(super) mod steady_state;
-mod stretch;
 pub(super) mod timeline;

@@ -314,6 +314,14 @@ mod tests {
     }
 
     #[test]
+    fn a_burst_that_is_cut_off_is_counted_until_its_end() {
+        let cut = (10..12).map(|i| record(i).sent_at(0, 0, 0).censored(30_000).build());
+        let log = run(1, burst().into_iter().chain(cut).collect());
+        let rates = Rates::of(&Observed::of(&log));
+        assert!((rates.completed_requests_per_s.unwrap() - 10.0 / 30.0).abs() < 1e-6, "{rates:?}");
+    }
+
+    #[test]
     fn where_the_load_goes_on_the_window_shows_its_rates() {
         // What follows keeps the server busy: one answer that came in the window is enough to count by it.
         let next = record(10).phase(Phase::Cooldown).sent_at(1_500, 1_500, 1_500).paced(11_000, 1, 1).build();

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::analysis::figures::percentile::Figure;
-use crate::analysis::load::movement::{Movement, dispersion};
-use crate::analysis::load::stretch::{FEWEST, Stretch};
+use crate::analysis::load::equal_sections::{EqualSections, FEWEST};
+use crate::analysis::load::movement::{Movement, dispersion, least_dispersion};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::statistics::{
     CONFIDENCE, Estimate, Truncation, mean, mser5, slope, student_t_quantile, variance,
@@ -118,7 +118,7 @@ impl SteadyState {
     /// periods, of the last whole ones in the window, each a section, so that like is compared with like. A latency that
     /// was cut off counts with the least that it can be.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
-        let stretch = Stretch::judged(observed)?;
+        let stretch = EqualSections::judged(observed)?;
         let streamed = observed.log.header.engine.streamed;
         let first_tokens = observed.requests.iter().filter_map(|request| {
             let latency = if streamed { request.latency.ttft } else { request.latency.e2e };
@@ -138,7 +138,8 @@ impl SteadyState {
             groups.iter().filter_map(|(middle, values)| Some((*middle, mean(values)?))).collect()
         };
         let length_s = stretch.length_s();
-        let irregular = dispersion(&observed.log.header.workload.arrival) + by_length;
+        let arrival = &observed.log.header.workload.arrival;
+        let irregular = least_dispersion(arrival) + by_length;
         let (expected, left) = stretch.flow(observed);
         let (beginning, unsettled) = truncated(observed);
         Some(Self {
@@ -151,7 +152,7 @@ impl SteadyState {
                 expected,
                 irregular,
             )?,
-            shortfall: (expected - left) / libm::sqrt(expected),
+            shortfall: (expected - left) / libm::sqrt(expected * dispersion(arrival).max(1.0)),
             beginning,
             unsettled,
         })
@@ -181,7 +182,7 @@ fn truncated(observed: &Observed<'_>) -> (Option<Beginning>, Option<Unsettled>) 
     if observed.log.header.workload.arrival.rate_profile() != RateProfile::Level {
         return (None, None);
     }
-    let levels = Stretch::window(observed, FINE).present(observed);
+    let levels = EqualSections::window(observed, FINE).present(observed);
     let unlike = |cut| {
         let (before, after) = levels.split_at(cut);
         let (before, after) = (mean(before)?, mean(after)?);

@@ -155,14 +155,16 @@ pub(crate) fn answered(record: &RequestRecord) -> Option<Timestamp> {
 ///
 /// A burst is over before most of its answers are whole, and nothing follows that would keep the server as busy: per
 /// second of such a window answers would be next to none, however fast they came. They count until the last answer to a
-/// request of the window instead, as throughput elsewhere is over the time from the first request to the last answer. The same
-/// holds of a window in which no answer at all was whole.
+/// request of the window instead, as throughput elsewhere is over the time from the first request to the last answer, or
+/// until the end of the wait for those that were cut off. The same holds of a window in which no answer at all was whole.
 pub fn answers_end(records: &[RequestRecord], (start, end): (Timestamp, Timestamp)) -> Timestamp {
     let (mut inside, mut after, mut last) = (0_u64, 0_u64, end);
-    for (record, at) in records.iter().filter_map(|record| Some((record, answered(record)?))) {
-        inside += u64::from(start <= at && at < end);
-        if record.phase == Phase::Measured && at >= end {
-            after += 1;
+    for record in records {
+        let whole = answered(record);
+        inside += u64::from(whole.is_some_and(|at| start <= at && at < end));
+        let cut_off = (record.outcome == Outcome::Censored).then_some(record.ended);
+        if let Some(at) = whole.or(cut_off).filter(|&at| record.phase == Phase::Measured && at >= end) {
+            after += u64::from(whole.is_some());
             last = last.max(at.after(Duration::from_nanos(1)));
         }
     }

@@ -20,7 +20,7 @@ const LOOP_BUSY: Measure = Measure {
 };
 const READ_LATE: Measure = Measure {
     rule: Rule::ClientStarved,
-    statistic: "largest share of a p50, p90 or p95 that the client's read-loop delay could have added",
+    statistic: "largest share of a p50, p90 or p95 that the client's read-loop delay or late stamps could have added",
 };
 const SENT_LATE: Measure = Measure {
     rule: Rule::ScheduleLag,
@@ -64,11 +64,13 @@ fn read_delay(summary: &Summary) -> Check {
     let sentence = match client.stamps {
         StampSource::ReadReturned => format!("p99 client read-loop delay {delay} ms"),
         StampSource::KernelReceived => {
-            format!("p99 client read-loop delay {delay} ms, of which the kernel's stamps are free")
+            let stamps = match client.late_stamps {
+                Some(late) => format!("the kernel stamped what arrived, but {}", late.in_words()),
+                None => "of which the kernel's stamps are free".to_owned(),
+            };
+            format!("p99 client read-loop delay {delay} ms, {stamps}")
         }
     };
-    let late = client.late_stamps.map_or(String::new(), |late| format!("; {}", late.in_words()));
-    let sentence = sentence + &late;
     by_effect(READ_LATE, summary, &sentence, CURE)
 }
 

@@ -74,9 +74,9 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let bar = BAR.max((NOTICE_S * requests as f64 + lag) / present);
     if bar > LARGEST_BAR {
         return measure.not_tested(format!(
-            "Little's law: the window of {} is too short for it: when requests left and ended is uncertain by {} of the time \
-             that they were in it",
-            seconds(length),
+            "Little's law: requests were in the window for {} each, and when they left and ended is uncertain by {} of that: \
+             nothing is left to test",
+            seconds(present / requests as f64),
             percent(bar)
         ));
     }

@@ -65,14 +65,17 @@ fn wait(summary: &Summary) -> Check {
         return measure.not_tested("the window has fewer than 30 requests");
     }
     let window = &summary.window;
-    let fastest = summary.latency.row(Metric::E2e).map(|row| row.min.at_least() / 1e3);
-    if window.cooldown_requests == 0 && fastest.is_some_and(|fastest| fastest > window.end_s) {
-        let load = seconds(window.end_s);
-        return measure
-            .not_tested(format!("a burst: the load was over after {load}, before any answer was complete"));
+    let median = |metric| summary.latency.row(metric).map(|row| row.percentile(Quantile::P50).figure);
+    let waited = median(Metric::Ttft);
+    let written_s =
+        median(Metric::E2e).zip(waited).map(|(e2e, ttft)| (e2e.at_least() - ttft.at_least()) / 1e3);
+    if window.cooldown_requests == 0 && written_s.is_some_and(|written_s| written_s > window.length_s()) {
+        let load = seconds(window.length_s());
+        return measure.not_tested(format!(
+            "a burst: the load was over after {load}, before an answer of usual length could be complete"
+        ));
     }
-    let median = summary.latency.row(Metric::Ttft).map(|row| row.percentile(Quantile::P50).figure);
-    let (Some(median), true) = (median, summary.window.length_s() > 0.0) else {
+    let (Some(median), true) = (waited, summary.window.length_s() > 0.0) else {
         return measure.not_tested("no request of the window has a time to first token");
     };
     let waited_s = median.at_least() / 1e3;
@@ -173,7 +176,14 @@ pub(crate) fn unclear(summary: &Summary) -> Option<(String, String)> {
     let Some(state) = &summary.steady_state else {
         let few = format!("it holds {}, and {LEAST} would show it", counted(requests, "request"));
         let cure = "run longer: four times the length halves the uncertainty";
-        return (requests < LEAST).then(|| (few, cure.to_owned()));
+        return match summary.run.arrival.rate_profile() {
+            _ if requests < LEAST => Some((few, cure.to_owned())),
+            RateProfile::Periodic(period_s) => {
+                let why = "it holds fewer than 6 whole periods with 5 requests in each".to_owned();
+                Some((why, format!("run for at least {}", seconds(6.0 * period_s))))
+            }
+            RateProfile::Level | RateProfile::Changing => None,
+        };
     };
     let longer = || {
         let window = seconds(state.movement.telling_window_s);

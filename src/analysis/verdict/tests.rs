@@ -104,7 +104,7 @@ fn littles_law_has_nothing_to_say_of_a_burst() {
     log.footer.as_mut().unwrap().present_ns = Some(2_500_000);
     let law = checks(&summarise(&log, &[]), Rule::LittlesLaw).remove(0);
     assert_eq!(law.outcome, CheckOutcome::NotTested, "{}", law.sentence);
-    assert!(law.sentence.contains("the window of 1.00 ms is too short for it"), "{}", law.sentence);
+    assert!(law.sentence.contains("in the window for 0.0250 ms each"), "{}", law.sentence);
 }
 
 #[test]

@@ -114,11 +114,12 @@ struct DeploymentArgs {
     precision: Option<String>,
 
     /// Each step is planned while the one before it runs, as vLLM does on GPUs: a request waits for the step that runs
-    /// and for the planned one [default: on]
+    /// and for the planned one; it is stored with the run [default: of the embedded mock on, else not given]
     #[arg(long, conflicts_with = "no_async_scheduling")]
     async_scheduling: bool,
 
-    /// Each step is planned when the one before it has ended, as vLLM does with this option and on CPUs [default: off]
+    /// Each step is planned when the one before it has ended, as vLLM does with this option and on CPUs
+    /// [default: not given]
     #[arg(long)]
     no_async_scheduling: bool,
 

@@ -108,17 +108,23 @@ pub(in crate::cli) fn fitted_to(
 /// What is said of the server of a run, and whether it schedules asynchronously: by its user, by itself, by what was
 /// modelled; else as vLLM does by default. Of other engines nothing is known, and they are taken not to.
 fn facts(header: &RunHeader) -> DeploymentFacts {
-    let EngineFacts { engine, modelled, .. } = &header.engine;
+    let EngineFacts { engine, modelled, server_version, .. } = &header.engine;
     let facts = header.deployment.clone();
     let on_cpu = facts.hardware.as_ref().is_some_and(|name| name.to_lowercase().contains("cpu"));
     let usual = || match engine.as_str() {
         _ if !modelled.is_empty() => modelled.contains_key("async_scheduling"),
         // An embedded mock says it; one of an older skyline did not, and has its number of GPUs in the log.
         "mock" => facts.gpus.is_none(),
-        "vllm" | "openai" => !on_cpu,
+        "vllm" => !on_cpu && !before_0_14(server_version.as_deref().unwrap_or_default()),
         _ => false,
     };
     DeploymentFacts { async_scheduling: async_scheduling(header).or_else(|| Some(usual())), ..facts }
+}
+
+/// Whether vLLM of this version does not schedule asynchronously unless told to. A mock's version, 0.1, is none of vLLM's.
+fn before_0_14(version: &str) -> bool {
+    let minor = version.trim_start_matches('v').strip_prefix("0.").and_then(|rest| rest.split('.').next());
+    minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| (2..14).contains(&minor))
 }
 
 /// Refuses a run whose log is not that of its plan: an engine is fitted to what was sent.
@@ -228,6 +234,7 @@ mod tests {
         let on = |set: &dyn Fn(&mut RunHeader)| {
             let mut header = run(1_000, Vec::new()).header;
             header.engine.engine = "vllm".to_owned();
+            header.engine.server_version = None;
             set(&mut header);
             facts(&header).async_scheduling
         };
@@ -244,6 +251,14 @@ mod tests {
         assert_eq!(on(&|header| header.deployment.hardware = Some("EPYC CPU".to_owned())), Some(false));
         assert_eq!(on(&engine("sglang")), Some(false));
         assert_eq!(on(&engine("mock")), Some(true), "a mock that was started by itself");
+        let of_version = |version: &'static str| {
+            move |header: &mut RunHeader| header.engine.server_version = Some(version.to_owned())
+        };
+        for (version, expected) in
+            [("0.10.2", false), ("v0.13.0", false), ("0.14.0", true), ("0.1.0", true), ("1.0", true)]
+        {
+            assert_eq!(on(&of_version(version)), Some(expected), "vLLM {version}");
+        }
         let typed = |header: &mut RunHeader| {
             flag(false)(header);
             header.deployment.async_scheduling = Some(true);

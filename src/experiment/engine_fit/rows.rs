@@ -147,7 +147,7 @@ fn of_answer(
 
 fn of_first(output: &Output, (sent, first): (f64, f64), limits: &SchedulerLimits) -> Option<StepStretch> {
     let (budget, queued) = (limits.max_num_batched_tokens, queued(limits));
-    let (prefill, before) = output.prefills(sent, first + SAME_STEP_S).split_last()?;
+    let (prefill, before) = output.prefills(sent, first).split_last()?;
     // Answers that get tokens meanwhile.
     let (sequences, contexts) = output.between(sent, first - SAME_STEP_S);
     let own = prefill_steps(prefill, 0.0, 1.0, budget).len() as f64;
@@ -159,6 +159,9 @@ fn of_first(output: &Output, (sent, first): (f64, f64), limits: &SchedulerLimits
         let [work] = prefill_steps(other, batch, context, budget)[..] else { return None };
         steps.push((0.75, work));
         left -= 0.75;
+    }
+    if left < 0.0 {
+        return None;
     }
     if batch > 0.0 {
         steps.extend(decode_steps(left, batch, context));

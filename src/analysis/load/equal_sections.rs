@@ -13,13 +13,13 @@ pub(super) const FEWEST: usize = 6;
 
 /// Equal sections that end with the window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
+pub(super) struct EqualSections {
     start: Timestamp,
     pub(super) sections: usize,
     each_s: f64,
 }
 
-impl Stretch {
+impl EqualSections {
     /// The whole window in so many sections.
     pub(super) fn window(observed: &Observed<'_>, sections: usize) -> Self {
         let each_s = observed.length().as_secs_f64() / sections as f64;
@@ -140,7 +140,7 @@ mod tests {
             ],
         );
         let observed = Observed::of(&log);
-        let levels = Stretch::window(&observed, 4).present(&observed);
+        let levels = EqualSections::window(&observed, 4).present(&observed);
         for (level, expected) in levels.into_iter().zip([0.8, 1.6, 1.0, 0.6]) {
             assert!((level - expected).abs() < 1e-9, "{level} {expected}");
         }
