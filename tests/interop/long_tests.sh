@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests that are too long for every day, those included that are too long for `.ci/run`: ten minutes on two cores after
-# six of compiling.
+# All tests that are too long for every day, those included that are too long for `.ci/run`: half an hour on two cores after
+# six minutes of compiling.
 #
 #   tests/interop/long_tests.sh [FILTER]     [default: all]
 set -eu

@@ -199,7 +199,7 @@ fn five_minutes_show_an_overload_of_a_tenth() {
 
 /// The table of `skyline guide validity`, with fresh seeds.
 #[test]
-#[ignore = "5,600 runs"]
+#[ignore = "5,600 runs take a quarter of an hour; `tests/interop/long_tests.sh three_outcomes` runs it"]
 fn the_three_outcomes_are_as_often_as_the_guide_says() {
     const RUNS: u64 = 200;
     let share = |part: u32| f64::from(part) / RUNS as f64;

@@ -160,7 +160,7 @@ fn does_not_keep_up(experiments: u64, loads: [f64; 2]) -> u64 {
 }
 
 #[test]
-#[ignore = "8,000 runs in virtual time; `.ci/run` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
+#[ignore = "8,000 runs in virtual time; `tests/interop/long_tests.sh near_the_limit` runs it"]
 fn near_the_limit_equal_servers_both_keep_up_and_beyond_it_one_does_not() {
     let (alarms, found) = (does_not_keep_up(200, [0.93, 0.93]), does_not_keep_up(200, [0.68, 1.2]));
     println!("at 93 % each {alarms} of 200, at 68 and 120 % {found} of 200");

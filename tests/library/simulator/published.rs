@@ -123,7 +123,7 @@ fn short_rows_of_published_throughput_are_what_the_model_predicts() {
 }
 
 #[test]
-#[ignore = "minutes without optimisation"]
+#[ignore = "takes minutes unoptimised; `.ci/run` runs it"]
 fn all_rows_of_published_throughput_are_what_the_model_predicts() {
     hold(&Row::all());
     assert_eq!(table().len(), Row::all().len());
