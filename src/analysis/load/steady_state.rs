@@ -33,7 +33,7 @@ impl Trend {
     /// than `slope` takes it to be: with r their lag-1 correlation, n sections are worth nₑ = n(1 − r)/(1 + r), and nₑ − 2
     /// takes the place of n − 2 in the variance of what is left over and in Student's t (Santer et al., *Journal of
     /// Geophysical Research* 105, 2000, eqs. 4–6), but never less than 4: r itself is uncertain in 20 sections, and with
-    /// a floor of 2 as few false alarms at 80 % load (6 of 400 for 7) cost a fifth of the power at 110 % (66 % of runs
+    /// a floor of 2 as few false alarms at 87 % load (6 of 400 for 7) cost a fifth of the power at 119 % (66 % of runs
     /// for 83 %). Absent for fewer than three points.
     pub(crate) fn of(points: &[(f64, f64)], length_s: f64) -> Option<Self> {
         let line = slope(points)?;
