@@ -9,7 +9,7 @@ use serde::Serialize;
 use strum::VariantNames as _;
 
 use super::args::{ValidityArgs, one_of};
-use super::output::exits::Undecided;
+use super::output::exits::{ExitRules, Undecided};
 use super::output::{ShowArgs, render};
 use crate::experiment::compare::{
     AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
@@ -93,6 +93,8 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
         ));
     }
     let stored = args.folders.iter().map(|path| stored::open(path, None)).collect::<Result<Vec<_>, _>>()?;
+    let rules = ExitRules { invalid: args.validity.invalid_runs(), undecided: args.undecided };
+    rules.check_use(args.gates().is_empty(), "demand", printer);
     let find = |is_sweep: bool| {
         let mut all = args.folders.iter().zip(&stored);
         all.find(|(_, stored)| matches!(stored, Stored::Sweep(_)) == is_sweep).map(|(folder, _)| folder)

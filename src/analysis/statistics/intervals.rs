@@ -37,17 +37,17 @@ impl Estimate {
 /// not (Wilson 1927; Brown, Cai and `DasGupta`, *Interval Estimation for a Binomial Proportion*, Statistical Science
 /// 16:2, 2001): (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n), z the 97.5 % quantile of the normal distribution.
 pub(crate) fn share_interval(hits: u64, trials: u64) -> Option<(f64, f64)> {
+    (trials > 0).then(|| interval_of_share(hits as f64 / trials as f64, trials as f64))
+}
+
+/// The same of the share `p` of so many trials, which dependence may have made fewer than were counted.
+pub(crate) fn interval_of_share(p: f64, n: f64) -> (f64, f64) {
     const Z: f64 = 1.959_963_984_540_054;
-    if trials == 0 {
-        return None;
-    }
-    let n = trials as f64;
-    let p = hits as f64 / n;
     let middle = p + Z * Z / (2.0 * n);
     let reach = Z * libm::sqrt(p * (1.0 - p) / n + Z * Z / (4.0 * n * n));
     let scale = 1.0 + Z * Z / n;
     // Rounding must not leave a share that every trial, or none, hit outside of its interval.
-    Some((((middle - reach) / scale).clamp(0.0, p), ((middle + reach) / scale).clamp(p, 1.0)))
+    (((middle - reach) / scale).clamp(0.0, p), ((middle + reach) / scale).clamp(p, 1.0))
 }
 
 /// Resamples of an interval: its ends then wander by about 1 % of its length from seed to seed.

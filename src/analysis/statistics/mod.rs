@@ -25,8 +25,8 @@ pub use goodness_of_fit::{
     UNIFORM_A2_AT_2_IN_100_000, anderson_darling_exponential, anderson_darling_uniform, dispersion,
     uniform_distance,
 };
-pub(crate) use intervals::share_interval;
 pub use intervals::{CONFIDENCE, Estimate, bootstrap};
+pub(crate) use intervals::{interval_of_share, share_interval};
 pub use means::{TwoMeans, holm, mean, paired, variance, welch};
 pub use memory::Memory;
 pub use random_walk::least_spread;

@@ -56,16 +56,17 @@ impl ExitRules {
     /// Whether each objective passes, by its status and whether there is a figure: without one none does.
     fn all_pass(self, objectives: impl Iterator<Item = (Status, bool)>, printer: Printer) -> bool {
         let objectives: Vec<_> = objectives.collect();
-        self.check_use(objectives.is_empty(), printer);
+        self.check_use(objectives.is_empty(), "objective", printer);
         let open = objectives.iter().filter(|judged| **judged == (Status::Undecided, true)).count();
         let decided =
             objectives.iter().all(|judged| matches!(judged, (Status::Met, _) | (Status::Undecided, true)));
         (open == 0 || self.pass(open, "objective", printer)) && decided
     }
 
-    fn check_use(self, is_idle: bool, printer: Printer) {
+    /// Says that --undecided does nothing where there is no such `thing` to decide.
+    pub(in crate::cli) fn check_use(self, is_idle: bool, thing: &str, printer: Printer) {
         if is_idle && self.undecided.is_some() {
-            printer.words("note: --undecided does nothing here, because there is no objective");
+            printer.words(&format!("note: --undecided does nothing here, because there is no {thing}"));
         }
     }
 }
@@ -98,7 +99,7 @@ fn of(valid: bool, rules: ExitRules, well: bool) -> Exit {
 
 /// Of a sweep.
 pub(in crate::cli) fn of_sweep(sweep: &Sweep, rules: ExitRules, printer: Printer) -> Exit {
-    rules.check_use(sweep.answer.is_none(), printer);
+    rules.check_use(sweep.answer.is_none(), "objective", printer);
     let gone = sweep.stopped == StopReason::ServerGone;
     if gone || (!sweep.valid && rules.invalid == InvalidRuns::LeftOut) {
         return Exit::Invalid;

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::any_side::{AnySide, AnySideDescription, Unchecked, reported_conditions};
 use super::compared::{NotComparable, allowed};
 use super::condition::{Condition, Difference, differences};
-use super::gate::{Gate, GateJudgement};
-use super::row::{ComparedRow, Pairing};
+use super::gate::{DISTRUSTED, Gate, GateJudgement};
+use super::row::{ComparedRow, Pairing, unjudged};
 use super::side::SideUnit;
 use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Statistic};
 
@@ -127,7 +127,12 @@ impl AgainstForeign {
                 (false, false) => {}
             }
         }
+        let distrusted = [baseline, other].iter().any(|side| side.describe().valid == Some(false));
+        unjudged(distrusted, rows.iter_mut());
         let judged = gates.iter().map(|gate| {
+            if distrusted {
+                return gate.unmeasured(DISTRUSTED);
+            }
             let key = &gate.margin().figure;
             gate.judge_figures("", &baseline.figure(key), &other.figure(key), Pairing::OneRunEach)
         });

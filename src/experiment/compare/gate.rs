@@ -94,12 +94,16 @@ enum Basis {
     SamePlan,
     /// So many runs a side.
     Runs(u64),
-    /// The same of other single runs.
-    SingleRuns,
+    /// The same of other single runs, with what to run them with for more.
+    SingleRuns(&'static str),
 }
 
 /// More times as many requests or runs are not worth suggesting.
 const MOST_TIMES: f64 = 100.0;
+/// What a result of another tool is told to be replaced by.
+const FOREIGN: &str = "with skyline and the same --seed, or with --repeats 5";
+/// Why nothing is judged.
+pub(super) const DISTRUSTED: &str = "a side is INVALID, so nothing is judged";
 /// A figure on the bound itself meets it, despite rounding.
 const EXACT: f64 = 1e-12;
 
@@ -132,6 +136,9 @@ impl Gate {
         other: &ComparedSide,
         pairing: Pairing,
     ) -> GateJudgement {
+        if !(baseline.reasons.is_empty() && other.reasons.is_empty()) {
+            return self.unmeasured(DISTRUSTED);
+        }
         let Margin { figure, share, .. } = self.margin();
         let requests = pairing.requests(figure, baseline, other);
         let found =
@@ -153,7 +160,11 @@ impl Gate {
         after: &AcrossRuns,
         pairing: Pairing,
     ) -> GateJudgement {
-        self.judge_worsening(place, worsening(&self.margin().figure, before, after, pairing, None))
+        let mut found = worsening(&self.margin().figure, before, after, pairing, None);
+        if let Ok(Worsening { basis: Basis::SingleRuns(otherwise), .. }) = &mut found {
+            *otherwise = if place.is_empty() { FOREIGN } else { "with --repeats 5" };
+        }
+        self.judge_worsening(place, found)
     }
 
     fn judge_worsening(&self, place: &str, found: Result<Worsening, &'static str>) -> GateJudgement {
@@ -203,7 +214,7 @@ impl Gate {
     /// The judgement where the baseline's server kept up with the load and this side's did not.
     pub(super) fn overrun(&self, place: &str) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
-        self.without_change(gate, Status::Missed, "the server did not keep up, as the baseline's did")
+        self.without_change(gate, Status::Missed, "the server did not keep up, while the baseline's did")
     }
 
     /// What is found, and the bound on the same scale, by the rule of [`GateJudgement::status`].
@@ -251,7 +262,7 @@ impl Gate {
             Basis::Requests(n) => (of(n, "request"), "longer or with --repeats 5"),
             Basis::SamePlan => (None, "longer or with --repeats 5"),
             Basis::Runs(n) => (of(n, "run"), "with more --repeats"),
-            Basis::SingleRuns => (None, "with skyline and the same --seed, or with --repeats 5"),
+            Basis::SingleRuns(otherwise) => (None, otherwise),
         };
         match needed {
             Some(needed) => format!("; about {needed} a side would tell"),
@@ -319,12 +330,12 @@ fn worsening(
     if pairing.is_of_single_runs() {
         let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
         let (least, most) = turn(least, most);
-        let own = || if is_share { (None, None) } else { of_own_intervals(before.level(), after.level()) };
+        let own = || of_own_intervals(before.level(), after.level(), is_share);
         let (low, high) = open(requests.map_or_else(own, RequestPairs::ends));
         let basis = match (requests, pairing) {
             (Some(requests), _) => Basis::Requests(requests.len()),
             (None, Pairing::SamePlan) => Basis::SamePlan,
-            (None, _) => Basis::SingleRuns,
+            (None, _) => Basis::SingleRuns("with the same --seed, or with --repeats 5"),
         };
         return Ok(Worsening { least, most, low, high, basis });
     }
@@ -345,14 +356,19 @@ fn worsening(
     Ok(Worsening { least: value, most: value, low, high, basis })
 }
 
-/// The change from one figure to another by the 95 % interval of each: the distances from both logarithms to their ends
-/// add up as the sides of a right triangle (the method of variance estimates recovery: Zou and Donner, *Statistics in
-/// Medicine* 27, 2008, 1693–1702). An end is absent where one that it takes is.
-fn of_own_intervals(before: FigureLevel, after: FigureLevel) -> (Option<f64>, Option<f64>) {
-    let ratio = |one: Option<f64>, other: Option<f64>| Some(libm::log(one? / other?));
+/// The change from one figure to another by the 95 % interval of each: the distances from both logarithms, of shares from
+/// the shares themselves, to their ends add up as the sides of a right triangle (the method of variance estimates
+/// recovery: Zou and Donner, *Statistics in Medicine* 27, 2008, 1693–1702; of shares that is Newcombe's method 10,
+/// *Statistics in Medicine* 17, 1998, 873–890). An end is absent where one that it takes is.
+fn of_own_intervals(before: FigureLevel, after: FigureLevel, is_share: bool) -> (Option<f64>, Option<f64>) {
+    let apart = |one: Option<f64>, other: Option<f64>| {
+        let (one, other) = one.zip(other)?;
+        Some(if is_share { one - other } else { libm::log(one / other) })
+    };
     let change = |sign: f64, own: Option<f64>, others: Option<f64>| {
-        let far = libm::hypot(ratio(after.value, own)?, ratio(before.value, others)?);
-        Some(libm::expm1(ratio(after.value, before.value)? + sign * far)).filter(|end| end.is_finite())
+        let far = libm::hypot(apart(after.value, own)?, apart(before.value, others)?);
+        let end = apart(after.value, before.value)? + sign * far;
+        Some(if is_share { end } else { libm::expm1(end) }).filter(|end| end.is_finite())
     };
     (change(-1.0, after.low, before.high), change(1.0, after.high, before.low))
 }

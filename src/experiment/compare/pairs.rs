@@ -11,7 +11,7 @@ use crate::analysis::{Figure, FigureKey, FigureKind, Statistic};
 /// Both runs meet the same bursts and the same long prompts, so that requests tell a change one by one that the runs as
 /// wholes hide (common random numbers: Law, *Simulation Modeling and Analysis*, section 11.2).
 pub(super) struct RequestPairs {
-    pairs: Vec<[Option<f64>; 2]>,
+    pairs: Vec<[Option<Figure>; 2]>,
     contrast: Contrast,
     /// The change: a share of the baseline's figure, of a share the difference.
     value: f64,
@@ -49,22 +49,21 @@ impl RequestPairs {
         if sides.iter().all(|side| side.is_short()) {
             return None;
         }
-        let known = |figure: &Figure| figure.exact().unwrap_or(f64::INFINITY);
-        let mut all: Vec<(u64, usize, f64)> = Vec::new();
+        let mut all: Vec<(u64, usize, Figure)> = Vec::new();
         for (side, figures) in requests.into_iter().enumerate() {
-            all.extend(figures.iter().map(|(index, figure)| (*index, side, known(figure))));
+            all.extend(figures.iter().map(|(index, figure)| (*index, side, *figure)));
         }
         all.sort_by_key(|(index, ..)| *index);
         // A request that counts in no rate of a run counts as none.
-        let absent = (key.kind() == FigureKind::Rate).then_some(0.0);
+        let absent = (key.kind() == FigureKind::Rate).then_some(Figure::Exact(0.0));
         let pairs = all.chunk_by(|one, next| one.0 == next.0).map(|same| {
             let of = |side| same.iter().find(|found| found.1 == side).map(|found| found.2);
             [of(0).or(absent), of(1).or(absent)]
         });
         let pairs: Vec<_> = pairs.collect();
         let mean_of = |side: usize| {
-            let values: Vec<f64> = pairs.iter().filter_map(|pair| pair[side]).collect();
-            mean(&values).filter(|mean| mean.is_finite())
+            let figures = pairs.iter().filter_map(|pair| pair[side]);
+            mean(&figures.map(Figure::exact).collect::<Option<Vec<f64>>>()?)
         };
         let fraction = match key.statistic {
             Some(Statistic::Percentile(quantile)) => Some(quantile.fraction()),
@@ -75,11 +74,8 @@ impl RequestPairs {
         let (contrast, value, most) = match (fraction, key.kind()) {
             (Some(fraction), _) => {
                 let base = before.mean.filter(|&base| base > 0.0)?;
-                // Of a request that was cut off nothing is known beyond where it was.
-                let cut_off = requests[1].iter().filter(|(_, figure)| figure.exact().is_none());
-                let least_cut_off = cut_off.map(|(_, figure)| figure.at_least()).reduce(f64::min);
-                let greatest = || requests[1].iter().map(|(_, figure)| figure.at_least()).reduce(f64::max);
-                let most = least_cut_off.or_else(|| Some(greatest()? * JUST_OVER))? / base - 1.0;
+                let greatest = requests[1].iter().map(|(_, figure)| figure.at_least()).reduce(f64::max)?;
+                let most = greatest * JUST_OVER / base - 1.0;
                 let value = after.mean_at_least? / base - 1.0;
                 (Contrast::Percentile { base, beyond: 1.0 - fraction }, value, most)
             }
@@ -114,7 +110,8 @@ impl RequestPairs {
     /// Two-sided p-value that nothing changed.
     pub(super) fn p(&self) -> f64 {
         let way = if self.value < 0.0 { Ordering::Less } else { Ordering::Greater };
-        self.beyond(0.0, way).filter(|found| !self.is_unseen(found)).map_or(1.0, |found| found.p())
+        let found = self.beyond(0.0, way).filter(|found| !self.is_unseen(found));
+        found.filter(|found| found.mean.total_cmp(&0.0) == way).map_or(1.0, |found| found.p())
     }
 
     /// The ends of its 95 % interval, which holds all changes x that the requests allow: those for which the other's
@@ -137,10 +134,17 @@ impl RequestPairs {
     }
 
     /// By how much the requests of the other run are beyond the baseline's, were the change `x`. Where many have the very
-    /// value of a percentile, they are not over it in a proof of more, and not under it in one of less.
+    /// value of a percentile, they are not over it in a proof of more, and not under it in one of less. A request that was
+    /// cut off is anywhere from there on: where that is the less favourable to the proof.
     fn beyond(&self, x: f64, way: Ordering) -> Option<BatchMeans> {
         let times = 1.0 + x;
-        let difference = |[one, other]: &[Option<f64>; 2]| {
+        let ends = |least: bool, figure: Option<Figure>| {
+            let most = |figure: Figure| figure.at_most().unwrap_or(f64::INFINITY);
+            figure.map(|figure| if least { figure.at_least() } else { most(figure) })
+        };
+        let difference = |[one, other]: &[Option<Figure>; 2]| {
+            let one = ends(way == Ordering::Less, *one);
+            let other = ends(way != Ordering::Less, *other);
             let (one, other) = match self.contrast {
                 Contrast::Percentile { base, beyond } => {
                     let over = |value: f64, bound: f64| {

@@ -157,7 +157,7 @@ pub enum ChangeStanding {
     Overlap,
     /// One run a side, and chance inside the runs does not explain the difference: another run may undo it.
     Apart,
-    /// The figure is unknown on a side, or has no interval.
+    /// The figure is unknown on a side, or has no interval, or a side is INVALID.
     Unknown,
 }
 
@@ -171,6 +171,7 @@ impl ComparedRow {
         };
         let mut rows: Vec<Self> = subjects(&[baseline, other]).iter().filter_map(row).collect();
         correct(rows.iter_mut());
+        unjudged(!(baseline.reasons.is_empty() && other.reasons.is_empty()), rows.iter_mut());
         rows
     }
 
@@ -230,12 +231,13 @@ impl ComparedRow {
     }
 
     fn judged(&self) -> ChangeStanding {
-        let moved = self.difference.map_or(0.0, |difference| difference.value);
-        if self.p_holm.is_none_or(|p| p > SIGNIFICANT) || moved == 0.0 {
+        // Where requests were cut off, a change may be sure and its size unknown.
+        let moved = self.difference.map(|difference| difference.value);
+        if self.p_holm.is_none_or(|p| p > SIGNIFICANT) || moved == Some(0.0) {
             self.standing
         } else if self.standing == ChangeStanding::Overlap {
             ChangeStanding::Apart
-        } else if (moved < 0.0) == self.figure.less_is_better() {
+        } else if moved.is_some_and(|moved| moved < 0.0) == self.figure.less_is_better() {
             ChangeStanding::Better
         } else {
             ChangeStanding::Worse
@@ -252,6 +254,11 @@ pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut ComparedRow>) {
         row.p_holm = Some(corrected);
         row.standing = row.judged();
     }
+}
+
+/// Takes the verdicts back where a side is INVALID (`distrusted`).
+pub(super) fn unjudged<'a>(distrusted: bool, rows: impl Iterator<Item = &'a mut ComparedRow>) {
+    rows.filter(|_| distrusted).for_each(|row| row.standing = ChangeStanding::Unknown);
 }
 
 /// Compares both means of a figure; `None` with one run a side, or where a run lacks the figure.

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::analysis::statistics::LEAST_EFFECTIVE;
+use crate::analysis::statistics::{Effective, LEAST_EFFECTIVE, Memory, interval_of_share, mean};
 use crate::analysis::{
-    AcrossRuns, AskedQuantile, Figure, FigureKey, Metric, Objective, Summary, Verdict, VerdictOutcome,
+    AcrossRuns, AskedQuantile, Figure, FigureKey, FigureKind, Metric, Objective, Summary, Verdict,
+    VerdictOutcome,
 };
 use crate::experiment::repeats::{NotRepeats, Repeats, RepeatsReason};
 use crate::record::{DeploymentFacts, RunHeader, RunLog};
@@ -146,10 +147,13 @@ impl ComparedSide {
         self.header.percentiles.iter().copied().map(AskedQuantile::of_percent)
     }
 
-    /// A figure of the runs that count. That of a single repeat has no interval.
+    /// A figure of the runs that count. That of a single repeat has no interval; a share of one run's requests gets one.
     pub(super) fn figure(&self, key: &FigureKey) -> AcrossRuns {
         let across = AcrossRuns::of(key, &self.runs.iter().collect::<Vec<_>>());
         match self.unit {
+            SideUnit::Run if key.kind() == FigureKind::Share && across.own_interval == (None, None) => {
+                AcrossRuns { own_interval: self.interval_of_share(key, across.mean).unzip(), ..across }
+            }
             SideUnit::Run => across,
             SideUnit::Repeats => AcrossRuns { own_interval: (None, None), ..across },
         }
@@ -158,6 +162,16 @@ impl ComparedSide {
     /// What the requests of a single run have of a figure; none where it is not of single requests.
     pub(super) fn requests_of(&self, key: &FigureKey) -> &[(u64, Figure)] {
         self.requests.get(&key.without_statistic()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The interval of a share of a run's requests, of so many as are worth independent ones. `None` where some are not
+    /// known, where they are not what the `share` is of, or where the run is too short.
+    fn interval_of_share(&self, key: &FigureKey, share: Option<f64>) -> Option<(f64, f64)> {
+        let figures = self.requests_of(key).iter().map(|(_, figure)| figure.exact());
+        let holds = figures.collect::<Option<Vec<f64>>>()?;
+        let share = mean(&holds).filter(|mean| share.is_some_and(|share| (share - mean).abs() < 1e-9))?;
+        let memory = Memory::of(&holds).filter(|_| !self.is_short())?;
+        Some(interval_of_share(share, Effective::of(holds.len() as u64, memory).cautious))
     }
 
     /// Whether a run may have missed what the server does at other times: its window holds fewer than 20 times for which

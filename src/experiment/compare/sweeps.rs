@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::compared::{NotComparable, allowed};
 use super::condition::{Condition, Difference, Facts, differences, facts_of};
-use super::gate::{Gate, GateJudgement};
-use super::row::{ComparedRow, Pairing, correct};
+use super::gate::{DISTRUSTED, Gate, GateJudgement};
+use super::row::{ComparedRow, Pairing, correct, unjudged};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Objective, Quantile};
 use crate::experiment::paired_open::ArrivalUnit;
 use crate::experiment::sweep::{HighestLoad, Load, LoadAxis, LoadClass, Sweep, SweepPoint, Trial, followed};
@@ -184,10 +184,15 @@ impl SweepAgainst {
             .collect();
         let mut loads: Vec<AtLoad> = both.iter().map(|(before, after)| AtLoad::of(before, after)).collect();
         correct(loads.iter_mut().flat_map(|at| &mut at.rows));
+        let distrusted = !(baseline.sweep.valid && other.sweep.valid);
+        unjudged(distrusted, loads.iter_mut().flat_map(|at| &mut at.rows));
         // A baseline that does not keep up cannot be compared with.
-        let kept_up = || both.iter().filter(|(before, _)| !is_saturated(before));
+        let kept_up = || both.iter().filter(|(before, _)| !distrusted && !is_saturated(before));
         // Nothing passes by nothing.
         let unjudged = (kept_up().next().is_none()).then(|| {
+            if distrusted {
+                return DISTRUSTED.to_owned();
+            }
             format!(
                 "the baseline kept up with no load that both measured: it has {}, the other {}; run the other with --rates \
                  and the baseline's loads, or --users",
@@ -212,7 +217,11 @@ impl SweepAgainst {
         });
         Self {
             side: other.name.clone(),
-            sentence: sentence(baseline.sweep.answer.as_ref(), other.sweep.answer.as_ref()),
+            sentence: if distrusted {
+                DISTRUSTED.to_owned()
+            } else {
+                sentence(baseline.sweep.answer.as_ref(), other.sweep.answer.as_ref())
+            },
             gates: judged.collect(),
             loads,
         }

@@ -40,6 +40,10 @@ fn a_run_is_held_against_itself_and_against_another() {
         let gate = ["--vary", "hardware", "--max-regression", "output_tokens_per_s 90%", "--undecided", how];
         compare(&gate).assert().code(code).stdout(contains(format!("by --undecided {how}")));
     }
+    compare(&["--vary", "hardware", "--undecided", "fail"])
+        .assert()
+        .code(0)
+        .stderr(contains("note: --undecided does nothing here, because there is no demand"));
     compare(&["--vary", "speed"]).assert().code(2).stderr(contains("speed"));
     compare(&["--max-regression", "ttft 10%"]).assert().code(2).stderr(contains("say which part of it"));
     desk.skyline(&["compare", &one]).assert().code(2);

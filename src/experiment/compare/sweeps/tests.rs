@@ -141,3 +141,20 @@ fn only_intervals_are_sure_and_brackets_may_lie_apart_by_chance() {
     let unsure = found(&answer(10.0, Some((9.0, 11.1))), &answer(11.0, Some((10.0, 12.0))));
     assert!(unsure.contains("intervals overlap"), "{unsure}");
 }
+
+#[test]
+fn over_invalid_sweeps_nothing_is_judged() {
+    let mut sides = [sweep("a", &[4.0], 5, |i| 100 + i), sweep("b", &[4.0], 5, |i| 200 + 2 * i)];
+    assert_eq!(gates(&sides, at_most("p95 ttft 10%"))[0].status, Status::Missed);
+    sides[1].sweep.valid = false;
+    let found = gates(&sides, at_most("p95 ttft 300%"));
+    assert_eq!((found.len(), found[0].status, found[0].passes), (1, Status::Undecided, false), "{found:?}");
+    let compared = ComparedSweeps::of(&sides, &[], &[]).unwrap();
+    let against = &compared.against[0];
+    assert!(against.sentence.contains("a side is INVALID"), "{}", against.sentence);
+    let rows = &against.loads[0].rows;
+    assert!(
+        rows.iter().all(|row| row.standing == crate::experiment::compare::ChangeStanding::Unknown),
+        "{rows:?}"
+    );
+}

@@ -130,7 +130,12 @@ pub(super) fn change(row: &ComparedRow) -> String {
 /// Its interval.
 fn change_interval(row: &ComparedRow) -> Option<String> {
     let (change, unit) = row_change(row)?;
-    Some(format!("{} to {}", signed(change.low?, unit), signed(change.high?, unit)))
+    Some(match (change.low, change.high) {
+        (Some(low), Some(high)) => format!("{} to {}", signed(low, unit), signed(high, unit)),
+        (Some(low), None) => format!("over {}", signed(low, unit)),
+        (None, Some(high)) => format!("under {}", signed(high, unit)),
+        (None, None) => return None,
+    })
 }
 
 fn row_change(row: &ComparedRow) -> Option<(Interval, &'static str)> {
@@ -265,6 +270,32 @@ mod tests {
         let share = FigureKey::of(Metric::SloAttainment);
         assert_eq!(detectable(&row(share)).unwrap(), "9.03 pt");
         assert_eq!(detectable(&row(FigureKey::of(Metric::Goodput))).unwrap(), "9.03 %");
+    }
+
+    #[test]
+    fn an_interval_may_have_one_end() {
+        let level = FigureLevel { value: Some(1.0), at_least: None, low: None, high: None, mark: None };
+        let shown = |low, high| {
+            let change = Some(Interval { value: 0.3, low, high });
+            let figure = FigureKey::of(Metric::Goodput);
+            let (p, standing) = (None, ChangeStanding::Overlap);
+            let row = ComparedRow {
+                figure,
+                baseline: level,
+                other: level,
+                difference: change,
+                change,
+                p,
+                p_holm: p,
+                detectable: None,
+                standing,
+            };
+            change_interval(&row)
+        };
+        assert_eq!(shown(Some(0.2), None).unwrap(), "over +20.0 %");
+        assert_eq!(shown(None, Some(0.4)).unwrap(), "under +40.0 %");
+        assert_eq!(shown(Some(0.2), Some(0.4)).unwrap(), "+20.0 % to +40.0 %");
+        assert_eq!(shown(None, None), None);
     }
 
     #[test]
