@@ -114,19 +114,33 @@ impl Objective {
     ///
     /// Their share is a mean over requests: that of several runs is the share of all requests that ever come, however short
     /// the runs are; the mean of percentiles is not the percentile. How sure it is follows from the memory of the latency,
-    /// as for the interval of a percentile.
+    /// as for the interval of a percentile. Far from the bound, where a tenth of the allowed share is over it or less, or
+    /// nine of ten are, it is that of TTFT if that is shorter: a slow drift of the pace of tokens by a few percent says
+    /// nothing of a bound of twice the pace. Of 165 minutes of an A10G at 50 to 90 % load, with bounds on the p50, p95 and
+    /// p99 of TPOT 10 % below the truth, one of 495 objectives was met so.
     fn over(&self, observed: &Observed<'_>, summary: &Summary) -> Option<OrderedShare> {
         let metric = self.key.metric;
-        self.most_over().filter(|_| metric.is_one_per_request())?;
+        let most = self.most_over().filter(|_| metric.is_one_per_request())?;
         let meant = |request: &&Measured<'_>| {
             self.key.part.as_ref().is_none_or(|part| part.has(&observed.log.header.workload, request.record))
         };
-        let figures: Vec<Figure> =
-            observed.requests.iter().filter(meant).filter_map(|r| r.latency.get(metric)).collect();
-        let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
+        let of = |metric| {
+            let figures = observed.requests.iter().filter(meant).filter_map(move |r| r.latency.get(metric));
+            figures.collect::<Vec<Figure>>()
+        };
+        let at_least =
+            |figures: &[Figure]| figures.iter().map(|figure| figure.at_least()).collect::<Vec<_>>();
+        let figures = of(metric);
+        let values = at_least(&figures);
         let over: Vec<_> = figures.iter().map(|figure| self.holds(*figure).map(|holds| !holds)).collect();
+        let missed = over.iter().filter(|over| **over != Some(false)).count() as f64 / over.len() as f64;
+        let is_far = missed <= 0.1 * most || missed >= 0.9;
+        let of_queue = Some(Metric::Ttft).filter(|_| is_far);
+        let of_queue = of_queue.and_then(|ttft| Memory::of_ranks(&at_least(&of(ttft))));
+        let memories = Memory::of_ranks(&values).into_iter().chain(of_queue);
+        let shortest = memories.min_by(|a, b| a.cautious_time.total_cmp(&b.cautious_time));
+        let over = OrderedShare::of(&over, shortest)?;
         let waits = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e));
-        let over = OrderedShare::of(&over, Memory::of_ranks(&values))?;
         Some(over.within(waits.and_then(|row| row.correlation_times)))
     }
 
@@ -139,7 +153,11 @@ impl Objective {
             (None, Some(_)) if over.hits > 0 => "too close to the bound to tell".to_owned(),
             (None, _) => "too few to tell".to_owned(),
         };
-        format!("{} of {} {side}{open}; {cure}", count(over.hits), counted(over.n, "request"))
+        let worth =
+            over.effective.map(|effective| effective.samples.round() as u64).filter(|worth| *worth < over.n);
+        let worth = worth.map(|worth| format!(", worth {}", counted(worth, "independent one")));
+        let (hits, n, worth) = (count(over.hits), counted(over.n, "request"), worth.unwrap_or_default());
+        format!("{hits} of {n} {side}{open}{worth}; {cure}")
     }
 
     /// The same of a percentile that is judged by its interval.
@@ -274,6 +292,28 @@ mod tests {
         let inside = later("p50 ttft < 251ms");
         assert_eq!((inside.status, inside.over_share), (Status::Undecided, None));
         assert!(inside.line.contains("(was 250 ms; 95 % interval 2"), "{}", inside.line);
+    }
+
+    /// A pace of tokens that drifts slowly, of requests that do not wait for one another.
+    #[test]
+    fn far_from_the_bound_a_slow_drift_of_the_pace_decides_nothing() {
+        let paced = |i: u64| {
+            let first = i * 20 + 1 + (i * 337) % 800;
+            record(i).sent_at(i * 20, i * 20, i * 20).paced(first, 25 + i / 200, 11).build()
+        };
+        let log = run(16_000, (0..800).map(paced).collect());
+        for quantile in ["p50", "p95", "p99"] {
+            let status = |bound: u64| {
+                let said = line(&format!("{quantile} tpot < {bound}ms"), &log);
+                said.split(':').next().unwrap().to_owned()
+            };
+            assert_eq!([60, 10].map(status), ["met", "missed"], "{quantile}");
+        }
+        let near = line("p50 tpot < 27ms", &log);
+        assert!(
+            near.starts_with("cannot tell") && near.contains("400 of 800 requests over, worth "),
+            "{near}"
+        );
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl SimulateArgs {
         } else if rates_alone && kept {
             Err(Stop::usage(
                 "--rates with --fit shows one prediction of each rate, which is neither stored, repeated nor judged\n\
-                 hint: leave --repeats, --out and --objective out, or give --sweep too",
+                 hint: leave --repeats, --out, --objective and --undecided out, or give --sweep too",
             ))
         } else {
             Ok(())

@@ -45,7 +45,10 @@ impl<'a> FoundLoads<'a> {
                     Tightest::Crosses(place, _) | Tightest::Missed(place) => {
                         demands.get(place).map(|demand| demand.text().to_owned())
                     }
-                    Tightest::Open => loads.last().and_then(|(tally, _)| closest(tally, demands)),
+                    Tightest::Open => loads
+                        .iter()
+                        .find_map(|load| undecided(load, demands))
+                        .or_else(|| closest(&loads.last()?.0, demands)),
                 },
                 monotone: !above.iter().any(|(_, class)| *class == LoadClass::Passed),
                 sentence: String::new(),
@@ -62,6 +65,12 @@ impl LoadClass {
     pub const fn fails(self) -> bool {
         matches!(self, Self::Failed | Self::Saturated)
     }
+}
+
+/// The first demand that the runs of a load do not decide, where the load is undecided.
+fn undecided((tally, class): &(LoadTally<'_>, LoadClass), demands: &[SearchDemand]) -> Option<String> {
+    let place = tally.sides.iter().position(Option::is_none).filter(|_| *class == LoadClass::Undecided)?;
+    Some(demands[place].text().to_owned())
 }
 
 /// The demand that `tally` misses, or comes closest to missing.
@@ -157,5 +166,50 @@ impl Unsure {
                     .to_owned()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summarise;
+    use crate::analysis::test_runs::{self, record};
+    use crate::experiment::sweep::plan::SweepPlan;
+    use crate::experiment::sweep::search::SearchStep;
+    use crate::experiment::sweep::trial::Trial;
+
+    /// 240 requests, alike: enough for a median, too few for a p99.
+    #[test]
+    fn the_demand_is_named_that_no_run_decides() {
+        let plan = SweepPlan {
+            axis: LoadAxis::List { rates_per_s: vec![4.0] },
+            objectives: ["p50 ttft < 5s", "p99 ttft < 5s"].map(|text| text.parse().unwrap()).into(),
+            repeats: 1,
+            samples: 130,
+            requests_per_arrival: None,
+            shortest_s: None,
+            longest_s: 60.0,
+            fewest_users_per_s: None,
+            precision: 0.05,
+            most_trials: 9,
+            saturated_in_a_row: 2,
+            first_seed: 1,
+        };
+        let records =
+            (0..240).map(|i| record(i).sent_at(i * 250, i * 250, i * 250).paced(i * 250 + 100, 20, 9));
+        let log = test_runs::run(60_000, records.map(|record| record.asked(9).usage(9, 9).build()).collect());
+        let objectives = plan.objectives.clone();
+        let mut search = Search::new(plan).unwrap();
+        let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is measured") };
+        search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
+        let found = FoundLoads::of(&search);
+        assert_eq!(found.loads[0].1, LoadClass::Undecided);
+        let sentence = found.answer.unwrap().sentence;
+        assert!(
+            sentence.ends_with(
+                "undecided: no load surely passed, and none surely failed; `p99 ttft < 5s` decides"
+            ),
+            "{sentence}"
+        );
     }
 }

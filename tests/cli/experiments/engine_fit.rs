@@ -54,6 +54,12 @@ fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
     let ignored =
         desk.skyline(&["simulate", "chat", "--rates", "2", "--fit", &run, "--out", "x"]).assert().code(2);
     assert!(String::from_utf8_lossy(&ignored.get_output().stderr).contains("--sweep"));
+    let unused: [&str; 8] = ["simulate", "chat", "--rates", "2", "--fit", &run, "--undecided", "pass"];
+    let unused = desk.skyline(&unused).assert().code(2);
+    assert!(
+        String::from_utf8_lossy(&unused.get_output().stderr)
+            .contains("leave --repeats, --out, --objective and --undecided out")
+    );
     let text = desk.skyline(&["simulate", "chat", "60", "--rates", "2,4", "--fit", &run]).assert().success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
     for part in ["Engine fitted to 1 run", "share of the bandwidth", "GOOD FIT", "measured"] {

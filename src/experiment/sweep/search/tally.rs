@@ -26,8 +26,8 @@ pub(crate) struct LoadTally<'a> {
     pub(crate) saturated: bool,
     /// Whether all joint figures are within their limits; unknown ones are not.
     pub(crate) passes: bool,
-    /// On which side of the limits its own runs surely are: all figures within them, or one beyond.
-    side: Option<Ordering>,
+    /// On which side of its limit the figure of its own runs surely is, for each demand.
+    pub(crate) sides: Vec<Option<Ordering>>,
 }
 
 /// The loads of `trials`, ascending.
@@ -50,14 +50,12 @@ impl<'a> LoadTally<'a> {
         let ratios: Vec<_> =
             (0..).zip(demands).map(|(place, demand)| ratio(&trusted, demand, place)).collect();
         let passes = ratios.iter().all(|ratio| ratio.is_some_and(|ratio| ratio <= MET));
-        let sides: Vec<_> = (0..).zip(demands).map(|(place, demand)| demand.side(&trusted, place)).collect();
-        let within = sides.iter().all(|side| *side == Some(Ordering::Less)).then_some(Ordering::Less);
-        let beyond = sides.contains(&Some(Ordering::Greater)).then_some(Ordering::Greater);
+        let sides = (0..).zip(demands).map(|(place, demand)| demand.side(&trusted, place)).collect();
         Self {
             load,
             trusted: trusted.len() as u64,
             saturated: 2 * flagged > trusted.len(),
-            side: beyond.or(within),
+            sides,
             ratios,
             passes,
             trials,
@@ -77,7 +75,10 @@ impl<'a> LoadTally<'a> {
         let amount = self.load.amount();
         let (below, above) = match interval {
             Some((low, high)) => (amount <= low, amount >= high),
-            None => (self.side == Some(Ordering::Less), self.side == Some(Ordering::Greater)),
+            None => (
+                self.sides.iter().all(|side| *side == Some(Ordering::Less)),
+                self.sides.contains(&Some(Ordering::Greater)),
+            ),
         };
         match (self.passes, self.saturated) {
             _ if self.trusted == 0 => LoadClass::Unknown,

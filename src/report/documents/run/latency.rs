@@ -217,13 +217,17 @@ fn floors(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
     section.fact("samples needed", format!("{}{}", floors.join(", "), longer.unwrap_or_default()));
 }
 
-/// The next percentile that the requests are too few for, and the window that it needs at this rate.
+/// The next percentile that the requests are too few for, and the window that it needs at this rate: that of so many
+/// independent requests. `None` where the window is too short to tell how much they depend on one another.
 fn longer(summary: &Summary) -> Option<(Quantile, String)> {
     let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
     let next = Quantile::ALL.into_iter().find(|next| next.floor() > row.n)?;
     // More of a burst is no longer window.
     let rate = summary.rates.requests_per_s().filter(|_| summary.window.answers_end_s.is_none())?;
-    Some((next, seconds((next.floor() as f64 / rate).ceil())))
+    let percentile = row.percentile(Quantile::P50);
+    let known = percentile.unresolvable != Some(Unresolvable::WindowTooShort);
+    let correlation_time = row.n as f64 / percentile.effective_samples.filter(|_| known)?;
+    Some((next, seconds((next.floor() as f64 * correlation_time / rate).ceil())))
 }
 
 fn stalls(section: &mut Section, summary: &Summary) {
