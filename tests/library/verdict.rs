@@ -17,7 +17,7 @@ fn chat(rate: f64, seed: u64) -> WorkloadSpec {
 }
 
 /// The same for another time, of which 5 s are warm-up.
-fn chat_for(horizon_s: f64, rate: f64, seed: u64) -> WorkloadSpec {
+pub(crate) fn chat_for(horizon_s: f64, rate: f64, seed: u64) -> WorkloadSpec {
     let text = format!(
         r#"
 name = "chat"
@@ -36,7 +36,7 @@ output_tokens = {{ kind = "normal", mean = 128, std = 64, min = 8, max = 512 }}
 }
 
 /// Llama-3.1-8B on one A10G, as vLLM runs it.
-fn a10g() -> Fleet {
+pub(crate) fn a10g() -> Fleet {
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
     Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)

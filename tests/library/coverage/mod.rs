@@ -15,6 +15,7 @@
 mod covered;
 mod decided;
 mod engine;
+mod far;
 mod one_run;
 mod queue;
 mod shown;
