@@ -121,7 +121,7 @@ fn facts(header: &RunHeader) -> DeploymentFacts {
     DeploymentFacts { async_scheduling: async_scheduling(header).or_else(|| Some(usual())), ..facts }
 }
 
-/// Whether vLLM of this version does not schedule asynchronously unless told to. A mock's version, 0.1, is none of vLLM's.
+/// Whether vLLM of this version schedules asynchronously only if it is asked to. A mock's version, 0.1, is none of vLLM's.
 fn before_0_14(version: &str) -> bool {
     let minor = version.trim_start_matches('v').strip_prefix("0.").and_then(|rest| rest.split('.').next());
     minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| (2..14).contains(&minor))

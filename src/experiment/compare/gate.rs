@@ -100,7 +100,7 @@ enum Basis {
 
 /// More times as many requests or runs are not worth suggesting.
 const MOST_TIMES: f64 = 100.0;
-/// What a result of another tool is told to be replaced by.
+/// What a result of another tool should be replaced by.
 const FOREIGN: &str = "with skyline and the same --seed, or with --repeats 5";
 /// Why nothing is judged.
 pub(super) const DISTRUSTED: &str = "a side is INVALID, so nothing is judged";
