@@ -269,7 +269,7 @@ mod tests {
             ("p95 ttft < 400ms", "missed: p95 ttft < 400ms (was 475 ms)"),
             (
                 "p50 ttft < 251ms",
-                "cannot tell: p50 ttft < 251ms (was 250 ms; 250 of 500 requests over; too close to the bound to tell)",
+                "cannot tell: p50 ttft < 251ms (was 250 ms; 250 of 500 requests over, worth 368 independent ones; too close to the bound to tell)",
             ),
             ("p50 ttft > 400ms", "missed: p50 ttft > 400ms (was 250 ms)"),
             ("p50 ttft > 100ms", "met: p50 ttft > 100ms (was 250 ms)"),
@@ -280,7 +280,7 @@ mod tests {
         let needed = open.needed_requests.unwrap();
         assert!((600..1_200).contains(&needed), "{needed}");
         let expected = format!(
-            "cannot tell: p99 ttft < 499ms (was 495 ms; 2 of 500 requests over; would take about {} requests)",
+            "cannot tell: p99 ttft < 499ms (was 495 ms; 2 of 500 requests over, worth 474 independent ones; would take about {} requests)",
             count(needed)
         );
         assert_eq!((open.line, open.over_share), (expected, Some(0.004)));
