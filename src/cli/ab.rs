@@ -240,7 +240,7 @@ impl AbArgs {
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
         let rounds = PlannedRun::all(&workload, &datasets, design.rounds())?;
-        rounds.iter().try_for_each(PlannedRun::check)?;
+        PlannedRun::check_all(&rounds, true)?;
         let runs = AbPlan {
             sides: [a, b],
             rounds,

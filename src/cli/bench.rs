@@ -151,7 +151,7 @@ impl BenchArgs {
         if repeats > 1 && !self.percentiles.is_empty() {
             printer.words("note: --percentiles are in each run's own report, not in that of all runs");
         }
-        runs.iter().try_for_each(PlannedRun::check)?;
+        PlannedRun::check_all(&runs, repeats > 1)?;
         if let Some(shard) = self.share.shard {
             runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
         }

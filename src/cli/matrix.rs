@@ -226,7 +226,7 @@ impl MatrixArgs {
         Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
         let checked = settings.check(&spec, &datasets)?;
         let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
-        runs.iter().try_for_each(PlannedRun::check)?;
+        PlannedRun::check_all(&runs, true)?;
         let (row, variant) = (&row.name, &variant.name);
         let one = experiments.has_one_variant();
         let folder = if one { format!("row-{row}") } else { format!("{variant}/row-{row}") };

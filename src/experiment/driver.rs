@@ -8,11 +8,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::diagnosis::Diagnosis;
-use super::spoiled::spoiled_by;
+use super::spoiled::spoiled_here;
 use crate::analysis::Summary;
 use crate::analysis::wording::counted;
 
-/// After this many new runs in a row that were spoiled no more runs are started.
+/// After this many new runs in a row that this machine spoiled no more runs are started.
 const MOST_SPOILED: u64 = 3;
 
 /// Whether INVALID runs count.
@@ -39,6 +39,9 @@ pub trait Experiment {
     /// What the runs mean together.
     type Result;
 
+    /// What [`drive`] counts in a row where this machine spoils it.
+    const SPOILED: &str = "runs";
+
     /// The run to carry out next, from what was recorded so far; `None` once the experiment is over.
     fn next(&self) -> Option<RunRequest<Self::Part>>;
 
@@ -60,6 +63,11 @@ pub trait Experiment {
     /// Whether [`drive`] counts the requested run if it is spoiled, and refuses it after too many of those.
     fn counts_spoiled(&self, request: &RunRequest<Self::Part>) -> bool {
         let _ = request;
+        true
+    }
+
+    /// Whether one more of what [`drive`] counts is spoiled if the next run is.
+    fn stays_spoiled(&self) -> bool {
         true
     }
 
@@ -260,7 +268,7 @@ struct Progress<'x, E: Experiment, X> {
     executor: &'x mut X,
     /// The last run that was carried out now.
     last: Option<RunRequest<E::Part>>,
-    /// Runs that were carried out now and are spoiled, one after another.
+    /// What this machine spoiled now, one after another.
     spoiled_in_a_row: u64,
     /// What the last of them has against it, once they are too many.
     too_many: Option<String>,
@@ -296,19 +304,19 @@ impl<E: Experiment, X: Executor<E>> Progress<'_, E, X> {
         let outcome = self.executor.run(request, experiment)?;
         self.last = Some(request.clone());
         if let (RunOutcome::Completed(run), true) = (&outcome, counts_spoiled) {
-            self.count_spoiled(&run.summary);
+            self.count_spoiled(&run.summary, experiment);
         }
         Ok(outcome)
     }
 
-    fn count_spoiled(&mut self, run: &Summary) {
-        let Some(why) = spoiled_by(run) else {
+    fn count_spoiled(&mut self, run: &Summary, experiment: &E) {
+        let Some(why) = spoiled_here(run) else {
             self.spoiled_in_a_row = 0;
             return;
         };
-        self.spoiled_in_a_row += 1;
-        if self.spoiled_in_a_row == MOST_SPOILED {
-            let too_many = format!("{MOST_SPOILED} runs in a row were spoiled: {why}");
+        self.spoiled_in_a_row += u64::from(experiment.stays_spoiled());
+        if self.spoiled_in_a_row == MOST_SPOILED && self.too_many.is_none() {
+            let too_many = format!("{MOST_SPOILED} {} in a row were spoiled: {why}", E::SPOILED);
             self.executor.ends(&too_many);
             self.too_many = Some(too_many);
         }

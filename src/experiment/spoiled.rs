@@ -3,8 +3,8 @@
 //! One spoiled run says nothing about the server, so it must not take the whole experiment with it. Each part of an
 //! experiment (the repeats of a run, of a row under a variant or of a load; the rounds of an A/B test) replaces up to
 //! [`Repeat::MOST_SPARE`] spoiled runs by spare ones, which come after the planned ones and have seeds of their own.
-//! What the server did, that it was overloaded or failed requests, never spoils a run: leaving that out would make a
-//! server near its limit look better.
+//! What the server did never spoils a run: leaving out that it was overloaded or failed requests would make a server
+//! near its limit look better, and where its tokens do not add up, a spare run would find the same.
 
 use std::fmt::Display;
 
@@ -15,17 +15,31 @@ use crate::record::Repeat;
 /// Rules that a server breaks. They are no reason to distrust the measurement.
 pub(super) const SERVER_RULES: [Rule; 3] = [Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
 
-/// Why the measurement of a run cannot be trusted, a sentence each, apart from what the server did.
-pub(super) fn distrust(run: &Summary) -> impl Iterator<Item = &str> {
+/// Rules that a server breaks in every run, if in one: the run is INVALID, and no spare one replaces it.
+const LASTING: [Rule; 2] = [Rule::TokenIdentity, Rule::CounterIdentity];
+
+/// Why `run` is INVALID by the rules that `counts` picks, a sentence each.
+fn broken(run: &Summary, counts: impl Fn(Rule) -> bool) -> impl Iterator<Item = &str> {
     let reasons = run.verdict.reasons.iter();
-    let of_instrument = reasons
-        .filter(|reason| reason.outcome == VerdictOutcome::Invalid && !SERVER_RULES.contains(&reason.rule));
-    of_instrument.map(|reason| reason.sentence.as_str())
+    let such = reasons.filter(move |reason| reason.outcome == VerdictOutcome::Invalid && counts(reason.rule));
+    such.map(|reason| reason.sentence.as_str())
+}
+
+/// Why the measurement of a run cannot be trusted, a sentence each, apart from overload and failures.
+pub(super) fn distrust(run: &Summary) -> impl Iterator<Item = &str> {
+    broken(run, |rule| !SERVER_RULES.contains(&rule))
 }
 
 /// Why a run that came to its end is spoiled; `None` where it is not.
 pub(super) fn spoiled_by(run: &Summary) -> Option<&str> {
-    distrust(run).next().filter(|_| run.window.is_whole())
+    let mut reasons = broken(run, |rule| !SERVER_RULES.contains(&rule) && !LASTING.contains(&rule));
+    reasons.next().filter(|_| run.window.is_whole())
+}
+
+/// Why it was this machine that spoiled the run; `None` where it was not.
+pub(super) fn spoiled_here(run: &Summary) -> Option<&str> {
+    let of_machine = |rule| Rule::OF_CLIENT.contains(&rule) || rule == Rule::DeliveredArrivals;
+    broken(run, of_machine).next().filter(|_| run.window.is_whole())
 }
 
 /// How many runs a part of an experiment takes where `planned` are planned and so many are spoiled.
@@ -33,8 +47,8 @@ pub(super) fn runs_wanted(planned: u64, spoiled: u64) -> u64 {
     planned + spoiled.min(Repeat::MOST_SPARE)
 }
 
-/// The `runs` that count, in their order: those that are not spoiled where they are as many as planned, else all, as if
-/// there were no spare ones.
+/// The `runs` that count, in their order: those that are not spoiled where they are as many as planned, else all, spare
+/// ones included.
 pub(super) fn counting<R: Copy>(runs: &[R], planned: u64, is_spoiled: impl Fn(R) -> bool) -> Vec<R> {
     let trusted: Vec<_> = runs.iter().copied().filter(|run| !is_spoiled(*run)).collect();
     if trusted.len() as u64 >= planned { trusted } else { runs.to_vec() }

@@ -61,7 +61,17 @@ impl PlannedRun {
         let seed = seed_of_run(run.workload.seed, number);
         let workload = with_seed(WorkloadSpec { seed, ..run.workload.clone() }, seed)?;
         let repeat = run.repeat.map(|repeat| Repeat { number, ..repeat });
-        Self::drawn(repeat, run.schedule.of(&workload), workload, MORE)
+        let spare = Self::drawn(repeat, run.schedule.of(&workload), workload, MORE)?.in_full()?;
+        spare.check()?;
+        Ok(spare)
+    }
+
+    /// Refuses planned runs, or spare ones after them if there may be any, whose plans are not as declared.
+    pub(crate) fn check_all(planned: &[Self], may_spare: bool) -> Result<(), Stop> {
+        planned.iter().try_for_each(Self::check)?;
+        let last = planned.len() as u64;
+        let spare = if may_spare { Repeat::MOST_SPARE } else { 0 };
+        (last + 1..=last + spare).try_for_each(|number| Self::numbered(planned, number).map(drop))
     }
 
     /// A run by itself of `workload`, whose datasets are these; where it has nothing to measure, `cure` is what to change.
@@ -105,7 +115,7 @@ impl PlannedRun {
     }
 
     /// Refuses a plan whose arrivals are very unlikely under the process that the workload declares.
-    pub(crate) fn check(&self) -> Result<(), Stop> {
+    fn check(&self) -> Result<(), Stop> {
         let Self { workload, schedule, plan, .. } = self;
         let mut until = plan.window_end;
         let mut requests: Vec<_> = schedule
@@ -159,6 +169,7 @@ pub(crate) fn with_seed(mut spec: WorkloadSpec, seed: u64) -> Result<WorkloadSpe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::RateStage;
 
     /// A minute of 20 requests/s.
     fn run(arrival: &str) -> PlannedRun {
@@ -197,6 +208,19 @@ output_tokens = {{ kind = "constant", value = 1 }}
         let alone = PlannedRun::all(&spec, &Arc::default(), 1).unwrap();
         assert_eq!(PlannedRun::numbered(&alone, 2).unwrap().repeat, None);
         assert!(PlannedRun::numbered(&[], 1).is_err());
+    }
+
+    #[test]
+    fn a_mistake_in_a_spare_run_shows_before_the_first() {
+        let mut planned = PlannedRun::all(&run("poisson").workload, &Arc::default(), 3).unwrap();
+        assert!(PlannedRun::check_all(&planned, true).is_ok());
+        // Spare runs are drawn from this, the planned ones have been.
+        let first = &mut planned[0].workload;
+        first.requests = Some(1_000_000);
+        first.arrival =
+            ArrivalPattern::Stages { stages: vec![RateStage::level(40.0, 20.0), RateStage::level(1.0, 0.0)] };
+        let stop = PlannedRun::numbered(&planned, 4).unwrap_err();
+        assert!(stop.message().contains("1000000 were requested"), "{}", stop.message());
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct AbExperiment {
     /// The first run of the round under way, once it is there.
     first_run: Option<Box<Summary>>,
     interrupted: bool,
+    /// Why this machine cannot be trusted with more runs, once that is so.
+    refused: Option<String>,
 }
 
 /// One side of a round. Both sides execute the plan of repeat number `round`.
@@ -38,7 +40,16 @@ impl AbExperiment {
     /// The rounds of `design`, of which none is there yet.
     pub const fn new(design: AbDesign, invalid: InvalidRuns) -> Self {
         let source = RunSource::StoredOrNew;
-        Self { design, invalid, source, rounds: Vec::new(), round: 1, first_run: None, interrupted: false }
+        Self {
+            design,
+            invalid,
+            source,
+            rounds: Vec::new(),
+            round: 1,
+            first_run: None,
+            interrupted: false,
+            refused: None,
+        }
     }
 
     /// The same from stored runs alone: a round without both of them is left out.
@@ -77,6 +88,10 @@ impl AbExperiment {
         if self.invalid == InvalidRuns::Counted { planned } else { runs_wanted(planned, self.spoiled()) }
     }
 
+    const fn is_over(&self) -> bool {
+        self.interrupted || self.refused.is_some()
+    }
+
     fn next_round(&mut self) {
         self.round += 1;
         self.first_run = None;
@@ -89,7 +104,7 @@ impl Experiment for AbExperiment {
 
     fn next(&self) -> Option<RunRequest<AbRun>> {
         let (round, of) = (self.round, self.design.rounds());
-        if self.interrupted || round > runs_wanted(of, self.spoiled()) {
+        if self.is_over() || round > runs_wanted(of, self.spoiled()) {
             return None;
         }
         let order = self.design.order_of(round);
@@ -116,18 +131,21 @@ impl Experiment for AbExperiment {
                 self.next_round();
             }
             (RunOutcome::Absent, _) => self.next_round(),
-            (RunOutcome::Interrupted(_) | RunOutcome::Refused(_) | RunOutcome::Failed { .. }, _) => {
-                self.interrupted = true;
-            }
+            (RunOutcome::Refused(why), _) => self.refused = Some(why),
+            (RunOutcome::Interrupted(_) | RunOutcome::Failed { .. }, _) => self.interrupted = true,
         }
     }
 
     fn result(&self) -> Self::Result {
-        AbTest::of(&self.design, &self.completed().collect::<Vec<_>>(), self.invalid)
+        let test = AbTest::of(&self.design, &self.completed().collect::<Vec<_>>(), self.invalid)?;
+        Ok(match &self.refused {
+            Some(why) => test.refused(why),
+            None => test,
+        })
     }
 
     fn remaining(&self) -> RunsLeft {
-        let rounds = if self.interrupted { 0 } else { (self.last_new() + 1).saturating_sub(self.round) };
+        let rounds = if self.is_over() { 0 } else { (self.last_new() + 1).saturating_sub(self.round) };
         RunsLeft::Exactly(2 * rounds - u64::from(self.first_run.is_some() && rounds > 0))
     }
 

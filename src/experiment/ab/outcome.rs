@@ -134,12 +134,26 @@ impl AbTest {
             classes,
         };
         test.sentence = test.verdict_in_words();
-        let lost =
-            rounds.iter().filter_map(|round| Some((format!("round-{}", round.number), round.spoiled_by()?)));
-        let lost = spoiled::in_words("round", rounds.len() as u64, design.rounds(), lost);
-        test.notes = test.reservations(failures, lost);
+        let lost: BTreeMap<_, _> =
+            rounds.iter().filter_map(|round| Some((round.number, round.spoiled_by()?))).collect();
+        let named = lost.iter().map(|(number, why)| (format!("round-{number}"), why));
+        let named = spoiled::in_words("round", rounds.len() as u64, design.rounds(), named);
+        let is_named = |number| named.is_some() && lost.contains_key(&number);
+        test.notes = test.reservations(failures, is_named);
+        test.notes.splice(0..0, named);
         test.notes.extend(judged.classes_unresolved(&first.a.run.classes));
         Ok(test)
+    }
+
+    /// The same after a refusal to carry out more runs, for this reason: where rounds are missing it is INVALID.
+    pub(super) fn refused(mut self, why: &str) -> Self {
+        if self.verdict == AbOverall::Unfinished {
+            self.verdict = AbOverall::Invalid;
+            let of = counted(self.planned_rounds, "round");
+            self.sentence = format!("{} of {of} have valid figures, and no more ran", self.counted_rounds);
+        }
+        self.notes.insert(0, format!("no more rounds ran: {why}"));
+        self
     }
 
     /// The margins, in words.
@@ -197,19 +211,16 @@ impl AbTest {
     }
 
     /// Notes on the verdict.
-    fn reservations(&self, failures: Option<(f64, f64)>, spoiled: Option<String>) -> Vec<String> {
+    fn reservations(&self, failures: Option<(f64, f64)>, is_named: impl Fn(u64) -> bool) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some((a, b)) = failures {
             notes.push(fails_more(a, b));
         }
         let left_out: Vec<_> =
-            self.rounds.iter().filter(|round| !round.counted).map(|round| round.number.to_string()).collect();
-        if let Some(spoiled) = spoiled {
-            notes.push(spoiled);
-        } else if !left_out.is_empty() {
-            let first = self.rounds.iter().find(|round| !round.counted);
-            let why =
-                first.and_then(|round| round.left_out.first()).map_or("a run was broken off", String::as_str);
+            self.rounds.iter().filter(|round| !round.counted && !is_named(round.number)).collect();
+        if let Some(first) = left_out.first() {
+            let why = first.left_out.first().map_or("a run was broken off", String::as_str);
+            let left_out: Vec<_> = left_out.iter().map(|round| round.number.to_string()).collect();
             let rounds = if left_out.len() == 1 { "round" } else { "rounds" };
             notes.push(format!(
                 "left out as INVALID: {rounds} {} (of the first, {why}); see each run's own report",

@@ -9,6 +9,7 @@ use crate::experiment::driver::{
 };
 use crate::experiment::spoiled::{replacement, spoiled_by};
 use crate::experiment::sweep::Trial;
+use crate::record::Repeat;
 
 /// A table of experiments under way.
 #[derive(Clone, Debug)]
@@ -136,6 +137,9 @@ impl Experiment for MatrixExperiment {
     type Part = MatrixRun;
     type Result = Matrix;
 
+    // One row with a load that this machine cannot send must not end the others.
+    const SPOILED: &str = "rows";
+
     fn next(&self) -> Option<RunRequest<MatrixRun>> {
         let cell = self.cells.get(self.cell)?;
         let (slot, repeat) = (cell.slot, self.repeat);
@@ -160,6 +164,8 @@ impl Experiment for MatrixExperiment {
                 self.unserved = (reach == FailureReach::Server).then(|| failure.clone());
                 cell.failed = Some(failure);
             }
+            // A row whose planned runs completed did run, although a spare one did not.
+            RunOutcome::Refused(_) if request.part.repeat > request.part.of => {}
             RunOutcome::Refused(why) => cell.failed = Some(RunFailure { why, by: FailedBy::Client }),
             RunOutcome::Interrupted(_) => self.ending = Some(MatrixStopped::Interrupted),
             RunOutcome::Absent => {}
@@ -185,6 +191,11 @@ impl Experiment for MatrixExperiment {
         let why = spoiled_by(&last.summary).filter(|_| self.invalid == InvalidRuns::LeftOut)?;
         let name = |number| self.experiments.run_folder(slot, number);
         replacement(repeat, of, cell.spoiled(), why, name)
+    }
+
+    fn stays_spoiled(&self) -> bool {
+        let spare = if self.invalid == InvalidRuns::Counted { 0 } else { Repeat::MOST_SPARE };
+        self.cells[self.cell].spoiled() == spare
     }
 
     fn accepts_stored(&self, _request: &RunRequest<MatrixRun>, run: &Summary) -> bool {

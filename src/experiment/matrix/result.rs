@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::cell::{CellContext, CellRuns, MatrixCell};
 use super::table::{Accept, Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
 use super::tested::{Believed, ClaimStanding, Tested};
+use crate::analysis::Status;
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure, caution};
 
 /// A table of experiments with its results, as stored in `matrix.json`. Unknown figures are `null`.
@@ -215,7 +216,7 @@ pub enum VariantStanding {
     Accepted,
     /// One did not, or the server failed.
     Rejected,
-    /// Rows that count did not complete or cannot be trusted, and none of the others broke the contract.
+    /// Rows that count did not complete, cannot be trusted or cannot tell, and none of the others broke the contract.
     Undecided,
 }
 
@@ -273,8 +274,10 @@ fn decided(
                 list.push(format!("row {name} could not be run: {why}"));
             }
             Some(cell @ MatrixCell { contract: Some(contract), .. }) => {
-                let missed = contract.judgements.iter().filter(|demand| !demand.met);
-                broken.extend(missed.map(|demand| format!("row {name}: {}", demand.line)));
+                for demand in contract.judgements.iter().filter(|demand| !demand.met) {
+                    let list = if demand.status == Status::Missed { &mut broken } else { &mut open };
+                    list.push(format!("row {name}: {}", demand.line));
+                }
                 // INVALID rows that count on request may break the contract, and never meet it.
                 open.extend(cell.is_spoiled().then(|| format!("row {name} is INVALID")));
             }

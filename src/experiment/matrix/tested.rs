@@ -279,6 +279,9 @@ pub struct ContractResult {
 pub struct ContractDemand {
     /// Whether it was met by the whole interval of the figure; unknown figures do not meet it.
     pub met: bool,
+    /// Whether it was met, missed, or cannot be told: only a miss rejects the variant.
+    #[serde(skip)]
+    pub status: Status,
     /// The demand and its result, in words.
     pub line: String,
 }
@@ -296,10 +299,8 @@ impl ContractResult {
             judgements.push(ContractDemand::of_cost(cost, most));
         }
         if let Some(sentence) = overload {
-            judgements.push(ContractDemand {
-                met: false,
-                line: format!("missed: the server keeps up ({sentence})"),
-            });
+            let line = format!("missed: the server keeps up ({sentence})");
+            judgements.push(ContractDemand::new(Status::Missed, line));
         }
         Self { met: judgements.iter().all(|demand| demand.met), judgements }
     }
@@ -317,9 +318,13 @@ fn judged(objective: &Objective, runs: &[&Summary]) -> (Status, String) {
 }
 
 impl ContractDemand {
+    fn new(status: Status, line: String) -> Self {
+        Self { met: status == Status::Met, status, line }
+    }
+
     fn of(objective: &Objective, runs: &[&Summary]) -> Self {
         let (status, line) = judged(objective, runs);
-        Self { met: status == Status::Met, line }
+        Self::new(status, line)
     }
 
     fn of_cost(cost: Option<Cost>, most: f64) -> Self {
@@ -330,7 +335,7 @@ impl ContractDemand {
         };
         let was = cost.map_or("no output tokens".to_owned(), Cost::in_words);
         let line = format!("{}: cost of 1M output tokens <= {} ({was})", status.word(), three_digits(most));
-        Self { met: status == Status::Met, line }
+        Self::new(status, line)
     }
 }
 

@@ -19,8 +19,8 @@ pub struct RepeatsExperiment {
     summaries: Vec<Summary>,
     diagnoses: Vec<Diagnosis>,
     interrupted: bool,
-    /// Too many runs were spoiled.
-    refused: bool,
+    /// Why this machine cannot be trusted with more runs, once that is so.
+    refused: Option<String>,
 }
 
 /// One of several runs that differ in their seeds.
@@ -42,7 +42,7 @@ impl RepeatsExperiment {
             summaries: Vec::new(),
             diagnoses: Vec::new(),
             interrupted: false,
-            refused: false,
+            refused: None,
         }
     }
 
@@ -68,8 +68,11 @@ impl RepeatsExperiment {
     }
 
     fn left(&self) -> u64 {
-        let wanted =
-            if self.interrupted || self.refused { 0 } else { runs_wanted(self.runs, self.spoiled()) };
+        let wanted = if self.interrupted || self.refused.is_some() {
+            0
+        } else {
+            runs_wanted(self.runs, self.spoiled())
+        };
         wanted.saturating_sub(self.summaries.len() as u64)
     }
 }
@@ -95,13 +98,16 @@ impl Experiment for RepeatsExperiment {
                     self.add(run);
                 }
             }
-            RunOutcome::Refused(_) => self.refused = true,
+            RunOutcome::Refused(why) => self.refused = Some(why),
             RunOutcome::Failed { .. } | RunOutcome::Absent => self.interrupted = true,
         }
     }
 
     fn result(&self) -> Self::Result {
-        let repeats = Repeats::of(&self.summaries, &self.objectives)?;
+        let mut repeats = Repeats::of(&self.summaries, &self.objectives)?;
+        let refused = self.refused.as_ref().map(|why| format!("no more runs started: {why}"));
+        let said: Vec<_> = repeats.spoiled.take().into_iter().chain(refused).collect();
+        repeats.spoiled = (!said.is_empty()).then(|| said.join("; "));
         let diagnosed = self.diagnoses.len() == self.summaries.len();
         Ok(if diagnosed { repeats.diagnosed(&self.summaries, &self.diagnoses) } else { repeats })
     }

@@ -30,7 +30,7 @@ pub struct Repeats {
     pub planned_runs: u64,
     /// Runs whose figures count: those that completed, without the spoiled ones where spare runs replace all of them.
     pub counted_runs: u64,
-    /// Which runs were spoiled, and whether they are replaced; absent where no spare run ran.
+    /// Which runs were spoiled, and whether they are replaced, or why no more ran; absent where neither is so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spoiled: Option<String>,
     /// Seed of the first run, from which the others' were drawn.

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{Reason, Verdict, summarise};
-use crate::experiment::ab::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, AbTest};
+use crate::experiment::ab::{AbDesign, AbExperiment, AbOrder, AbOverall, AbRun, AbSide, AbTest};
 use crate::experiment::driver::{
     CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive,
 };
@@ -175,7 +175,25 @@ fn three_spoiled_repeats_in_a_row_end_them_without_an_interrupt() {
     let Ok(()) = drive(&mut repeats, &mut executor);
     assert_eq!((executor.ran, executor.said.len()), (folders(1..=3), 2));
     assert!(!repeats.is_interrupted() && repeats.remaining() == RunsLeft::Exactly(0));
-    assert!(!repeats.result().unwrap().verdict.valid);
+    let found = repeats.result().unwrap();
+    let why = "no more runs started: 3 runs in a row were spoiled: it was late";
+    assert_eq!((found.verdict.valid, found.spoiled.as_deref()), (false, Some(why)));
+}
+
+#[test]
+fn three_spoiled_runs_in_a_row_end_an_ab_test_without_an_interrupt() {
+    let mut executor = Folder::new(|run: &AbRun| {
+        let found = valid(run.round, run.of, 100);
+        if run.round < 3 { found } else { late(found) }
+    });
+    executor.forced = false;
+    let mut ab = AbExperiment::new(design(AbOrder::Alternating), InvalidRuns::LeftOut);
+    let Ok(()) = drive(&mut ab, &mut executor);
+    assert_eq!((executor.ran.len(), ab.remaining()), (7, RunsLeft::Exactly(0)));
+    let test = ab.result().unwrap();
+    assert_eq!((test.verdict, test.counted_rounds), (AbOverall::Invalid, 2));
+    assert_eq!(test.sentence, "2 of 7 rounds have valid figures, and no more ran");
+    assert_eq!(test.notes[0], "no more rounds ran: 3 runs in a row were spoiled: it was late");
 }
 
 #[test]
@@ -194,9 +212,13 @@ fn a_spoiled_run_adds_one_to_those_that_are_left() {
 #[test]
 fn what_the_server_did_is_never_replaced() {
     use VerdictOutcome::{Invalid, Overloaded};
-    for (rule, outcome) in
-        [(Rule::SteadyState, Overloaded), (Rule::ErrorRate, Overloaded), (Rule::ErrorRate, Invalid)]
-    {
+    for (rule, outcome) in [
+        (Rule::SteadyState, Overloaded),
+        (Rule::ErrorRate, Overloaded),
+        (Rule::ErrorRate, Invalid),
+        (Rule::TokenIdentity, Invalid),
+        (Rule::CounterIdentity, Invalid),
+    ] {
         let find = |run: &RepeatRun| broken(rule, outcome, valid(run.number, run.of, 100));
         let (executor, result) =
             resumed(|| RepeatsExperiment::new(3, Vec::new(), InvalidRuns::LeftOut), find);
@@ -247,6 +269,25 @@ fn a_spoiled_round_is_replaced_by_one_after_the_last() {
     for invalid in [InvalidRuns::LeftOut, InvalidRuns::Counted] {
         assert_eq!(reported(&stored, AbOrder::Drawn, invalid), test);
     }
+}
+
+#[test]
+fn a_round_that_is_left_out_and_not_replaced_is_named_beside_one_that_is() {
+    let find = |run: &AbRun| {
+        let found = valid(run.round, run.of, 100);
+        let rule = match run.round {
+            2 => Rule::ScheduleLag,
+            4 => Rule::TokenIdentity,
+            _ => return found,
+        };
+        broken(rule, VerdictOutcome::Invalid, found)
+    };
+    let begin = || AbExperiment::new(design(AbOrder::Drawn), InvalidRuns::LeftOut);
+    let (executor, test) = resumed(begin, find);
+    let test = test.unwrap();
+    assert_eq!((executor.ran.len(), test.counted_rounds), (16, 6));
+    assert!(test.notes[0].contains("1 of 8 rounds was spoiled"), "{:?}", test.notes);
+    assert!(test.notes[1].starts_with("left out as INVALID: round 4 (of"), "{:?}", test.notes);
 }
 
 #[test]

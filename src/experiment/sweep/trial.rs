@@ -9,7 +9,7 @@ use crate::analysis::{
     FigureKey, FigureSet, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status, Summary,
 };
 use crate::experiment::paired_open::PairedOpen;
-use crate::experiment::spoiled::{SERVER_RULES, distrust};
+use crate::experiment::spoiled::{SERVER_RULES, distrust, spoiled_by};
 use crate::record::FailureKind;
 use crate::units::three_digits;
 use crate::workload::{Overrides, SpecError, WorkloadSpec};
@@ -67,6 +67,9 @@ pub struct Trial {
     pub saturated: Option<String>,
     /// How it meets each objective, in order.
     pub judged: Vec<JudgedObjective>,
+    /// Whether another run replaces it, as far as there are spare ones.
+    #[serde(skip)]
+    pub(super) spoiled: bool,
     /// Its figures, which are joined with those of the load's other runs.
     #[serde(skip)]
     pub(super) figures: FigureSet,
@@ -136,6 +139,7 @@ impl Trial {
             completed_per_s: run.rates.completed_requests_per_s,
             invalid: distrust(run).map(str::to_owned).chain(gone).collect(),
             saturated: Self::overload(run),
+            spoiled: spoiled_by(run).is_some(),
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
             figures: figures_of(run),
         }
@@ -177,6 +181,7 @@ impl Trial {
             completed_per_s: None,
             invalid: Vec::new(),
             saturated: None,
+            spoiled: false,
             judged: Vec::new(),
             figures: FigureSet::default(),
         }

@@ -216,6 +216,7 @@ fn a_stored_matrix_is_judged_again_from_its_logs() {
     // That three requests meet `p50 ttft < 100ms` is not taken for known any more.
     assert_eq!(stored["decision"]["variants"][0]["standing"], "accepted");
     let reasons = again["decision"]["variants"][0]["reasons"].to_string();
+    assert_eq!(again["decision"]["variants"][0]["standing"], "undecided");
     assert!(reasons.contains("cannot tell: p50 ttft < 100ms") && reasons.contains("0 of 3"), "{reasons}");
     // Whether its runs can be trusted, what they tell and how sure a figure is follows today's rules; the figures are the stored ones.
     let cells = |matrix: &Value| {

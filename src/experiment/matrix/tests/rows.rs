@@ -125,16 +125,19 @@ fn the_cost_is_held_against_the_contract_by_the_whole_of_its_interval() {
     let cost = |most: &str| {
         let text =
             TWO_VARIANTS.replace("million_output_tokens = 50", &format!("million_output_tokens = {most}"));
+        let text = text.replace("p50 ttft < 90ms", "p50 ttft < 9s");
         let experiments = read(&text);
         // The later the first tokens, the more of the last requests' tokens come after the end.
         let cells = [cell(0, 0, &[50, 300, 600])];
         let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
         let cell = &matrix.cells[0];
         let demand = cell.contract.as_ref().unwrap().judgements[1].clone();
-        (demand.met, demand.line, cell.cost_per_million_output_tokens.unwrap())
+        let standing = matrix.decision.unwrap().variants[0].standing;
+        (demand.met, demand.line, cell.cost_per_million_output_tokens.unwrap(), standing)
     };
-    let (met, line, mean) = cost("22");
+    let (met, line, mean, standing) = cost("22");
     assert!(!met && mean < 22.0, "{line}");
+    assert_eq!((standing, cost("10").3), (VariantStanding::Undecided, VariantStanding::Rejected));
     assert!(line.starts_with("cannot tell: cost of 1M output tokens <= 22.0 (was "), "{line}");
     assert!(cost("40").0 && cost("40").1.contains(", interval "), "{:?}", cost("40"));
     assert!(cost("10").1.starts_with("missed: "), "{:?}", cost("10"));

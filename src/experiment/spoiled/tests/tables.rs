@@ -90,25 +90,86 @@ fn a_row_whose_runs_are_all_spoiled_is_invalid_and_the_next_one_runs() {
     assert_eq!((ran.len(), said.len(), matrix.cells[0].runs.len()), (4, 0, 2));
 }
 
-#[test]
-fn three_spoiled_runs_in_a_row_end_a_table_and_it_can_be_resumed() {
-    let mut executor = Folder::new(|run: &MatrixRun| late(valid(run.repeat, run.of, 100)));
+/// Four rows of a run each.
+fn four_rows() -> Experiments {
+    let row = |name| {
+        format!("[[rows]]\nname = \"{name}\"\ninput_tokens = 100\noutput_tokens = 10\nrate_per_s = 10\n")
+    };
+    let rows = ["A", "B", "C", "D"].map(row).concat();
+    Experiments::from_toml(&format!("name = \"t\"\n{rows}"), "t.toml").unwrap()
+}
+
+/// What runs of four rows where these are broken by this rule, and why the rows did not run.
+fn four_rows_run(
+    invalid: InvalidRuns,
+    rule: Rule,
+    is_broken: impl Fn(&MatrixRun) -> bool,
+) -> (Vec<String>, BTreeMap<String, Summary>, Vec<Option<String>>) {
+    let mut executor = Folder::new(|run: &MatrixRun| {
+        let found = valid(run.repeat, run.of, 100);
+        if is_broken(run) { broken(rule, VerdictOutcome::Invalid, found) } else { found }
+    });
     executor.forced = false;
-    let begin = || MatrixExperiment::new(table(2), InvalidRuns::LeftOut);
-    let mut matrix = begin();
+    let mut matrix = MatrixExperiment::new(four_rows(), invalid);
     let Ok(()) = drive(&mut matrix, &mut executor);
-    assert_eq!(executor.ran, ["row-A/run-1", "row-A/run-2", "row-A/run-3"]);
-    let why: Vec<_> = matrix.result().cells.into_iter().map(|cell| cell.failed).collect();
-    let ended = Some("3 runs in a row were spoiled: it was late".to_owned());
-    assert_eq!(why, [ended.clone(), ended]);
+    let why = matrix.result().cells.into_iter().map(|cell| cell.failed).collect();
+    (executor.ran, executor.stored, why)
+}
+
+#[test]
+fn three_spoiled_rows_in_a_row_end_a_table_and_it_can_be_resumed() {
+    let (ran, stored, why) = four_rows_run(InvalidRuns::LeftOut, Rule::ScheduleLag, |_| true);
+    assert_eq!((ran.len(), ran[8].as_str()), (9, "row-C/run-3"));
+    let ended = Some("3 rows in a row were spoiled: it was late".to_owned());
+    assert_eq!(why, [None, None, None, ended.clone()]);
+    // Where INVALID runs count, a row has no spare ones.
+    let (ran, _, why) = four_rows_run(InvalidRuns::Counted, Rule::ScheduleLag, |_| true);
+    assert_eq!((ran.len(), &why[3]), (3, &ended));
     // The machine was freed.
-    let mut executor =
-        Folder { stored: executor.stored, ..Folder::new(|run: &MatrixRun| valid(run.repeat, run.of, 100)) };
+    let mut executor = Folder { stored, ..Folder::new(|run: &MatrixRun| valid(run.repeat, run.of, 100)) };
     executor.forced = false;
-    let mut again = begin();
+    let mut again = MatrixExperiment::new(four_rows(), InvalidRuns::LeftOut);
     let Ok(()) = drive(&mut again, &mut executor);
-    assert_eq!(executor.ran, ["row-A/run-4", "row-B/run-1", "row-B/run-2"]);
+    assert_eq!(executor.ran, ["row-D/run-1"]);
     assert!(!again.result().has_failed_rows());
+}
+
+#[test]
+fn a_row_that_this_machine_cannot_send_does_not_end_the_others() {
+    let (ran, _, why) = four_rows_run(InvalidRuns::LeftOut, Rule::ScheduleLag, |run| run.slot.row == 1);
+    assert_eq!((ran.len(), why), (6, vec![None; 4]));
+}
+
+#[test]
+fn what_the_server_does_in_every_row_ends_no_table_and_replaces_no_run() {
+    for rule in [Rule::TokenIdentity, Rule::CounterIdentity] {
+        let (ran, _, why) = four_rows_run(InvalidRuns::LeftOut, rule, |_| true);
+        assert_eq!((ran.len(), why), (4, vec![None; 4]));
+    }
+}
+
+/// Only what this machine did counts towards an end.
+#[test]
+fn runs_that_another_rule_spoils_are_replaced_and_end_no_table() {
+    let (ran, _, why) = four_rows_run(InvalidRuns::LeftOut, Rule::LittlesLaw, |_| true);
+    assert_eq!((ran.len(), why), (12, vec![None; 4]));
+}
+
+#[test]
+fn a_row_whose_spare_run_is_refused_did_run() {
+    let mut matrix = MatrixExperiment::new(table(2), InvalidRuns::LeftOut);
+    for number in 1..=2 {
+        let request = matrix.next().unwrap();
+        let found = valid(number, 2, 100);
+        let found = if number == 2 { late(found) } else { found };
+        matrix.record(&request, RunOutcome::Completed(found.into()));
+    }
+    let spare = matrix.next().unwrap();
+    assert_eq!(spare.name, "row-A/run-3");
+    matrix.record(&spare, RunOutcome::Refused("3 runs in a row were spoiled".to_owned()));
+    assert_eq!(matrix.next().unwrap().name, "row-B/run-1");
+    let cells = matrix.result().cells;
+    assert_eq!((cells[0].failed.as_ref(), cells[0].outcome), (None, Some(VerdictOutcome::Invalid)));
 }
 
 #[test]

@@ -64,8 +64,8 @@ impl<'a> LoadTally<'a> {
 
     /// Whether it needs one run more, where `planned` are planned and spoiled ones are replaced.
     pub(super) fn wants_another(&self, planned: u64) -> bool {
-        let runs = self.trials.len() as u64;
-        runs < runs_wanted(planned, runs - self.trusted)
+        let spoiled = self.trials.iter().filter(|trial| trial.spoiled).count() as u64;
+        (self.trials.len() as u64) < runs_wanted(planned, spoiled)
     }
 
     /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it is

@@ -47,8 +47,10 @@ pub(super) fn headline(matrix: &Matrix) -> String {
         Some(None) => "; no variant accepted".to_owned(),
         Some(Some(accepted)) => format!("; accepted: {}", accepted.variant),
     };
-    let caution =
-        matrix.caution.as_ref().map_or_else(String::new, |why| format!("{why}, so nothing is shown; "));
+    let caution = matrix
+        .caution
+        .as_ref()
+        .map_or_else(String::new, |why| format!("{why}, so nothing is confirmed or accepted; "));
     format!("{caution}{}: {}{judged}{decided}", matrix.name, counted(matrix.cells.len() as u64, "row"))
 }
 

@@ -73,7 +73,7 @@ fn invalid_rows_open_every_form_with_a_banner() {
     };
     let found = judged(InvalidRuns::Counted, spoil);
     let document = document(&found, None);
-    let banner = "INVALID: 3 of 4 rows are INVALID and count because of --allow-invalid, so nothing is shown; table: 4 rows";
+    let banner = "INVALID: 3 of 4 rows are INVALID and count because of --allow-invalid, so nothing is confirmed or accepted; table: 4 rows";
     let text = render::text(&document, Style { width: 200, ..Style::PLAIN }, Extent::Full);
     assert!(text.starts_with(banner), "{text}");
     let markdown = render::markdown(&document);
