@@ -139,7 +139,7 @@ impl Trial {
             completed_per_s: run.rates.completed_requests_per_s,
             invalid: distrust(run).map(str::to_owned).chain(gone).collect(),
             saturated: Self::overload(run),
-            spoiled: spoiled_by(run).is_some(),
+            spoiled: spoiled_by(run).is_some() || !run.window.is_whole(),
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
             figures: figures_of(run),
         }
