@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::analysis::wording::counted;
-use crate::analysis::{Judgement, Metric, Quantile, Rule, summarise};
+use crate::analysis::{Judgement, Metric, Objective, Quantile, Rule, summarise};
 use crate::experiment::capacity::instance::tokens_per_request;
 use crate::experiment::engine_fit::EngineFit;
 use crate::experiment::sweep::{Sweep, SweepPoint};
@@ -222,7 +222,12 @@ impl Model<'_> {
         let log =
             run_virtually(header, schedule, &fleet).map_err(|bad| NoQueue::Workload(bad.to_string()))?;
         let run = summarise(&log, &self.sweep.plan.objectives);
-        Ok(run.objectives.iter().all(Judgement::passed) && !run.verdict.breaks(Rule::SteadyState))
+        // A run of the model is as long as its figures need: they decide, however long requests remember.
+        let holds = |judged: &Judgement| {
+            let Objective { comparison, bound, .. } = judged.objective;
+            judged.value.map_or(judged.passed(), |value| comparison.holds(value, bound))
+        };
+        Ok(run.objectives.iter().all(holds) && !run.verdict.breaks(Rule::SteadyState))
     }
 
     /// So many instances behind one router.
