@@ -279,7 +279,7 @@ pub struct ContractResult {
 pub struct ContractDemand {
     /// Whether it was met by the whole interval of the figure; unknown figures do not meet it.
     pub met: bool,
-    /// Whether it was met, missed, or cannot be told: only a miss rejects the variant.
+    /// Whether it was met, missed, or is undecided: only a miss rejects the variant.
     #[serde(skip)]
     pub status: Status,
     /// The demand and its result, in words.
