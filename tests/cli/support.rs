@@ -112,7 +112,7 @@ impl Desk {
             log.and_then(|log| std::fs::read_to_string(log).ok()).is_some_and(|text| text.lines().count() > 3)
         };
         while !under_way() {
-            assert!(begin.elapsed() < Duration::from_secs(50), "no answer came");
+            assert!(begin.elapsed() < Duration::from_secs(150), "no answer came");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
