@@ -15,8 +15,8 @@ use crate::record::telemetry::Reading;
 const SLACK: Duration = Duration::from_secs(1);
 /// No run lasts longer than a year …
 const LATEST: Timestamp = Timestamp::from_nanos(366 * 86_400 * 1_000_000_000);
-/// … or counts further than this, 68 thousand million; sums over its records stay below overflow.
-const MOST: u64 = 1 << 36;
+/// … or counts further than this.
+const MOST: u64 = Usage::MOST;
 
 /// Checks a header.
 pub(crate) fn check_header(header: &RunHeader) -> Result<(), String> {
@@ -199,15 +199,7 @@ fn holds(condition: bool, otherwise: impl FnOnce() -> String) -> Result<(), Stri
 }
 
 fn counted(usage: &Usage) -> Result<(), String> {
-    for (what, tokens) in [
-        ("prompt_tokens", Some(usage.prompt_tokens)),
-        ("completion_tokens", Some(usage.completion_tokens)),
-        ("cached_tokens", usage.cached_tokens),
-        ("reasoning_tokens", usage.reasoning_tokens),
-    ] {
-        countable(what, tokens.unwrap_or(0))?;
-    }
-    Ok(())
+    usage.impossible().map_or(Ok(()), |(what, tokens)| countable(what, tokens))
 }
 
 fn countable(what: &str, number: u64) -> Result<(), String> {

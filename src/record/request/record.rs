@@ -186,6 +186,22 @@ pub struct Usage {
     pub reasoning_tokens: Option<u64>,
 }
 
+impl Usage {
+    /// Largest token count that a log holds, 68 thousand million: sums over the records of a run stay below overflow.
+    pub const MOST: u64 = 1 << 36;
+
+    /// The first count over [`Usage::MOST`], with its name: a log does not hold it.
+    pub fn impossible(&self) -> Option<(&'static str, u64)> {
+        let counts = [
+            ("prompt_tokens", self.prompt_tokens),
+            ("completion_tokens", self.completion_tokens),
+            ("cached_tokens", self.cached_tokens.unwrap_or(0)),
+            ("reasoning_tokens", self.reasoning_tokens.unwrap_or(0)),
+        ];
+        counts.into_iter().find(|(_, tokens)| *tokens > Self::MOST)
+    }
+}
+
 /// Sources of answer token counts, best first.
 #[derive(
     Clone,
