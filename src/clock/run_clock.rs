@@ -1,5 +1,7 @@
 //! The clock of one run, and its moments.
 
+use std::fmt;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -54,42 +56,65 @@ impl RunClock {
 
 /// A moment of a run: nanoseconds since the run began, monotonic.
 ///
-/// Zero is the zero of the schedule. A `u64` of nanoseconds lasts 584 years.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(transparent)]
-pub struct Timestamp(u64);
+/// Zero is the zero of the schedule. A `u64` of nanoseconds lasts 584 years. One more is stored, so that an optional moment
+/// takes no more room than a moment: a record has five.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(from = "u64", into = "u64")]
+pub struct Timestamp(NonZeroU64);
+
+impl Default for Timestamp {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Timestamp({})", self.as_nanos())
+    }
+}
+
+impl From<u64> for Timestamp {
+    fn from(nanos: u64) -> Self {
+        Self::from_nanos(nanos)
+    }
+}
+
+impl From<Timestamp> for u64 {
+    fn from(moment: Timestamp) -> Self {
+        moment.as_nanos()
+    }
+}
 
 impl Timestamp {
     /// The moment the run began.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
 
-    /// The moment `nanos` nanoseconds after the run began.
+    /// The moment `nanos` nanoseconds after the run began; the last one is a nanosecond before the end of a `u64`.
     pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
+        Self(NonZeroU64::MIN.saturating_add(nanos))
     }
 
     /// The moment `seconds` after the run began, rounded down to the nanosecond.
     ///
     /// Negative and not-a-number become zero.
     pub fn from_secs_f64(seconds: f64) -> Self {
-        Self((seconds * 1e9) as u64)
+        Self::from_nanos((seconds * 1e9) as u64)
     }
 
     /// Nanoseconds since the run began.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Seconds since the run began.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
 
     /// Time from `earlier` to `self`; zero when `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        Duration::from_nanos(self.as_nanos().saturating_sub(earlier.as_nanos()))
     }
 
     /// The moment `duration` after this one, at most the end of representable time.
@@ -129,6 +154,6 @@ mod tests {
         assert_eq!(late.since(early), Duration::from_nanos(4));
         assert_eq!(early.since(late), Duration::ZERO);
         assert_eq!(Timestamp::from_secs_f64(-1.0), Timestamp::ZERO);
-        assert_eq!(Timestamp::from_nanos(u64::MAX).after(Duration::from_secs(1)).as_nanos(), u64::MAX);
+        assert_eq!(Timestamp::from_nanos(u64::MAX).after(Duration::from_secs(1)).as_nanos(), u64::MAX - 1);
     }
 }

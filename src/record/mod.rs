@@ -5,6 +5,7 @@ mod request;
 mod run;
 mod telemetry;
 
+pub(crate) use log::LineFile;
 pub use log::{LogLine, MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge};
 pub use request::{
     CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, LateStamps,

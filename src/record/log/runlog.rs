@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -134,8 +134,15 @@ impl RunLog {
     /// would be meaningless.
     pub fn read(path: &Path) -> Result<Self, RunLogError> {
         let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_owned() };
+        let file = File::open(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
+        Self::from_lines(BufReader::new(file), path, false)
+    }
+
+    /// The run that these lines of the file at `path` hold. What this program itself has just written (`own`) is not
+    /// refused, however implausible: a hostile server must not cost its run the report.
+    pub(super) fn from_lines(mut lines: impl BufRead, path: PathBuf, own: bool) -> Result<Self, RunLogError> {
         let io_error = |source| RunLogError::Io { path: path.clone(), source };
-        let mut lines = BufReader::new(File::open(&path).map_err(io_error)?);
+        let hold = |plausible: Result<(), String>| if own { Ok(()) } else { plausible };
 
         let mut header = None;
         let mut records: Vec<RequestRecord> = Vec::new();
@@ -160,27 +167,26 @@ impl RunLog {
             let damaged = |message: String| RunLogError::Damaged { path: path.clone(), line, message };
             match (serde_json::from_slice(&text), &header) {
                 (Ok(StoredLine::Header(found)), None) => {
-                    plausibility::check_header(&found).map_err(damaged)?;
+                    hold(plausibility::check_header(&found)).map_err(damaged)?;
                     header = Some(*found);
                 }
                 (Ok(_), _) if footer.is_some() => {
                     return Err(bad("only the last line may be the footer".to_owned()));
                 }
                 (Ok(StoredLine::Request(record)), Some(header)) => {
-                    plausibility::check_record(header, &record)
-                        .and_then(|()| sessions.check(&record))
-                        .map_err(damaged)?;
+                    let plausible = plausibility::check_record(header, &record);
+                    hold(plausible.and_then(|()| sessions.check(&record))).map_err(damaged)?;
                     if record.is_uncounted() {
                         uncounted.insert(record.index, records.len());
                     }
                     records.push(*record);
                 }
                 (Ok(StoredLine::Check(check)), Some(header)) => {
-                    plausibility::check_check(header, &check).map_err(damaged)?;
+                    hold(plausibility::check_check(header, &check)).map_err(damaged)?;
                     checks.push(check);
                 }
                 (Ok(StoredLine::Counted(answer)), Some(_)) => {
-                    plausibility::check_counted(&answer).map_err(damaged)?;
+                    hold(plausibility::check_counted(&answer)).map_err(damaged)?;
                     let Some(place) = uncounted.remove(&answer.index) else {
                         let index = answer.index;
                         return Err(damaged(format!("request {index}: it has no answer to count")));
@@ -188,12 +194,12 @@ impl RunLog {
                     records[place].count(answer.tokens);
                 }
                 (Ok(StoredLine::Reading(reading)), Some(header)) => {
-                    plausibility::check_reading(header, &reading).map_err(damaged)?;
+                    hold(plausibility::check_reading(header, &reading)).map_err(damaged)?;
                     telemetry.readings.push(reading);
                 }
                 (Ok(StoredLine::Client(sample)), Some(_)) => telemetry.client.push(sample),
                 (Ok(StoredLine::Footer(found)), Some(_)) => {
-                    plausibility::check_footer(&found).map_err(damaged)?;
+                    hold(plausibility::check_footer(&found)).map_err(damaged)?;
                     footer = Some(*found);
                 }
                 (Ok(_), _) => return Err(bad("only the first line may be the header".to_owned())),
@@ -213,24 +219,6 @@ impl RunLog {
         })?;
         Ok(Self { header, records, checks, telemetry, footer, plan_check: None })
     }
-
-    /// Writes a whole run into `folder`, which must exist.
-    ///
-    /// # Errors
-    ///
-    /// When a log is already there, or the file cannot be written.
-    pub fn store(&self, folder: &Path) -> Result<(), RunLogError> {
-        let mut writer = RunLogWriter::create(folder, &self.header)?;
-        let mut lines = (self.checks.iter().map(LogLine::Check))
-            .chain(self.records.iter().map(LogLine::Request))
-            .chain(self.telemetry.readings.iter().map(LogLine::Reading))
-            .chain(self.telemetry.client.iter().map(LogLine::Client));
-        lines.try_for_each(|line| writer.append(line))?;
-        match &self.footer {
-            Some(footer) => writer.finish(footer),
-            None => writer.flush(),
-        }
-    }
 }
 
 /// The schema of a header line, if it is newer than this program.
@@ -238,61 +226,4 @@ fn newer_schema(text: &[u8]) -> Option<u32> {
     let line: serde_json::Value = serde_json::from_slice(text).ok()?;
     let schema = u32::try_from(line.get("header")?.get("schema")?.as_u64()?).ok()?;
     (schema > RunHeader::SCHEMA).then_some(schema)
-}
-
-/// Appends to a run log, one line at a time.
-#[derive(Debug)]
-pub struct RunLogWriter<W: Write = BufWriter<File>> {
-    out: W,
-    path: PathBuf,
-}
-
-impl RunLogWriter {
-    /// Creates the log in `folder`, which must exist, and writes its header.
-    ///
-    /// # Errors
-    ///
-    /// When a log is already there, or the file cannot be written.
-    pub fn create(folder: &Path, header: &RunHeader) -> Result<Self, RunLogError> {
-        let path = folder.join(RunLog::FILE_NAME);
-        let file =
-            File::create_new(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
-        let mut writer = Self { out: BufWriter::new(file), path };
-        writer.append(LogLine::Header(header))?;
-        writer.flush()?;
-        Ok(writer)
-    }
-}
-
-impl<W: Write> RunLogWriter<W> {
-    /// Appends a line.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written.
-    pub fn append(&mut self, line: LogLine<'_>) -> Result<(), RunLogError> {
-        serde_json::to_writer(&mut self.out, &line)
-            .map_err(io::Error::from)
-            .and_then(|()| self.out.write_all(b"\n"))
-            .map_err(|source| RunLogError::Io { path: self.path.clone(), source })
-    }
-
-    /// Flushes what was appended to the operating system.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written.
-    pub fn flush(&mut self) -> Result<(), RunLogError> {
-        self.out.flush().map_err(|source| RunLogError::Io { path: self.path.clone(), source })
-    }
-
-    /// Appends the footer and closes the log.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written.
-    pub fn finish(mut self, footer: &RunFooter) -> Result<(), RunLogError> {
-        self.append(LogLine::Footer(footer))?;
-        self.flush()
-    }
 }

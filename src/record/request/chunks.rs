@@ -159,7 +159,9 @@ impl<'de> Deserialize<'de> for ChunkTrain {
             at = at.saturating_add(*gap);
             TokenChunk { at: Timestamp::from_nanos(at), tokens: tokens.as_ref().map_or(1, |t| t[i]) }
         });
-        Ok(chunks.collect())
+        let mut train: Self = chunks.collect();
+        train.shrink_to_fit();
+        Ok(train)
     }
 }
 

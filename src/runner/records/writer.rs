@@ -1,5 +1,7 @@
-//! Writes records while a run is on, off the measured thread, and has them all when it is over.
+//! Writes records to the log while a run is on, off the measured thread, and reads them back when it is over: until then
+//! memory does not grow with the number of requests.
 
+use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -9,8 +11,8 @@ use super::judge::AnswerJudge;
 use crate::engine::{AnswerText, CaptureText, CapturedText};
 use crate::generator::TokenCounter;
 use crate::record::{
-    CheckRecord, ClientSample, CountedAnswer, LogLine, Reading, RequestRecord, RunFooter, RunHeader, RunLog,
-    RunLogError, RunLogWriter, Telemetry,
+    ClientSample, CountedAnswer, LineFile, LogLine, Reading, RunFooter, RunHeader, RunLog, RunLogError,
+    RunLogWriter,
 };
 use crate::runner::checks::FinishedCheck;
 use crate::runner::request_run::FinishedRequest;
@@ -101,19 +103,14 @@ fn keep(
     judge: &AnswerJudge,
     incoming: &mpsc::Receiver<RecordItem>,
 ) -> CollectedRun {
-    let mut collected = CollectedRun {
-        records: Vec::new(),
-        checks: Vec::new(),
-        telemetry: Telemetry::default(),
-        answers: Vec::new(),
-        log: Ok(log),
-    };
+    let mut collected = CollectedRun { log, error: None, answers: None };
     while let Ok(first) = incoming.recv() {
         std::thread::sleep(GATHERING);
         for ended in std::iter::once(first).chain(incoming.try_iter()) {
             take(ended, uncounted, judge, &mut collected);
         }
-        collected.write(RunLogWriter::flush);
+        let flushed = collected.log.flush();
+        collected.note(flushed);
     }
     collected
 }
@@ -125,24 +122,13 @@ fn take(ended: RecordItem, uncounted: CaptureText, judge: &AnswerJudge, collecte
             let said = captured.as_ref().map(CapturedText::read_all);
             let record = judge.request(record, said.as_ref().and_then(|said| said.get(&0)));
             if let (CaptureText::Yes, Some(said), true) = (uncounted, said, record.is_uncounted()) {
-                collected.answers.push(UncountedAnswer::new(collected.records.len(), said.into_values()));
+                collected.set_aside(record.index, said.into_values());
             }
-            collected.write(|log| log.append(LogLine::Request(&record)));
-            collected.records.push(record);
+            collected.append(LogLine::Request(&record));
         }
-        RecordItem::Check(asked) => {
-            let check = judge.check(*asked);
-            collected.write(|log| log.append(LogLine::Check(&check)));
-            collected.checks.push(check);
-        }
-        RecordItem::Reading(reading) => {
-            collected.write(|log| log.append(LogLine::Reading(&reading)));
-            collected.telemetry.readings.push(*reading);
-        }
-        RecordItem::Client(sample) => {
-            collected.write(|log| log.append(LogLine::Client(&sample)));
-            collected.telemetry.client.push(sample);
-        }
+        RecordItem::Check(asked) => collected.append(LogLine::Check(&judge.check(*asked))),
+        RecordItem::Reading(reading) => collected.append(LogLine::Reading(&reading)),
+        RecordItem::Client(sample) => collected.append(LogLine::Client(&sample)),
     }
 }
 
@@ -152,64 +138,75 @@ const BATCH: usize = 256;
 /// Everything that ended in a run. Its log lacks only the counts of answers and the footer.
 #[derive(Debug)]
 pub struct CollectedRun {
-    /// The records, in the order in which requests ended.
-    records: Vec<RequestRecord>,
-    /// Results of golden prompts, in the order in which they ended.
-    checks: Vec<CheckRecord>,
-    /// Telemetry, in order of time.
-    telemetry: Telemetry,
-    answers: Vec<UncountedAnswer>,
-    /// The log, or the first error in writing it.
-    log: Result<RunLogWriter, RunLogError>,
+    log: RunLogWriter,
+    /// The first error in writing it.
+    error: Option<RunLogError>,
+    /// Answers whose tokens the server did not count, and how many they are; absent without any.
+    answers: Option<(LineFile, usize)>,
 }
 
-/// An answer whose tokens the server did not count.
-#[derive(Debug)]
-struct UncountedAnswer {
-    /// Index of its record.
-    index: usize,
-    /// All texts of the answer. A model generates each in one go, so they are counted one by one.
-    texts: Vec<String>,
-}
+/// The index of a request, and all texts of its answer. A model generates each in one go, so they are counted one by one.
+type UncountedAnswer = (u64, Vec<String>);
 
-impl UncountedAnswer {
-    /// The answer of the record at `index`: one text set for each choice (`n`).
-    fn new(index: usize, said: impl IntoIterator<Item = AnswerText>) -> Self {
+impl CollectedRun {
+    fn append(&mut self, line: LogLine<'_>) {
+        let written = self.log.append(line);
+        self.note(written);
+    }
+
+    /// Keeps the first error in writing the log.
+    fn note(&mut self, written: Result<(), RunLogError>) {
+        if let Err(error) = written {
+            tracing::error!("{error}; from now on records are kept in memory only");
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Keeps what was `said` in the answer to a request, for each choice (`n`), until its tokens can be counted.
+    fn set_aside(&mut self, index: u64, said: impl IntoIterator<Item = AnswerText>) {
         let texts = said.into_iter().flat_map(|said| {
             let calls = said.tool_calls.into_iter().flat_map(|call| [call.name, call.arguments]);
             [said.reasoning, said.content].into_iter().chain(calls)
         });
-        Self { index, texts: texts.filter(|text| !text.is_empty()).collect() }
-    }
-}
-
-impl CollectedRun {
-    /// Writes to the log; after an error, records are kept in memory only.
-    fn write(&mut self, lines: impl FnOnce(&mut RunLogWriter) -> Result<(), RunLogError>) {
-        let Ok(log) = &mut self.log else { return };
-        if let Err(error) = lines(log) {
-            tracing::error!("{error}; from now on records are kept in memory only");
-            self.log = Err(error);
+        let answer: UncountedAnswer = (index, texts.filter(|text| !text.is_empty()).collect());
+        let kept = self.answers.take().map_or_else(|| Ok((LineFile::unnamed(self.log.folder())?, 0)), Ok);
+        match kept {
+            Ok((mut answers, number)) => {
+                if let Err(error) = answers.append(&answer) {
+                    tracing::error!("answers are kept in memory from now on: {error}");
+                }
+                self.answers = Some((answers, number + 1));
+            }
+            Err::<_, io::Error>(error) => tracing::error!("an answer stays uncounted: {error}"),
         }
     }
 
     /// Answers that are still to be counted.
     pub fn uncounted(&self) -> usize {
-        self.answers.len()
+        self.answers.as_ref().map_or(0, |(_, number)| *number)
     }
 
     /// Counts their tokens on all cores: the sum over the texts of an answer (reasoning, content, names and
     /// arguments of tool calls), without special tokens. `go_on` gets the number counted so far and may stop
     /// the count; what is left stays as it was.
     pub fn count(&mut self, counter: &TokenCounter, mut go_on: impl FnMut(usize) -> ControlFlow<()>) {
-        let answers = std::mem::take(&mut self.answers);
+        let Some((answers, _)) = self.answers.take() else { return };
+        let mut answers = match answers.read_back() {
+            Ok(lines) => lines.lines().map_while(Result::ok),
+            Err(error) => return tracing::error!("answers stay uncounted: {error}"),
+        };
         let mut done = 0;
-        for batch in answers.chunks(BATCH) {
-            let texts: Vec<&str> =
-                batch.iter().flat_map(|answer| &answer.texts).map(String::as_str).collect();
+        loop {
+            let batch: Vec<UncountedAnswer> =
+                answers.by_ref().take(BATCH).filter_map(|line| serde_json::from_str(&line).ok()).collect();
+            if batch.is_empty() {
+                return;
+            }
+            let texts: Vec<&str> = batch.iter().flat_map(|(_, texts)| texts).map(String::as_str).collect();
             let mut counts = counter.count_all(&texts).into_iter().map(u64::from);
-            for answer in batch {
-                self.counted(answer.index, counts.by_ref().take(answer.texts.len()).sum());
+            for (index, texts) in &batch {
+                let tokens = counts.by_ref().take(texts.len()).sum();
+                self.append(LogLine::Counted(&CountedAnswer { index: *index, tokens }));
             }
             done += batch.len();
             if go_on(done).is_break() {
@@ -218,19 +215,22 @@ impl CollectedRun {
         }
     }
 
-    fn counted(&mut self, index: usize, tokens: u64) {
-        let record = &mut self.records[index];
-        record.count(tokens);
-        let line = CountedAnswer { index: record.index, tokens };
-        self.write(|log| log.append(LogLine::Counted(&line)));
-    }
-
-    /// Writes the footer. Returns the whole run, and the first error in writing the log; what is in memory is whole
-    /// all the same.
-    pub fn finish(self, header: RunHeader, footer: RunFooter) -> (RunLog, Result<(), RunLogError>) {
-        let Self { records, checks, telemetry, log, .. } = self;
-        let written = log.and_then(|log| log.finish(&footer));
-        (RunLog { header, records, checks, telemetry, footer: Some(footer), plan_check: None }, written)
+    /// Writes the footer, and reads the whole run back. Returns it, and the first error in writing the log; what could not
+    /// be written is in the run all the same.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be read back.
+    pub fn finish(
+        mut self,
+        header: RunHeader,
+        footer: &RunFooter,
+    ) -> Result<(RunLog, Result<(), RunLogError>), RunLogError> {
+        self.append(LogLine::Footer(footer));
+        let flushed = self.log.flush();
+        self.note(flushed);
+        let log = self.log.read_back()?;
+        Ok((RunLog { header, ..log }, self.error.map_or(Ok(()), Err)))
     }
 }
 
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::engine::{Secrets, ToolCall};
-    use crate::record::{Outcome, RunEnding, TokenSource};
+    use crate::record::{Outcome, RequestRecord, RunEnding, TokenSource};
 
     const FOOTER: RunFooter = RunFooter {
         released_until: Timestamp::from_nanos(1),
@@ -262,8 +262,17 @@ mod tests {
         TokenCounter::open(path.to_str()).unwrap()
     }
 
+    fn collected(header: &RunHeader, records: &[RequestRecord], folder: &Path) -> CollectedRun {
+        let log = RunLogWriter::create(folder, header).unwrap();
+        let mut collected = CollectedRun { log, error: None, answers: None };
+        for record in records {
+            collected.append(LogLine::Request(record));
+        }
+        collected
+    }
+
     #[test]
-    fn what_is_kept_is_on_disk_and_in_memory() {
+    fn what_is_kept_is_on_disk_and_read_back() {
         let known = known();
         let folder = tempfile::tempdir().unwrap();
         let keeper = RecordWriter::start(
@@ -276,11 +285,11 @@ mod tests {
         }
         let sample = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
         keeper.client_keeper()(sample);
-        let (RunLog { records, telemetry, .. }, written) = keeper.stop().finish(known.header, FOOTER);
+        let (log, written) = keeper.stop().finish(known.header, &FOOTER).unwrap();
         written.unwrap();
-        assert_eq!((&records, telemetry.client.as_slice()), (&known.records, [sample].as_slice()));
-        let log = RunLog::read(folder.path()).unwrap();
-        assert_eq!((log.records, log.telemetry, log.footer), (records, telemetry, Some(FOOTER)));
+        assert_eq!(log.records, known.records);
+        assert_eq!((&log.telemetry.client, &log.footer), (&vec![sample], &Some(FOOTER)));
+        assert_eq!(RunLog::read(folder.path()).unwrap(), log);
     }
 
     #[test]
@@ -293,48 +302,42 @@ mod tests {
             content: texts[1].into(),
             tool_calls: vec![ToolCall { name: texts[2].into(), arguments: texts[3].into() }],
         };
-        let index = known.records.iter().position(|record| record.outcome == Outcome::Completed).unwrap();
-        known.records[index].output_tokens_source = TokenSource::Chunks;
-        let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
-        known.records.iter().for_each(|record| log.append(LogLine::Request(record)).unwrap());
-        let answers = vec![UncountedAnswer::new(index, [said])];
-        let mut collected = CollectedRun {
-            records: known.records.clone(),
-            checks: Vec::new(),
-            telemetry: Telemetry::default(),
-            answers,
-            log: Ok(log),
-        };
+        let place = known.records.iter().position(|record| record.outcome == Outcome::Completed).unwrap();
+        known.records[place].output_tokens_source = TokenSource::Chunks;
+        let mut collected = collected(&known.header, &known.records, folder.path());
+        collected.set_aside(known.records[place].index, [said]);
         let mut counted = Vec::new();
         collected.count(&tokenizer(), |done| {
             counted.push(done);
             ControlFlow::Continue(())
         });
         assert_eq!(counted, [1]);
-        let (RunLog { records, .. }, written) = collected.finish(known.header, FOOTER);
+        let (log, written) = collected.finish(known.header, &FOOTER).unwrap();
         written.unwrap();
         let expected: u32 = texts.iter().map(|text| tokenizer().count(text)).sum();
-        assert_eq!(records[index].output_tokens, u64::from(expected));
-        assert_eq!(records[index].output_tokens_source, TokenSource::Tokenizer);
-        assert_eq!(RunLog::read(folder.path()).unwrap().records, records);
+        assert_eq!(log.records[place].output_tokens, u64::from(expected));
+        assert_eq!(log.records[place].output_tokens_source, TokenSource::Tokenizer);
+        assert_eq!(RunLog::read(folder.path()).unwrap().records, log.records);
     }
 
     #[test]
     fn a_count_that_is_ended_leaves_the_rest_as_it_was() {
-        let mut known = known();
-        known.records.truncate(1);
-        let one = known.records[0].clone();
+        let known = known();
+        let mut one =
+            known.records.iter().find(|record| record.outcome == Outcome::Completed).unwrap().clone();
+        one.output_tokens_source = TokenSource::Chunks;
         let records: Vec<_> =
             (0..=BATCH as u64).map(|index| RequestRecord { index, ..one.clone() }).collect();
-        let said = || AnswerText { content: "the river".into(), ..AnswerText::default() };
-        let answers = (0..records.len()).map(|index| UncountedAnswer::new(index, [said()])).collect();
         let folder = tempfile::tempdir().unwrap();
-        let log = RunLogWriter::create(folder.path(), &known.header);
-        let telemetry = Telemetry::default();
-        let mut collected = CollectedRun { records, checks: Vec::new(), telemetry, answers, log };
+        let mut collected = collected(&known.header, &records, folder.path());
+        for record in &records {
+            let said = AnswerText { content: "the river".into(), ..AnswerText::default() };
+            collected.set_aside(record.index, [said]);
+        }
         collected.count(&tokenizer(), |_| ControlFlow::Break(()));
+        let (log, _) = collected.finish(known.header, &FOOTER).unwrap();
         let by_tokenizer = |record: &&RequestRecord| record.output_tokens_source == TokenSource::Tokenizer;
-        assert_eq!(collected.records.iter().filter(by_tokenizer).count(), BATCH);
-        assert!(!by_tokenizer(&collected.records.last().unwrap()));
+        assert_eq!(log.records.iter().filter(by_tokenizer).count(), BATCH);
+        assert!(!by_tokenizer(&log.records.last().unwrap()));
     }
 }

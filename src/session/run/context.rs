@@ -138,7 +138,7 @@ impl RunContext {
         let started = self.start(&mut prepared, folder)?;
         let counter = prepared.counter.take();
         let (started, footer) = self.send(prepared, started);
-        let (log, folder, written) = self.collect(started, footer, counter.as_ref());
+        let (log, folder, written) = self.collect(started, &footer, counter.as_ref())?;
         Ok(self.summarise(log, folder, written))
     }
 
@@ -305,25 +305,27 @@ impl RunContext {
         (started, footer)
     }
 
-    /// Counts tokens that the server did not count, and closes the log.
+    /// Counts tokens that the server did not count, closes the log and reads it back.
     fn collect(
         &self,
         started: StartedRun,
-        footer: RunFooter,
+        footer: &RunFooter,
         counter: Option<&TokenCounter>,
-    ) -> (RunLog, PathBuf, Result<(), Stop>) {
+    ) -> Result<(RunLog, PathBuf, Result<(), Stop>), Stop> {
         let StartedRun { header, folder, writer, .. } = started;
         let mut collected = writer.stop();
         tokens::count_answers(&mut collected, counter, &self.interrupts, self.settings.screen);
-        let (log, written) = collected.finish(header, footer);
+        let line = StepLine::start(self.settings.screen, "reading the run");
+        let (log, written) = collected.finish(header, footer).map_err(Stop::impossible)?;
+        drop(line);
         // Only now: until all is stored, no signal may end the program.
         self.interrupts.run_ends();
         if let Err(error) = &written {
             self.printer.words(&format!(
-                "error: {error}; what follows is computed from memory, and the log is not whole"
+                "error: {error}; what follows is computed from memory too, and the log is not whole"
             ));
         }
-        (log, folder, written.map_err(Stop::impossible))
+        Ok((log, folder, written.map_err(Stop::impossible)))
     }
 
     /// Computes what the run says, and stores it beside the log.

@@ -1,0 +1,97 @@
+//! Appends to a run log while its run is on, and reads it back when the run is over.
+
+use std::path::{Path, PathBuf};
+
+use super::lines::LineFile;
+use super::runlog::{LogLine, RunLog, RunLogError};
+use crate::record::run::header::{RunFooter, RunHeader};
+
+/// Appends to a run log, one line at a time.
+#[derive(Debug)]
+pub struct RunLogWriter {
+    lines: LineFile,
+    path: PathBuf,
+}
+
+impl RunLogWriter {
+    /// Creates the log in `folder`, which must exist, and writes its header.
+    ///
+    /// # Errors
+    ///
+    /// When a log is already there, or the file cannot be written.
+    pub fn create(folder: &Path, header: &RunHeader) -> Result<Self, RunLogError> {
+        let path = folder.join(RunLog::FILE_NAME);
+        let lines =
+            LineFile::create(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
+        let mut writer = Self { lines, path };
+        writer.append(LogLine::Header(header))?;
+        writer.flush()?;
+        Ok(writer)
+    }
+
+    /// The folder of the run.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// Appends a line.
+    ///
+    /// # Errors
+    ///
+    /// The first time that the file cannot be written; from then on lines stay in memory.
+    pub fn append(&mut self, line: LogLine<'_>) -> Result<(), RunLogError> {
+        self.lines.append(&line).map_err(|source| RunLogError::Io { path: self.path.clone(), source })
+    }
+
+    /// Flushes what was appended to the operating system.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunLogWriter::append`].
+    pub fn flush(&mut self) -> Result<(), RunLogError> {
+        self.lines.flush().map_err(|source| RunLogError::Io { path: self.path.clone(), source })
+    }
+
+    /// Appends the footer and closes the log.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunLogWriter::append`].
+    pub fn finish(mut self, footer: &RunFooter) -> Result<(), RunLogError> {
+        self.append(LogLine::Footer(footer))?;
+        self.flush()
+    }
+
+    /// Reads the whole run back, with what could not be written.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub fn read_back(self) -> Result<RunLog, RunLogError> {
+        let Self { lines, path } = self;
+        match lines.read_back() {
+            Ok(lines) => RunLog::from_lines(lines, path, true),
+            Err(source) => Err(RunLogError::Io { path, source }),
+        }
+    }
+}
+
+impl RunLog {
+    /// Writes a whole run into `folder`, which must exist.
+    ///
+    /// # Errors
+    ///
+    /// When a log is already there, or the file cannot be written.
+    pub fn store(&self, folder: &Path) -> Result<(), RunLogError> {
+        let mut writer = RunLogWriter::create(folder, &self.header)?;
+        let mut lines = (self.checks.iter().map(LogLine::Check))
+            .chain(self.records.iter().map(LogLine::Request))
+            .chain(self.telemetry.readings.iter().map(LogLine::Reading))
+            .chain(self.telemetry.client.iter().map(LogLine::Client));
+        lines.try_for_each(|line| writer.append(line))?;
+        match &self.footer {
+            Some(footer) => writer.finish(footer),
+            None => writer.flush(),
+        }
+    }
+}
