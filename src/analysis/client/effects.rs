@@ -163,7 +163,7 @@ fn without(
         requests
             .filter_map(|request| {
                 let late = late_ms(request.record);
-                Some(match request.latency.get(metric)? {
+                Some(match request.latency().get(metric)? {
                     Figure::Exact(ms) => Figure::Exact((ms - late).max(0.0)),
                     open => Figure::AtLeast((open.at_least() - late).max(0.0)),
                 })

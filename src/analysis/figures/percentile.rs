@@ -155,13 +155,18 @@ impl Sample {
 
 impl FromIterator<Figure> for Sample {
     fn from_iter<I: IntoIterator<Item = Figure>>(figures: I) -> Self {
-        let (mut observed, mut lowest, mut all_exact) = (Vec::new(), Vec::new(), true);
+        // Until one is known only within bounds, both lists are the same.
+        let (mut observed, mut lowest) = (Vec::new(), None);
         for figure in figures {
-            all_exact &= figure.exact().is_some();
-            lowest.push(figure.at_least());
+            if figure.exact().is_none() {
+                lowest.get_or_insert_with(|| observed.clone());
+            }
+            if let Some(lowest) = &mut lowest {
+                lowest.push(figure.at_least());
+            }
             observed.extend(figure.at_most());
         }
-        Self { observed: Sorted::new(observed), with_bounds: (!all_exact).then(|| Sorted::new(lowest)) }
+        Self { observed: Sorted::new(observed), with_bounds: lowest.map(Sorted::new) }
     }
 }
 

@@ -66,19 +66,19 @@ pub(crate) fn add_intervals_of_many<R>(
 
 /// Samples of each request: how many there are, and how many of them are at or below each of some bounds.
 struct Counts {
-    samples: Vec<u64>,
-    at_most: Vec<Vec<u64>>,
+    samples: Vec<u32>,
+    at_most: Vec<Vec<u32>>,
 }
 
 impl Counts {
     /// One more request, whose samples `samples_of` hands out.
     fn add(&mut self, bounds: &[f64], samples_of: impl FnOnce(&mut dyn FnMut(f64, u32))) {
-        let mut samples = 0;
-        let mut at_most = vec![0; bounds.len()];
+        let mut samples = 0_u32;
+        let mut at_most = vec![0_u32; bounds.len()];
         samples_of(&mut |value, weight| {
-            samples += u64::from(weight);
+            samples = samples.saturating_add(weight);
             for (count, bound) in at_most.iter_mut().zip(bounds) {
-                *count += if value <= *bound { u64::from(weight) } else { 0 };
+                *count = count.saturating_add(if value <= *bound { weight } else { 0 });
             }
         });
         self.samples.push(samples);
@@ -88,10 +88,11 @@ impl Counts {
     /// What each request has more at or below the bound in this `place` than the share of all, and the variance of that
     /// as a multiple of that of independent samples, at least 1.
     fn excess(&self, place: usize) -> (Vec<f64>, f64) {
-        let (below, all) = (self.at_most[place].iter().sum::<u64>(), self.samples.iter().sum::<u64>());
+        let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
+        let (below, all) = (sum(&self.at_most[place]), sum(&self.samples));
         let share = if all > 0 { below as f64 / all as f64 } else { 0.0 };
         let each = self.at_most[place].iter().zip(&self.samples);
-        let excess: Vec<f64> = each.map(|(below, all)| *below as f64 - share * *all as f64).collect();
+        let excess: Vec<f64> = each.map(|(below, all)| f64::from(*below) - share * f64::from(*all)).collect();
         let squares: f64 = excess.iter().map(|excess| excess * excess).sum();
         let independent = all as f64 * share * (1.0 - share);
         let design = if independent > 0.0 { (squares / independent).max(1.0) } else { 1.0 };

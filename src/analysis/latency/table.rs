@@ -37,7 +37,7 @@ impl LatencyTable {
         let capped = observed.log.header.limits.max_concurrency.is_some();
         // Where no answer reasoned first, none that is cut off was about to.
         let reasoned =
-            observed.requests.iter().any(|request| request.latency.ttfa.and_then(Figure::exact).is_some());
+            observed.requests.iter().any(|request| request.latency().ttfa.and_then(Figure::exact).is_some());
         let asked = &observed.log.header.percentiles;
         let mut gaps = Gaps::default();
         // What an answer had sent until it was cut off was received like any other.
@@ -104,7 +104,7 @@ impl LatencyRow {
 
 /// The figures of a latency that each request has one of, in order of arrival.
 fn figures<'r, 'a: 'r>(requests: impl Iterator<Item = &'r Measured<'a>>, metric: Metric) -> Vec<Figure> {
-    requests.filter_map(|request| request.latency.get(metric)).collect()
+    requests.filter_map(|request| request.latency().get(metric)).collect()
 }
 
 /// The row of one figure a request, in order of arrival, with the percentiles that the user asked for, in percent; `None`

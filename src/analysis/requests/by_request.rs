@@ -22,7 +22,7 @@ impl FigureKey {
                 Some(flag(request.slo.is_met() == Some(true) && counts(request.record)))
             }
             Metric::Goodput | Metric::RequestRate => Some(flag(counts(request.record))),
-            metric => request.latency.get(metric),
+            metric => request.latency().get(metric),
         };
         let workload = &log.header.workload;
         let meant = |request: &&Measured<'_>| {

@@ -11,12 +11,22 @@ use crate::analysis::latency::request::RequestLatency;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::slo::targets::SloOutcome;
 
-/// A request of the window, with what analysis asks of it again and again.
+/// A request of the window, with what analysis asks of it again and again. A run may have millions: what is quickly
+/// computed again is not stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured<'a> {
     pub(crate) record: &'a RequestRecord,
-    pub(crate) latency: RequestLatency,
     pub(crate) slo: SloOutcome,
+    form: LoadForm,
+    streamed: bool,
+}
+
+impl Measured<'_> {
+    /// Its latencies.
+    pub(crate) fn latency(&self) -> RequestLatency {
+        let latency = RequestLatency::of(self.record, self.form);
+        if self.streamed { latency } else { latency.of_whole_answer() }
+    }
 }
 
 /// A run as analysis looks at it.
@@ -189,14 +199,17 @@ impl Account {
     }
 
     fn held<'a>(records: impl Iterator<Item = &'a RequestRecord>, planned: u64, come: u64) -> Self {
-        let places: Vec<u64> = records.map(|record| record.index).collect();
-        let distinct = places.iter().collect::<HashSet<_>>().len() as u64;
+        let mut places: Vec<u64> = records.map(|record| record.index).collect();
+        let all = places.len() as u64;
+        places.sort_unstable();
+        places.dedup();
+        let distinct = places.len() as u64;
         let missing = planned.saturating_sub(distinct);
         let unrecorded = missing.min(come.saturating_sub(distinct));
         Self {
             never_due: missing - unrecorded,
             unrecorded,
-            unplanned: places.len() as u64 - distinct + distinct.saturating_sub(planned),
+            unplanned: all - distinct + distinct.saturating_sub(planned),
         }
     }
 }
@@ -246,24 +259,25 @@ fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
 
 /// The latencies of `record` in a run with this log.
 pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency {
-    let latency = RequestLatency::of(record, LoadForm::of(&log.header.workload));
-    if log.header.engine.streamed { latency } else { latency.of_whole_answer() }
+    let (form, streamed) = (LoadForm::of(&log.header.workload), log.header.engine.streamed);
+    Measured { record, slo: SloOutcome::default(), form, streamed }.latency()
 }
 
 /// The latencies of a request of a run, and whether it met its SLO: `None` where it has none, or that cannot be
 /// measured, as TTFT of answers that are not streamed.
 pub fn of_request(log: &RunLog, record: &RequestRecord) -> (RequestLatency, Option<bool>) {
-    let Measured { latency, slo, .. } = measure(log, record);
-    (latency, slo.is_met())
+    let measured = measure(log, record);
+    (measured.latency(), measured.slo.is_met())
 }
 
 /// What `record` tells of a run with this log.
 pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
     let latency = latency_of(log, record);
+    let (form, streamed) = (LoadForm::of(&log.header.workload), log.header.engine.streamed);
     let completed = record.outcome == Outcome::Completed;
     let target = log.header.workload.slo_of(record.class, record.priority, record.tenant);
     let latency_of_answer = completed.then_some(&latency);
-    let slo = if log.header.engine.streamed {
+    let slo = if streamed {
         SloOutcome::of(target, latency_of_answer)
     } else {
         SloOutcome::of_whole_answer(target, latency_of_answer)
@@ -274,5 +288,16 @@ pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'
         Some(validity) if in_slo => slo.with_form(validity),
         _ => slo,
     };
-    Measured { record, latency, slo }
+    Measured { record, slo, form, streamed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_analysis_holds_of_each_request_is_small() {
+        assert!(size_of::<RequestRecord>() <= 328, "{}", size_of::<RequestRecord>());
+        assert!(size_of::<Measured<'_>>() <= 24, "{}", size_of::<Measured<'_>>());
+    }
 }

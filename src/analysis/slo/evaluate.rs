@@ -125,7 +125,7 @@ impl Objective {
             self.key.part.as_ref().is_none_or(|part| part.has(&observed.log.header.workload, request.record))
         };
         let of = |metric| {
-            let figures = observed.requests.iter().filter(meant).filter_map(move |r| r.latency.get(metric));
+            let figures = observed.requests.iter().filter(meant).filter_map(move |r| r.latency().get(metric));
             figures.collect::<Vec<Figure>>()
         };
         let at_least =

@@ -119,7 +119,7 @@ fn targets_of(kind: PartKind, name: &str, workload: &WorkloadSpec) -> Vec<SloTar
 }
 
 /// Whether a request met its SLO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SloOutcome {
     /// Whether there was a bound to meet.
     pub(super) declared: bool,

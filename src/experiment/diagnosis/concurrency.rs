@@ -58,21 +58,11 @@ impl<'a> ConcurrencyContext<'a> {
         let usual_prompt = lengths.get(lengths.len() / 2).copied().unwrap_or(0.0);
 
         let until_first = |record: &RequestRecord| seconds(record.chunks.first_at().unwrap_or(record.ended));
-        let in_flight = Stays::of(sent.iter().map(|r| (sent_s(r), seconds(r.ended), 1.0)));
-        let waiting = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), 1.0)));
-        let tokens = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), prompt(r))));
-        let begun = sent.iter().filter_map(|r| Some((seconds(r.chunks.first_at()?), seconds(r.ended), 1.0)));
-        let coming = Stays::of(begun);
-        let long_ones = sent.iter().filter(|record| prompt(record) >= LONG * usual_prompt);
-        let long_tokens = Stays::of(long_ones.map(|r| (sent_s(r), until_first(r), prompt(r))));
-
+        let is_long = |record: &RequestRecord| prompt(record) >= LONG * usual_prompt;
         let mut answers: Vec<AnswerInContext<'a>> = Vec::new();
         for &record in measured() {
             let (Some(sent), Some(first)) = (record.sent, record.chunks.first_at()) else { continue };
             let last = record.chunks.last_at().unwrap_or(first);
-            let (sent_s, first_s, last_s) = (seconds(sent), seconds(first), seconds(last));
-            let own_long = if prompt(record) >= LONG * usual_prompt { prompt(record) } else { 0.0 };
-            let company = coming.mean(first_s, last_s).unwrap_or(1.0).max(1.0);
             answers.push(AnswerInContext {
                 record,
                 prompt: prompt(record),
@@ -80,12 +70,43 @@ impl<'a> ConcurrencyContext<'a> {
                 tpot_ms: (record.output_tokens >= 5)
                     .then(|| millis(last.since(first)) / (record.output_tokens - 1) as f64)
                     .filter(|&tpot| tpot > 0.0),
-                others: (in_flight.at(sent_s) - 1.0).max(0.0),
-                ahead: (waiting.at(sent_s) - 1.0).max(0.0),
-                tokens_ahead: (tokens.at(sent_s) - prompt(record)).max(0.0),
-                long_tokens_ahead: (long_tokens.at(sent_s) - own_long).max(0.0),
-                company,
+                others: 0.0,
+                ahead: 0.0,
+                tokens_ahead: 0.0,
+                long_tokens_ahead: 0.0,
+                company: 1.0,
             });
+        }
+        // One after the other: each takes as much memory as the answers, of which a run may have millions.
+        let in_flight = Stays::of(sent.iter().map(|r| (sent_s(r), seconds(r.ended), 1.0)));
+        for answer in &mut answers {
+            answer.others = (in_flight.at(sent_s(answer.record)) - 1.0).max(0.0);
+        }
+        drop(in_flight);
+        let tokens = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), prompt(r))));
+        for answer in &mut answers {
+            answer.tokens_ahead = (tokens.at(sent_s(answer.record)) - answer.prompt).max(0.0);
+        }
+        drop(tokens);
+        let long_ones = sent.iter().filter(|record| is_long(record));
+        let long_tokens = Stays::of(long_ones.map(|r| (sent_s(r), until_first(r), prompt(r))));
+        for answer in &mut answers {
+            let own = if is_long(answer.record) { answer.prompt } else { 0.0 };
+            answer.long_tokens_ahead = (long_tokens.at(sent_s(answer.record)) - own).max(0.0);
+        }
+        drop(long_tokens);
+        let begun = sent.iter().filter_map(|r| Some((seconds(r.chunks.first_at()?), seconds(r.ended), 1.0)));
+        let coming = Stays::of(begun);
+        for answer in &mut answers {
+            let chunks = &answer.record.chunks;
+            let ends = chunks.first_at().zip(chunks.last_at());
+            let mean = ends.and_then(|(first, last)| coming.mean(seconds(first), seconds(last)));
+            answer.company = mean.unwrap_or(1.0).max(1.0);
+        }
+        drop(coming);
+        let waiting = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), 1.0)));
+        for answer in &mut answers {
+            answer.ahead = (waiting.at(sent_s(answer.record)) - 1.0).max(0.0);
         }
         answers.sort_unstable_by_key(|answer| (answer.record.sent, answer.record.index));
         Self { answers, waiting, usual_prompt }
