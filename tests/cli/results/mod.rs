@@ -3,4 +3,6 @@
 mod foreign;
 mod formats;
 mod listing;
+#[cfg(target_os = "linux")]
+mod memory;
 mod screen;

@@ -1,0 +1,44 @@
+//! How much memory a stored run takes to be reported.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::Desk;
+
+/// The most memory that `skyline report` takes for the run in `folder`, KB.
+fn peak_kb(folder: &Path) -> u64 {
+    let mut report = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
+    let mut report = report.arg("report").arg(folder).stdout(Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", report.id());
+    let mut peak = 0;
+    let ended = loop {
+        if let Some(ended) = report.try_wait().unwrap() {
+            break ended;
+        }
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak = line.map_or(peak, |line| line.trim().trim_end_matches(" kB").parse().unwrap());
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    assert!(ended.success(), "{ended}");
+    peak
+}
+
+#[test]
+fn a_report_takes_some_hundred_bytes_a_request() {
+    let desk = Desk::new();
+    let peak = |requests: u64| {
+        let (requests, out) = (requests.to_string(), format!("results/{requests}"));
+        let of_short_answers =
+            ["--input-tokens", "8", "--output-tokens", "2", "--rate", "500", "--warmup", "0"];
+        let plain =
+            ["--ttft", "5ms", "--itl", "2ms", "--slots", "64", "--requests", &requests, "--out", &out];
+        desk.skyline(&[&["simulate"][..], &of_short_answers, &plain].concat()).assert().code(0);
+        let run = std::fs::read_dir(desk.path().join(&out)).unwrap().next().unwrap().unwrap();
+        peak_kb(&run.path())
+    };
+    let (few, many) = (peak(1_000), peak(21_000));
+    let each = (many.saturating_sub(few)) * 1024 / 20_000;
+    assert!((100..650).contains(&each), "{each} bytes a request: {few} and {many} KB");
+}
