@@ -51,6 +51,7 @@ pub use load::movement::Movement;
 pub use load::rates::{InFlight, Rates, TimeAverage};
 pub use load::steady_state::{Beginning, SteadyState, Trend};
 pub use load::timeline::{Bin, BinWait, Timeline};
+pub use requests::delivery::StreamDelivery;
 pub use requests::observed::{answers_end, of_request};
 pub use requests::outcomes::{FailureCount, Failures, RequestCounts};
 pub use requests::quality::{AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality};

@@ -215,6 +215,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 streamed: true,
                 model: "meta-llama/Llama-3.1-8B-Instruct".to_owned(),
                 parameters: None,
+                length_fields: None,
                 server_version: Some("0.11.0".to_owned()),
                 max_model_len: None,
                 cache_block_tokens: Some(16),

@@ -1,5 +1,7 @@
 //! What can differ between dialects.
 
+use std::fmt;
+
 use crate::record::{Counter, Gauge, PageKind, ServerTime};
 use crate::simulator::urgency;
 use crate::workload::Priority;
@@ -104,6 +106,34 @@ pub(crate) enum LengthForcing {
     IgnoreEos,
     /// Not possible: the model stops by itself.
     None,
+}
+
+/// The fields by which a request asks for a length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LengthFields {
+    /// The field for the most answer tokens.
+    pub limit: &'static str,
+    /// Those that force them.
+    pub forcing: LengthForcing,
+}
+
+impl LengthFields {
+    /// The same with the other name of the limit.
+    pub(crate) fn with_other_limit(self) -> Self {
+        let limit = if self.limit == "max_tokens" { "max_completion_tokens" } else { "max_tokens" };
+        Self { limit, ..self }
+    }
+}
+
+impl fmt::Display for LengthFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let forcing = match self.forcing {
+            LengthForcing::IgnoreEosAndMinTokens => ", ignore_eos and min_tokens",
+            LengthForcing::IgnoreEos => " and ignore_eos",
+            LengthForcing::None => "",
+        };
+        write!(f, "{}{forcing}", self.limit)
+    }
 }
 
 /// A tokenize call.

@@ -27,8 +27,8 @@ pub(crate) use http_url::{http_url, shown_path, without_secrets};
 pub(crate) use limits::ConnectionLimits;
 pub use metrics_url::MetricsUrl;
 pub use openai::{
-    ConnectProgress, CounterReading, DEFAULT_WAIT, MetricsClient, MetricsPage, OpenAiEngine, ServerChanged,
-    SmokeReport,
+    ConnectProgress, CounterReading, DEFAULT_WAIT, LengthTest, MetricsClient, MetricsPage, OpenAiEngine,
+    ServerChanged, SmokeReport,
 };
 pub(crate) use proxy::Proxy;
 pub use secrets::Secrets;

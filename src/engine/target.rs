@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::address::{BaseUrl, Endpoint};
 use super::dialect::Dialect;
+use super::dialect_traits::LengthFields;
 use super::proxy::Proxy;
 use crate::record::RequestParameters;
 use crate::units::hexadecimal;
@@ -50,6 +51,8 @@ pub struct Target {
     pub tls: TlsOptions,
     /// The proxy that requests go through.
     pub(crate) proxy: Option<Proxy>,
+    /// The fields by which requests ask for a length, where they are not the dialect's own.
+    pub(crate) length: Option<LengthFields>,
     /// The header that carries the id of a request's session, so that a balancer can keep sessions together.
     pub session_header: Option<HeaderName>,
 }
@@ -73,7 +76,18 @@ impl Target {
             tls: TlsOptions::default(),
             proxy: None,
             session_header: None,
+            length: None,
         }
+    }
+
+    /// The fields by which requests ask for a length.
+    pub(crate) fn length_fields(&self) -> LengthFields {
+        let traits = self.dialect.traits();
+        let limit = match self.endpoint {
+            Endpoint::Chat => traits.chat_max_tokens,
+            Endpoint::Completions => "max_tokens",
+        };
+        self.length.unwrap_or(LengthFields { limit, forcing: traits.length })
     }
 }
 

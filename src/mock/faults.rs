@@ -65,6 +65,8 @@ pub enum Fault {
     SplitUtf8,
     /// The events of three tokens in one write.
     Coalesced,
+    /// All events of an answer in one write, at its end, as a proxy sends them that gathers the stream.
+    Gathered,
     /// The role chunk at once, not with the first token.
     RoleEarly,
     /// Four tokens in every chunk.

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use std::process::{Child, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 #[cfg(unix)]
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -180,8 +181,19 @@ pub(crate) struct Seen {
 /// closes the connection. It lives until the test process ends.
 pub(crate) fn serve(answer: impl Fn(&Seen) -> String + Send + Sync + 'static) -> SocketAddr {
     serve_by_hand(move |seen, socket| {
-        let _ = socket.write_all(answer(seen).as_bytes());
+        write_paced(socket, &answer(seen));
     })
+}
+
+/// Writes a stream event by event, a millisecond apart, as a model does; anything else at once.
+pub(crate) fn write_paced(socket: &mut TcpStream, text: &str) {
+    let _ = socket.set_nodelay(true);
+    for event in text.split_inclusive("\n\n") {
+        if socket.write_all(event.as_bytes()).is_err() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(u64::from(event.starts_with("data: {\"choices\":[{"))));
+    }
 }
 
 /// The same for a server that does with the connection what it likes.

@@ -37,6 +37,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
             streamed: true,
             model: "plain".to_owned(),
             parameters: None,
+            length_fields: None,
             server_version: None,
             max_model_len: None,
             cache_block_tokens: None,

@@ -78,7 +78,7 @@ impl HostStallImpact {
 fn table_of(observed: &Observed<'_>, shortened: &[(usize, RequestRecord)]) -> LatencyTable {
     let mut requests = observed.requests.clone();
     for (place, record) in shortened {
-        requests[*place] = measure(observed.log, record);
+        requests[*place] = measure(observed.log, &observed.delivery, record);
     }
     LatencyTable::of_run(&Observed { requests, others: Vec::new(), ..*observed }).0
 }

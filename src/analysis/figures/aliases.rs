@@ -67,6 +67,9 @@ impl Alias {
             "(last chunk − sent) / N; answers that were cut off are left out",
             |record| per_token(record, record.chunks.last_at()?.since(record.sent?)),
         ));
+        if observed.delivery.tpot_withheld {
+            return all;
+        }
         all.push(own(
             "course texts",
             "tpot",

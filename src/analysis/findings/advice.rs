@@ -64,11 +64,8 @@ impl Finding {
         if summary.client.is_some_and(|client| client.reads_late())
             || Rule::OF_CLIENT.iter().any(|rule| summary.verdict.breaks(*rule))
         {
-            // A client that comes late to its own sockets finds answers gathered in them, and takes its own delay for that
-            // of the network.
-            findings.retain(|finding| {
-                !matches!(finding.kind, FindingKind::MergedReads | FindingKind::OutsideServer)
-            });
+            // A client that comes late to its own sockets takes its own delay for that of the network.
+            findings.retain(|finding| finding.kind != FindingKind::OutsideServer);
         }
         if summary.run.purpose == Purpose::Smoke {
             // Nobody asked how long answers take.

@@ -1,8 +1,10 @@
 //! Advice on answers: their tokens, what they say, and the SLOs that they are judged by.
 
 use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::requests::delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED};
 use crate::analysis::requests::quality::ClassForms;
 use crate::analysis::summary::run::Summary;
+use crate::analysis::verdict::check::Rule;
 use crate::analysis::wording::{counted, percent};
 use crate::record::PromptMethod;
 use crate::units::count;
@@ -10,9 +12,11 @@ use crate::workload::TraceFindings;
 
 /// A tenth off what was asked is too much.
 const LENGTH_BAR: f64 = 0.1;
+/// Answers that are longer than requested by more than this were not limited.
+const IGNORED_BAR: f64 = 1.0;
 /// Chunk counts may miss this share of the server's tokens (a last token without text, a swallowed one).
 const MISMATCH_BAR: f64 = 0.005;
-/// Above this share of merged reads, gaps tell more about buffers than about the model.
+/// Above this share of chunks that came together, gaps tell more about buffers than about the model.
 const MERGED_BAR: f64 = 0.1;
 /// A chat template's own opening is shared by all prompts; more than this share is a warm cache.
 const CACHED_BAR: f64 = 0.05;
@@ -25,8 +29,10 @@ pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let by_tokenizer = summary.tokens.from_tokenizer > summary.tokens.from_usage;
+    let ignored = error > IGNORED_BAR;
     let sentence = format!(
-        "answers are {} {} than requested ({} tokens for {}{}); {} of {} off by more than 10 %",
+        "{}answers are {} {} than requested ({} tokens for {}{}); {} of {} off by more than 10 %",
+        if ignored { "the requested length is ignored: " } else { "" },
         percent(error.abs()),
         if error < 0.0 { "shorter" } else { "longer" },
         count(balance.received_tokens),
@@ -35,7 +41,9 @@ pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
         count(off),
         counted(balance.requests, "request")
     );
-    let cure = if by_tokenizer {
+    let cure = if ignored {
+        "`skyline check` says which fields the server goes by: choose its own --engine, or set its field with --extra-body"
+    } else if by_tokenizer {
         "check that the tokenizer is the served model's; if it is, use an --engine whose dialect forces the length \
          (ignore_eos), and check the model's longest answer"
     } else {
@@ -109,18 +117,46 @@ pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
         percent(off),
         percent(MISMATCH_BAR)
     );
-    Some(finding(FindingKind::TokenMismatch, sentence, "prefer TPOT to ITL on this server"))
+    Some(finding(
+        FindingKind::TokenMismatch,
+        sentence,
+        "for an exact ITL, use an --engine that counts the tokens of each chunk (continuous_usage_stats)",
+    ))
 }
 
+/// Where that withholds figures the cause may be this client itself; else a late client says nothing of others.
 pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
-    let share = summary.tokens.merged_share().filter(|&share| share > MERGED_BAR)?;
-    let sentence = format!(
-        "{} of the chunks arrived in one read with the chunk before (limit: {}): something between the model and this client \
-         buffers them",
-        percent(share),
-        percent(MERGED_BAR)
-    );
-    Some(finding(FindingKind::MergedReads, sentence, "look for a buffering proxy; prefer TPOT to ITL"))
+    let delivery = &summary.delivery;
+    let share = delivery.together_share().filter(|&share| share > MERGED_BAR || delivery.itl_withheld)?;
+    let reads_late = summary.client.is_some_and(|client| client.reads_late())
+        || Rule::OF_CLIENT.iter().any(|rule| summary.verdict.breaks(*rule));
+    if reads_late && !delivery.itl_withheld {
+        return None;
+    }
+    let (what, limit) = match (delivery.tpot_withheld, delivery.itl_withheld) {
+        (true, _) => ("TPOT and ITL are withheld, and TTFT may be late: ", TOGETHER_BAR),
+        (false, true) => ("ITL is withheld: ", TOGETHER_BAR),
+        (false, false) => ("", MERGED_BAR),
+    };
+    let (cause, cure) = match reads_late {
+        true => ("this client read late", "free up CPU on this machine, or split the load (--shard)"),
+        false => ("something between the model and this client gathers them", UNGATHERED),
+    };
+    let share = percent(share);
+    let sentence = if delivery.tpot_withheld {
+        let (gathered, answers) = (count(delivery.gathered_answers), counted(delivery.answers, "answer"));
+        format!(
+            "{what}{gathered} of {answers} came gathered, {share} of their chunks together with the chunk before (limit: \
+             {} of the answers): {cause}",
+            percent(GATHERED_BAR)
+        )
+    } else {
+        format!(
+            "{what}{share} of the chunks came together with the chunk before (limit: {}): {cause}",
+            percent(limit)
+        )
+    };
+    Some(finding(FindingKind::MergedReads, sentence, cure))
 }
 
 pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
@@ -246,8 +282,16 @@ pub(super) fn unmeasurable_slo(summary: &Summary) -> Option<Finding> {
     if summary.slo.met.is_some() {
         return None;
     }
-    let sentence = "the SLO bounds TTFT or TPOT, which unstreamed answers do not have: attainment and goodput are unknown";
-    Some(finding(FindingKind::UnmeasurableSlo, sentence.to_owned(), "stream the answers, or bound e2e only"))
+    let (sentence, cure) = if summary.delivery.tpot_withheld {
+        let cure = "let events pass as they come, or bound TTFT and e2e only";
+        ("the SLO bounds TPOT, which is withheld: attainment and goodput are unknown", cure)
+    } else {
+        (
+            "the SLO bounds TTFT or TPOT, which unstreamed answers do not have: attainment and goodput are unknown",
+            "stream the answers, or bound e2e only",
+        )
+    };
+    Some(finding(FindingKind::UnmeasurableSlo, sentence.to_owned(), cure))
 }
 
 pub(super) fn no_slo(summary: &Summary) -> Option<Finding> {

@@ -324,7 +324,7 @@ fn gathered(late_ms: u64) -> Summary {
     let mut records: Vec<_> =
         (0..600).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(100, 10, 8).build()).collect();
     for record in &mut records {
-        record.merged_reads = 4;
+        record.merged_reads = 3;
     }
     let mut log = run(60_000, records);
     log.header.stamps = StampSource::ReadReturned;

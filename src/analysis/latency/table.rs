@@ -46,8 +46,12 @@ impl LatencyTable {
         for answer in &answers {
             gaps.add(*answer);
         }
-        let (chunk_gap, itl, stalls) = gaps.finish();
+        let (chunk_gap, itl, mut stalls) = gaps.finish();
+        if observed.delivery.itl_withheld {
+            stalls = Stalls::default();
+        }
         let table = Self::from_rows(Metric::LATENCIES, |metric| match metric {
+            metric if observed.delivery.withholds(metric) => None,
             Metric::Itl => of_answers(&itl, asked, &answers, Received::token_gaps),
             Metric::ChunkGap => of_answers(&chunk_gap, asked, &answers, Received::chunk_gaps),
             Metric::QueueWait if !capped => None,

@@ -1,6 +1,7 @@
 //! The requests of the window: which they are, how each ended, their tokens, answers and conversations.
 
 mod by_request;
+pub(super) mod delivery;
 pub(super) mod observed;
 pub(super) mod outcomes;
 pub(super) mod quality;

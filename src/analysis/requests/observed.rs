@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, RunEnding, RunLog};
-use crate::workload::AnswerShape;
+use crate::workload::{AnswerShape, Slo};
 
+use super::delivery::StreamDelivery;
 use crate::analysis::latency::request::RequestLatency;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::slo::targets::SloOutcome;
@@ -19,12 +20,17 @@ pub(crate) struct Measured<'a> {
     pub(crate) slo: SloOutcome,
     form: LoadForm,
     streamed: bool,
+    /// Whether the streams of the run came gathered: see [`StreamDelivery`].
+    tpot_withheld: bool,
 }
 
 impl Measured<'_> {
     /// Its latencies.
     pub(crate) fn latency(&self) -> RequestLatency {
-        let latency = RequestLatency::of(self.record, self.form);
+        let mut latency = RequestLatency::of(self.record, self.form);
+        if self.tpot_withheld {
+            (latency.tpot, latency.tpot_adjusted) = (None, None);
+        }
         if self.streamed { latency } else { latency.of_whole_answer() }
     }
 }
@@ -55,6 +61,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) unplanned: u64,
     /// How the records of the warm-up stand to its plan.
     pub(crate) warm_up: Account,
+    /// How streams came.
+    pub(crate) delivery: StreamDelivery,
 }
 
 /// How the records of a part of the run stand to its plan.
@@ -92,7 +100,8 @@ impl<'a> Observed<'a> {
             |phase, planned, come| Account::of(log, phase, planned, if cut_short { come } else { planned });
         let Account { never_due, unrecorded, unplanned } =
             account(Phase::Measured, plan.measured_requests, come(log));
-        let requests: Vec<_> = records.into_iter().map(|record| measure(log, record)).collect();
+        let delivery = StreamDelivery::of(log);
+        let requests: Vec<_> = records.into_iter().map(|record| measure(log, &delivery, record)).collect();
         let (start, answers_end) = (plan.window_start, answers_end(&log.records, (plan.window_start, end)));
         let others = log.records.iter().filter(|record| record.phase != Phase::Measured);
         let others =
@@ -102,7 +111,7 @@ impl<'a> Observed<'a> {
             start,
             end,
             answers_end,
-            others: others.map(|record| measure(log, record)).collect(),
+            others: others.map(|record| measure(log, &delivery, record)).collect(),
             cut_short,
             has_slos: requests.iter().any(|request| request.slo.has_slo()),
             requests,
@@ -110,6 +119,7 @@ impl<'a> Observed<'a> {
             unrecorded,
             unplanned,
             warm_up: account(Phase::Warmup, plan.warmup_requests, past_last(log)),
+            delivery,
         }
     }
 
@@ -260,27 +270,37 @@ fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
 /// The latencies of `record` in a run with this log.
 pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency {
     let (form, streamed) = (LoadForm::of(&log.header.workload), log.header.engine.streamed);
-    Measured { record, slo: SloOutcome::default(), form, streamed }.latency()
+    Measured { record, slo: SloOutcome::default(), form, streamed, tpot_withheld: false }.latency()
 }
 
 /// The latencies of a request of a run, and whether it met its SLO: `None` where it has none, or that cannot be
 /// measured, as TTFT of answers that are not streamed.
-pub fn of_request(log: &RunLog, record: &RequestRecord) -> (RequestLatency, Option<bool>) {
-    let measured = measure(log, record);
+pub fn of_request(
+    log: &RunLog,
+    delivery: &StreamDelivery,
+    record: &RequestRecord,
+) -> (RequestLatency, Option<bool>) {
+    let measured = measure(log, delivery, record);
     (measured.latency(), measured.slo.is_met())
 }
 
 /// What `record` tells of a run with this log.
-pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
+pub(crate) fn measure<'a>(
+    log: &RunLog,
+    delivery: &StreamDelivery,
+    record: &'a RequestRecord,
+) -> Measured<'a> {
     let latency = latency_of(log, record);
     let (form, streamed) = (LoadForm::of(&log.header.workload), log.header.engine.streamed);
     let completed = record.outcome == Outcome::Completed;
     let target = log.header.workload.slo_of(record.class, record.priority, record.tenant);
     let latency_of_answer = completed.then_some(&latency);
-    let slo = if streamed {
-        SloOutcome::of(target, latency_of_answer)
-    } else {
+    let slo = if !streamed {
         SloOutcome::of_whole_answer(target, latency_of_answer)
+    } else if delivery.tpot_withheld {
+        SloOutcome::of_part(target, Slo { tpot_ms: None, ..target }, latency_of_answer)
+    } else {
+        SloOutcome::of(target, latency_of_answer)
     };
     let class = log.header.workload.classes.get(usize::from(record.class));
     let in_slo = class.and_then(|class| class.answer.as_ref()).is_some_and(AnswerShape::is_in_slo);
@@ -288,7 +308,7 @@ pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'
         Some(validity) if in_slo => slo.with_form(validity),
         _ => slo,
     };
-    Measured { record, slo, form, streamed }
+    Measured { record, slo, form, streamed, tpot_withheld: delivery.tpot_withheld }
 }
 
 #[cfg(test)]

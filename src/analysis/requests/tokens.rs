@@ -141,11 +141,6 @@ impl TokenAccount {
         }
         account
     }
-
-    /// Share of the chunks that shared a read with the one before; absent without chunks.
-    pub fn merged_share(&self) -> Option<f64> {
-        (self.chunks > 0).then(|| self.merged_reads as f64 / self.chunks as f64)
-    }
 }
 
 /// Tokens that the server adds to a prompt of the class: to token ids none.

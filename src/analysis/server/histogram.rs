@@ -131,8 +131,9 @@ pub struct TimeBeside {
     pub outside_ms: f64,
     /// The same as a share of the client's mean.
     pub outside_share: f64,
-    /// Whether both may be about the same requests: their numbers differ by no more than one, or 2 %. If not, for
-    /// example because other clients used the server too, the difference of the means says nothing.
+    /// Whether both may be about the same requests: their numbers differ by no more than one, 2 %, or the requests that
+    /// were in flight at an end of the stretch. If not, for example because other clients used the server too, the
+    /// difference of the means says nothing.
     pub same_requests: bool,
 }
 
@@ -164,7 +165,15 @@ impl BothAccounts {
                 Some(end.since(record.sent?).as_secs_f64() * 1e3)
             };
             let client: Vec<f64> = log.records.iter().filter_map(of_record).collect();
-            TimeBeside::of(&client, server)
+            // Of a request in flight at an end of the stretch, the moment may lie inside on one side alone.
+            let open_at = |edge: f64| {
+                let open = |record: &&RequestRecord| {
+                    let sent = record.sent.is_some_and(|sent| sent.as_secs_f64() <= edge);
+                    sent && end(record).unwrap_or(record.ended).as_secs_f64() >= edge
+                };
+                log.records.iter().filter(open).count() as f64
+            };
+            TimeBeside::of(&client, server, open_at(from).max(open_at(until)))
         };
         let first = |record: &RequestRecord| record.chunks.first_at();
         let last = |record: &RequestRecord| {
@@ -221,7 +230,7 @@ fn tokens_inside(record: &RequestRecord, inside: impl Fn(Timestamp) -> bool) -> 
 
 impl TimeBeside {
     /// `None` where the client has seen none.
-    fn of(client: &[f64], server: &TimeSummary) -> Option<Self> {
+    fn of(client: &[f64], server: &TimeSummary, at_the_ends: f64) -> Option<Self> {
         let client_ms = client.iter().sum::<f64>() / client.len() as f64;
         let outside_ms = client_ms - server.mean_ms;
         let apart = (server.count - client.len() as f64).abs();
@@ -232,7 +241,7 @@ impl TimeBeside {
             server_n: server.count,
             outside_ms,
             outside_share: outside_ms / client_ms,
-            same_requests: apart <= (SAME * client.len() as f64).max(1.0),
+            same_requests: apart <= (SAME * client.len() as f64).max(at_the_ends).max(1.0),
         })
     }
 }

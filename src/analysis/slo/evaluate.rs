@@ -40,7 +40,11 @@ impl Objective {
             (Some(most), Some(over)) => Status::of_side(over.side_of(most)),
             (Some(_), None) => interval.map_or(Status::Undecided, |ends| self.status_of_interval(ends)),
         };
-        let was = figure.map_or("no such figure in this run".to_owned(), |figure| match figure {
+        let none = match summary.delivery.withholds(self.key.metric) {
+            true => "withheld: streams came gathered",
+            false => "no such figure in this run",
+        };
+        let was = figure.map_or(none.to_owned(), |figure| match figure {
             Figure::Exact(value) => format!("was {}", self.key.show(value)),
             Figure::Between { low, high } => {
                 format!("was between {} and {}", self.key.show(low), self.key.show(high))

@@ -158,9 +158,12 @@ impl SloOutcome {
 
     /// Judges a request whose answer was not streamed: bounds on TTFT and TPOT cannot be measured.
     pub(crate) fn of_whole_answer(slo: Slo, latency: Option<&RequestLatency>) -> Self {
-        let measurable = slo.ttft_ms.is_none() && slo.tpot_ms.is_none();
-        let e2e_alone = Slo { ttft_ms: None, tpot_ms: None, ..slo };
-        Self { declared: !slo.is_empty(), measurable, ..Self::of(e2e_alone, latency) }
+        Self::of_part(slo, Slo { ttft_ms: None, tpot_ms: None, ..slo }, latency)
+    }
+
+    /// Judges a request of whose bounds only this part can be measured.
+    pub(in crate::analysis) fn of_part(slo: Slo, measured: Slo, latency: Option<&RequestLatency>) -> Self {
+        Self { declared: !slo.is_empty(), measurable: slo == measured, ..Self::of(measured, latency) }
     }
 
     /// The same of a request whose answer must have a form to meet its SLO.

@@ -15,6 +15,7 @@ use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::steady_state::SteadyState;
+use crate::analysis::requests::delivery::StreamDelivery;
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
 use crate::analysis::requests::quality::{AnswerForms, Quality};
 use crate::analysis::requests::sessions::Sessions;
@@ -75,6 +76,8 @@ pub struct Summary {
     pub failures: Failures,
     /// Tokens requested, reported and received.
     pub tokens: TokenAccount,
+    /// Whether streams came token by token.
+    pub delivery: StreamDelivery,
     /// What requests share, and how much of it a prefix cache gave back; absent where they share nothing.
     pub prefix_cache: Option<PrefixCache>,
     /// Long silences inside answers.

@@ -63,6 +63,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         quality: Quality::of(log),
         failures: Failures::of(&observed),
         tokens: TokenAccount::of(&observed),
+        delivery: observed.delivery,
         prefix_cache: PrefixCache::of(log),
         stalls,
         in_flight: InFlight::of(&observed),

@@ -151,7 +151,7 @@ pub enum Rule {
     DeliveredArrivals,
     /// Requests were sent on time.
     ScheduleLag,
-    /// No stamp of a request lies before its cause.
+    /// No stamp of a request lies before its cause, and the first token does not wait for the last.
     Stamps,
     /// L = λW holds between what was in flight and how long it stayed.
     LittlesLaw,

@@ -24,6 +24,7 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
         checks.push(client::lag_check(summary));
         checks.extend(stamps::handed_over(observed));
         checks.push(stamps::check(observed));
+        checks.push(stamps::held_back(observed));
         checks.push(laws::littles_law(observed));
         checks.extend(laws::interactive_law(summary));
         checks.extend(steady_state::checks(summary));

@@ -1,8 +1,10 @@
-//! The rule on stamps: nothing came before its cause, and nothing lay in the client for as long as no client takes.
+//! The rule on stamps: nothing came before its cause, nothing lay in the client for as long as no client takes, and no
+//! first token waited for the last.
 
 use std::time::Duration;
 
 use super::check::{Check, Measure, Rule};
+use crate::analysis::requests::delivery::{StreamDelivery, UNGATHERED, WHOLE_BAR};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::wording::{counted, percent};
 use crate::clock::Timestamp;
@@ -79,6 +81,23 @@ pub(super) fn handed_over(observed: &Observed<'_>) -> Option<Check> {
     let cure = "do not use these figures: requests left later than they say; free up CPU on this machine, or split the load \
                 (--shard)";
     Some(measure.at_most(share, HELD_BACK, sentence, cure))
+}
+
+/// First tokens came before the last.
+pub(super) fn held_back(observed: &Observed<'_>) -> Check {
+    let measure = Measure { rule: Rule::Stamps, statistic: "share of long answers that came whole" };
+    let StreamDelivery { long_answers, whole_answers, .. } = observed.delivery;
+    if long_answers == 0 {
+        return measure.not_tested("no streamed answer of eight chunks or more");
+    }
+    let share = whole_answers as f64 / long_answers as f64;
+    let sentence = format!(
+        "{} of {} came whole, so that TTFT is the time of all of it; limit: {}",
+        count(whole_answers),
+        counted(long_answers, "long answer"),
+        percent(WHOLE_BAR)
+    );
+    measure.at_most(share, WHOLE_BAR, sentence, UNGATHERED)
 }
 
 /// What came before its cause, and by how much, if anything did by over a millisecond.

@@ -99,6 +99,7 @@ pub(super) fn engine(model: &Described) -> EngineFacts {
         streamed: true,
         model: model.model.clone(),
         parameters: None,
+        length_fields: None,
         server_version: None,
         max_model_len: model.max_model_len,
         cache_block_tokens: Some(BLOCK_SIZE),

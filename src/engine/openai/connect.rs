@@ -11,7 +11,7 @@ use http::uri::PathAndQuery;
 
 use super::body::BodyTemplates;
 use super::connect_error::{ConnectError, ConnectProgress};
-use super::control::{Control, ControlError, ListedModel};
+use super::control::{Control, ControlError, ListedModel, longest_context, settings};
 use super::engine::{OpenAiEngine, new_request_id_prefix};
 use super::readiness::ready;
 use crate::engine::captured_text::CaptureText;
@@ -47,12 +47,15 @@ impl OpenAiEngine {
             .map_err(ConnectError::Setup)?;
         let dialer = ready(&target, &control, tls, wait.into(), &mut progress).await?;
         let (model, listed) = model(&target, &control, &mut progress).await?;
+        let answered = control.settings_page().await;
+        let of_model = listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len);
         let facts = EngineFacts {
             engine: target.dialect.name().to_owned(),
             url: target.url.to_string(),
             endpoint: target.endpoint.name().to_owned(),
             streamed: target.form == AnswerForm::Streamed,
-            max_model_len: listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len),
+            max_model_len: of_model.or_else(|| longest_context(answered.as_ref()?)),
+            length_fields: None,
             cache_block_tokens: traits.cache_block_tokens,
             model,
             parameters: Some(target.sampling.parameters(
@@ -63,7 +66,7 @@ impl OpenAiEngine {
             proxy: target.proxy.as_ref().map(ToString::to_string),
             server_version: control.version().await,
             request_id_prefix: new_request_id_prefix(),
-            serving_flags: control.serving_flags().await,
+            serving_flags: answered.map(|page| settings(&page, &secrets)).unwrap_or_default(),
             modelled: serde_json::Map::new(),
         };
         let headers = request_headers(common, &target);

@@ -168,15 +168,15 @@ impl Control {
     }
 
     /// How the server was started, where it reports that.
-    pub(crate) async fn serving_flags(&self) -> Map<String, Value> {
+    pub(crate) async fn settings_page(&self) -> Option<Value> {
         for &path in self.dialect.traits().flags_paths {
             if let Ok(response) = self.fetch(path).await
                 && let Ok(answer) = self.json_of(path, response).await
             {
-                return settings(&answer, &self.secrets);
+                return Some(answer);
             }
         }
-        Map::new()
+        None
     }
 
     /// The text at `path`.
@@ -239,6 +239,12 @@ const fn is_settled(status: u16) -> bool {
     matches!(status, 300..=499 | 501) && !matches!(status, 407 | 408 | 425 | 429)
 }
 
+/// The longest prompt plus answer by what a server says of its settings: llama.cpp's context of a slot, TGI's, SGLang's.
+pub(crate) fn longest_context(page: &Value) -> Option<u64> {
+    let slot = &page["default_generation_settings"]["n_ctx"];
+    [slot, &page["max_total_tokens"], &page["context_length"]].into_iter().find_map(Value::as_u64)
+}
+
 /// Most settings kept: the largest known list has about 400.
 const MOST_SETTINGS: usize = 1_000;
 /// Characters kept of a value.
@@ -248,7 +254,7 @@ const LEFT_OUT: [&str; 4] = ["internal_states", "vllm_env", "system_env", "defau
 
 /// Every setting in `answer` by its path, joined by dots: numbers, strings and lists. Unset values, and those
 /// whose name suggests a secret, are left out.
-fn settings(answer: &Value, secrets: &Secrets) -> Map<String, Value> {
+pub(crate) fn settings(answer: &Value, secrets: &Secrets) -> Map<String, Value> {
     let mut flags = Map::new();
     gather(answer, "", secrets, &mut flags);
     flags
@@ -307,6 +313,17 @@ mod tests {
         });
         assert_eq!(Value::Object(flags), kept);
         assert!(settings(&json!("a text"), &Secrets::default()).is_empty());
+    }
+
+    #[test]
+    fn the_longest_context_is_where_each_server_has_it() {
+        let llamacpp = json!({"default_generation_settings": {"n_ctx": 4096}, "total_slots": 4});
+        assert_eq!(longest_context(&llamacpp), Some(4_096));
+        assert_eq!(
+            longest_context(&json!({"max_input_tokens": 4095, "max_total_tokens": 8192})),
+            Some(8_192)
+        );
+        assert_eq!(longest_context(&json!({"context_length": null, "version": "1"})), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod control;
 mod counters;
 mod engine;
 mod http_client;
+mod lengths;
 mod preflight;
 mod readiness;
 
@@ -15,6 +16,7 @@ pub use connect_error::ConnectProgress;
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
 pub use http_client::{MetricsClient, MetricsPage};
+pub use lengths::LengthTest;
 pub use preflight::{ServerChanged, SmokeReport};
 pub use readiness::DEFAULT_WAIT;
 

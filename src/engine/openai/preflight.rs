@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use super::body::TEST_TOKENS;
 use super::engine::OpenAiEngine;
+use super::lengths::LengthTest;
 use super::readiness::hint_for;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
@@ -25,7 +27,14 @@ pub struct SmokeReport {
     pub prompt: Option<&'static str>,
     /// Why the model stopped.
     pub finish_reason: Option<FinishReason>,
+    /// Whether the answer has the requested length.
+    pub length: LengthTest,
+    /// The dialect's own fields for it, where requests use others.
+    pub instead_of: Option<String>,
 }
+
+/// Chunks of the test request's answer after which it is not read on.
+const MOST_CHUNKS: usize = 8 * TEST_TOKENS as usize;
 
 /// Why the test request failed, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,18 +62,19 @@ impl OpenAiEngine {
         let all = async {
             loop {
                 match answer.next().await {
-                    AnswerEvent::Ended(end) => return *end,
+                    AnswerEvent::Ended(end) => return Some(*end),
                     event => events.push(event),
+                }
+                if chunks(&events).count() > MOST_CHUNKS {
+                    return None;
                 }
             }
         };
         let outcome = tokio::time::timeout(limit, all).await;
         self.kernel_stamps.store(delays.so_far().is_some(), Relaxed);
         let failure = match outcome {
-            Ok(end) => match &end.result {
-                Ok(()) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, &end)),
-                Err(failure) => failure.clone(),
-            },
+            Ok(Some(AnswerEnd { result: Err(failure), .. })) => failure,
+            Ok(end) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, end.as_ref())),
             Err(_) => smoke_timeout(limit, &events),
         };
         let fault = DiagnosedFailure { failure, cause: answer.cause };
@@ -132,19 +142,45 @@ impl OpenAiEngine {
 }
 
 impl SmokeReport {
-    fn new(prompt: Option<&'static str>, events: &[AnswerEvent], end: &AnswerEnd) -> Self {
-        let mut counts = events.iter().filter_map(|event| match event {
-            AnswerEvent::Chunk { tokens, .. } => Some(tokens),
-            _ => None,
-        });
+    /// What the answer shows of the requested length.
+    pub fn length_in_words(&self) -> String {
+        let tokens = self.usage.map_or(self.chunks, |usage| usage.completion_tokens);
+        let more = if self.usage.is_none() { "more than " } else { "" };
+        match self.length {
+            LengthTest::Kept => format!("kept: {tokens} tokens for {TEST_TOKENS}"),
+            LengthTest::Ignored => format!(
+                "the server ignores the requested length: {more}{tokens} tokens for {TEST_TOKENS}, with max_tokens as with \
+                 max_completion_tokens; choose its own --engine, or set its field with --extra-body"
+            ),
+            LengthTest::EndsEarly => {
+                format!("not forced: the model ended its answer after {tokens} of {TEST_TOKENS} tokens")
+            }
+        }
+    }
+
+    /// Of an answer with this end; without one it went on for too long.
+    fn new(prompt: Option<&'static str>, events: &[AnswerEvent], end: Option<&AnswerEnd>) -> Self {
+        let mut counts = chunks(events);
         let chunks = counts.clone().count() as u64;
-        let token_source = match end.usage {
+        let usage = end.and_then(|end| end.usage);
+        let finish_reason = end.and_then(|end| end.finish_reason.clone());
+        let tokens = usage.map(|usage| usage.completion_tokens).filter(|&tokens| tokens > 0);
+        let length = LengthTest::of(tokens, end.is_none(), finish_reason.as_ref());
+        let token_source = match usage {
             Some(usage) if usage.completion_tokens > 0 => TokenSource::Usage,
             _ if chunks > 0 && counts.all(Option::is_some) => TokenSource::ChunkCounts,
             _ => TokenSource::Chunks,
         };
-        Self { chunks, usage: end.usage, token_source, prompt, finish_reason: end.finish_reason.clone() }
+        Self { chunks, usage, token_source, prompt, finish_reason, length, instead_of: None }
     }
+}
+
+/// The tokens of each chunk, where the server counts them.
+fn chunks(events: &[AnswerEvent]) -> impl Iterator<Item = &Option<u32>> + Clone {
+    events.iter().filter_map(|event| match event {
+        AnswerEvent::Chunk { tokens, .. } => Some(tokens),
+        _ => None,
+    })
 }
 
 /// The failure when `limit` passed without an answer.

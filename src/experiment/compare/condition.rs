@@ -143,6 +143,7 @@ pub(super) fn facts_of(header: &RunHeader) -> Facts {
     tell(Condition::Streaming, "streamed", engine.streamed.into());
     let parameters = engine.parameters.as_ref().map(ToString::to_string);
     tell(Condition::Parameters, "parameters", json(&parameters));
+    tell(Condition::Parameters, "length_fields", json(&engine.length_fields));
     tell(Condition::Prompts, "prompts", json(&header.prompts.method));
     tell(Condition::Cache, "cache", json(&header.cache));
     tell(Condition::Limits, "limits", json(&header.limits));

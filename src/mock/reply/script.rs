@@ -105,7 +105,9 @@ impl Script {
             }
             self.flush(acts);
             acts.push_back(WriteStep::End);
-        } else if !self.has(Fault::Coalesced) || self.batch.1.len() >= COALESCED {
+        } else if !self.has(Fault::Gathered)
+            && (!self.has(Fault::Coalesced) || self.batch.1.len() >= COALESCED)
+        {
             self.flush(acts);
         }
     }

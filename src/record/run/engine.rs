@@ -115,6 +115,9 @@ pub struct EngineFacts {
     /// Other parameters of every request; absent in virtual time and in older logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<RequestParameters>,
+    /// The fields by which requests ask for a length, where the dialect's own do not work on this server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length_fields: Option<String>,
     /// Version that the server reports, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_version: Option<String>,

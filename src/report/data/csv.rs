@@ -6,13 +6,13 @@ use std::io::{self, Write as _};
 use csv::Writer;
 
 use super::column::{DataColumn, ReadAs};
-use super::request::{RequestRow, in_order};
+use super::request::RequestRow;
 use crate::report::render::printable;
 use crate::report::run_report::{Out, RunReport};
 
 /// `requests.csv`: a line a request, in order of their scheduled moments. What is not known is empty.
 pub(in crate::report) fn requests_csv(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
-    let rows = in_order(report.log).into_iter().map(|record| RequestRow::of(report.log, record));
+    let rows = RequestRow::all(report.log);
     write(&RequestRow::columns(), rows, out)
 }
 

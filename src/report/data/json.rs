@@ -9,7 +9,7 @@ use serde_json::json;
 use serde_json::ser::Formatter;
 
 use super::column::{DataColumn, ReadAs};
-use super::request::{RequestRow, in_order};
+use super::request::RequestRow;
 use crate::analysis::Summary;
 use crate::experiment::EngineFit;
 use crate::foreign::ForeignRun;
@@ -89,8 +89,7 @@ fn harmless(json: &str) -> String {
 /// `requests.jsonl`: an object a request, in order of their scheduled moments.
 pub(in crate::report) fn requests_jsonl(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let columns = RequestRow::columns();
-    for record in in_order(report.log) {
-        let row = RequestRow::of(report.log, record);
+    for row in RequestRow::all(report.log) {
         write_line(out, &JsonRow { columns: &columns, row: &row })?;
     }
     Ok(())

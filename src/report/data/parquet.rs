@@ -24,7 +24,7 @@ const TOKENS_AT_A_TIME: usize = 1 << 19;
 
 /// `requests.parquet`: a row a request, in order of their scheduled moments.
 pub(in crate::report) fn requests_parquet(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
-    let rows = in_order(report.log).into_iter().map(|record| RequestRow::of(report.log, record));
+    let rows = RequestRow::all(report.log);
     write("requests", &RequestRow::columns(), REQUESTS_AT_A_TIME, report.log, rows, out)
         .map_err(io::Error::from)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::column::{DataColumn, at, flag, ms, text, tokens, whole};
-use crate::analysis::{Figure, Metric, RequestLatency};
+use crate::analysis::{Figure, Metric, RequestLatency, StreamDelivery};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, FinishReason, Outcome, RequestRecord, RunLog};
 use crate::units::millis;
@@ -32,9 +32,15 @@ pub(super) struct RequestRow<'a> {
 }
 
 impl<'a> RequestRow<'a> {
+    /// The rows of `log`, in order of their scheduled moments.
+    pub(super) fn all(log: &'a RunLog) -> impl Iterator<Item = Self> {
+        let delivery = StreamDelivery::of(log);
+        in_order(log).into_iter().map(move |record| Self::of(log, &delivery, record))
+    }
+
     /// The row of `record`, a request of `log`.
-    pub(super) fn of(log: &'a RunLog, record: &'a RequestRecord) -> Self {
-        let (latency, slo_met) = crate::analysis::of_request(log, record);
+    fn of(log: &'a RunLog, delivery: &StreamDelivery, record: &'a RequestRecord) -> Self {
+        let (latency, slo_met) = crate::analysis::of_request(log, delivery, record);
         Self { log, record, latency, slo_met }
     }
 }

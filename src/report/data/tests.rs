@@ -223,7 +223,7 @@ fn gaps_per_token_are_those_of_the_summary() {
 #[test]
 fn a_long_table_comes_in_groups_of_rows() {
     let log = mixed();
-    let rows = request::in_order(&log).into_iter().map(|record| RequestRow::of(&log, record));
+    let rows = RequestRow::all(&log);
     let mut bytes = Vec::new();
     parquet::write("requests", &RequestRow::columns(), 2, &log, rows, &mut bytes).unwrap();
     let reader = SerializedFileReader::new(Bytes::from(bytes.clone())).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::engine::SmokeReport;
+use crate::engine::{LengthTest, SmokeReport};
 use crate::record::EngineFacts;
 use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
@@ -25,6 +25,7 @@ pub fn json(
             "chunks": smoke.chunks,
             "prompt_tokens": smoke.usage.map(|usage| usage.prompt_tokens),
             "completion_tokens": smoke.usage.map(|usage| usage.completion_tokens),
+            "length_kept": smoke.length == LengthTest::Kept,
         },
         "checks": checks.iter().map(check).collect::<Vec<_>>(),
     }))
@@ -33,7 +34,8 @@ pub fn json(
 /// The check as a document.
 pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPrompt]) -> Document {
     let failed = checks.iter().filter(|(_, unmet)| unmet.is_some()).count();
-    let (tone, word) = if failed == 0 { (Tone::Good, "READY") } else { (Tone::Bad, "FAILED") };
+    let wrong = failed > 0 || smoke.length == LengthTest::Ignored;
+    let (tone, word) = if wrong { (Tone::Bad, "FAILED") } else { (Tone::Good, "READY") };
     let server = format!("{} at {}", facts.engine, facts.url);
     let sentence = match checks.len() {
         0 => server,
@@ -56,6 +58,14 @@ pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPromp
         )
     });
     section.fact("test request", format!("completed in {} chunks; {usage}", smoke.chunks));
+    match (smoke.length, &facts.length_fields, &smoke.instead_of) {
+        (LengthTest::Ignored, ..) => section.notes([Note::new(NoteKind::Missed, smoke.length_in_words())]),
+        (_, Some(fields), Some(own)) => {
+            section
+                .fact("requested length", format!("{} with {fields}; not by {own}", smoke.length_in_words()));
+        }
+        _ => section.fact("requested length", smoke.length_in_words()),
+    }
     section.notes(checks.iter().map(|(name, unmet)| match unmet {
         None => Note::new(NoteKind::Met, format!("`{name}` passed")),
         Some(why) => Note::new(NoteKind::Missed, why.clone()),

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use super::embedded;
 use crate::clock::Pacing;
 use crate::engine::{
-    ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, Proxy, SmokeReport, Target,
+    ConnectProgress, ConnectionLimits, LengthTest, OpenAiEngine, PriorityField, Proxy, SmokeReport, Target,
 };
 use crate::live::{Screen, StepLine};
 use crate::mock::{Backend, MockOptions, MockServer};
@@ -119,7 +119,9 @@ impl ServerConnection {
                 });
                 let engine = connecting.await.map_err(of_server)?;
                 notice.over();
-                let smoke = test_answer(printer, engine.smoke_test(SMOKE_LIMIT)).await.map_err(of_server)?;
+                let tested = test_answer(printer, engine.tested(SMOKE_LIMIT)).await.map_err(of_server)?;
+                let (engine, smoke) = tested;
+                report_length(&engine, &smoke, printer);
                 test_answer(printer, engine.probe_forms(SMOKE_LIMIT)).await.map_err(of_server)?;
                 Ok::<_, Stop>((engine, smoke))
             };
@@ -129,6 +131,18 @@ impl ServerConnection {
             }
         })?;
         Ok(Self { runtime, engine, smoke, mock })
+    }
+}
+
+/// Says what the test request showed of the length of answers, where that is not as requested.
+fn report_length(engine: &OpenAiEngine, smoke: &SmokeReport, printer: Printer) {
+    let facts = engine.facts();
+    if let (Some(fields), Some(own)) = (&facts.length_fields, &smoke.instead_of) {
+        printer
+            .words(&format!("the server does not go by {own}: requests ask for their lengths with {fields}"));
+    }
+    if smoke.length == LengthTest::Ignored {
+        printer.words(&format!("warning: {}", smoke.length_in_words()));
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::connect::{Sending, ServerConnection, connection_warning};
 use super::golden::Golden;
-use super::{cache, connect, machine, pages, tokens};
+use super::{cache, connect, context_fit, machine, pages, tokens};
 use crate::analysis::LoadForm;
 use crate::analysis::wording::counted;
 use crate::clock::RunClock;
@@ -147,6 +147,12 @@ impl RunContext {
     fn prepare(&self, run: PlannedRun, texts: u64) -> Result<PreparedRun<'_>, Stop> {
         let Self { settings, server, conditions, .. } = self;
         let PlannedRun { repeat, workload, schedule, plan, part } = run;
+        if server.engine.sends_planned_lengths() {
+            let template = self.template_tokens.unwrap_or(0);
+            if let Some(warning) = context_fit::check(&schedule, &plan, self.engine(), template)? {
+                self.printer.words(&warning);
+            }
+        }
         let shard = settings.share.shard;
         let options = RunOptions { pacing: settings.pacing, ..settings.requests.options(&workload) };
         let sending = Sending::of(&workload, shard);

@@ -3,6 +3,7 @@
 mod cache;
 mod connect;
 mod context;
+mod context_fit;
 mod embedded;
 mod golden;
 mod machine;

@@ -3,12 +3,14 @@
 mod bench;
 mod closed_loop;
 mod faults;
+mod gathered;
 #[cfg(target_os = "linux")]
 mod live;
 mod marks;
 mod objectives;
 mod otlp;
 mod quality;
+mod requested;
 mod sessions;
 mod shards;
 #[cfg(target_os = "linux")]

@@ -85,6 +85,7 @@ fn framing() {
     assert!(split.text().starts_with(" café naïve 東京"), "{}", split.text());
     // The role and the first token, seven tokens, of which the last comes with the usage; by threes: 3, 3, 2.
     assert_eq!((seen("no_done").chunks.len(), seen("coalesced").chunks.len()), (8, 3));
+    assert_eq!(seen("gathered").chunks.len(), 1);
 }
 
 #[test]

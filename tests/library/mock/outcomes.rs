@@ -63,6 +63,7 @@ async fn every_fault_has_its_outcome() {
             | Fault::Comments
             | Fault::SplitUtf8
             | Fault::Coalesced
+            | Fault::Gathered
             | Fault::RoleEarly
             | Fault::MultiToken
             | Fault::Reasoning

@@ -57,14 +57,12 @@ impl BodyTemplate {
             ("seed", sampling.seed.map(Value::from)),
         ];
         fields.extend(options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-        let forcing = if form.is_forced() { traits.length } else { LengthForcing::None };
+        let length = target.length_fields();
+        let forcing = if form.is_forced() { length.forcing } else { LengthForcing::None };
         if forcing != LengthForcing::None {
             fields.insert("ignore_eos".into(), true.into());
         }
-        let mut length_fields = vec![match target.endpoint {
-            Endpoint::Chat => traits.chat_max_tokens,
-            Endpoint::Completions => "max_tokens",
-        }];
+        let mut length_fields = vec![length.limit];
         if forcing == LengthForcing::IgnoreEosAndMinTokens {
             length_fields.push("min_tokens");
         }

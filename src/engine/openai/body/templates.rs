@@ -10,7 +10,7 @@ use crate::workload::{AnswerShape, GoldenCheck, Priority};
 
 /// The prompt of the test request, and the tokens requested.
 const TEST_PROMPT: &str = "Count from one to ten.";
-const TEST_TOKENS: u32 = 4;
+pub(crate) const TEST_TOKENS: u32 = 4;
 
 /// The field of a request's priority.
 const PRIORITY: &str = "priority";

@@ -34,6 +34,12 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     for table in tables(summary, &rows) {
         latencies.table(table);
     }
+    let withheld = [Metric::Tpot, Metric::Itl]
+        .map(|metric| Some(metric).filter(|metric| summary.delivery.withholds(*metric)));
+    let withheld: Vec<_> = withheld.into_iter().flatten().map(Metric::title).collect();
+    if !withheld.is_empty() {
+        latencies.fact(withheld.join(", "), "withheld: streams came gathered");
+    }
     let mut remarks = Section::continued(Level::Detail);
     tails(&mut remarks, &rows);
     intervals(&mut remarks, summary);

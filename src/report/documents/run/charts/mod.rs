@@ -18,7 +18,7 @@ use clock::Clock;
 pub(super) fn sections(log: &RunLog, summary: &Summary) -> Vec<Section> {
     let timeline = Timeline::of(log);
     let clock = Clock::of(log, summary, &timeline);
-    let gaps = GapHistogram::of(log);
+    let gaps = GapHistogram::of(log).filter(|_| !summary.delivery.itl_withheld);
     vec![
         distributions::section(log, summary, gaps.as_ref()),
         over_time::section(log, summary, &timeline, &clock),

@@ -1,0 +1,256 @@
+//! Whether streams came token by token, or gathered by something between the model and the client.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::analysis::figures::catalogue::Metric;
+use crate::record::{Phase, RequestRecord, RunLog};
+
+/// No engine sends the chunks of one answer faster than this: those that come so close were held back together.
+const TOGETHER: Duration = Duration::from_micros(50);
+/// An answer of fewer chunks does not tell.
+const FEWEST: u64 = 3;
+/// An answer of so many chunks takes longer than a moment to stream.
+const MANY: u64 = 8;
+/// Of the time to the last chunk, the share that passes after the first of an answer that came whole.
+const MOMENT: f64 = 0.02;
+/// One that came in less than this for each chunk is none of a model's: nothing was held back for long.
+const QUICKEST: Duration = Duration::from_millis(1);
+/// Above this share of gathered answers TPOT is withheld.
+pub(crate) const GATHERED_BAR: f64 = 0.2;
+/// Above this share of chunks that came together most gaps are none, and ITL is withheld.
+pub(crate) const TOGETHER_BAR: f64 = 0.5;
+/// Above this share of answers that came whole TTFT is doubtful.
+pub(crate) const WHOLE_BAR: f64 = 0.5;
+
+/// What to do about streams that come gathered.
+pub(crate) const UNGATHERED: &str = "let the proxy or gateway pass events on as they come (nginx: proxy_buffering off and gzip \
+                                     off, or X-Accel-Buffering: no); to measure whole answers, --no-stream";
+
+/// How the streams of the measured requests came. What came together because the client read late does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StreamDelivery {
+    /// Streamed answers of three chunks or more.
+    pub answers: u64,
+    /// Those of them whose first chunk and more than half of the others came together with the next: in one read, or
+    /// within 50 µs.
+    pub gathered_answers: u64,
+    /// Chunks of the answers after the first of each.
+    pub later_chunks: u64,
+    /// Those of them that came together with the chunk before.
+    pub together: u64,
+    /// Streamed answers of eight chunks or more.
+    pub long_answers: u64,
+    /// Those of them that came whole: all that follows the first chunk in 2 % of the time to the last.
+    pub whole_answers: u64,
+    /// Whether TPOT, and all that is computed of it, is withheld: over 20 % of the answers are gathered.
+    pub tpot_withheld: bool,
+    /// Whether ITL and the gaps between chunks are withheld: TPOT is, or over half of the chunks came together.
+    pub itl_withheld: bool,
+    /// Whether TTFT is as doubtful: more than half of the long answers came whole.
+    pub ttft_doubtful: bool,
+}
+
+impl StreamDelivery {
+    /// Of the measured requests of a run.
+    pub fn of(log: &RunLog) -> Self {
+        let mut all = Self::default();
+        for record in log.records.iter().filter(|record| record.phase == Phase::Measured) {
+            all.add(record);
+        }
+        let over = |part: u64, whole: u64, bar: f64| part as f64 > bar * whole as f64;
+        all.tpot_withheld = over(all.gathered_answers, all.answers, GATHERED_BAR);
+        all.itl_withheld = all.tpot_withheld || over(all.together, all.later_chunks, TOGETHER_BAR);
+        all.ttft_doubtful = over(all.whole_answers, all.long_answers, WHOLE_BAR);
+        all
+    }
+
+    fn add(&mut self, record: &RequestRecord) {
+        let chunks = record.chunks.len() as u64;
+        if chunks < FEWEST {
+            return;
+        }
+        let mut moments = record.chunks.iter().map(|chunk| chunk.at);
+        let (mut last, mut close, mut first_is_close) = (moments.next(), 0, false);
+        for (place, at) in moments.enumerate() {
+            let gap = last.replace(at).map_or(Duration::ZERO, |before| at.since(before));
+            // The chunks of one read have one stamp; those of a simulation may have it without a read.
+            close += u64::from(!gap.is_zero() && gap <= TOGETHER);
+            if place == 0 {
+                let merged = gap.is_zero() && record.merged_reads > 0 && record.late_stamps.first_ns == 0;
+                first_is_close = merged || (!gap.is_zero() && gap <= TOGETHER);
+            }
+        }
+        let together = close + u64::from(record.merged_reads.saturating_sub(record.late_stamps.count));
+        let gathered = first_is_close && 2 * together > chunks - 1;
+        self.answers += 1;
+        self.gathered_answers += u64::from(gathered);
+        self.later_chunks += chunks - 1;
+        self.together += together;
+        if chunks >= MANY
+            && let (Some(sent), Some(first), Some(last)) = (record.sent, record.chunks.first_at(), last)
+        {
+            let (all, after_first) = (last.since(sent), last.since(first));
+            let is_long = all >= QUICKEST * record.chunks.len() as u32;
+            let whole = gathered && is_long && after_first.as_secs_f64() <= MOMENT * all.as_secs_f64();
+            self.long_answers += 1;
+            self.whole_answers += u64::from(whole);
+        }
+    }
+
+    /// Whether a latency says more of what held chunks back than of the server.
+    pub fn withholds(&self, metric: Metric) -> bool {
+        match metric {
+            Metric::Tpot | Metric::TpotAdjusted | Metric::TokensPerUser => self.tpot_withheld,
+            Metric::Itl | Metric::ChunkGap => self.itl_withheld,
+            _ => false,
+        }
+    }
+
+    /// Share of the chunks that came together with the one before; absent without chunks.
+    pub fn together_share(&self) -> Option<f64> {
+        (self.later_chunks > 0).then(|| self.together as f64 / self.later_chunks as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::findings::finding::FindingKind;
+    use crate::analysis::slo::judgement::Status;
+    use crate::analysis::summary::run::Summary;
+    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::test_runs::{class, record, run};
+    use crate::analysis::verdict::check::{Rule, VerdictOutcome};
+    use crate::record::LateStamps;
+    use crate::workload::{Priority, Slo};
+
+    /// 60 answers of 24 tokens 10 ms apart, of which so many come in each read, and of the first read so many.
+    fn answers(first_read: u64, each_read: u64) -> RunLog {
+        let answer = |i: u64| {
+            let begin = i * 100;
+            let read = |token: u64| match token.checked_sub(first_read) {
+                None => first_read - 1,
+                Some(later) => (first_read + (later / each_read + 1) * each_read - 1).min(23),
+            };
+            let chunks: Vec<_> = (0..24).map(|token| (begin + 100 + 10 * read(token), 1)).collect();
+            let mut record = record(i).sent_at(begin, begin, begin).chunks(&chunks).build();
+            record.merged_reads = 23 - chunks.windows(2).filter(|two| two[0].0 < two[1].0).count() as u32;
+            record
+        };
+        let mut log = run(6_000, (0..60).map(answer).collect());
+        let slo = Slo { tpot_ms: Some(50.0), ..Slo::default() };
+        log.header.workload.classes = vec![class("chat", &[(Priority::High, slo)])];
+        log
+    }
+
+    fn judged(log: &RunLog, objective: &str) -> (Summary, Status, String) {
+        let mut summary = summarise(log, &[objective.parse().unwrap()]);
+        let judgement = summary.objectives.remove(0);
+        (summary, judgement.status, judgement.line)
+    }
+
+    fn finding(summary: &Summary) -> Option<&str> {
+        let mut findings = summary.findings.iter();
+        findings.find(|finding| finding.kind == FindingKind::MergedReads).map(|found| found.sentence.as_str())
+    }
+
+    #[test]
+    fn of_answers_that_come_whole_nothing_passes_on_the_pace_of_tokens() {
+        let log = answers(24, 24);
+        for objective in ["p50 tpot < 1ms", "mean itl < 1ms", "tokens_per_s_per_user > 1/s"] {
+            let (_, status, line) = judged(&log, objective);
+            assert_eq!(status, Status::Undecided, "{line}");
+            assert!(line.ends_with("(withheld: streams came gathered)"), "{line}");
+        }
+        let (summary, status, _) = judged(&log, "slo_attainment > 0%");
+        assert_eq!((status, summary.slo.met), (Status::Undecided, None));
+        let rows = serde_json::to_value(&summary.latency).unwrap();
+        for metric in ["tpot", "tpot_adjusted", "itl", "chunk_gap"] {
+            assert!(rows[metric].is_null(), "{rows}");
+        }
+        assert!(rows["ttft"].is_object() && rows["e2e"].is_object());
+        // The time to the first token is that of the last: no figure to trust.
+        assert_eq!(summary.verdict.outcome, VerdictOutcome::Invalid);
+        let reason = summary.verdict.reasons.iter().find(|reason| reason.rule == Rule::Stamps).unwrap();
+        assert!(reason.sentence.starts_with("60 of 60 long answers came whole"), "{}", reason.sentence);
+        assert!(reason.cure.contains("proxy_buffering off") && reason.cure.contains("X-Accel-Buffering: no"));
+        assert!(
+            finding(&summary).unwrap().starts_with("TPOT and ITL are withheld"),
+            "{:?}",
+            finding(&summary)
+        );
+    }
+
+    #[test]
+    fn answers_that_come_in_a_few_reads_have_a_first_token_but_no_pace() {
+        let (summary, status, line) = judged(&answers(6, 6), "p50 tpot < 1s");
+        assert_eq!((status, summary.delivery.gathered_answers), (Status::Undecided, 60), "{line}");
+        assert!(summary.verdict.valid && !summary.delivery.ttft_doubtful, "{:?}", summary.verdict.reasons);
+        assert!(
+            finding(&summary).unwrap().contains("60 of 60 answers came gathered"),
+            "{:?}",
+            finding(&summary)
+        );
+    }
+
+    /// A step of speculative decoding that is sent token by token, or a network that holds back all but the first.
+    #[test]
+    fn a_first_chunk_that_comes_alone_leaves_the_pace_of_the_whole_answer() {
+        let (summary, status, line) = judged(&answers(1, 4), "p50 tpot < 50ms");
+        assert_eq!(status, Status::Met, "{line}");
+        assert!(summary.latency.row(Metric::Itl).is_none());
+        assert!(finding(&summary).unwrap().starts_with("ITL is withheld: 73.9 %"), "{:?}", finding(&summary));
+    }
+
+    #[test]
+    fn several_tokens_in_one_event_are_no_gathering() {
+        let answer = |i: u64| {
+            let chunks: Vec<_> = (0..8).map(|chunk| (i * 100 + 100 + 30 * chunk, 3)).collect();
+            record(i).sent_at(i * 100, i * 100, i * 100).chunks(&chunks).build()
+        };
+        let (summary, status, _) = judged(&run(6_000, (0..60).map(answer).collect()), "p50 itl < 50ms");
+        assert_eq!((status, summary.delivery.together, finding(&summary)), (Status::Met, 0, None));
+    }
+
+    #[test]
+    fn few_gathered_answers_and_a_late_client_withhold_nothing() {
+        let mut log = answers(24, 24);
+        for answer in log.records.iter_mut().skip(12) {
+            *answer = record(answer.index)
+                .sent_at(answer.index * 100, 0, 0)
+                .paced(answer.index * 100 + 100, 10, 24)
+                .build();
+        }
+        let delivery = StreamDelivery::of(&log);
+        assert_eq!((delivery.gathered_answers, delivery.tpot_withheld), (12, false));
+        // This client did not look for 300 ms, and then read all that had come.
+        let mut log = answers(24, 24);
+        for answer in &mut log.records {
+            answer.late_stamps = LateStamps { count: 23, longest_ns: 300_000_000, first_ns: 300_000_000 };
+        }
+        assert_eq!(StreamDelivery::of(&log).together, 0);
+        assert!(summarise(&log, &[]).latency.row(Metric::Tpot).is_some());
+    }
+
+    #[test]
+    fn what_is_sent_again_one_by_one_was_gathered_too() {
+        let mut log = answers(24, 24);
+        let train = |answer: &RequestRecord| {
+            let begin = answer.chunks.first_at().unwrap();
+            let chunk = |i: u64| crate::record::TokenChunk {
+                at: begin.after(Duration::from_micros(20 * i)),
+                tokens: 1,
+            };
+            (0..24).map(chunk).collect()
+        };
+        for answer in &mut log.records {
+            (answer.chunks, answer.merged_reads) = (train(answer), 0);
+            answer.ended = answer.chunks.last_at().unwrap();
+        }
+        let delivery = StreamDelivery::of(&log);
+        assert!(delivery.tpot_withheld && delivery.ttft_doubtful, "{delivery:?}");
+    }
+}

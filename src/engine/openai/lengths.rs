@@ -1,0 +1,175 @@
+//! Finds the fields by which a server keeps the requested length of an answer.
+
+use std::time::Duration;
+
+use super::body::{BodyTemplates, TEST_TOKENS};
+use super::engine::OpenAiEngine;
+use super::preflight::{SmokeError, SmokeReport};
+use crate::engine::dialect_traits::{LengthFields, LengthForcing};
+use crate::record::{Failure, FailureKind, FinishReason};
+
+/// Test requests at the most, the first included.
+const MOST_TRIED: usize = 3;
+/// Time limit of those after the first, which a warm server answers.
+const RETRY_LIMIT: Duration = Duration::from_secs(20);
+/// An answer of more than so many times the requested tokens is not limited.
+const TOO_LONG: u64 = 2;
+/// Fields of the extra body that decide the length themselves, or make one request several answers.
+const LENGTH_SETTERS: [&str; 9] = [
+    "max_tokens",
+    "max_completion_tokens",
+    "min_tokens",
+    "ignore_eos",
+    "n",
+    "best_of",
+    "stop",
+    "max_new_tokens",
+    "n_predict",
+];
+
+/// Whether the answer to the test request has the requested length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LengthTest {
+    /// It has, or nothing shows that it has not.
+    #[default]
+    Kept,
+    /// It is too long: the server ignores the limit.
+    Ignored,
+    /// The model ended it early.
+    EndsEarly,
+}
+
+impl OpenAiEngine {
+    /// Sends the test request. Where the answer has another length than requested, or the server does not take a field of
+    /// the length, other fields are tried; the engine uses those that work.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the answer, with a hint.
+    pub async fn tested(self, limit: Duration) -> Result<(Self, SmokeReport), SmokeError> {
+        let own = self.target.length_fields();
+        let first = self.smoke_test(limit).await;
+        let (mut tried, mut last, mut taken) = (vec![own], first.clone(), None);
+        while tried.len() < MOST_TRIED && !self.sets_length() {
+            let fields = tried[tried.len() - 1];
+            let next = match &last {
+                Ok(report) => other_than(fields, report.length),
+                Err(error) => refused(fields, &error.failure),
+            };
+            let Some(next) = next.filter(|next| !tried.contains(next)) else { break };
+            tried.push(next);
+            let other = self.with_length_fields(next);
+            last = other.smoke_test(limit.min(RETRY_LIMIT)).await;
+            if let Ok(report) = &last {
+                let found = (other, SmokeReport { instead_of: Some(own.to_string()), ..report.clone() });
+                if report.length == LengthTest::Kept {
+                    return Ok(found);
+                }
+                taken.get_or_insert(found);
+            }
+        }
+        match first {
+            Ok(report) => Ok((self, report)),
+            // The server takes other fields than the dialect's own, though it keeps no length.
+            Err(error) => taken.ok_or(error),
+        }
+    }
+
+    /// Whether the extra body decides how long answers are.
+    pub fn sets_length(&self) -> bool {
+        LENGTH_SETTERS.iter().any(|name| self.target.extra_body.0.contains_key(*name))
+    }
+
+    /// Whether requests send the planned prompts with the planned lengths.
+    pub fn sends_planned_lengths(&self) -> bool {
+        let cuts = ["truncate_prompt_tokens", "truncation", "messages", "prompt"];
+        !self.sets_length() && !cuts.iter().any(|name| self.target.extra_body.0.contains_key(*name))
+    }
+
+    fn with_length_fields(&self, fields: LengthFields) -> Self {
+        let mut other = self.clone();
+        other.target.length = Some(fields);
+        other.facts.length_fields = Some(fields.to_string());
+        other.templates = BodyTemplates::new(&other.target, &other.facts.model).into();
+        other
+    }
+}
+
+impl LengthTest {
+    /// Of an answer with so many tokens by the server's count, or cut off here because it went on for too long.
+    pub(super) fn of(tokens: Option<u64>, cut_off: bool, finish: Option<&FinishReason>) -> Self {
+        let asked = u64::from(TEST_TOKENS);
+        match tokens {
+            _ if cut_off => Self::Ignored,
+            Some(tokens) if tokens > TOO_LONG * asked => Self::Ignored,
+            Some(tokens) if tokens < asked && finish == Some(&FinishReason::Stop) => Self::EndsEarly,
+            _ => Self::Kept,
+        }
+    }
+}
+
+/// What to try after an answer to a request with these fields.
+fn other_than(fields: LengthFields, length: LengthTest) -> Option<LengthFields> {
+    match (length, fields.forcing) {
+        (LengthTest::Ignored, _) => Some(fields.with_other_limit()),
+        (LengthTest::EndsEarly, LengthForcing::None) => {
+            Some(LengthFields { forcing: LengthForcing::IgnoreEos, ..fields })
+        }
+        _ => None,
+    }
+}
+
+/// What to try after a refusal that names one of these fields.
+fn refused(fields: LengthFields, failure: &Failure) -> Option<LengthFields> {
+    if !matches!(failure.reason, FailureKind::HttpStatus(400 | 422)) {
+        return None;
+    }
+    let names = |field: &str| failure.message.contains(field);
+    match fields.forcing {
+        LengthForcing::IgnoreEosAndMinTokens | LengthForcing::IgnoreEos if names("ignore_eos") => {
+            Some(LengthFields { forcing: LengthForcing::None, ..fields })
+        }
+        LengthForcing::IgnoreEosAndMinTokens if names("min_tokens") => {
+            Some(LengthFields { forcing: LengthForcing::IgnoreEos, ..fields })
+        }
+        _ => names(fields.limit).then(|| fields.with_other_limit()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: LengthFields = LengthFields { limit: "max_completion_tokens", forcing: LengthForcing::None };
+    const FORCED: LengthFields =
+        LengthFields { limit: "max_tokens", forcing: LengthForcing::IgnoreEosAndMinTokens };
+
+    #[test]
+    fn a_refusal_that_names_a_field_says_what_to_try() {
+        let after = |fields, status, message: &str| {
+            refused(fields, &Failure::new(FailureKind::HttpStatus(status), message))
+                .map(|next| next.to_string())
+        };
+        let openai = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
+                      'max_completion_tokens' instead.";
+        let expected = Some("max_completion_tokens, ignore_eos and min_tokens".to_owned());
+        assert_eq!(after(FORCED, 400, openai), expected);
+        // transformers serve, word for word.
+        let unexpected = "Unexpected fields in the request: {'ignore_eos', 'min_tokens'}";
+        assert_eq!(after(FORCED, 422, unexpected), Some("max_tokens".to_owned()));
+        let unknown = "extra fields not permitted: min_tokens";
+        assert_eq!(after(FORCED, 400, unknown), Some("max_tokens and ignore_eos".to_owned()));
+        assert_eq!(after(PLAIN, 400, "no such model"), None);
+        assert_eq!(after(PLAIN, 500, "max_completion_tokens"), None);
+    }
+
+    #[test]
+    fn a_length_is_judged_by_the_servers_count() {
+        let length = |tokens, finish| LengthTest::of(tokens, false, Some(&finish));
+        assert_eq!(length(Some(4), FinishReason::Length), LengthTest::Kept);
+        assert_eq!(length(Some(37), FinishReason::Length), LengthTest::Ignored);
+        assert_eq!(length(Some(2), FinishReason::Stop), LengthTest::EndsEarly);
+        assert_eq!(length(None, FinishReason::Stop), LengthTest::Kept);
+        assert_eq!(LengthTest::of(None, true, None), LengthTest::Ignored);
+    }
+}
