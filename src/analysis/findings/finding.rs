@@ -92,6 +92,7 @@ impl FindingKind {
             | Self::Drift
             | Self::CooldownFailures
             | Self::ClientLate
+            | Self::MergedReads
             | Self::CannotTell => "validity",
             Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
             Self::UnevenArrivals
@@ -102,7 +103,6 @@ impl FindingKind {
             | Self::TokenMismatch => "workloads",
             Self::UnmeasurableSlo => "objectives",
             Self::WarmCache | Self::LostPrefixes | Self::WorseUnderLoad | Self::WrongForms => "prompts",
-            Self::MergedReads => "machine",
             Self::PageUnread | Self::ServerRestarted | Self::CacheFull | Self::OutsideServer => "server",
         }
     }

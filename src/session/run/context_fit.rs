@@ -44,7 +44,7 @@ pub(super) fn check(
     let cure = "shorten them (--input-tokens, --output-tokens), or serve a longer context (vLLM: --max-model-len; \
                 SGLang: --context-length; llama.cpp: --ctx-size; TGI: --max-total-tokens)";
     if over as f64 > MOST * all as f64 {
-        return Err(Stop::usage(format!("{found}; nothing was sent\nhint: {cure}")));
+        return Err(Stop::usage(format!("{found}; no load was sent\nhint: {cure}")));
     }
     Ok(Some(format!("warning: {found}; the server may refuse these or cut their answers\nhint: {cure}")))
 }

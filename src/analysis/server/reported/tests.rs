@@ -333,6 +333,19 @@ fn means_of_other_requests_are_not_subtracted() {
 }
 
 #[test]
+fn a_stream_that_is_held_back_is_compared_all_the_same() {
+    // The first tokens of the last four requests come after the window; by the server's clock they came in it.
+    let mut log = known();
+    let held = |i: u64| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 450, 0, 4).build();
+    log.records = (0..10).map(held).collect();
+    let summary = summarise(&log, &[]);
+    let ttft = summary.server.as_ref().unwrap().accounts.unwrap().ttft.unwrap();
+    assert_eq!((ttft.client_n, ttft.server_n, ttft.same_requests), (6, 10.0, true));
+    let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::OutsideServer);
+    assert!(finding.unwrap().sentence.starts_with("360 ms (80 %)"), "{finding:?}");
+}
+
+#[test]
 fn a_page_that_stops_answering_is_told_of() {
     let mut log = known();
     let brief = |millis, running| Reading {
