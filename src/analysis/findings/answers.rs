@@ -138,9 +138,10 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
         (false, true) => ("ITL is withheld: ", TOGETHER_BAR),
         (false, false) => ("", MERGED_BAR),
     };
-    let (cause, cure) = match reads_late {
-        true => ("this client read late", "free up CPU on this machine, or split the load (--shard)"),
-        false => ("something between the model and this client gathers them", UNGATHERED),
+    let (cause, cure) = if reads_late {
+        ("this client read late", "free up CPU on this machine, or split the load (--shard)")
+    } else {
+        ("something between the model and this client gathers them", UNGATHERED)
     };
     let share = percent(share);
     let sentence = if delivery.tpot_withheld {

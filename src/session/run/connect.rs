@@ -119,7 +119,8 @@ impl ServerConnection {
                 });
                 let engine = connecting.await.map_err(of_server)?;
                 notice.over();
-                let tested = test_answer(printer, engine.tested(SMOKE_LIMIT)).await.map_err(of_server)?;
+                let tested =
+                    Box::pin(test_answer(printer, engine.tested(SMOKE_LIMIT))).await.map_err(of_server)?;
                 let (engine, smoke) = tested;
                 report_length(&engine, &smoke, printer);
                 test_answer(printer, engine.probe_forms(SMOKE_LIMIT)).await.map_err(of_server)?;
