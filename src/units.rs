@@ -112,8 +112,18 @@ pub fn cut(mut text: String, limit: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(limit) {
         text.truncate(end);
         text.push('…');
+        // What is cut may be millions of characters.
+        text.shrink_to_fit();
     }
     text
+}
+
+/// `text`, or its first `limit` characters and how many bytes more there are.
+pub fn shortened(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}… ({} bytes more)", &text[..end], count((text.len() - end) as u64)),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -175,7 +175,6 @@ impl AnswerEnd {
         if let Err(failure) = &mut self.result {
             failure.message = secrets.hide(std::mem::take(&mut failure.message));
         }
-        self.finish_reason = self.finish_reason.map(|reason| secrets.hide_in_reason(reason));
         self
     }
 }

@@ -7,6 +7,7 @@ mod dialect;
 mod dialect_traits;
 mod exposition;
 mod http_url;
+mod intake;
 mod limits;
 mod metrics_url;
 mod openai;
@@ -24,6 +25,7 @@ pub(crate) use dialect_traits::MetricNames;
 pub(crate) use exposition::{MetricSample, metric_samples};
 pub use http_url::Scheme;
 pub(crate) use http_url::{http_url, shown_path, without_secrets};
+pub(crate) use intake::ServerText;
 pub(crate) use limits::ConnectionLimits;
 pub use metrics_url::MetricsUrl;
 pub use openai::{

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::address::BaseUrl;
 use super::proxy::Proxy;
 use super::target::Target;
-use crate::record::{Failure, FailureKind, FinishReason};
+use crate::record::{Failure, FailureKind};
 
 /// The secrets of a target: a server may echo the key that it refused.
 ///
@@ -63,14 +63,6 @@ impl Secrets {
     /// Length of the longest, in bytes.
     pub(crate) fn longest(&self) -> usize {
         self.0.first().map_or(0, String::len)
-    }
-
-    /// A finish reason without secrets.
-    pub(crate) fn hide_in_reason(&self, reason: FinishReason) -> FinishReason {
-        match reason {
-            FinishReason::Other(word) => FinishReason::Other(self.hide(word)),
-            known => known,
-        }
     }
 }
 

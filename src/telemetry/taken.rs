@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::engine::{MetricNames, MetricSample, metric_samples};
+use crate::engine::{MetricNames, MetricSample, ServerText, metric_samples};
 use crate::record::{Counter, DeviceReading, Gauge, PageKind, Reading, TimeHistogram};
 
 /// From here on, values mean that the exporter has none (`DCGM_INT64_BLANK` and its like).
 const BLANK: f64 = 9.2e18;
+
+/// Devices of a page that are stored, and buckets of a histogram: more than any server has.
+const MOST: usize = 1_024;
 
 /// The samples of a page by the names of their series.
 type Series<'p> = HashMap<&'p str, Vec<MetricSample<'p>>>;
@@ -40,7 +43,8 @@ pub(super) fn hardware_of(page: &str, names: &MetricNames) -> (Option<String>, O
         drivers.extend(sample.label("DCGM_FI_DRIVER_VERSION").map(String::from));
     }
     let joined = |words: BTreeSet<String>| {
-        (!words.is_empty()).then(|| words.into_iter().collect::<Vec<_>>().join(", "))
+        (!words.is_empty())
+            .then(|| ServerText::Device.kept(&words.into_iter().collect::<Vec<_>>().join(", ")))
     };
     (joined(models).map(|models| format!("{} × {models}", devices.len())), joined(drivers))
 }
@@ -61,7 +65,9 @@ pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
     } else {
         let mut of_device: BTreeMap<String, Series<'_>> = BTreeMap::new();
         for sample in series.values().flatten() {
-            if let Some(device) = device_of(sample, names) {
+            if let Some(device) = device_of(sample, names)
+                && (of_device.len() < MOST || of_device.contains_key(&device))
+            {
                 // Several users of one device get the same values: one is enough.
                 of_device.entry(device).or_default().insert(sample.name, vec![*sample]);
             }
@@ -87,7 +93,7 @@ fn device_of(sample: &MetricSample<'_>, names: &MetricNames) -> Option<String> {
     let labels = if names.of_whole_devices.contains(&sample.name) { 1 } else { names.device.len() };
     let labels = names.device.iter().take(labels).filter_map(|label| sample.label(label));
     let name = labels.filter(|value| !value.is_empty()).collect::<Vec<_>>().join(" ");
-    (!name.is_empty()).then_some(name)
+    (!name.is_empty()).then(|| ServerText::Device.kept(&name))
 }
 
 /// The samples of the first of these names on the page.
@@ -122,6 +128,9 @@ fn histogram(series: &Series<'_>, name: &str) -> Option<TimeHistogram> {
     let mut buckets: Vec<(f64, f64)> = Vec::new();
     for sample in series.get(format!("{name}_bucket").as_str())? {
         let Some(end) = sample.label("le").and_then(|end| end.parse::<f64>().ok()) else { continue };
+        if buckets.len() == MOST {
+            break;
+        }
         match buckets.iter_mut().find(|(known, _)| *known == end) {
             _ if !end.is_finite() => {}
             Some((_, count)) => *count += sample.value,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::engine::intake::listing;
 use crate::units::spoken;
 
 /// The progress of a connection.
@@ -54,7 +55,7 @@ pub enum ConnectError {
         hint: String,
     },
     /// Some of the workload's models are not served.
-    #[error("{url} does not serve {}; it lists: {}\nhint: {hint}", quoted(.unknown), .listed.join(", "))]
+    #[error("{url} does not serve {}; it lists: {}\nhint: {hint}", quoted(.unknown), listing(.listed))]
     UnknownModels {
         /// The server.
         url: String,

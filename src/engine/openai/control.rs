@@ -11,19 +11,20 @@ use super::http_client::{MetricsPage, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
 use crate::engine::dialect::Dialect;
 use crate::engine::dialect_traits::TokenizeCall;
+use crate::engine::intake::ServerText;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::{Secrets, names_a_credential};
 use crate::engine::stream::fault::words_of;
 use crate::engine::target::Target;
 use crate::record::{Failure, FailureKind};
-use crate::units::cut;
 
 /// Time limit of one request.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Bytes read of an error.
 const REFUSAL_LIMIT: usize = 64 << 10;
-/// Bytes read of an answer: a gateway lists hundreds of models, and a long text has many tokens.
-const ANSWER_LIMIT: usize = 16 << 20;
+/// Bytes read of an answer: a gateway lists hundreds of models, and a long text has many tokens. Parsed, the worst of it
+/// takes sixteen times as much.
+const ANSWER_LIMIT: usize = 8 << 20;
 
 /// The client for unmeasured requests.
 #[derive(Clone, Debug)]
@@ -119,7 +120,8 @@ impl Control {
             .filter_map(|model| {
                 let length = [&model["max_model_len"], &model["meta"]["n_ctx"]];
                 let max_len = length.into_iter().find_map(Value::as_u64);
-                Some(ListedModel { id: model["id"].as_str()?.to_owned(), max_len })
+                let id = ServerText::Model.without(&self.secrets, model["id"].as_str()?);
+                Some(ListedModel { id, max_len })
             })
             .collect())
     }
@@ -131,7 +133,7 @@ impl Control {
         ["version", "sglang_version", "build_info"]
             .iter()
             .find_map(|name| answer[*name].as_str())
-            .map(str::to_owned)
+            .map(|version| ServerText::Version.without(&self.secrets, version))
     }
 
     /// Number of tokens of `text`; `None` where the server cannot count.
@@ -224,9 +226,9 @@ impl Control {
         Ok(body)
     }
 
-    /// The message in a body, without secrets, truncated.
+    /// The message in a body, without secrets, shortened.
     fn words(&self, body: &[u8]) -> String {
-        cut(words_of(body, &self.secrets), Failure::MESSAGE_LIMIT)
+        words_of(body, &self.secrets)
     }
 
     fn unreachable(&self, error: reqwest::Error) -> ControlError {
@@ -247,8 +249,6 @@ pub(crate) fn longest_context(page: &Value) -> Option<u64> {
 
 /// Most settings kept: the largest known list has about 400.
 const MOST_SETTINGS: usize = 1_000;
-/// Characters kept of a value.
-const LONGEST_SETTING: usize = 200;
 /// Values that change while a server runs, and those that describe the machine's owner.
 const LEFT_OUT: [&str; 4] = ["internal_states", "vllm_env", "system_env", "default_generation_settings"];
 
@@ -266,6 +266,7 @@ fn gather(value: &Value, name: &str, secrets: &Secrets, flags: &mut Map<String, 
             for (key, value) in fields {
                 if !LEFT_OUT.contains(&key.as_str()) && !names_a_credential(key) {
                     let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                    let name = ServerText::SettingName.kept(&name);
                     gather(value, &name, secrets, flags);
                 }
             }
@@ -276,8 +277,7 @@ fn gather(value: &Value, name: &str, secrets: &Secrets, flags: &mut Map<String, 
         Value::Array(items) if items.is_empty() => {}
         Value::String(_) | Value::Array(_) => {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let text: String = secrets.hide(text).chars().take(LONGEST_SETTING).collect();
-            flags.insert(name.to_owned(), text.into());
+            flags.insert(name.to_owned(), ServerText::Setting.without(secrets, &text).into());
         }
         Value::Bool(_) | Value::Number(_) => {
             flags.insert(name.to_owned(), value.clone());

@@ -10,6 +10,7 @@ use super::lengths::LengthTest;
 use super::readiness::hint_for;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
+use crate::engine::intake::listing;
 use crate::engine::target::{PriorityField, Target};
 use crate::record::{Failure, FailureKind, FinishReason, TokenSource, Usage};
 use crate::units::spoken;
@@ -126,8 +127,8 @@ impl OpenAiEngine {
             let now: Vec<_> = models.into_iter().map(|model| model.id).collect();
             return Err(ServerChanged {
                 what: "list of models",
-                before: listed.join(", "),
-                now: now.join(", "),
+                before: listing(listed),
+                now: listing(&now),
             });
         };
         match (facts.max_model_len, model.max_len) {
@@ -204,7 +205,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
             Some(_) => "the key was refused: check the variable named by --api-key-env".into(),
         },
         FailureKind::HttpStatus(400 | 404 | 422) if unlisted => {
-            format!("the server does not list a model `{model}`; it lists: {}", listed.join(", "))
+            format!("the server does not list a model `{model}`; it lists: {}", listing(listed))
         }
         FailureKind::HttpStatus(400 | 404)
             if *cause == Cause::Model || quotes(&failure.message, model) =>

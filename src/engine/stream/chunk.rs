@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use crate::engine::intake::ServerText;
 use crate::engine::secrets::Secrets;
 use crate::record::{FinishReason, Usage};
 
@@ -214,13 +215,13 @@ pub(crate) fn counted(usage: Usage) -> Option<Usage> {
     (usage.prompt_tokens > 0 || usage.completion_tokens > 0).then_some(usage)
 }
 
-/// Maps a server's finish reason to ours.
-pub(crate) fn finish_reason(word: &str) -> FinishReason {
+/// Maps a server's finish reason to ours, without `secrets`.
+pub(crate) fn finish_reason(word: &str, secrets: &Secrets) -> FinishReason {
     match word {
         "stop" | "eos" | "eos_token" | "stop_sequence" => FinishReason::Stop,
         "length" => FinishReason::Length,
         "tool_calls" | "function_call" => FinishReason::ToolCalls,
         "content_filter" => FinishReason::ContentFilter,
-        other => FinishReason::Other(other.to_owned()),
+        other => FinishReason::Other(ServerText::FinishReason.without(secrets, other)),
     }
 }

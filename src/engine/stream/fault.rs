@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::engine::intake::ServerText;
 use crate::engine::secrets::Secrets;
 use crate::units::cut;
 
@@ -13,7 +14,7 @@ const EXCERPT: usize = 160;
 pub(crate) fn words_of(body: &[u8], secrets: &Secrets) -> String {
     let value = serde_json::from_slice::<Value>(body).ok();
     let words = value.as_ref().and_then(words_of_value);
-    words.map_or_else(|| excerpt(body, secrets), |words| secrets.hide(words))
+    words.map_or_else(|| excerpt(body, secrets), |words| ServerText::Message.without(secrets, &words))
 }
 
 /// Whether a field of an error body, not only its text, names the model as the problem.

@@ -158,7 +158,7 @@ impl Grammar {
         if let Some(word) = finish {
             self.finished |= bit;
             self.given_up = self.given_up.or_else(|| gives_up(word));
-            self.finish_reason.get_or_insert_with(|| finish_reason(word));
+            self.finish_reason.get_or_insert_with(|| finish_reason(word, &self.secrets));
         }
     }
 

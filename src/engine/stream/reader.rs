@@ -277,7 +277,7 @@ fn whole_end(body: &[u8], at: Timestamp, capture: CaptureText, secrets: &Secrets
         whole_answer: result.is_ok().then_some(at),
         result,
         captured,
-        finish_reason: choices.iter().find_map(Choice::finish).map(finish_reason),
+        finish_reason: choices.iter().find_map(Choice::finish).map(|word| finish_reason(word, secrets)),
         usage,
     }
 }

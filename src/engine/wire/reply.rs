@@ -81,7 +81,7 @@ impl IncomingResponse {
     /// Why the model stopped, where all of the text has come and the response is not over.
     pub(super) fn finish_reason(&self) -> Option<FinishReason> {
         let Stage::Body(open) = &self.stage else { return None };
-        Some(self.head.secrets.hide_in_reason(open.reader.finish_reason()?))
+        open.reader.finish_reason()
     }
 
     /// Takes the bytes of one read; none when the server has closed the connection.

@@ -119,25 +119,29 @@ fn words(text: &str) -> Vec<String> {
 
 /// Breaks a text into lines of at most `width` characters at its spaces, and a longer word where the line ends.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    let (mut line, mut used) = (String::new(), 0);
     for word in &words(text) {
-        let Some(line) = lines.last_mut() else { break };
-        let used = line.chars().count();
-        if used == 0 {
-            line.push_str(word);
-        } else if used + 1 + word.chars().count() <= width {
+        let letters = word.chars().count();
+        if used > 0 && used + 1 + letters <= width {
             line.push(' ');
             line.push_str(word);
-        } else {
-            lines.push(word.clone());
+            used += 1 + letters;
+            continue;
         }
-        while let Some(line) = lines.last_mut()
-            && let Some((end, _)) = line.char_indices().nth(width)
-        {
-            let rest = line.split_off(end);
-            lines.push(rest);
+        if used > 0 {
+            lines.push(std::mem::take(&mut line));
         }
+        let mut rest = word.as_str();
+        while let Some((end, _)) = rest.char_indices().nth(width) {
+            lines.push(rest[..end].to_owned());
+            rest = &rest[end..];
+        }
+        rest.clone_into(&mut line);
+        used = rest.chars().count();
     }
+    lines.push(line);
     lines
 }
 
@@ -161,5 +165,14 @@ mod tests {
         assert_eq!(lines.out, "  cure: free up CPU on this machine, or\n        split the load\n");
         assert_eq!(wrap("see aaaaabbbbbcc now", 5), ["see", "aaaaa", "bbbbb", "cc", "now"]);
         assert_eq!(wrap("limit: 10 %, not 12 ms", 9), ["limit:", "10 %, not", "12 ms"]);
+        assert_eq!(wrap("aaa bbbbbbb", 5), ["aaa", "bbbbb", "bb"]);
+        assert_eq!((wrap("", 5), wrap("ab", 0)), (vec![String::new()], vec!["a".to_owned(), "b".to_owned()]));
+    }
+
+    #[test]
+    fn a_long_word_takes_memory_in_proportion_to_its_length() {
+        let lines = wrap(&"é".repeat(1_000_000), 100);
+        assert_eq!(lines.len(), 10_000);
+        assert!(lines.iter().map(String::capacity).sum::<usize>() < 4_000_000);
     }
 }
