@@ -50,6 +50,7 @@ impl Answer for Ended {
             whole_answer: None,
             finish_reason: None,
             usage: None,
+            impossible_usage: None,
             captured: None,
         }))
     }

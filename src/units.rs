@@ -107,6 +107,16 @@ pub fn steers(sign: char) -> bool {
         )
 }
 
+/// A size: `64 MiB`, or `1,000 bytes` where it is no whole number of larger units.
+pub fn bytes(size: u64) -> String {
+    match size {
+        _ if size > 0 && size.is_multiple_of(1 << 30) => format!("{} GiB", count(size >> 30)),
+        _ if size > 0 && size.is_multiple_of(1 << 20) => format!("{} MiB", count(size >> 20)),
+        _ if size > 0 && size.is_multiple_of(1 << 10) => format!("{} KiB", count(size >> 10)),
+        _ => format!("{} bytes", count(size)),
+    }
+}
+
 /// `text`, or its first `limit` characters and an ellipsis.
 pub fn cut(mut text: String, limit: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(limit) {

@@ -55,6 +55,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         outcome: Outcome::Completed,
         finish_reason: None,
         usage: None,
+        impossible_usage: None,
         output_tokens: 0,
         output_tokens_source: TokenSource::Chunks,
         merged_reads: 0,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::answer_limits::AnswerBudget;
 use super::captured_text::{CaptureText, CapturedText};
 use super::secrets::Secrets;
 use super::stream::chunk::ChunkText;
@@ -40,18 +41,26 @@ pub struct PreparedRequest {
     pub capture: CaptureText,
     /// Number of its session.
     pub session: u64,
+    /// How much of its answer is read.
+    pub budget: AnswerBudget,
 }
 
 impl PreparedRequest {
     /// The request with this index, alone in its session, without capture.
     pub fn new(index: u64, body: Bytes) -> Self {
-        Self { index, body, capture: CaptureText::No, session: index }
+        Self { index, body, capture: CaptureText::No, session: index, budget: AnswerBudget::default() }
     }
 
     /// The same request in this session.
     #[must_use]
     pub fn in_session(self, session: u64) -> Self {
         Self { session, ..self }
+    }
+
+    /// The same request with this budget for its answer.
+    #[must_use]
+    pub fn within(self, budget: AnswerBudget) -> Self {
+        Self { budget, ..self }
     }
 
     /// The same request with this capture.
@@ -64,10 +73,10 @@ impl PreparedRequest {
 impl fmt::Debug for PreparedRequest {
     /// Shows the length of the body, not the body: it may hold a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, body, capture, session } = self;
+        let Self { index, body, capture, session, budget } = self;
         let mut shown = f.debug_struct("PreparedRequest");
         shown.field("index", index).field("body_length", &body.len()).field("capture", capture);
-        shown.field("session", session).finish()
+        shown.field("session", session).field("budget", budget).finish()
     }
 }
 
@@ -152,6 +161,8 @@ pub struct AnswerEnd {
     pub finish_reason: Option<FinishReason>,
     /// The server's token counts.
     pub usage: Option<Usage>,
+    /// Its counts, where they are impossible.
+    pub impossible_usage: Option<Usage>,
     /// Its text, where it was captured and came whole.
     pub captured: Option<CapturedText>,
 }
@@ -165,6 +176,7 @@ impl AnswerEnd {
             whole_answer: None,
             finish_reason: None,
             usage: None,
+            impossible_usage: None,
             captured: None,
         }
     }
@@ -209,6 +221,8 @@ pub(crate) enum Cause {
     Compressed,
     /// The server's error object names the model.
     Model,
+    /// The answer has no end.
+    Endless,
 }
 
 /// A failure and its cause.

@@ -52,6 +52,11 @@ impl CapturedText {
         self.0.push(b'\n');
     }
 
+    /// Bytes that it holds.
+    pub(super) fn held(&self) -> usize {
+        self.0.capacity()
+    }
+
     /// An answer with this content, for tests.
     #[cfg(test)]
     pub(crate) fn of_content(content: &str) -> Self {

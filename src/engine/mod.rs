@@ -2,6 +2,7 @@
 
 mod address;
 mod answer;
+mod answer_limits;
 mod captured_text;
 mod dialect;
 mod dialect_traits;
@@ -19,6 +20,7 @@ mod wire;
 
 pub use address::{BaseUrl, Endpoint};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
+pub use answer_limits::{AnswerBudget, AnswerLimits};
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub use dialect::Dialect;
 pub(crate) use dialect_traits::MetricNames;

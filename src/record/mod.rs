@@ -10,7 +10,7 @@ pub use log::{LogLine, MergeError, MergedRun, NamedLog, RunLog, RunLogError, Run
 pub use request::{
     CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, LateStamps,
     Outcome, Phase, RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource, Turn, Usage,
-    Validity,
+    UsageBounds, Validity,
 };
 pub use run::{
     CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts, EngineFacts,

@@ -160,6 +160,7 @@ impl RequestRun {
         }
         self.record.finish_reason = end.finish_reason;
         self.record.usage = end.usage;
+        self.record.impossible_usage = end.impossible_usage;
         self.record.whole_answer = end.whole_answer;
         let record = self.close(end.at, end.result.map_or_else(Outcome::Failed, |()| Outcome::Completed));
         FinishedRequest { record, captured: end.captured }
@@ -250,7 +251,15 @@ mod tests {
         }
         let at = Timestamp::from_nanos(999);
         run.end(
-            AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage, captured: None },
+            AnswerEnd {
+                at,
+                result: Ok(()),
+                whole_answer: None,
+                finish_reason: None,
+                usage,
+                impossible_usage: None,
+                captured: None,
+            },
             &limits,
         )
         .record

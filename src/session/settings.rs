@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use crate::analysis::Objective;
 use crate::clock::Pacing;
 use crate::engine::{
-    AnswerForm, BaseUrl, Dialect, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling, Secret,
-    Target, TlsOptions,
+    AnswerForm, AnswerLimits, BaseUrl, Dialect, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField,
+    Sampling, Secret, Target, TlsOptions,
 };
 use crate::live::Screen;
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
@@ -103,6 +103,7 @@ pub(crate) struct RequestSettings {
     /// Most requests in flight; the others wait, which counts in their latency.
     pub(crate) max_concurrency: Option<NonZeroUsize>,
     pub(crate) timeouts: Timeouts,
+    pub(crate) answers: AnswerLimits,
     /// Counts the tokens of prompts: a file, a folder or a Hugging Face id.
     pub(crate) tokenizer: Option<String>,
     /// Whether requests carry their priority.

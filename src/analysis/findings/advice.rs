@@ -11,7 +11,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 28] = [
+        const RULES: [Advice; 29] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
@@ -29,6 +29,7 @@ impl Finding {
             answers::no_slo,
             answers::output_length,
             answers::prompt_length,
+            answers::impossible_usage,
             answers::estimated_tokens,
             answers::token_mismatch,
             answers::merged_reads,

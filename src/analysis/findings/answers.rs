@@ -3,6 +3,7 @@
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::requests::delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED};
 use crate::analysis::requests::quality::ClassForms;
+use crate::analysis::requests::tokens::IMPOSSIBLE_CURE;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::analysis::wording::{counted, percent};
@@ -81,9 +82,15 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
     Some(finding(FindingKind::PromptLength, sentence, cure))
 }
 
+pub(super) fn impossible_usage(summary: &Summary) -> Option<Finding> {
+    let found = summary.tokens.impossible_usage?;
+    Some(finding(FindingKind::ImpossibleUsage, found.sentence(), IMPOSSIBLE_CURE))
+}
+
 pub(super) fn estimated_tokens(summary: &Summary) -> Option<Finding> {
     let tokens = &summary.tokens;
-    if tokens.from_chunks == 0 {
+    // A server with impossible counts does send usage.
+    if tokens.from_chunks == 0 || tokens.impossible_usage.is_some() {
         return None;
     }
     let sentence = format!(

@@ -51,6 +51,8 @@ pub enum FindingKind {
     OutputLength,
     /// Prompts are longer or shorter than requested.
     PromptLength,
+    /// The server's token counts are impossible, and are ignored.
+    ImpossibleUsage,
     /// Token counts are guessed from chunks.
     EstimatedTokens,
     /// Chunk counts do not add up to the server's.
@@ -99,6 +101,7 @@ impl FindingKind {
             | Self::NoSlo
             | Self::OutputLength
             | Self::PromptLength
+            | Self::ImpossibleUsage
             | Self::EstimatedTokens
             | Self::TokenMismatch => "workloads",
             Self::UnmeasurableSlo => "objectives",

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::observed::Observed;
+use crate::analysis::wording::counted;
 use crate::record::{Outcome, RunLog, TokenSource};
+use crate::units::count;
 use crate::workload::{DatasetFormat, PromptSource, RequestClass, RowFilter, RowOrder};
 
 /// Tokens of the measured requests that completed.
@@ -25,6 +27,8 @@ pub struct TokenAccount {
     pub cached_input_tokens: Option<u64>,
     /// Answers whose length the server's `usage` reports.
     pub from_usage: u64,
+    /// Answers whose `usage` is impossible, so that nothing uses it; absent where there are none.
+    pub impossible_usage: Option<ImpossibleUsage>,
     /// Answers whose length was added up from counts that came with the chunks.
     pub from_chunk_counts: u64,
     /// Answers whose length a tokenizer counted after the run.
@@ -60,6 +64,59 @@ pub struct Balance {
     pub relative_error: Option<f64>,
     /// Requests off by more than a tenth of the requested number, either way.
     pub requests_off_by_a_tenth: u64,
+}
+
+/// Answers with token counts of the server that they cannot have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ImpossibleUsage {
+    /// How many there are.
+    pub answers: u64,
+    /// Most prompt tokens that one of them counts.
+    pub prompt_tokens: u64,
+    /// Most prompt tokens that were requested of one.
+    pub requested_prompt_tokens: u64,
+    /// Most answer tokens that one of them counts.
+    pub completion_tokens: u64,
+    /// Most answer tokens that were requested of one.
+    pub requested_completion_tokens: u64,
+}
+
+/// What to do about them.
+pub(crate) const IMPOSSIBLE_CURE: &str =
+    "look at what counts tokens: the server, or a proxy before it that writes its own usage";
+
+impl ImpossibleUsage {
+    /// Those of a run's measured requests, however these ended.
+    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+        let mut all = Self::default();
+        for record in observed.requests.iter().map(|request| request.record) {
+            let Some(usage) = record.impossible_usage else { continue };
+            all.answers += 1;
+            all.prompt_tokens = all.prompt_tokens.max(usage.prompt_tokens);
+            all.requested_prompt_tokens = all.requested_prompt_tokens.max(record.input_tokens_asked.into());
+            all.completion_tokens = all.completion_tokens.max(usage.completion_tokens);
+            all.requested_completion_tokens =
+                all.requested_completion_tokens.max(record.output_tokens_asked.into());
+        }
+        (all.answers > 0).then_some(all)
+    }
+
+    /// What was found, in words.
+    pub(crate) fn sentence(&self) -> String {
+        let [prompt, asked_prompt, answer, asked_answer] = [
+            self.prompt_tokens,
+            self.requested_prompt_tokens,
+            self.completion_tokens,
+            self.requested_completion_tokens,
+        ]
+        .map(count);
+        format!(
+            "the server's usage is impossible in {} and is ignored there: up to {prompt} prompt tokens ({asked_prompt} \
+             requested) and {answer} answer tokens ({asked_answer} requested)",
+            counted(self.answers, "answer")
+        )
+    }
 }
 
 /// Prompts that were made to a length: written for the run, or token ids. Those with images are not, nor those that a
@@ -101,7 +158,8 @@ impl TokenAccount {
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
         let header = &observed.log.header;
         let template_tokens = header.prompts.template_tokens;
-        let mut account = Self { template_tokens, ..Self::default() };
+        let impossible_usage = ImpossibleUsage::of(observed);
+        let mut account = Self { template_tokens, impossible_usage, ..Self::default() };
         for record in observed.requests.iter().map(|request| request.record) {
             account.chunks += record.chunks.len() as u64;
             account.merged_reads += u64::from(record.merged_reads);

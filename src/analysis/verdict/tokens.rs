@@ -2,6 +2,7 @@
 
 use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};
 use crate::analysis::wording::{counted, percent};
 use crate::record::{CheckResult, FinishReason, Outcome, RequestRecord, RunLog, ServerCounters};
 use crate::units::count;
@@ -18,6 +19,7 @@ const PROMPT_SLACK: f64 = 1.1;
 
 pub(super) fn checks(observed: &Observed<'_>) -> Vec<Check> {
     let mut checks = vec![identity(observed)];
+    checks.extend(ImpossibleUsage::of(observed).map(impossible));
     checks.extend(counters(observed));
     checks
 }
@@ -62,6 +64,12 @@ fn identity(observed: &Observed<'_>) -> Check {
     );
     let cure = "look for a proxy between client and server that drops or repeats events";
     measure.at_most(share, BAR, sentence, cure)
+}
+
+/// A server whose counts are impossible in one answer is not believed in the others.
+fn impossible(found: ImpossibleUsage) -> Check {
+    let measure = Measure { rule: Rule::TokenIdentity, statistic: "answers whose usage is impossible" };
+    measure.at_most(found.answers as f64, 0.0, found.sentence(), IMPOSSIBLE_CURE)
 }
 
 fn textless(record: &RequestRecord) -> u64 {

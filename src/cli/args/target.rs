@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::Args;
 
 use super::server::ServerArgs;
-use super::values::{at_least_one, label, some_time, switched, whole};
+use super::values::{at_least_one, label, size, some_time, switched, whole};
 use crate::clock::Pacing;
-use crate::engine::{MetricsUrl, PriorityField};
+use crate::engine::{AnswerLimits, MetricsUrl, PriorityField};
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, Shard};
 use crate::runner::Timeouts;
@@ -149,6 +149,22 @@ struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
     between_tokens_timeout: Option<Duration>,
 
+    /// Fail an answer as malformed that has this many times the tokens requested, and more than 4,096: it does not end.
+    /// Nor may it have more than 1,000,000 events, or one event more than 16 MiB. The test request before the load has
+    /// limits of its own: 4,096 tokens, 4 MiB, and 30 s after its first token
+    #[arg(long, value_name = "TIMES", default_value_t = 16, value_parser = whole::<u32>(1..=1_000_000),
+          allow_negative_numbers = true)]
+    answer_tokens_limit: u32,
+
+    /// Fail an answer as malformed that is larger than this
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size, allow_hyphen_values = true)]
+    answer_size_limit: u64,
+
+    /// Memory of the answers in flight together, for texts that are kept until they are counted or judged, and for events
+    /// that are not whole; an answer that needs more fails
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, allow_hyphen_values = true)]
+    answer_memory: u64,
+
     /// Make prompts of exactly the requested length with this tokenizer, and count answers with it after the run if
     /// the server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's
     /// /tokenize, else common words; for answers the number of chunks]
@@ -181,6 +197,11 @@ impl RunArgs {
                 first_token: self.first_token_timeout,
                 between_tokens: self.between_tokens_timeout,
                 total: Some(self.timeout),
+            },
+            answers: AnswerLimits {
+                times_requested: self.answer_tokens_limit,
+                bytes: self.answer_size_limit,
+                memory: self.answer_memory,
             },
             tokenizer: self.tokenizer.clone(),
             priority: if self.send_priority { PriorityField::Sent } else { PriorityField::Unsent },

@@ -100,6 +100,20 @@ pub(in crate::cli) fn whole<T: TryFrom<u64>>(
     }
 }
 
+/// A size above zero, such as `64MiB`.
+pub(in crate::cli) fn size(text: &str) -> Result<u64, String> {
+    let (number, unit) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len()));
+    let bytes = match unit.trim() {
+        "" | "B" => Some(1),
+        "KiB" => Some(1 << 10),
+        "MiB" => Some(1 << 20),
+        "GiB" => Some(1 << 30),
+        _ => None,
+    };
+    let size = bytes.and_then(|unit| number.parse::<u64>().ok()?.checked_mul(unit)).filter(|size| *size > 0);
+    size.ok_or_else(|| format!("`{text}` is not a size above zero; write it like 64MiB (B, KiB, MiB, GiB)"))
+}
+
 /// Seconds, with or without a unit, above zero.
 pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
     some_time(text).map(|time| time.as_secs_f64())

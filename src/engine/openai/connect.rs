@@ -14,6 +14,7 @@ use super::connect_error::{ConnectError, ConnectProgress};
 use super::control::{Control, ControlError, ListedModel, longest_context, settings};
 use super::engine::{OpenAiEngine, new_request_id_prefix};
 use super::readiness::ready;
+use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
 use crate::engine::http_url::Scheme;
 use crate::engine::proxy::Proxy;
@@ -84,6 +85,7 @@ impl OpenAiEngine {
             kernel_stamps: Arc::default(),
             control,
             capture: CaptureText::No,
+            limits: AnswerLimits::default(),
         })
     }
 }

@@ -12,6 +12,7 @@ use super::control::{Control, ControlError};
 use super::http_client::MetricsPage;
 use crate::clock::RunClock;
 use crate::engine::answer::{Engine, PreparedRequest};
+use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
 use crate::engine::metrics_url::MetricsUrl;
 use crate::engine::proxy::Proxy;
@@ -42,6 +43,8 @@ pub struct OpenAiEngine {
     pub(super) control: Control,
     /// Whether the text of every answer is captured.
     pub(super) capture: CaptureText,
+    /// Limits on answers.
+    pub(super) limits: AnswerLimits,
 }
 
 impl OpenAiEngine {
@@ -83,6 +86,12 @@ impl OpenAiEngine {
         Self { capture, ..self }
     }
 
+    /// The same engine with these limits on answers.
+    #[must_use]
+    pub fn limiting(self, limits: AnswerLimits) -> Self {
+        Self { limits, head: Arc::new(self.head.with_memory(limits.memory)), ..self }
+    }
+
     /// Number of tokens of each text by the server's tokenizer, without special tokens; `None` where the
     /// server cannot count.
     ///
@@ -120,7 +129,7 @@ impl OpenAiEngine {
     /// A golden prompt with this index, whose answer's text is captured.
     pub fn prepare_check(&self, index: u64, check: &GoldenCheck) -> PreparedRequest {
         let body = golden_body(&self.target, &self.facts.model, check);
-        PreparedRequest::new(index, body).capturing(CaptureText::Yes)
+        PreparedRequest::new(index, body).capturing(CaptureText::Yes).within(self.limits.of(check.max_tokens))
     }
 
     /// The secrets that no output may repeat.
@@ -160,7 +169,8 @@ impl Engine for OpenAiEngine {
     type Answer = HttpAnswer;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        self.templates.of(&request.planned).prepare(request, self.capture)
+        let prepared = self.templates.of(&request.planned).prepare(request, self.capture);
+        prepared.within(self.limits.of(request.planned.output_tokens))
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> HttpAnswer {

@@ -4,16 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use tokio::time::{Instant, timeout_at};
+
 use super::body::TEST_TOKENS;
 use super::engine::OpenAiEngine;
 use super::lengths::LengthTest;
 use super::readiness::hint_for;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
+use crate::engine::answer_limits::AnswerBudget;
 use crate::engine::intake::listing;
 use crate::engine::target::{PriorityField, Target};
 use crate::record::{Failure, FailureKind, FinishReason, TokenSource, Usage};
 use crate::units::spoken;
+
+/// Once text comes, the test request waits this part of its limit for the end.
+const REST: u32 = 4;
 
 /// What the test request showed.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +28,8 @@ pub struct SmokeReport {
     pub chunks: u64,
     /// The server's token counts.
     pub usage: Option<Usage>,
+    /// Its counts, where they are impossible.
+    pub impossible_usage: Option<Usage>,
     /// The server's best count of an answer's tokens.
     pub token_source: TokenSource,
     /// The prompt; `None` where the extra body replaces it.
@@ -56,29 +64,35 @@ impl OpenAiEngine {
     ///
     /// What went wrong, with a hint.
     pub async fn smoke_test(&self, limit: Duration) -> Result<SmokeReport, SmokeError> {
-        let request = PreparedRequest::new(0, self.templates.test_request());
+        let request = PreparedRequest::new(0, self.templates.test_request()).within(AnswerBudget::of_test());
         let delays = Arc::default();
         let mut answer = self.exchange(request, RunClock::starting_in(Duration::ZERO), &delays);
         let mut events = Vec::new();
-        let all = async {
-            loop {
-                match answer.next().await {
-                    AnswerEvent::Ended(end) => return Some(*end),
-                    event => events.push(event),
-                }
-                if chunks(&events).count() > MOST_CHUNKS {
-                    return None;
+        let (mut until, mut begun) = (Instant::now() + limit, false);
+        let outcome = loop {
+            match timeout_at(until, answer.next()).await {
+                Err(late) => break Err(late),
+                Ok(AnswerEvent::Ended(end)) => break Ok(Some(*end)),
+                Ok(event) => {
+                    // A cold server begins late, but then so few tokens are soon there.
+                    if matches!(event, AnswerEvent::Chunk { .. }) && !begun {
+                        (until, begun) = (Instant::now() + limit / REST, true);
+                    }
+                    events.push(event);
                 }
             }
+            if chunks(&events).count() > MOST_CHUNKS {
+                break Ok(None);
+            }
         };
-        let outcome = tokio::time::timeout(limit, all).await;
         self.kernel_stamps.store(delays.so_far().is_some(), Relaxed);
+        let cause = if begun && outcome.is_err() { Cause::Endless } else { answer.cause };
         let failure = match outcome {
             Ok(Some(AnswerEnd { result: Err(failure), .. })) => failure,
             Ok(end) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, end.as_ref())),
             Err(_) => smoke_timeout(limit, &events),
         };
-        let fault = DiagnosedFailure { failure, cause: answer.cause };
+        let fault = DiagnosedFailure { failure, cause };
         let hint = diagnose(&self.target, &self.facts.model, &self.listed, &fault);
         let url = &self.target.url;
         let address = url.shown(&url.endpoint_path(self.target.endpoint));
@@ -94,7 +108,8 @@ impl OpenAiEngine {
     pub async fn probe_forms(&self, limit: Duration) -> Result<(), AnswerFormRefused> {
         let shapes = self.target.answers.iter().flatten();
         for (index, (body, shape)) in (0..).zip(self.templates.probes().zip(shapes)) {
-            let mut answer = self.unmeasured(PreparedRequest::new(index, body));
+            let mut answer =
+                self.unmeasured(PreparedRequest::new(index, body).within(AnswerBudget::of_test()));
             // An incomplete answer is expected.
             if let Ok(AnswerEnd { result: Err(failure), .. }) =
                 tokio::time::timeout(limit, answer.until_end()).await
@@ -172,7 +187,17 @@ impl SmokeReport {
             _ if chunks > 0 && counts.all(Option::is_some) => TokenSource::ChunkCounts,
             _ => TokenSource::Chunks,
         };
-        Self { chunks, usage, token_source, prompt, finish_reason, length, instead_of: None }
+        let impossible_usage = end.and_then(|end| end.impossible_usage);
+        Self {
+            chunks,
+            usage,
+            impossible_usage,
+            token_source,
+            prompt,
+            finish_reason,
+            length,
+            instead_of: None,
+        }
     }
 }
 
@@ -190,7 +215,10 @@ fn smoke_timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
         None => "the request could not be sent",
         Some(AnswerEvent::Sent { .. }) => "no headers arrived",
         Some(AnswerEvent::Headers { .. }) => "headers arrived, but no token",
-        _ => "tokens arrived, but no end",
+        Some(AnswerEvent::Chunk { .. } | AnswerEvent::LateStamp { .. } | AnswerEvent::Ended(_)) => {
+            let message = format!("no end of the answer within {} of its first token", spoken(limit / REST));
+            return Failure::new(FailureKind::TimeoutTotal, message);
+        }
     };
     Failure::new(FailureKind::TimeoutTotal, format!("no complete answer within {}: {came}", spoken(limit)))
 }
@@ -199,6 +227,11 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
     let DiagnosedFailure { failure, cause } = fault;
     let unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
     match failure.reason {
+        _ if *cause == Cause::Endless => {
+            "the server ignores how many tokens are requested, or its stream hangs: look at its log, and at proxies \
+             before it"
+                .into()
+        }
         FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(target, fault),
         FailureKind::HttpStatus(401 | 403) => match target.api_key {
             None => "the server requires an API key: set OPENAI_API_KEY, or name another variable with --api-key-env".into(),

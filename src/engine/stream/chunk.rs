@@ -170,6 +170,18 @@ impl Choice<'_> {
         (full(&message.reasoning) || full(&message.reasoning_content)).then_some(ChunkText::Reasoning)
     }
 
+    /// Bytes of all its texts.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let length = |text: &Option<Text<'_>>| text.as_ref().map_or(0, |text| text.0.len());
+        let said = self.said().map_or(0, |said| {
+            let functions = said.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref());
+            let called: usize = functions.map(|call| length(&call.name) + length(&call.arguments)).sum();
+            let reasoning = length(&said.reasoning) + length(&said.reasoning_content);
+            length(&said.content) + length(&said.refusal) + reasoning + called
+        });
+        length(&self.text) + said
+    }
+
     /// Number of token ids (`return_token_ids`).
     pub(crate) fn token_ids(&self) -> Option<u32> {
         self.token_ids.as_ref().map(|ids| ids.len() as u32)

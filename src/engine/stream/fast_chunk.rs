@@ -25,6 +25,8 @@ pub(crate) struct FastChunk<'a> {
     pub finish: Option<&'a str>,
     /// Range of the last non-empty text: the bytes between its quotes.
     pub text_at: Range<usize>,
+    /// Bytes of all its texts, as they are escaped.
+    pub text_bytes: usize,
 }
 
 /// What one chunk reports; in mid-answer there is no more.
@@ -124,6 +126,7 @@ impl<'a> Reader<'a> {
         if !text.is_empty() {
             let end = self.length - walk.left() - 1;
             self.chunk.text_at = end - text.len()..end;
+            self.chunk.text_bytes += text.len();
             let said = &mut self.chunk.said;
             said.text = ChunkText::stronger(said.text, Some(kind));
         }
@@ -175,25 +178,28 @@ pub(crate) struct TemplateMatch {
     around: Vec<u8>,
     /// Index of the text.
     text_at: usize,
+    /// Bytes of other texts.
+    other_text: usize,
     index: u32,
     /// The contents of every chunk with this template; without text before the first one that has some.
     said: ChunkContents,
 }
 
 impl TemplateMatch {
-    /// The choice and contents of the chunk `json`, if it matches the template.
+    /// The choice, bytes of text and contents of the chunk `json`, if it matches the template.
     #[inline]
-    pub(crate) fn matches(&self, json: &[u8]) -> Option<(u32, ChunkContents)> {
+    pub(crate) fn matches(&self, json: &[u8]) -> Option<(u32, usize, ChunkContents)> {
         self.said.text?;
         let (before, after) = self.around.split_at(self.text_at);
         let text = json.strip_prefix(before)?;
         let length = string_length(text)?;
-        (length > 0 && text[length..] == *after).then_some((self.index, self.said))
+        let matches = length > 0 && text[length..] == *after;
+        matches.then_some((self.index, self.other_text + length, self.said))
     }
 
     /// Remembers the template of the chunk read from `json`, if only its text may change.
     pub(crate) fn learn(&mut self, json: &[u8], chunk: &FastChunk<'_>) {
-        let FastChunk { index, said, finish, text_at } = chunk;
+        let FastChunk { index, said, finish, text_at, text_bytes } = chunk;
         let Some(index) = *index else { return };
         if said.text.is_none() || finish.is_some() || json.len() - text_at.len() > LENGTH_LIMIT {
             return;
@@ -202,6 +208,7 @@ impl TemplateMatch {
         self.around.extend_from_slice(&json[..text_at.start]);
         self.around.extend_from_slice(&json[text_at.end..]);
         self.text_at = text_at.start;
+        self.other_text = text_bytes - text_at.len();
         self.index = index;
         self.said = *said;
     }

@@ -2,7 +2,7 @@
 
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::chunk::ChunkText;
-use crate::record::{Failure, FailureKind, FinishReason, Usage};
+use crate::record::{Failure, FailureKind, FinishReason, Usage, UsageBounds};
 
 use super::chunk::{Choice, ChunkJson, finish_reason};
 use super::fast_chunk::{ChunkContents, FastChunk, TemplateMatch};
@@ -48,10 +48,16 @@ pub(crate) struct Grammar {
     finished: u128,
     done: bool,
     text_chunks: u64,
+    /// Bytes of text so far: not fewer than it has.
+    text_bytes: u64,
     /// The finish reason by which the server gave the answer up.
     given_up: Option<&'static str>,
-    /// The server's last usage.
-    pub(super) usage: Option<Usage>,
+    /// The server's last usage that is possible.
+    usage: Option<Usage>,
+    /// Its last usage that is not.
+    pub(super) impossible_usage: Option<Usage>,
+    /// What it can report.
+    pub(super) usage_bounds: UsageBounds,
     /// Why the model stopped: the first reason of any choice.
     pub(super) finish_reason: Option<FinishReason>,
     counting: Counting,
@@ -104,8 +110,9 @@ impl Grammar {
     /// Reads a chunk like the last one, or else a common one. For speed alone: [`Self::any_document`] gives
     /// the same result.
     fn usual_chunk(&mut self, data: &[u8]) -> Option<Step> {
-        if let Some((index, said)) = self.shape.matches(data) {
+        if let Some((index, text_bytes, said)) = self.shape.matches(data) {
             self.choice(index, None);
+            self.text_bytes += text_bytes as u64;
             return Some(self.step(said));
         }
         let chunk = FastChunk::read(data)?;
@@ -113,6 +120,7 @@ impl Grammar {
         if let Some(index) = chunk.index {
             self.choice(index, chunk.finish);
         }
+        self.text_bytes += chunk.text_bytes as u64;
         Some(self.step(chunk.said))
     }
 
@@ -139,17 +147,33 @@ impl Grammar {
         for choice in document.choices() {
             self.choice(choice.index(), choice.finish());
             text = ChunkText::stronger(text, choice.text_kind());
+            self.text_bytes += choice.text_bytes() as u64;
         }
         let token_ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
         Ok(self.step(ChunkContents { text, token_ids, usage: document.usage() }))
     }
 
-    fn step(&mut self, said: ChunkContents) -> Step {
+    fn step(&mut self, mut said: ChunkContents) -> Step {
+        said.usage = said.usage.filter(|usage| self.is_possible(usage));
         self.usage = said.usage.or(self.usage);
         let tokens = self.count(said);
         let Some(kind) = said.text else { return Step::Quiet };
         self.text_chunks += 1;
         Step::Text { tokens, kind }
+    }
+
+    /// Whether the answer so far can have this usage.
+    fn is_possible(&mut self, usage: &Usage) -> bool {
+        let possible = self.usage_bounds.allow(usage, self.text_bytes, self.seen.count_ones());
+        if !possible {
+            self.impossible_usage = Some(*usage);
+        }
+        possible
+    }
+
+    /// The server's token counts; a server that has reported impossible ones is not believed.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        self.usage.filter(|_| self.impossible_usage.is_none())
     }
 
     fn choice(&mut self, index: u32, finish: Option<&str>) {
@@ -201,7 +225,7 @@ impl Grammar {
             return Err(aborted(word));
         }
         if self.text_chunks == 0 {
-            return Err(Failure::new(FailureKind::Empty, no_text(self.usage)));
+            return Err(Failure::new(FailureKind::Empty, no_text(self.usage())));
         }
         Ok(())
     }

@@ -8,11 +8,12 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause};
+use crate::engine::answer_limits::{AnswerBudget, AnswerSize, HeldMemory};
 use crate::engine::captured_text::{CaptureText, CapturedText};
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::chunk::ChunkText;
 use crate::engine::target::AnswerForm;
-use crate::record::{Failure, FailureKind, FinishReason};
+use crate::record::{Failure, FailureKind, FinishReason, Usage, UsageBounds};
 
 use super::chunk::{Choice, ChunkJson, finish_reason};
 use super::fault::{blames_model, excerpt, words_of};
@@ -23,8 +24,6 @@ use super::sse::{SseEvent, SseFramer};
 const EXPLANATION_LIMIT: usize = 16 << 10;
 /// Largest event of a stream.
 const EVENT_LIMIT: usize = 16 << 20;
-/// Largest answer that is not streamed.
-const WHOLE_LIMIT: usize = 256 << 20;
 
 /// The stamp of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +42,28 @@ pub struct ResponseReader {
     capture: CaptureText,
     /// Secrets that no message may repeat.
     secrets: Secrets,
+    limits: ReadingLimits,
+}
+
+/// How much is read, and what has come.
+#[derive(Default)]
+struct ReadingLimits {
+    budget: AnswerBudget,
+    size: AnswerSize,
+    /// The memory that it holds, where that is limited.
+    memory: Option<HeldMemory>,
+    usage: UsageBounds,
+    /// Whether the answer was given up because it does not end.
+    endless: bool,
+}
+
+impl ReadingLimits {
+    /// The failure of an answer that has become too large, with so many bytes held for it.
+    fn exceeded(&mut self, held: usize) -> Option<Failure> {
+        let failure = self.budget.exceeded(&self.size);
+        self.endless |= failure.is_some();
+        failure.or_else(|| self.memory.as_mut()?.hold(held).err())
+    }
 }
 
 /// The kind of body by the response's head.
@@ -99,7 +120,18 @@ impl ResponseReader {
             (_, AnswerForm::Whole, "application/json") => Body::Whole(BytesMut::new()),
             _ => explained(Explained::ContentType(media)),
         };
-        Self { body, capture: CaptureText::No, secrets }
+        Self { body, capture: CaptureText::No, secrets, limits: ReadingLimits::default() }
+    }
+
+    /// The same reader with these limits for an answer to a request of so many bytes.
+    #[must_use]
+    pub(crate) fn within(mut self, budget: AnswerBudget, body_bytes: usize, memory: HeldMemory) -> Self {
+        let usage = budget.usage_bounds(body_bytes as u64);
+        if let Body::Stream(stream) = &mut self.body {
+            stream.grammar.usage_bounds = usage;
+        }
+        self.limits = ReadingLimits { budget, usage, memory: Some(memory), ..ReadingLimits::default() };
+        self
     }
 
     /// The same reader with this capture. Must be called before the first piece of the body.
@@ -113,7 +145,9 @@ impl ResponseReader {
 
     /// The cause of the failure, if the response is one.
     pub(crate) fn cause(&self) -> Cause {
-        let Body::Explained { failure, bytes } = &self.body else { return Cause::Unknown };
+        let Body::Explained { failure, bytes } = &self.body else {
+            return if self.limits.endless { Cause::Endless } else { Cause::Unknown };
+        };
         match failure {
             Explained::Status(_) if blames_model(bytes) => Cause::Model,
             Explained::Status(_) => Cause::Unknown,
@@ -138,14 +172,13 @@ impl ResponseReader {
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
     ) -> Option<AnswerEnd> {
+        self.limits.size.bytes += piece.len() as u64;
         match &mut self.body {
-            Body::Stream(stream) => stream.piece(piece, arrival, events),
-            Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => {
-                Some(failed(arrival.at, FailureKind::Malformed, "an answer of more than 256 MiB"))
-            }
+            Body::Stream(stream) => stream.piece(piece, arrival, events, &mut self.limits),
             Body::Whole(bytes) => {
                 bytes.extend_from_slice(piece);
-                None
+                let failure = self.limits.exceeded(bytes.capacity())?;
+                Some(AnswerEnd::failed(arrival.at, failure))
             }
             Body::Explained { failure, bytes } => {
                 bytes.extend_from_slice(piece);
@@ -161,7 +194,7 @@ impl ResponseReader {
         if let (Body::Stream(stream), BodyEnd::Clean) = (&mut self.body, close)
             && let Some(last) = stream.framer.unterminated()
             && (&*last.data == b"[DONE]" || ChunkJson::parse(&last.data).is_ok())
-            && let Some(end) = stream.event(&last, arrival, events)
+            && let Some(end) = stream.event(&last, arrival, events, &mut self.limits)
         {
             return end;
         }
@@ -172,7 +205,7 @@ impl ResponseReader {
             }
             (Body::Explained { failure, bytes }, _) => explain(&failure, &bytes, arrival.at, &self.secrets),
             (Body::Whole(bytes), BodyEnd::Clean) => {
-                whole_end(&bytes, arrival.at, self.capture, &self.secrets)
+                whole_end(&bytes, arrival.at, self.capture, &self.secrets, self.limits.usage)
             }
             (Body::Whole(_), BodyEnd::Broken) => {
                 failed(arrival.at, FailureKind::Reset, "the connection broke before the answer was whole")
@@ -188,15 +221,19 @@ impl Stream {
         mut piece: &[u8],
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
+        limits: &mut ReadingLimits,
     ) -> Option<AnswerEnd> {
         while let Some(event) = self.framer.next_event(&mut piece) {
-            let over = self.event(&event, arrival, events);
+            let over = self.event(&event, arrival, events, limits);
             if over.is_some() {
                 return over;
             }
         }
+        let held = self.framer.held();
         let too_long = || Failure::new(FailureKind::Malformed, "an event of more than 16 MiB");
-        (self.framer.held() > EVENT_LIMIT).then(|| self.over(arrival.at, Err(too_long())))
+        let captured = self.captured.as_ref().map_or(0, CapturedText::held);
+        let failure = (held > EVENT_LIMIT).then(too_long).or_else(|| limits.exceeded(held + captured))?;
+        Some(self.over(arrival.at, Err(failure)))
     }
 
     fn event(
@@ -204,21 +241,25 @@ impl Stream {
         event: &SseEvent<'_>,
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
+        limits: &mut ReadingLimits,
     ) -> Option<AnswerEnd> {
+        limits.size.events += 1;
         if let Some(captured) = &mut self.captured
             && *event.data != *b"[DONE]"
         {
             captured.push(&event.data);
         }
         let result = match self.grammar.event(event) {
-            Ok(Step::Quiet) => return None,
+            Ok(Step::Quiet) => limits.exceeded(0).map(Err)?,
             Ok(Step::Text { tokens, kind }) => {
                 let merged = self.last_text_read.replace(arrival.read) == Some(arrival.read);
                 if merged && !arrival.late_by.is_zero() {
                     events.push_back(AnswerEvent::LateStamp { by: arrival.late_by });
                 }
                 events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged });
-                return None;
+                // A chunk without a whole token takes as much as one.
+                limits.size.tokens += u64::from(tokens.unwrap_or(1).max(1));
+                limits.exceeded(0).map(Err)?
             }
             Ok(Step::Complete) => self.grammar.close(BodyEnd::Clean),
             Err(failure) => Err(failure),
@@ -234,12 +275,19 @@ impl Stream {
             captured,
             whole_answer: None,
             finish_reason: self.grammar.finish_reason.clone(),
-            usage: self.grammar.usage,
+            usage: self.grammar.usage(),
+            impossible_usage: self.grammar.impossible_usage,
         }
     }
 }
 
-fn whole_end(body: &[u8], at: Timestamp, capture: CaptureText, secrets: &Secrets) -> AnswerEnd {
+fn whole_end(
+    body: &[u8],
+    at: Timestamp,
+    capture: CaptureText,
+    secrets: &Secrets,
+    bounds: UsageBounds,
+) -> AnswerEnd {
     if body.is_empty() {
         return failed(at, FailureKind::Empty, "the answer has no body");
     }
@@ -259,7 +307,9 @@ fn whole_end(body: &[u8], at: Timestamp, capture: CaptureText, secrets: &Secrets
         return failed(at, FailureKind::Malformed, message);
     }
     let choices = document.choices();
-    let usage = document.usage();
+    let text_bytes = choices.iter().map(|choice| choice.text_bytes() as u64).sum();
+    let possible = |usage: &Usage| bounds.allow(usage, text_bytes, choices.len() as u32);
+    let usage = document.usage().filter(possible);
     let given_up = choices.iter().filter_map(Choice::finish).find_map(gives_up);
     let text = choices.iter().map(Choice::text_kind).fold(None, ChunkText::stronger);
     let result = match (given_up, text) {
@@ -279,6 +329,7 @@ fn whole_end(body: &[u8], at: Timestamp, capture: CaptureText, secrets: &Secrets
         captured,
         finish_reason: choices.iter().find_map(Choice::finish).map(|word| finish_reason(word, secrets)),
         usage,
+        impossible_usage: document.usage().filter(|usage| !possible(usage)),
     }
 }
 

@@ -58,7 +58,8 @@ impl SseFramer {
 
     /// Bytes held for an incomplete event.
     pub(crate) fn held(&self) -> usize {
-        self.line.len() + self.data.as_ref().map_or(0, Vec::len)
+        let of = |part: &Option<Vec<u8>>| part.as_ref().map_or(0, Vec::len);
+        self.line.len() + of(&self.name) + of(&self.data)
     }
 
     /// The event that the end of the stream left without its empty line, if any. The standard drops it, so

@@ -122,7 +122,7 @@ impl HttpAnswer {
         request: PreparedRequest,
     ) {
         connection.socket.stamped().begin(self.clock);
-        let reply = IncomingResponse::new(Arc::clone(&self.head), origin, request.capture);
+        let reply = IncomingResponse::new(Arc::clone(&self.head), origin, &request);
         let request = Request::Outgoing(Box::new(Outgoing::new(&self.head, request)));
         let exchange = HttpExchange { connection, request, turn_over: false, reply };
         self.state = State::Exchanging(Box::new(exchange));

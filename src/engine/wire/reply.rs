@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::http::{Body, Persistence, Piece, RequestHead, ResponseHead, Rest};
 use crate::clock::Timestamp;
-use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause};
+use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause, PreparedRequest};
+use crate::engine::answer_limits::{AnswerBudget, HeldMemory};
 use crate::engine::captured_text::CaptureText;
 use crate::engine::stream::grammar::BodyEnd;
 use crate::engine::stream::reader::{ArrivalStamp, ResponseReader};
@@ -27,6 +28,9 @@ pub(super) struct IncomingResponse {
     head: Arc<RequestHead>,
     origin: Origin,
     capture: CaptureText,
+    budget: AnswerBudget,
+    /// Bytes of the request's body.
+    body_bytes: usize,
     sent_noted: bool,
     stage: Stage,
 }
@@ -65,9 +69,11 @@ pub(super) enum Afterwards {
 }
 
 impl IncomingResponse {
-    /// The response to a request with this head and capture.
-    pub(super) fn new(head: Arc<RequestHead>, origin: Origin, capture: CaptureText) -> Self {
-        Self { head, origin, capture, sent_noted: false, stage: Stage::Head(Vec::new()) }
+    /// The response to a request with this head.
+    pub(super) fn new(head: Arc<RequestHead>, origin: Origin, request: &PreparedRequest) -> Self {
+        let PreparedRequest { capture, budget, .. } = *request;
+        let body_bytes = request.body.len();
+        Self { head, origin, capture, budget, body_bytes, sent_noted: false, stage: Stage::Head(Vec::new()) }
     }
 
     /// Notes once that the whole request was written.
@@ -153,6 +159,7 @@ impl IncomingResponse {
         self.request_sent(arrival.at, events);
         events.push_back(AnswerEvent::Headers { at: arrival.at });
         let reader = ResponseReader::new(status, &headers, self.head.form, self.head.secrets.clone())
+            .within(self.budget, self.body_bytes, HeldMemory::none(Arc::clone(&self.head.memory)))
             .capturing(self.capture);
         self.stage = Stage::Body(Box::new(Open { reader, body, persistence }));
         self.take_body(&bytes[length..], arrival, events)

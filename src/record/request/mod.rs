@@ -4,6 +4,7 @@ pub(super) mod chunks;
 pub(super) mod outcome;
 pub(super) mod record;
 pub(super) mod turn;
+pub(super) mod usage_bounds;
 
 pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
@@ -11,3 +12,4 @@ pub use record::{
     CheckRecord, CheckResult, CountedAnswer, FinishReason, RequestRecord, SharedPrefix, TokenSource, Usage,
 };
 pub use turn::{Phase, SessionCounts, Turn};
+pub use usage_bounds::UsageBounds;

@@ -85,7 +85,8 @@ pub enum FailureKind {
     TimeoutBetweenTokens,
     /// The whole answer took longer than the limit.
     TimeoutTotal,
-    /// This machine had no free file descriptor or local port left for another connection.
+    /// This machine had no free file descriptor or local port left for another connection, or the answers in flight took
+    /// more memory than they may.
     ClientLimit,
     /// This program itself failed; please report it.
     Internal,
@@ -118,7 +119,7 @@ impl fmt::Display for FailureKind {
             Self::TimeoutFirstToken => f.pad("timeout to first token"),
             Self::TimeoutBetweenTokens => f.pad("timeout between tokens"),
             Self::TimeoutTotal => f.pad("timeout in total"),
-            Self::ClientLimit => f.pad("out of files or ports"),
+            Self::ClientLimit => f.pad("out of files, ports or memory"),
             Self::Internal => f.pad("fault of skyline"),
         }
     }

@@ -76,6 +76,9 @@ pub struct RequestRecord {
     /// The server's own token counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Its counts where they are impossible, by [`UsageBounds`](super::usage_bounds::UsageBounds): nothing uses them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impossible_usage: Option<Usage>,
     /// Answer tokens, by the best available source.
     pub output_tokens: u64,
     /// Source of `output_tokens`.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::engine::{LengthTest, SmokeReport};
-use crate::record::EngineFacts;
+use crate::record::{EngineFacts, Usage};
 use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
 use crate::units::count;
@@ -51,12 +51,15 @@ pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPromp
     section.fact("longest context", context.unwrap_or_else(not_reported));
     let how = if facts.streamed { "streamed" } else { "in one piece" };
     section.fact("endpoint", format!("{}, {how}", facts.endpoint));
-    let usage = smoke.usage.map_or("no token counts from the server".to_owned(), |usage| {
-        format!(
-            "{} prompt and {} answer tokens by its own count",
-            usage.prompt_tokens, usage.completion_tokens
-        )
-    });
+    let counts = |usage: Usage| {
+        let [prompt, answer] = [usage.prompt_tokens, usage.completion_tokens].map(count);
+        format!("{prompt} prompt and {answer} answer tokens by its own count")
+    };
+    let usage = match (smoke.usage, smoke.impossible_usage) {
+        (Some(usage), _) => counts(usage),
+        (None, Some(usage)) => format!("{}, which is impossible and ignored", counts(usage)),
+        (None, None) => "no token counts from the server".to_owned(),
+    };
     section.fact("test request", format!("completed in {} chunks; {usage}", smoke.chunks));
     match (smoke.length, &facts.length_fields, &smoke.instead_of) {
         (LengthTest::Ignored, ..) => section.notes([Note::new(NoteKind::Missed, smoke.length_in_words())]),

@@ -67,6 +67,7 @@ impl Answer for Scripted {
                 whole_answer: None,
                 finish_reason: None,
                 usage: None,
+                impossible_usage: None,
                 captured: None,
             };
             return AnswerEvent::Ended(Box::new(end));
@@ -116,6 +117,7 @@ impl Answer for SeenLateAnswer {
             whole_answer: Some(at),
             finish_reason: None,
             usage: None,
+            impossible_usage: None,
             captured: None,
         };
         AnswerEvent::Ended(Box::new(end))
@@ -233,6 +235,7 @@ impl Answer for ScriptedAnswer {
             whole_answer: None,
             finish_reason: None,
             usage: None,
+            impossible_usage: None,
             captured: (self.request.capture == CaptureText::Yes && !self.fails)
                 .then(|| CapturedText::of_content(&said)),
         };

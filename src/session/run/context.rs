@@ -160,7 +160,8 @@ impl RunContext {
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
         let counter = prompts.counter();
         let keep = tokens::capture(&server.smoke, counter.as_ref());
-        let engine = Arc::new(server.engine.for_another_run().capturing(keep));
+        let engine = server.engine.for_another_run().capturing(keep).limiting(settings.requests.answers);
+        let engine = Arc::new(engine);
         let prompt_facts = PromptFacts { template_tokens: self.template_tokens, ..prompts.facts() };
         let prompts = Arc::new(prompts);
         let requests = plan.warmup_requests + plan.measured_requests;

@@ -5,6 +5,8 @@ mod closed_loop;
 mod faults;
 mod gathered;
 #[cfg(target_os = "linux")]
+mod hostile;
+#[cfg(target_os = "linux")]
 mod live;
 mod marks;
 mod objectives;

@@ -45,7 +45,7 @@ async fn control_messages_are_hidden_and_short() {
         json(200, &format!("not JSON: {long}")),
         json(500, &long),
         json(500, &format!("{{\"error\":\"{long}\"}}")),
-        json(500, &format!("{{\"error\":\"{}{KEY}\"}}", "x".repeat(295))),
+        json(500, &format!("{{\"error\":\"{}{KEY}\"}}", "x".repeat(255))),
     ] {
         let mut target = Target::new(repeat(answer).await.parse().unwrap(), Dialect::Openai);
         target.api_key = Some(Secret::new(KEY));

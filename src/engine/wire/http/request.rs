@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 
 use crate::engine::answer::PreparedRequest;
+use crate::engine::answer_limits::{AnswerLimits, AnswerMemory};
 use crate::engine::secrets::Secrets;
 use crate::engine::target::AnswerForm;
 use crate::engine::wire::socket::Socket;
@@ -29,6 +31,8 @@ pub(crate) struct RequestHead {
     pub(crate) form: AnswerForm,
     /// Secrets that no message may repeat.
     pub(crate) secrets: Secrets,
+    /// What the answers in flight may hold together.
+    pub(crate) memory: Arc<AnswerMemory>,
 }
 
 impl RequestHead {
@@ -49,7 +53,13 @@ impl RequestHead {
             common.extend_from_slice(b"\r\n");
         }
         let request_ids = !headers.contains_key(REQUEST_ID);
-        Self { common, id_prefix, request_ids, session_header: None, form, secrets }
+        let memory = Arc::new(AnswerMemory::new(AnswerLimits::default().memory));
+        Self { common, id_prefix, request_ids, session_header: None, form, secrets, memory }
+    }
+
+    /// The same with so much memory for answers.
+    pub(crate) fn with_memory(&self, limit: u64) -> Self {
+        Self { memory: Arc::new(AnswerMemory::new(limit)), ..self.clone() }
     }
 
     /// The same with the id of each request's session in this header.

@@ -21,7 +21,7 @@ const EVENTS: [&str; 4] = [
 fn reply(origin: Origin) -> IncomingResponse {
     let head =
         RequestHead::new("/", &HeaderMap::new(), String::new(), AnswerForm::Streamed, Secrets::default());
-    IncomingResponse::new(Arc::new(head), origin, CaptureText::No)
+    IncomingResponse::new(Arc::new(head), origin, &PreparedRequest::new(0, bytes::Bytes::new()))
 }
 
 fn chunked(events: &[&str]) -> String {

@@ -213,6 +213,7 @@ fn is_said(finding: &Finding, summary: &Summary) -> bool {
     let rules: &[Rule] = match finding.kind {
         FindingKind::Interrupted | FindingKind::CutOff => &[Rule::WholeWindow],
         FindingKind::DrainLimit => &[Rule::SteadyState],
+        FindingKind::ImpossibleUsage => &[Rule::TokenIdentity],
         FindingKind::TokenMismatch => &[Rule::TokenIdentity, Rule::CounterIdentity],
         _ => &[],
     };

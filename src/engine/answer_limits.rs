@@ -1,0 +1,207 @@
+//! How much of an answer is read: one without end fails, and all in flight have a bound on memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::record::{Failure, FailureKind, UsageBounds};
+use crate::units::{bytes, count};
+
+/// Limits on the answers of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerLimits {
+    /// An answer has no end if it has more than so many times the tokens requested …
+    pub times_requested: u32,
+    /// … or a body of more bytes than this.
+    pub bytes: u64,
+    /// Bytes that the answers in flight hold together: text that is captured, and events that are not whole.
+    pub memory: u64,
+}
+
+impl Default for AnswerLimits {
+    fn default() -> Self {
+        Self { times_requested: 16, bytes: 64 << 20, memory: 1 << 30 }
+    }
+}
+
+/// An answer of at most so many tokens never fails by their number: a server that ignores the length requested ends by
+/// one of its own.
+const LEAST_TOKENS: u64 = 4_096;
+/// Most events of an answer: those without text count too.
+const EVENTS: u64 = 1_000_000;
+/// Most bytes of the answer to a test request.
+const TEST_BYTES: u64 = 4 << 20;
+
+impl AnswerLimits {
+    /// The limits of an answer for which so many tokens are requested.
+    pub fn of(self, requested: u32) -> AnswerBudget {
+        let requested = u64::from(requested);
+        let tokens = (requested * u64::from(self.times_requested)).max(LEAST_TOKENS);
+        AnswerBudget { of: Purpose::Run, requested: Some(requested), tokens, bytes: self.bytes }
+    }
+}
+
+/// What one answer may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerBudget {
+    of: Purpose,
+    /// Tokens requested, where that is known.
+    requested: Option<u64>,
+    tokens: u64,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Run,
+    Test,
+}
+
+impl Default for AnswerBudget {
+    /// Where the length requested is not known.
+    fn default() -> Self {
+        let bytes = AnswerLimits::default().bytes;
+        Self { of: Purpose::Run, requested: None, tokens: u64::MAX, bytes }
+    }
+}
+
+/// How much of an answer has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AnswerSize {
+    pub tokens: u64,
+    pub events: u64,
+    pub bytes: u64,
+}
+
+impl AnswerBudget {
+    /// That of a request before any load.
+    pub(crate) fn of_test() -> Self {
+        Self { of: Purpose::Test, requested: None, tokens: LEAST_TOKENS, bytes: TEST_BYTES }
+    }
+
+    /// What the server can report of such an answer to a request of so many bytes.
+    pub(crate) fn usage_bounds(self, body_bytes: u64) -> UsageBounds {
+        let requested = self.requested.or((self.of == Purpose::Test).then_some(LEAST_TOKENS));
+        requested.map_or_else(UsageBounds::default, |requested| UsageBounds::new(body_bytes, requested))
+    }
+
+    /// The failure of an answer of this size, if it has no end.
+    pub(crate) fn exceeded(&self, size: &AnswerSize) -> Option<Failure> {
+        let (limit, option) = if size.tokens > self.tokens {
+            let asked = self.requested.map(|tokens| format!(" where {} were requested", count(tokens)));
+            let limit = format!("{} tokens came{}", count(self.tokens), asked.unwrap_or_default());
+            (limit, "limit: --answer-tokens-limit")
+        } else if size.bytes > self.bytes {
+            (format!("{} came", bytes(self.bytes)), "limit: --answer-size-limit")
+        } else if size.events > EVENTS {
+            (format!("{} events came", count(EVENTS)), "this limit is fixed")
+        } else {
+            return None;
+        };
+        let option = if self.of == Purpose::Test { "limit of a test request" } else { option };
+        let message = format!("the answer does not end: more than {limit} ({option})");
+        Some(Failure::new(FailureKind::Malformed, message))
+    }
+}
+
+/// The memory that answers in flight hold together.
+#[derive(Debug)]
+pub(crate) struct AnswerMemory {
+    limit: u64,
+    held: AtomicU64,
+}
+
+impl AnswerMemory {
+    /// Memory of which nothing is held.
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit, held: AtomicU64::new(0) }
+    }
+}
+
+/// What one answer holds of it, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct HeldMemory {
+    of: Arc<AnswerMemory>,
+    held: u64,
+}
+
+/// Memory is counted in such steps: an answer of common size costs no counting.
+const STEP: u64 = 16 << 10;
+
+impl HeldMemory {
+    /// Nothing of `memory` yet.
+    pub(crate) fn none(memory: Arc<AnswerMemory>) -> Self {
+        Self { of: memory, held: 0 }
+    }
+
+    /// Holds so many bytes in all. The failure of the answer for which the memory does not suffice.
+    pub(crate) fn hold(&mut self, bytes_held: usize) -> Result<(), Failure> {
+        let wanted = bytes_held as u64 / STEP * STEP;
+        if wanted <= self.held {
+            return Ok(());
+        }
+        let more = wanted - self.held;
+        let all = self.of.held.fetch_add(more, Relaxed) + more;
+        self.held = wanted;
+        if all <= self.of.limit {
+            return Ok(());
+        }
+        let limit = bytes(self.of.limit);
+        let message =
+            format!("the answers in flight hold more than {limit} of memory (limit: --answer-memory)");
+        Err(Failure::new(FailureKind::ClientLimit, message))
+    }
+}
+
+impl Drop for HeldMemory {
+    fn drop(&mut self) {
+        self.of.held.fetch_sub(self.held, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(budget: AnswerBudget, tokens: u64, events: u64, bytes: u64) -> Option<String> {
+        budget.exceeded(&AnswerSize { tokens, events, bytes }).map(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn an_answer_has_no_end_at_a_multiple_of_what_was_requested() {
+        let limits = AnswerLimits { times_requested: 3, bytes: 1 << 20, ..AnswerLimits::default() };
+        let (short, long) = (limits.of(8), limits.of(2_000));
+        assert_eq!((said(short, 4_096, 0, 0), said(long, 6_000, 0, 1 << 20)), (None, None));
+        for (said, words) in [
+            (said(short, 4_097, 0, 0), "more than 4,096 tokens came where 8 were requested"),
+            (
+                said(long, 6_001, 0, 0),
+                "more than 6,000 tokens came where 2,000 were requested (limit: --answer-t",
+            ),
+            (said(long, 0, 0, (1 << 20) + 1), "more than 1 MiB came (limit: --answer-size-limit)"),
+            (said(long, 0, 1_000_001, 0), "more than 1,000,000 events came"),
+            (said(AnswerBudget::of_test(), 5_000, 0, 0), "4,096 tokens came (limit of a test request)"),
+        ] {
+            let said = said.unwrap();
+            assert!(
+                said.starts_with("malformed: the answer does not end: ") && said.contains(words),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn memory_is_given_back() {
+        let memory = Arc::new(AnswerMemory::new(1 << 20));
+        let answer = || HeldMemory::none(Arc::clone(&memory));
+        let (mut one, mut other) = (answer(), answer());
+        for held in [0, 100, 900_000, 500_000] {
+            assert_eq!(one.hold(held), Ok(()));
+        }
+        let failure = other.hold(300_000).unwrap_err();
+        assert!(failure.message.contains("more than 1 MiB of memory (limit: --answer-memory)"), "{failure}");
+        drop(one);
+        drop(other);
+        assert_eq!(memory.held.load(Relaxed), 0);
+        assert_eq!(answer().hold(1_000_000), Ok(()));
+    }
+}
