@@ -12,9 +12,6 @@ pub struct UsageBounds {
 }
 
 impl UsageBounds {
-    /// More than is counted in a run, 68 thousand million: sums over its records stay below overflow. The log has no
-    /// greater number.
-    pub const MOST: u64 = 1 << 36;
     /// Tokens of a prompt beside the request's own bytes: a chat template, a system prompt that a gateway adds, images.
     const ADDED: u64 = 1 << 16;
     /// Tokens of a choice beside its text and the length requested: those that open and close it, tags of tools.
@@ -34,8 +31,8 @@ impl UsageBounds {
     /// Whether an answer with so many bytes of text in so many choices can have these counts.
     pub fn allow(self, usage: &Usage, text_bytes: u64, choices: u32) -> bool {
         let without_text = self.without_text.saturating_mul(u64::from(choices.max(1)));
-        let answer = text_bytes.saturating_add(without_text).min(Self::MOST);
-        let prompt = self.prompt.min(Self::MOST);
+        let answer = text_bytes.saturating_add(without_text).min(Usage::MOST);
+        let prompt = self.prompt.min(Usage::MOST);
         usage.prompt_tokens.max(usage.cached_tokens.unwrap_or(0)) <= prompt
             && usage.completion_tokens.max(usage.reasoning_tokens.unwrap_or(0)) <= answer
     }
@@ -44,7 +41,7 @@ impl UsageBounds {
 impl Default for UsageBounds {
     /// Where nothing is known of the request.
     fn default() -> Self {
-        Self { prompt: Self::MOST, without_text: Self::MOST }
+        Self { prompt: Usage::MOST, without_text: Usage::MOST }
     }
 }
 
@@ -85,8 +82,8 @@ mod tests {
     fn no_bound_is_above_what_the_log_may_hold() {
         for bounds in [UsageBounds::default(), UsageBounds::new(u64::MAX, u64::MAX)] {
             let of = |tokens| Usage { prompt_tokens: tokens, completion_tokens: tokens, ..Usage::default() };
-            assert!(bounds.allow(&of(UsageBounds::MOST), 0, 1));
-            assert!(!bounds.allow(&of(UsageBounds::MOST + 1), u64::MAX, 128));
+            assert!(bounds.allow(&of(Usage::MOST), 0, 1));
+            assert!(!bounds.allow(&of(Usage::MOST + 1), u64::MAX, 128));
         }
     }
 }

@@ -276,9 +276,13 @@ fn a_server_that_never_pauses_cannot_put_a_limit_off() {
             "--requests",
             "1",
             "--timeout",
-            "500ms",
+            "300ms",
             "--drain",
             "60s",
+            "--answer-tokens-limit",
+            "1000000",
+            "--answer-size-limit",
+            "64GiB",
         ])
         .timeout(Duration::from_secs(50))
         .assert()

@@ -119,7 +119,7 @@ fn texts_of_megabytes_are_cut_and_the_cut_shows() {
         }
     });
     let (desk, url) = (Desk::new(), format!("http://{address}"));
-    let check = watch(&desk, &url, &["check", "--engine", "vllm"]);
+    let check = watch(&desk, &url, &["check", "--engine", "vllm", "--full"]);
     assert_eq!(check.code, Some(0), "{}", check.stderr);
     assert!(check.stdout.contains("bytes more)"), "{}", check.stdout);
     assert_small(&desk, &check, 250);
