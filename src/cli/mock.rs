@@ -29,7 +29,7 @@ pub(super) struct MockArgs {
     #[arg(long, value_name = "PORT", help_heading = "Server", default_value_t = 8000)]
     port: u16,
 
-    /// Address to listen on; 0.0.0.0 lets other machines in
+    /// Address to listen on; 0.0.0.0 and :: let everybody in who can reach this machine
     #[arg(long, value_name = "ADDRESS", help_heading = "Server", default_value = "127.0.0.1", value_parser = bind)]
     bind: IpAddr,
 
@@ -94,7 +94,15 @@ pub(super) fn run(args: &MockArgs, printer: Printer) -> Result<Exit, Stop> {
     let (model, claim) = (backend.model.clone(), backend.claim.clone());
     let address = SocketAddr::from((args.bind, args.port));
     let server = MockServer::start(backend, args.options(), address).map_err(Stop::impossible)?;
-    let said = format!("mock of {claim}\nserving {model} at {}\nCtrl-C ends it", server.url());
+    let open = if args.bind.is_loopback() {
+        String::new()
+    } else {
+        let who = if args.bind.is_unspecified() { "this machine".to_owned() } else { args.bind.to_string() };
+        format!(
+            "\nno key is asked for: everybody who can reach {who} can use it (--bind 127.0.0.1: this machine alone)"
+        )
+    };
+    let said = format!("mock of {claim}\nserving {model} at {}{open}\nCtrl-C ends it", server.url());
     wait_for_the_end(|| printer.words(&said))?;
     printer.words(&server.stop().to_string());
     Ok(Exit::Fine)

@@ -192,7 +192,7 @@ impl AnswerEnd {
 }
 
 /// The cause of a failure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Nothing more than the failure's kind is known.
     #[default]
@@ -205,8 +205,14 @@ pub(crate) enum Cause {
     OutOfFiles,
     /// This machine has no local port left.
     OutOfPorts,
-    /// Either side refused the TLS handshake, for example because of an invalid certificate.
+    /// Either side refused the TLS handshake.
+    NoHandshake,
+    /// Nobody who is trusted signed the server's certificate.
     Untrusted,
+    /// The server's certificate is not valid now.
+    OutOfDate,
+    /// The server's certificate is for other hosts.
+    OtherHost,
     /// The peer does not speak TLS.
     NotTls,
     /// The proxy before the server is not there.
@@ -223,6 +229,8 @@ pub(crate) enum Cause {
     Model,
     /// The answer has no end.
     Endless,
+    /// The server redirects to this address, without secrets.
+    Redirects(String),
 }
 
 /// A failure and its cause.

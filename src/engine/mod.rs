@@ -41,4 +41,4 @@ pub(crate) use target::session_header;
 pub use target::{
     AnswerForm, CertificateCheck, ExtraBody, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };
-pub(crate) use wire::{ReaderTicks, client_config};
+pub(crate) use wire::{ReaderTicks, check_ca_cert, client_config};

@@ -3,10 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::header::{
-    ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, HeaderValue, ORIGIN, PROXY_AUTHORIZATION,
-    REFERER, USER_AGENT,
-};
+use http::header::{HeaderName, HeaderValue, PROXY_AUTHORIZATION};
 use serde_json::Value;
 
 use super::address::BaseUrl;
@@ -16,19 +13,15 @@ use crate::record::{Failure, FailureKind};
 
 /// The secrets of a target: a server may echo the key that it refused.
 ///
-/// Secret are the API key; the value of a header, and any text in the extra body, whose name suggests a
-/// credential; and the value of any other header that is long enough for one. Short values of other headers,
-/// such as `X-Env: prod`, are ordinary words that messages need.
+/// Secret are the API key, the value of every header that the user gives, and any text in the extra body whose name suggests a
+/// credential. Nothing of this program writes a header's value; this masks what comes back of one.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[String]>);
 
-/// Shorter values are not searched for: they would match everywhere.
-const SHORTEST: usize = 4;
-/// A value of this length may be a credential, whatever its header is called.
+/// Shorter ones are masked where they are whole words: within others they would match everywhere.
+const SHORT: usize = 6;
+/// A value of this length in a query may be a credential, whatever its name is.
 const LONG: usize = 16;
-/// Headers whose values are never secret, however long.
-const OPEN_HEADERS: [HeaderName; 7] =
-    [ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, ORIGIN, REFERER, USER_AGENT];
 
 impl Secrets {
     /// The secrets of a target.
@@ -43,7 +36,8 @@ impl Secrets {
         all.extend(login.iter().flat_map(|login| in_header(&PROXY_AUTHORIZATION, login)));
         let escaped: Vec<String> = all.iter().flat_map(|secret| escaped(secret)).collect();
         all.extend(escaped);
-        all.retain(|secret| secret.len() >= SHORTEST);
+        // What has no letter and no digit says nothing.
+        all.retain(|secret| secret.contains(char::is_alphanumeric));
         // Longest first, so that a shorter one inside it leaves no part of it.
         all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         all.dedup();
@@ -52,7 +46,10 @@ impl Secrets {
 
     /// `text` without secrets. It must not be truncated before: half a secret is not found.
     pub(crate) fn hide(&self, text: String) -> String {
-        self.0.iter().fold(text, |text, secret| text.replace(secret, "***"))
+        self.0.iter().fold(text, |text, secret| match secret.len() {
+            ..SHORT => without_word(&text, secret),
+            _ => text.replace(secret, "***"),
+        })
     }
 
     /// A failure whose message has no secrets; it is truncated after they are hidden.
@@ -83,11 +80,23 @@ pub(crate) fn names_a_credential(name: &str) -> bool {
     })
 }
 
+/// `text` with `***` for `word` wherever neither a letter nor a digit is next to it.
+fn without_word(text: &str, word: &str) -> String {
+    let (mut masked, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, _) in text.match_indices(word) {
+        let (before, after) = (&text[..at], &text[at + word.len()..]);
+        let touched = before.ends_with(char::is_alphanumeric) || after.starts_with(char::is_alphanumeric);
+        masked += &text[from..at];
+        masked += if touched { word } else { "***" };
+        from = at + word.len();
+    }
+    masked + &text[from..]
+}
+
 fn in_header(name: &HeaderName, value: &HeaderValue) -> Vec<String> {
     let Ok(value) = value.to_str() else { return Vec::new() };
     if !names_a_credential(name.as_str()) {
-        let long = value.len() >= LONG && !OPEN_HEADERS.contains(name);
-        return long.then(|| value.to_owned()).into_iter().collect();
+        return vec![value.to_owned()];
     }
     // `Bearer abc` is echoed as `abc`, and a cookie `name=abc; …` too.
     let word = value.split_once(' ').map(|(_, word)| word);
@@ -153,8 +162,9 @@ mod tests {
         let secrets = secrets(
             &[
                 "X-Env: prod",
-                "X-Author: alice",
-                "Accept: application/json-seq",
+                "X-Shard: 7",
+                "X-Mark: */*",
+                "X-Author: alice_m",
                 "X-Trace: 0123456789abcdef",
                 "Authorization: Bearer beartail",
                 "Cookie: lang=en; sid=cookiecookie",
@@ -164,8 +174,9 @@ mod tests {
                     "nested": [{"apiKey": "nestedkey"}], "auth": {"user": "someone", "deep": ["a\"quote"]}}),
         );
         for (text, hidden) in [
-            ("production by alice", "production by alice"),
-            ("wrong type application/json-seq", "wrong type application/json-seq"),
+            ("production of prod, by alice_mm", "production of ***, by ***m"),
+            ("shard 7 of 17, v7, 7", "shard *** of 17, v7, ***"),
+            ("any of */*", "any of */*"),
             ("trace 0123456789abcdef!", "trace ***!"),
             ("bad beartail, Bearer beartail", "bad ***, ***"),
             ("sid is cookiecookie", "sid is ***"),

@@ -99,6 +99,8 @@ pub(crate) fn again(
 
 fn mask(option: &str, value: &str) -> String {
     match value.split_once(':') {
+        _ if option == HEADER && value.starts_with('@') => value.to_owned(),
+        Some((_, named)) if option == HEADER && names_a_variable(named) => value.to_owned(),
         Some((name, _))
             if option == HEADER
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') =>
@@ -108,6 +110,13 @@ fn mask(option: &str, value: &str) -> String {
         _ if option == PATH => shown_path(value),
         _ => "***".to_owned(),
     }
+}
+
+/// Whether a header's value is that of a variable, which is named in place of it.
+fn names_a_variable(value: &str) -> bool {
+    let value = value.trim();
+    let named = value.strip_prefix("Bearer ").unwrap_or(value).strip_prefix("env:");
+    named.is_some_and(|name| std::env::var_os(name).is_some())
 }
 
 #[cfg(test)]
@@ -154,6 +163,10 @@ mod tests {
             "--header",
             "Authorization: Bearer sk-1",
             "--header=x-api-key:sk-2",
+            "--header",
+            "x-token: Bearer env:PATH",
+            "--header=x-token: env:sk-2",
+            "--header=@gate.txt",
             "--extra-body",
             r#"{"token":"sk-3"}"#,
             "--switch-cmd",
@@ -178,6 +191,10 @@ mod tests {
                 "--header",
                 "Authorization: ***",
                 "--header=x-api-key: ***",
+                "--header",
+                "x-token: Bearer env:PATH",
+                "--header=x-token: ***",
+                "--header=@gate.txt",
                 "--extra-body",
                 "***",
                 "--switch-cmd",

@@ -112,6 +112,8 @@ pub(crate) struct RequestSettings {
     pub(crate) reset_cache: bool,
     /// Varies the texts of prompts; absent: drawn anew.
     pub(crate) salt: Option<u64>,
+    /// Whether files keep the workload's texts, and the beginnings of golden answers, in place of hashes.
+    pub(crate) save_text: bool,
     pub(crate) telemetry: TelemetrySettings,
 }
 

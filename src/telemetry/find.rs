@@ -38,7 +38,11 @@ impl FoundPage {
             Err(problem) => Err(problem),
         };
         match found {
-            Ok(source) => Self { page, source, problem: None },
+            Ok(TelemetrySource { url, kind, hardware, driver }) => {
+                let [hardware, driver] =
+                    [hardware, driver].map(|said| said.map(|said| page.without_secrets(said)));
+                Self { page, source: TelemetrySource { url, kind, hardware, driver }, problem: None }
+            }
             Err(problem) => {
                 let unread = TelemetrySource { url: page.url(), kind: None, hardware: None, driver: None };
                 Self { page, source: unread, problem: Some(problem) }

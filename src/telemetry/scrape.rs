@@ -135,7 +135,10 @@ impl Reader {
         let asked = self.clock.now();
         let page = self.page.read().await?;
         let answered = self.clock.now();
-        Ok(Reading { source: self.source, asked, answered, ..taken(&page, self.names, depth) })
+        let mut reading = taken(&page, self.names, depth);
+        let named = |(name, device)| (self.page.page().without_secrets(name), device);
+        reading.devices = reading.devices.into_iter().map(named).collect();
+        Ok(Reading { source: self.source, asked, answered, ..reading })
     }
 }
 

@@ -9,6 +9,7 @@ mod overrides;
 mod prompt;
 pub(crate) mod reading;
 mod spec;
+mod stored_texts;
 mod trace;
 mod typed;
 mod window;
@@ -30,6 +31,7 @@ pub use prompt::{
 pub(crate) use reading::nearest;
 pub use reading::{SpecError, SpecMistake};
 pub use spec::{Purpose, WorkloadSpec};
+pub(crate) use stored_texts::lacks_texts;
 pub use trace::{BadLines, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name};
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub(super) mod config;
 mod experiment;
+mod header;
 mod model;
 mod server;
 mod target;

@@ -185,6 +185,11 @@ struct RunArgs {
     #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     salt: Option<u64>,
 
+    /// Store the workload's texts with the run (templates, golden prompts, tools and what answers must be), and how golden
+    /// answers begin [default: the texts' SHA-256, and of answers nothing]
+    #[arg(long)]
+    save_text: bool,
+
     #[command(flatten)]
     telemetry: TelemetryArgs,
 }
@@ -207,6 +212,7 @@ impl RunArgs {
             priority: if self.send_priority { PriorityField::Sent } else { PriorityField::Unsent },
             reset_cache: self.reset_cache,
             salt: self.salt,
+            save_text: self.save_text,
             telemetry: self.telemetry.settings()?,
         })
     }

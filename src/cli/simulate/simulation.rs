@@ -66,7 +66,7 @@ impl Simulation {
             calibration: None,
             telemetry: Vec::new(),
             deployment: model.deployment(),
-            workload: run.workload,
+            workload: run.workload.without_texts(),
         }
     }
 

@@ -13,6 +13,7 @@ use super::body::BodyTemplates;
 use super::connect_error::{ConnectError, ConnectProgress};
 use super::control::{Control, ControlError, ListedModel, longest_context, settings};
 use super::engine::{OpenAiEngine, new_request_id_prefix};
+use super::hints::{of_redirect, of_refused_key};
 use super::readiness::ready;
 use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
@@ -49,7 +50,13 @@ impl OpenAiEngine {
         let dialer = ready(&target, &control, tls, wait.into(), &mut progress).await?;
         let (model, listed) = model(&target, &control, &mut progress).await?;
         let answered = control.settings_page().await;
-        let of_model = listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len);
+        let shown = |listed: &ListedModel| {
+            // As the user wrote it.
+            let is_named = target.model.iter().chain(&target.models).any(|name| *name == listed.id);
+            if is_named { listed.id.clone() } else { listed.shown.clone() }
+        };
+        let entry = listed.iter().find(|listed| listed.id == model);
+        let of_model = entry.and_then(|listed| listed.max_len);
         let facts = EngineFacts {
             engine: target.dialect.name().to_owned(),
             url: target.url.to_string(),
@@ -58,7 +65,7 @@ impl OpenAiEngine {
             max_model_len: of_model.or_else(|| longest_context(answered.as_ref()?)),
             length_fields: None,
             cache_block_tokens: traits.cache_block_tokens,
-            model,
+            model: entry.map_or_else(|| model.clone(), shown),
             parameters: Some(target.sampling.parameters(
                 &target.extra_body.0,
                 target.priority,
@@ -75,10 +82,11 @@ impl OpenAiEngine {
         let head = RequestHead::new(&request_target(&target)?, &headers, prefix, target.form, secrets)
             .with_session_header(target.session_header.clone());
         Ok(Self {
-            templates: Arc::new(BodyTemplates::new(&target, &facts.model)),
+            templates: Arc::new(BodyTemplates::new(&target, &model)),
+            listed: listed.iter().map(shown).collect(),
             target,
             facts,
-            listed: listed.into_iter().map(|model| model.id).collect(),
+            model,
             head: Arc::new(head),
             pool: Arc::new(Pool::new(dialer, traits.idle_connections)),
             delays: Arc::default(),
@@ -106,7 +114,7 @@ async fn model(
         return Err(ConnectError::UnknownModels {
             url: target.url.to_string(),
             unknown,
-            listed: listed.into_iter().map(|model| model.id).collect(),
+            listed: listed.into_iter().map(|model| model.shown).collect(),
             hint: "name in the workload's `models` what is served, or load the adapters (vLLM: --enable-lora \
                    --lora-modules NAME=PATH)",
         });
@@ -115,22 +123,24 @@ async fn model(
         return Ok((model.clone(), listed.unwrap_or_default()));
     }
     if let Some(first) = listed.as_ref().ok().and_then(|listed| listed.first()) {
-        let model = first.id.clone();
+        let (model, shown) = (first.id.clone(), first.shown.clone());
         let listed = listed.unwrap_or_default();
-        progress(ConnectProgress::ModelChosen { model: model.clone(), listed: listed.len() });
+        progress(ConnectProgress::ModelChosen { model: shown, listed: listed.len() });
         return Ok((model, listed));
     }
     if let Some(deployment) = target.url.deployment() {
         return Ok((deployment.to_owned(), Vec::new()));
     }
-    let reason = match listed {
-        Ok(_) => format!("{} lists none", target.url.models_path()),
-        Err(ControlError::Status { status: 401 | 403, words, .. }) => {
-            format!("the key was refused: {words}; set the variable named by --api-key-env")
+    let path = target.url.models_path();
+    let hint = match &listed {
+        Err(ControlError::Status { status: 401 | 403, .. }) => of_refused_key(target),
+        Err(ControlError::Status { location: Some(location), .. }) => {
+            of_redirect(&target.url, &path, location)
         }
-        Err(error) => error.to_string(),
+        _ => "name one with --model, or check --url".to_owned(),
     };
-    Err(ConnectError::NoModel { url: target.url.to_string(), reason })
+    let reason = listed.err().map_or_else(|| format!("{path} lists none"), |error| error.to_string());
+    Err(ConnectError::NoModel { url: target.url.to_string(), reason, hint })
 }
 
 /// What the request line of a measured request says. A proxy takes whole addresses; one that only opened a tunnel sees

@@ -67,12 +67,14 @@ pub enum ConnectError {
         hint: &'static str,
     },
     /// No model was given and none can be found.
-    #[error("{url} does not list its models ({reason})\nhint: name one with --model, or check --url")]
+    #[error("{url} does not list its models ({reason})\nhint: {hint}")]
     NoModel {
         /// The server.
         url: String,
         /// The answer to the list request.
         reason: String,
+        /// The remedy.
+        hint: String,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::header::HeaderMap;
+use http::header::{HeaderMap, LOCATION};
 use reqwest::{Client, Response, StatusCode};
 use rustls::ClientConfig;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use crate::engine::dialect_traits::TokenizeCall;
 use crate::engine::intake::ServerText;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::{Secrets, names_a_credential};
-use crate::engine::stream::fault::words_of;
+use crate::engine::stream::fault::{location, words_of};
 use crate::engine::target::Target;
 use crate::record::{Failure, FailureKind};
 
@@ -53,6 +53,8 @@ pub(crate) enum ControlError {
         status: u16,
         /// The server's message.
         words: String,
+        /// Where a redirect leads.
+        location: Option<String>,
     },
     /// The answer cannot be read.
     #[error("{path} does not answer with the expected JSON: {words}")]
@@ -79,8 +81,10 @@ impl ControlError {
 /// A model of `/v1/models`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedModel {
-    /// Its name.
+    /// Its name, to be requested.
     pub id: String,
+    /// Its name without secrets, to be shown.
+    pub shown: String,
     /// Longest prompt plus answer, where it is listed.
     pub max_len: Option<u64>,
 }
@@ -120,8 +124,9 @@ impl Control {
             .filter_map(|model| {
                 let length = [&model["max_model_len"], &model["meta"]["n_ctx"]];
                 let max_len = length.into_iter().find_map(Value::as_u64);
-                let id = ServerText::Model.without(&self.secrets, model["id"].as_str()?);
-                Some(ListedModel { id, max_len })
+                let id = model["id"].as_str()?;
+                let shown = ServerText::Model.without(&self.secrets, id);
+                Some(ListedModel { id: ServerText::Model.kept(id), shown, max_len })
             })
             .collect())
     }
@@ -204,11 +209,19 @@ impl Control {
         if status.is_success() {
             return Ok(response);
         }
+        let redirects = status.is_redirection() && response.headers().contains_key(LOCATION);
+        let location = redirects.then(|| location(response.headers(), &self.secrets));
         // An incomplete message will do.
         let mut body = body_of(response, REFUSAL_LIMIT).await.unwrap_or_default();
         body.truncate(REFUSAL_LIMIT);
         let (path, status) = (path.to_owned(), status.as_u16());
-        Err(ControlError::Status { path, status, words: self.words(&body) })
+        let words = location.as_ref().map(|location| format!("it redirects to {location}"));
+        Err(ControlError::Status {
+            path,
+            status,
+            words: words.unwrap_or_else(|| self.words(&body)),
+            location,
+        })
     }
 
     async fn json_of(&self, path: &str, response: Response) -> Result<Value, ControlError> {
@@ -236,9 +249,10 @@ impl Control {
     }
 }
 
-/// Whether waiting changes nothing about this status: not if the server is busy, or a proxy wants a login.
+/// Whether waiting changes nothing about this status: not if the server is busy, or a proxy wants a login. A server that
+/// wants TLS may answer 400 to a request without.
 const fn is_settled(status: u16) -> bool {
-    matches!(status, 300..=499 | 501) && !matches!(status, 407 | 408 | 425 | 429)
+    matches!(status, 300..=499 | 501) && !matches!(status, 400 | 407 | 408 | 425 | 429)
 }
 
 /// The longest prompt plus answer by what a server says of its settings: llama.cpp's context of a slot, TGI's, SGLang's.
@@ -249,6 +263,8 @@ pub(crate) fn longest_context(page: &Value) -> Option<u64> {
 
 /// Most settings kept: the largest known list has about 400.
 const MOST_SETTINGS: usize = 1_000;
+/// Digits of numbers that are settings even where a header has the same: a degree of parallelism, say.
+const SHORT_NUMBER: usize = 3;
 /// Values that change while a server runs, and those that describe the machine's owner.
 const LEFT_OUT: [&str; 4] = ["internal_states", "vllm_env", "system_env", "default_generation_settings"];
 
@@ -265,7 +281,8 @@ fn gather(value: &Value, name: &str, secrets: &Secrets, flags: &mut Map<String, 
         Value::Object(fields) => {
             for (key, value) in fields {
                 if !LEFT_OUT.contains(&key.as_str()) && !names_a_credential(key) {
-                    let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                    let key = secrets.hide(key.clone());
+                    let name = if name.is_empty() { key } else { format!("{name}.{key}") };
                     let name = ServerText::SettingName.kept(&name);
                     gather(value, &name, secrets, flags);
                 }
@@ -278,6 +295,11 @@ fn gather(value: &Value, name: &str, secrets: &Secrets, flags: &mut Map<String, 
         Value::String(_) | Value::Array(_) => {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             flags.insert(name.to_owned(), ServerText::Setting.without(secrets, &text).into());
+        }
+        Value::Number(number) if number.to_string().len() > SHORT_NUMBER => {
+            let text = secrets.hide(number.to_string());
+            let shown = if text == number.to_string() { value.clone() } else { text.into() };
+            flags.insert(name.to_owned(), shown);
         }
         Value::Bool(_) | Value::Number(_) => {
             flags.insert(name.to_owned(), value.clone());

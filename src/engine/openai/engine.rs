@@ -31,7 +31,9 @@ const COUNTED_TOGETHER: usize = 16;
 pub struct OpenAiEngine {
     pub(super) target: Target,
     pub(super) facts: EngineFacts,
-    /// Models that the server lists.
+    /// The model to request; in the description it has no secrets.
+    pub(super) model: String,
+    /// Models that the server lists, without secrets.
     pub(super) listed: Vec<String>,
     pub(super) templates: Arc<BodyTemplates>,
     pub(super) head: Arc<RequestHead>,
@@ -101,7 +103,7 @@ impl OpenAiEngine {
     pub async fn count_tokens(&self, texts: &[String]) -> Result<Option<Vec<usize>>, Failure> {
         let Some(call) = self.target.dialect.traits().tokenize else { return Ok(None) };
         let counts = futures::stream::iter(texts)
-            .map(|text| self.control.count_tokens(call, &self.facts.model, text))
+            .map(|text| self.control.count_tokens(call, &self.model, text))
             .buffered(COUNTED_TOGETHER)
             .try_collect::<Vec<Option<usize>>>()
             .await;
@@ -122,13 +124,13 @@ impl OpenAiEngine {
     pub fn page_elsewhere(&self, url: &MetricsUrl) -> Result<MetricsPage, String> {
         let tls = client_config(&self.target.tls, url.scheme())?;
         let proxy = Proxy::of_environment(url.whole())?;
-        let (headers, secrets) = (HeaderMap::new(), Secrets::default());
+        let (headers, secrets) = (HeaderMap::new(), self.secrets());
         Ok(MetricsPage { url: url.clone(), headers, tls, proxy, secrets })
     }
 
     /// A golden prompt with this index, whose answer's text is captured.
     pub fn prepare_check(&self, index: u64, check: &GoldenCheck) -> PreparedRequest {
-        let body = golden_body(&self.target, &self.facts.model, check);
+        let body = golden_body(&self.target, &self.model, check);
         PreparedRequest::new(index, body).capturing(CaptureText::Yes).within(self.limits.of(check.max_tokens))
     }
 

@@ -91,7 +91,12 @@ pub struct MetricsClient {
 impl MetricsPage {
     /// Its address without secrets.
     pub fn url(&self) -> String {
-        self.secrets.hide(self.url.to_string())
+        self.url.to_string()
+    }
+
+    /// A text of the page without secrets.
+    pub(crate) fn without_secrets(&self, text: String) -> String {
+        self.secrets.hide(text)
     }
 
     /// Makes a client that shares nothing with others, so that the page can be read in another runtime.
@@ -107,6 +112,11 @@ impl MetricsPage {
 }
 
 impl MetricsClient {
+    /// Where it is.
+    pub(crate) const fn page(&self) -> &MetricsPage {
+        &self.page
+    }
+
     /// The text of the page.
     ///
     /// # Errors

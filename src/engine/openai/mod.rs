@@ -7,6 +7,7 @@ mod connect_error;
 mod control;
 mod counters;
 mod engine;
+mod hints;
 mod http_client;
 mod lengths;
 mod preflight;

@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::body::TEST_TOKENS;
 use super::engine::OpenAiEngine;
+use super::hints::{of_no_endpoint, of_redirect, of_refused_key, of_unready};
 use super::lengths::LengthTest;
 use super::readiness::hint_for;
 use crate::clock::RunClock;
@@ -86,7 +87,8 @@ impl OpenAiEngine {
             }
         };
         self.kernel_stamps.store(delays.so_far().is_some(), Relaxed);
-        let cause = if begun && outcome.is_err() { Cause::Endless } else { answer.cause };
+        let cause =
+            if begun && outcome.is_err() { Cause::Endless } else { std::mem::take(&mut answer.cause) };
         let failure = match outcome {
             Ok(Some(AnswerEnd { result: Err(failure), .. })) => failure,
             Ok(end) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, end.as_ref())),
@@ -127,7 +129,7 @@ impl OpenAiEngine {
     ///
     /// What differs. What the server reports only once of the two times proves nothing.
     pub async fn verify_identity(&self) -> Result<(), ServerChanged> {
-        let Self { facts, listed, control, .. } = self;
+        let Self { facts, listed, control, model: requested, .. } = self;
         if let (Some(before), Some(now)) = (&facts.server_version, control.version().await)
             && *before != now
         {
@@ -135,11 +137,11 @@ impl OpenAiEngine {
         }
         // A missing list proves nothing: the run will show what is wrong with the server.
         let models = control.models().await.unwrap_or_default();
-        let Some(model) = models.iter().find(|model| model.id == facts.model) else {
+        let Some(model) = models.iter().find(|model| model.id == *requested) else {
             if models.is_empty() || !listed.contains(&facts.model) {
                 return Ok(());
             }
-            let now: Vec<_> = models.into_iter().map(|model| model.id).collect();
+            let now: Vec<_> = models.into_iter().map(|model| model.shown).collect();
             return Err(ServerChanged {
                 what: "list of models",
                 before: listing(listed),
@@ -233,10 +235,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
                 .into()
         }
         FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(target, fault),
-        FailureKind::HttpStatus(401 | 403) => match target.api_key {
-            None => "the server requires an API key: set OPENAI_API_KEY, or name another variable with --api-key-env".into(),
-            Some(_) => "the key was refused: check the variable named by --api-key-env".into(),
-        },
+        FailureKind::HttpStatus(401 | 403) => of_refused_key(target),
         FailureKind::HttpStatus(400 | 404 | 422) if unlisted => {
             format!("the server does not list a model `{model}`; it lists: {}", listing(listed))
         }
@@ -245,10 +244,9 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
         {
             format!("does the server serve `{model}`? name another with --model")
         }
-        FailureKind::HttpStatus(404 | 405) => format!(
-            "the server has no {}: check --url, name the endpoint's own path with --path, or choose another --endpoint",
-            target.url.endpoint_path(target.endpoint)
-        ),
+        FailureKind::HttpStatus(404 | 405) => {
+            of_no_endpoint(&target.url, &target.url.endpoint_path(target.endpoint), !listed.is_empty())
+        }
         FailureKind::HttpStatus(400 | 422)
             if target.priority == PriorityField::Sent
                 && failure.message.to_lowercase().contains("priority") =>
@@ -262,11 +260,13 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
              out with --extra-body '{{\"field\": null}}'",
             target.dialect
         ),
-        FailureKind::HttpStatus(429 | 503) => {
-            "the server is overloaded or still loading: wait longer with --wait, or look at its log".into()
-        }
-        FailureKind::HttpStatus(500..) => "the server failed: look at its log".into(),
-        FailureKind::HttpStatus(_) => "the server answers with a redirect or another unexpected status: check --url (is it https?)".into(),
+        FailureKind::HttpStatus(status @ (429 | 500..)) => of_unready(target, status, &failure.message),
+        FailureKind::HttpStatus(_) => match cause {
+            Cause::Redirects(location) => {
+                of_redirect(&target.url, &target.url.endpoint_path(target.endpoint), location)
+            }
+            _ => "the server answers with an unexpected status: check --url (is it https?)".into(),
+        },
         FailureKind::Malformed if *cause == Cause::NotStreaming => {
             "the server, or a proxy before it, does not stream: measure whole answers with --no-stream".into()
         }

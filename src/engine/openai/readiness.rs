@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::connect_error::{ConnectError, ConnectProgress};
 use super::control::{Control, ControlError};
+use super::hints::{LOADING, of_unready};
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::dialect::Dialect;
 use crate::engine::target::Target;
@@ -86,8 +87,6 @@ enum Prospect {
     None,
 }
 
-const LOADING: &str =
-    "the server is up but not ready; a model may take minutes to load: wait longer with --wait";
 const UNREACHABLE: &str = "check host and port in --url, and that no firewall is between";
 const CHECK_NAME: &str =
     "check the host's name in --url; if the name will appear later, wait longer with --wait";
@@ -97,7 +96,13 @@ const CHECK_PROXY: &str = "check the proxy that http_proxy, https_proxy or all_p
 impl NotReadyYet {
     fn of(target: &Target, fault: DiagnosedFailure) -> Self {
         let prospect = match fault.cause {
-            Cause::Untrusted | Cause::NotTls | Cause::ProxyRefuses | Cause::OutOfFiles => Prospect::None,
+            Cause::Untrusted
+            | Cause::OutOfDate
+            | Cause::OtherHost
+            | Cause::NoHandshake
+            | Cause::NotTls
+            | Cause::ProxyRefuses
+            | Cause::OutOfFiles => Prospect::None,
             Cause::UnknownHost | Cause::Proxy => Prospect::Poor,
             Cause::Refused if target.url.is_loopback() => Prospect::Poor,
             _ => Prospect::Good,
@@ -105,13 +110,28 @@ impl NotReadyYet {
         Self { hint: hint_for(target, &fault), reason: fault.failure.message, prospect }
     }
 
-    fn of_answer(error: &ControlError) -> Self {
+    fn of_answer(target: &Target, error: &ControlError) -> Self {
         let (hint, prospect) = match error {
             // Only a proxy asks for this.
-            ControlError::Status { status: 407, .. } => (CHECK_PROXY, Prospect::None),
-            _ => (LOADING, Prospect::Good),
+            ControlError::Status { status: 407, .. } => (CHECK_PROXY.to_owned(), Prospect::None),
+            ControlError::Status { status, words, .. } => {
+                (of_unready(target, *status, words), Prospect::Good)
+            }
+            _ => (LOADING.to_owned(), Prospect::Good),
         };
-        Self { reason: error.to_string(), hint: hint.to_owned(), prospect }
+        Self { reason: error.to_string(), hint, prospect }
+    }
+
+    /// An address without TLS, at a port that wants it.
+    fn of_tls(target: &Target, error: &ControlError) -> Self {
+        Self {
+            reason: format!("this port speaks TLS, and the address says http:// ({error})"),
+            hint: format!(
+                "write https:// in --url: {}",
+                target.url.to_string().replacen("http://", "https://", 1)
+            ),
+            prospect: Prospect::None,
+        }
     }
 }
 
@@ -132,10 +152,21 @@ async fn check_once(
     let resolving = Dialer::resolve(&target.url, target.proxy.as_ref(), tls);
     let dialer = within(end, unknown, resolving).await?.map_err(refused)?;
     // A connection of the measured kind gives the clearest reason.
-    within(end, silence("no connection", UNREACHABLE), dialer.open()).await?.map_err(refused)?;
+    let opening = async {
+        tokio::select! {
+            opened = dialer.open() => opened.map(drop),
+            fault = dialer.meets_no_tls(&target.url) => Err(fault),
+        }
+    };
+    within(end, silence("no connection", UNREACHABLE), opening).await?.map_err(refused)?;
     let answer = within(end, silence("no answer", LOADING), control.ready()).await?;
-    answer.map_err(|error| NotReadyYet::of_answer(&error))?;
-    Ok(dialer)
+    let Err(error) = answer else { return Ok(dialer) };
+    let is_refusal = matches!(error, ControlError::Status { status: 400, .. });
+    // Servers that want TLS close such a connection, send an alert, or say so with a 400.
+    if (is_refusal || matches!(error, ControlError::Unreachable(_))) && dialer.meets_tls(&target.url).await {
+        return Err(NotReadyYet::of_tls(target, &error));
+    }
+    if is_refusal { Ok(dialer) } else { Err(NotReadyYet::of_answer(target, &error)) }
 }
 
 /// What comes of `action`, or `silence` if it does not end by `end`.
@@ -158,14 +189,38 @@ pub(super) fn hint_for(target: &Target, fault: &DiagnosedFailure) -> String {
             "write the address as a number, such as 127.0.0.1; where connections are many, widen net.ipv4.ip_local_port_range"
         }
         Cause::NotTls => "the server does not speak TLS at this port: write http:// in --url",
+        Cause::OutOfDate => {
+            "renew the server's certificate, or set this machine's clock right; --insecure accepts any certificate"
+        }
+        Cause::OtherHost => {
+            "write in --url a host that the certificate is for, or have one issued for this; --insecure accepts any certificate"
+        }
+        Cause::NoHandshake => {
+            "the server may ask for a certificate of the client, which skyline has none of, or speak no TLS 1.2 or 1.3: look at \
+             its log"
+        }
+        Cause::Untrusted => return untrusted_hint(target),
         _ if fault.failure.reason == FailureKind::Tls => {
-            "give the server's root with --ca-cert, or trust any certificate with --insecure; \
-             a server without TLS wants http:// in --url"
+            "does the server speak TLS at this port? without it, write http:// in --url"
         }
         _ if target.proxy.is_some() => CHECK_PROXY,
         _ => UNREACHABLE,
     };
     hint.to_owned()
+}
+
+/// What to do about a certificate that nobody who is trusted signed.
+fn untrusted_hint(Target { url, tls, .. }: &Target) -> String {
+    let given = match &tls.ca_cert {
+        Some(file) => format!("{} has neither it nor its issuer's; ", file.display()),
+        None => String::new(),
+    };
+    format!(
+        "{given}give its issuer's certificate, or its own, with --ca-cert FILE (`openssl s_client -showcerts -connect {}:{}` \
+         prints them); --insecure accepts any certificate",
+        url.host(),
+        url.port()
+    )
 }
 
 /// What to do where nothing listens.
@@ -216,10 +271,13 @@ mod tests {
             ("http://gpu-1:8000", Cause::Proxy, Some(SHORT_WAIT)),
             ("https://gpu-1:8000", Cause::ProxyRefuses, None),
             ("https://gpu-1:8000", Cause::Untrusted, None),
+            ("https://gpu-1:8000", Cause::OutOfDate, None),
+            ("https://gpu-1:8000", Cause::OtherHost, None),
+            ("https://gpu-1:8000", Cause::NoHandshake, None),
             ("https://gpu-1:8000", Cause::NotTls, None),
             ("http://gpu-1:8000", Cause::OutOfFiles, None),
         ] {
-            assert_eq!(limit(url, cause), awaited, "{url} {cause:?}");
+            assert_eq!(limit(url, cause.clone()), awaited, "{url} {cause:?}");
         }
     }
 

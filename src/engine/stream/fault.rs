@@ -1,7 +1,9 @@
 //! Finds the readable message in whatever a server sends when it fails.
 
+use http::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 
+use crate::engine::http_url::{shown_path, without_secrets};
 use crate::engine::intake::ServerText;
 use crate::engine::secrets::Secrets;
 use crate::units::cut;
@@ -15,6 +17,14 @@ pub(crate) fn words_of(body: &[u8], secrets: &Secrets) -> String {
     let value = serde_json::from_slice::<Value>(body).ok();
     let words = value.as_ref().and_then(words_of_value);
     words.map_or_else(|| excerpt(body, secrets), |words| ServerText::Message.without(secrets, &words))
+}
+
+/// Where a redirect leads, without secrets, truncated.
+pub(crate) fn location(headers: &HeaderMap, secrets: &Secrets) -> String {
+    let location = headers.get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let shown = without_secrets(&secrets.hide(location.unwrap_or_default()));
+    // One that is no whole address has its query masked alike.
+    cut(if shown.contains("://") { shown } else { shown_path(&shown) }, EXCERPT)
 }
 
 /// Whether a field of an error body, not only its text, names the model as the problem.

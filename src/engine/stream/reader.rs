@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use http::StatusCode;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause};
@@ -16,7 +16,7 @@ use crate::engine::target::AnswerForm;
 use crate::record::{Failure, FailureKind, FinishReason, Usage, UsageBounds};
 
 use super::chunk::{Choice, ChunkJson, finish_reason};
-use super::fault::{blames_model, excerpt, words_of};
+use super::fault::{blames_model, excerpt, location, words_of};
 use super::grammar::{BodyEnd, Grammar, Step, aborted, gives_up, no_text};
 use super::sse::{SseEvent, SseFramer};
 
@@ -90,6 +90,8 @@ struct Stream {
 enum Explained {
     /// A status other than 2xx.
     Status(StatusCode),
+    /// A redirect to this address, without secrets.
+    Redirect(StatusCode, String),
     /// A whole JSON answer to a request for a stream.
     NotStreamed,
     /// A content type that no answer has.
@@ -109,6 +111,9 @@ impl ResponseReader {
         let explained = |failure| Body::Explained { failure, bytes: BytesMut::new() };
         let body = match (encoding, form, media.as_str()) {
             (Some(encoding), ..) if status.is_success() => explained(Explained::Compressed(encoding)),
+            _ if status.is_redirection() && headers.contains_key(LOCATION) => {
+                explained(Explained::Redirect(status, location(headers, &secrets)))
+            }
             _ if !status.is_success() => explained(Explained::Status(status)),
             (_, AnswerForm::Streamed, "text/event-stream") => Body::Stream(Box::new(Stream {
                 framer: SseFramer::default(),
@@ -149,6 +154,7 @@ impl ResponseReader {
             return if self.limits.endless { Cause::Endless } else { Cause::Unknown };
         };
         match failure {
+            Explained::Redirect(_, location) => Cause::Redirects(location.clone()),
             Explained::Status(_) if blames_model(bytes) => Cause::Model,
             Explained::Status(_) => Cause::Unknown,
             Explained::NotStreamed => Cause::NotStreaming,
@@ -340,6 +346,9 @@ fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -
             let reason = status.canonical_reason().unwrap_or("no explanation");
             let message = if said.is_empty() { reason.to_owned() } else { said };
             (FailureKind::HttpStatus(status.as_u16()), message)
+        }
+        Explained::Redirect(status, location) => {
+            (FailureKind::HttpStatus(status.as_u16()), format!("it redirects to {location}"))
         }
         Explained::NotStreamed => {
             let error = ChunkJson::parse(body).ok().and_then(|document| document.error(secrets));

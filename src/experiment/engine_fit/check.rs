@@ -182,7 +182,7 @@ impl FitRange {
         let mut answers: Vec<u32> = sent().map(|record| record.output_tokens_asked).collect();
         prompts.sort_unstable();
         answers.sort_unstable();
-        Self { workload: log.header.workload.clone(), prompts, answers }
+        Self { workload: log.header.workload.without_texts(), prompts, answers }
     }
 
     /// Whether both sent the same kinds of request, of the same lengths, by the same arrivals at the same rate. What

@@ -10,7 +10,7 @@ use crate::analysis::wording::{percent, seconds};
 use crate::clock::Timestamp;
 use crate::generator::{RequestTrace, TracedRequest};
 use crate::record::{RequestRecord, RunLog};
-use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec, as_name};
+use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec, as_name, lacks_texts};
 
 /// Fits a stored run, called as `path`: its arrivals and, class by class, the lengths that it asked for, warm-up
 /// included. What the run's workload declares beside them stays: prompts, prefixes, conversations, images, priorities,
@@ -47,6 +47,13 @@ pub fn fit_run(log: &RunLog, path: &str) -> Result<FittedWorkload, FitError> {
     let classes: Vec<_> = classes.collect();
     for field in ["seed", "requests", "trace", "arrival"] {
         spec.remove(field);
+    }
+    if spec.get("checks").is_some_and(lacks_texts) {
+        spec.remove("checks");
+        spec.remove("check_every_s");
+        notes.push(
+            "golden prompts are left out: the run was stored without their texts (--save-text)".to_owned(),
+        );
     }
     let ends_s = end.as_secs_f64();
     spec.insert("warmup_s".to_owned(), json!(workload.warmup_s.min(ends_s / 4.0)));
@@ -108,6 +115,14 @@ fn recipe(declared: &[Value], name: &str, notes: &mut Vec<String>) -> Map<String
     if recipe.get("prompt").is_some_and(|prompt| prompt["kind"] == "dataset") {
         recipe.remove("prompt");
         notes.push(format!("prompts of `{name}` were a dataset's; those of the fit are everyday questions"));
+    }
+    for (field, now) in [("prompt", "everyday questions"), ("answer", "free text")] {
+        if recipe.get(field).is_some_and(lacks_texts) {
+            recipe.remove(field);
+            notes.push(format!(
+                "the {field} of `{name}` is now {now}: the run was stored without texts (--save-text)"
+            ));
+        }
     }
     recipe
 }

@@ -94,7 +94,7 @@ impl Sweep {
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at,
             plan: search.plan().clone(),
-            workload,
+            workload: workload.without_texts(),
             engine,
             deployment,
             knee: knee(&points),

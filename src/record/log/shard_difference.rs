@@ -23,7 +23,7 @@ type ReadFact = fn(&RunHeader) -> Value;
 const FACTS: [(&str, ReadFact, &str); 16] = [
     ("the plan", |of| of.plan.hash.chars().take(12).collect::<String>().into(), SAME_PLAN),
     ("the window", |of| json!((of.plan.window_start, of.plan.window_end)), SAME_PLAN),
-    ("the workload", |of| json!(of.workload), SAME_PLAN),
+    ("the workload", |of| json!(of.workload.without_texts()), SAME_PLAN),
     ("the salt of prompts that share prefixes", salt, "run all shards again with the same --salt"),
     (
         "the number of shards",

@@ -13,13 +13,15 @@ pub struct AnswerJudge {
     checks: Vec<GoldenCheck>,
     /// Secrets that no excerpt may repeat.
     secrets: Secrets,
+    /// Whether what is expected of golden answers, and what came, may be repeated.
+    shows_texts: bool,
 }
 
 impl AnswerJudge {
     /// The judge of a workload's answers.
-    pub fn new(workload: &WorkloadSpec, secrets: Secrets) -> Self {
+    pub fn new(workload: &WorkloadSpec, secrets: Secrets, shows_texts: bool) -> Self {
         let shapes = workload.classes.iter().map(|class| class.answer.clone()).collect();
-        Self { shapes, checks: workload.checks.clone(), secrets }
+        Self { shapes, checks: workload.checks.clone(), secrets, shows_texts }
     }
 
     /// The record of a request, with the validity of its answer where its class has an answer format.
@@ -41,11 +43,11 @@ impl AnswerJudge {
                 let excerpt = |text| cut(self.secrets.hide(text), CheckRecord::EXCERPT_LIMIT);
                 let said = captured.map(|captured| captured.read().content).unwrap_or_default();
                 let expect = self.checks.get(usize::from(check)).map(|check| &check.expect);
-                let result = match expect.and_then(|expect| expect.unmet(&said)) {
+                let result = match expect.and_then(|expect| expect.unmet(&said, self.shows_texts)) {
                     None => CheckResult::Passed,
                     Some(why) => CheckResult::Unmet { why: excerpt(why) },
                 };
-                (result, Some(excerpt(said)))
+                (result, self.shows_texts.then(|| excerpt(said)))
             }
         };
         CheckRecord { check, released, result, excerpt, usage }

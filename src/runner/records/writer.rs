@@ -278,7 +278,7 @@ mod tests {
         let keeper = RecordWriter::start(
             RunLogWriter::create(folder.path(), &known.header).unwrap(),
             CaptureText::No,
-            AnswerJudge::new(&known.header.workload, Secrets::default()),
+            AnswerJudge::new(&known.header.workload, Secrets::default(), true),
         );
         for record in &known.records {
             keeper.keep(FinishedRequest::from(record.clone()));

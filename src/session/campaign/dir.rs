@@ -15,6 +15,7 @@ use crate::session::settings::{RunSettings, ServerAddress};
 use crate::session::stored::run::{BROKEN_OFF, completed};
 use crate::session::stored::save;
 use crate::session::{command_line, folder};
+use crate::workload::WorkloadSpec;
 
 /// The manifest of the experiment, stored with its runs.
 pub(crate) const MANIFEST: &str = "asked.json";
@@ -42,7 +43,7 @@ impl ExperimentDir {
         manifest: &impl Serialize,
     ) -> Result<Self, Stop> {
         let folder = folder::create(base, name, engine, jiff::Timestamp::now())?;
-        let text = serde_json::to_string_pretty(manifest).map_err(Stop::impossible)?;
+        let text = serde_json::to_string_pretty(&stored(manifest)?).map_err(Stop::impossible)?;
         let dir = Self { _lock: Some(lock(&folder)?), folder };
         dir.write(MANIFEST, &text)?;
         Ok(dir)
@@ -87,8 +88,8 @@ impl ExperimentDir {
 
     /// The same, if the experiment has this manifest.
     pub(crate) fn with_manifest(self, manifest: &impl Serialize) -> Result<Self, Stop> {
-        let before = Self::manifest_in(&self.folder)?;
-        let now = serde_json::to_value(manifest).map_err(Stop::impossible)?;
+        let before = stored(&Self::manifest_in(&self.folder)?)?;
+        let now = stored(manifest)?;
         let mut changes = String::new();
         describe_changes("", &before, &now, &mut changes);
         if changes.is_empty() {
@@ -159,6 +160,17 @@ impl ExperimentDir {
     }
 }
 
+/// A manifest as it is stored: the texts of its workload as hashes.
+fn stored(manifest: &impl Serialize) -> Result<Value, Stop> {
+    let mut manifest = serde_json::to_value(manifest).map_err(Stop::impossible)?;
+    if let Some(workload) = manifest.get_mut("workload")
+        && let Ok(spec) = serde_json::from_value::<WorkloadSpec>(workload.clone())
+    {
+        *workload = serde_json::to_value(spec.without_texts()).map_err(Stop::impossible)?;
+    }
+    Ok(manifest)
+}
+
 /// Locks the experiment in `folder` until the file is dropped, or this process ends.
 fn lock(folder: &Path) -> Result<File, Stop> {
     let path = folder.join(LOCK);
@@ -187,8 +199,13 @@ fn has_unnamed_mock(manifest: &Value) -> bool {
 fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
-            // What a workload recommends decides nothing: where a mock heeds it, the deployment has it.
-            let decides = |key: &&String| *key != "mock_hardware";
+            // What a workload recommends decides nothing: where a mock heeds it, the deployment has it. Older manifests have
+            // a hash of headers in place of their names.
+            let decides = |key: &&String| match key.as_str() {
+                "mock_hardware" | "headers_sha256" => false,
+                "headers" => before.contains_key("headers"),
+                _ => true,
+            };
             // The embedded mock of an older skyline, of which nothing is said, did not plan steps ahead.
             let usual = |key: &String| if key == "async_scheduling" { false.into() } else { Value::Null };
             let missing =
@@ -213,8 +230,8 @@ fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) 
     }
 }
 
-/// The server that was named, and all that was typed and shapes its requests. What may hold a secret is there as its
-/// SHA-256.
+/// The server that was named, and all that was typed and shapes its requests; of headers their names, and the extra body as
+/// its SHA-256.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServerManifest {
     /// Its address; absent for the mock that lives with a command.
@@ -226,7 +243,8 @@ pub(crate) struct ServerManifest {
     endpoint: String,
     streamed: bool,
     parameters: RequestParameters,
-    headers_sha256: Option<String>,
+    /// Their names: of a short value even a hash would say what it is.
+    headers: Vec<String>,
     tokenizer: Option<String>,
     /// What varies the texts, where that was said.
     salt: Option<u64>,
@@ -248,7 +266,7 @@ impl ServerManifest {
             endpoint: server.endpoint.to_string(),
             streamed: server.form == AnswerForm::Streamed,
             parameters: server.parameters(requests.priority),
-            headers_sha256: Header::fingerprint(&server.headers),
+            headers: server.headers.iter().map(Header::name).map(ToString::to_string).collect(),
             tokenizer: requests.tokenizer.clone(),
             salt: requests.salt,
             limits: requests.limits(),
@@ -352,5 +370,31 @@ mod tests {
         assert!(is_aside(&aside) && !is_aside(&again));
         std::fs::write(again.join(RunLog::FILE_NAME), "{\"half").unwrap();
         assert_eq!(dir.stored("run-2", &hash).unwrap(), None);
+    }
+
+    #[test]
+    fn texts_are_stored_as_hashes_and_older_experiments_are_resumed() {
+        let of = |text: &str| {
+            let spec = format!(
+                "name = \"w\"\narrival = {{ kind = \"poisson\", rate_per_s = 2 }}\n[[classes]]\nname = \"c\"\n\
+                 input_tokens = {{ kind = \"constant\", value = 10 }}\n\
+                 output_tokens = {{ kind = \"constant\", value = 5 }}\n\
+                 prompt = {{ kind = \"templates\", templates = [\"{text}\"] }}"
+            );
+            json!({ "workload": WorkloadSpec::from_toml(&spec, "a test").unwrap(), "server": { "headers": ["x-key"] } })
+        };
+        let base = tempfile::tempdir().unwrap();
+        let dir = ExperimentDir::create(base.path(), "w", "vllm", &of("canary")).unwrap();
+        let (folder, file) = (dir.folder().to_path_buf(), dir.folder().join(MANIFEST));
+        drop(dir);
+        assert!(!std::fs::read_to_string(&file).unwrap().contains("canary"));
+        assert!(ExperimentDir::resume(&folder, &of("canary")).is_ok());
+        // One from before texts were hashed, and a hash of headers was stored.
+        let mut older = of("canary");
+        older["server"] = json!({ "headers_sha256": "ab12" });
+        std::fs::write(&file, older.to_string()).unwrap();
+        assert!(ExperimentDir::resume(&folder, &of("canary")).is_ok());
+        let refused = ExperimentDir::resume(&folder, &of("other")).unwrap_err();
+        assert!(refused.message().contains("templates[0] was \"sha256:"), "{}", refused.message());
     }
 }

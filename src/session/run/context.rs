@@ -173,7 +173,14 @@ impl RunContext {
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
         let cache = cache::prepare(settings, &workload, server, &prompts)?;
-        let golden = Golden::of(server, &engine, &workload, shard, options.timeouts.total);
+        let golden = Golden::of(
+            server,
+            &engine,
+            &workload,
+            shard,
+            options.timeouts.total,
+            settings.requests.save_text,
+        );
         let before_load =
             golden.as_ref().map(|golden| golden.before(settings.screen, self.printer)).unwrap_or_default();
         // Each of several generators would count what all of them send.
@@ -227,7 +234,8 @@ impl RunContext {
         };
         let header = self.header(prepared, clock);
         let folder = folder(&header)?;
-        let judge = AnswerJudge::new(&header.workload, prepared.engine.secrets());
+        let judge =
+            AnswerJudge::new(&prepared.workload, prepared.engine.secrets(), self.settings.requests.save_text);
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
         let writer = RecordWriter::start(log, prepared.keep, judge);
         for check in std::mem::take(&mut prepared.checked) {
@@ -263,7 +271,11 @@ impl RunContext {
             calibration: conditions.calibration,
             telemetry: prepared.pages.iter().map(|page| page.source.clone()).collect(),
             stamps: prepared.engine.stamp_source(),
-            workload: prepared.workload.clone(),
+            workload: if settings.requests.save_text {
+                prepared.workload.clone()
+            } else {
+                prepared.workload.without_texts()
+            },
         }
     }
 

@@ -35,6 +35,13 @@ pub(crate) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
 
 /// What the requests of a workload ask for one by one, checked against the server's settings.
 pub(crate) fn needs(spec: &WorkloadSpec, server: &ServerSettings) -> Result<RequestNeeds, Stop> {
+    if spec.lacks_texts() {
+        return Err(Stop::usage(format!(
+            "`{}` is a stored copy: its texts are hashes (sha256:…), and cannot be sent\n\
+             hint: give the workload's own file, or that of a run with --save-text",
+            spec.name
+        )));
+    }
     let (models, answers) = (models(spec, server)?, answers(spec, server)?);
     Ok(RequestNeeds { models, answers, ..RequestNeeds::default() })
 }
@@ -93,7 +100,7 @@ pub(crate) struct Golden<'a> {
 }
 
 impl<'a> Golden<'a> {
-    /// Those of a workload, each with `limit` for its answer; `None` where there are none, and on all generators but the
+    /// Those of a workload, each with `limit` for its answer, and whether what is expected and what came may be shown; `None` where there are none, and on all generators but the
     /// first, so that they are as many however many run the plan.
     pub(crate) fn of(
         server: &'a ServerConnection,
@@ -101,6 +108,7 @@ impl<'a> Golden<'a> {
         spec: &WorkloadSpec,
         shard: Option<Shard>,
         limit: Option<Duration>,
+        shows_texts: bool,
     ) -> Option<Self> {
         if spec.checks.is_empty() || shard.is_some_and(|shard| shard.number > 1) {
             return None;
@@ -111,7 +119,7 @@ impl<'a> Golden<'a> {
             server,
             checks: Checks { engine: Arc::new(engine.for_another_run()), prompts, limit },
             named: spec.checks.clone(),
-            judge: AnswerJudge::new(spec, engine.secrets()),
+            judge: AnswerJudge::new(spec, engine.secrets(), shows_texts),
         })
     }
 

@@ -8,6 +8,7 @@ use super::json_schema::JsonSchema;
 use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::{Allowed, SpecValue};
+use crate::workload::stored_texts::hashed;
 
 /// Lengths that a check may require of an answer, characters.
 const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);
@@ -41,20 +42,24 @@ pub struct Expectation {
 pub struct RegexPattern(Regex);
 
 impl Expectation {
-    /// The first expectation that `answer` does not meet, and how; `None` when it meets all.
-    pub fn unmet(&self, answer: &str) -> Option<String> {
+    /// The first expectation that `answer` does not meet, and how; `None` when it meets all. Where texts are not to be
+    /// `shown`, it is named by its field.
+    pub fn unmet(&self, answer: &str, shown: bool) -> Option<String> {
+        let named = |field: &str, text: &str| {
+            if shown { format!("{text:?}") } else { format!("what `{field}` says") }
+        };
         let trimmed = answer.trim();
         if let Some(text) = self.contains.iter().find(|text| !answer.contains(text.as_str())) {
-            return Some(format!("does not contain {text:?}"));
+            return Some(format!("does not contain {}", named("contains", text)));
         }
         if let Some(text) = self.not_contains.iter().find(|text| answer.contains(text.as_str())) {
-            return Some(format!("contains {text:?}"));
+            return Some(format!("contains {}", named("not_contains", text)));
         }
         if let Some(pattern) = self.regex.as_ref().filter(|pattern| !pattern.0.is_match(trimmed)) {
-            return Some(format!("has no match of {:?}", pattern.0.as_str()));
+            return Some(format!("has no match of {}", named("regex", pattern.0.as_str())));
         }
         if let Some(exact) = self.exact.as_ref().filter(|exact| exact.trim() != trimmed) {
-            return Some(format!("is not exactly {:?}", exact.trim()));
+            return Some(format!("is not exactly {}", named("exact", exact.trim())));
         }
         if let Some(schema) = &self.json_schema {
             let value = match serde_json::from_str(trimmed) {
@@ -62,7 +67,8 @@ impl Expectation {
                 Err(error) => return Some(format!("is not JSON: {error}")),
             };
             if let Err(cause) = schema.check(&value) {
-                return Some(format!("is not of the schema: {cause}"));
+                let cause = if shown { format!(": {cause}") } else { String::new() };
+                return Some(format!("is not of the schema{cause}"));
             }
         }
         let characters = trimmed.chars().count() as u64;
@@ -100,6 +106,12 @@ fn texts(value: SpecValue<'_>) -> Option<Vec<String>> {
 }
 
 impl RegexPattern {
+    /// The same with its hash in place of it, as it is stored.
+    pub(crate) fn without_text(&self) -> Self {
+        // The letters and digits of a hash are a pattern of themselves.
+        Regex::new(&hashed(self.0.as_str())).map_or_else(|_| self.clone(), Self)
+    }
+
     fn read(value: SpecValue<'_>) -> Option<Self> {
         let text = value.nonblank()?;
         match Regex::new(&text) {
@@ -205,7 +217,10 @@ mod tests {
             "checks": [{ "name": "one", "prompt": "?", "expect": expect }]
         });
         let spec = crate::workload::spec::WorkloadSpec::from_json(&text.to_string(), "a test").unwrap();
-        spec.checks[0].expect.unmet(answer)
+        let expect = &spec.checks[0].expect;
+        let hidden = expect.unmet(answer, false);
+        assert!(hidden.is_none_or(|why| !why.contains('"') && !why.contains("1984")), "{answer}");
+        expect.unmet(answer, true)
     }
 
     #[test]

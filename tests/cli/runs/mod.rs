@@ -2,6 +2,7 @@
 
 mod bench;
 mod closed_loop;
+mod connecting;
 mod faults;
 mod gathered;
 #[cfg(target_os = "linux")]

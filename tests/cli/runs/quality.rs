@@ -91,8 +91,16 @@ fn golden_prompts_are_counted_before_and_under_load_and_decide_the_exit_code() {
     let desk = Desk::new();
     desk.file("gated.toml", &gated());
     let (server, url, file) = mock(&desk, &["capital of France?=It is Paris"], &["broken_answer=0.4"]);
-    let arguments =
-        ["bench", "gated.toml", "--no-calibration", "--allow-invalid", "--url", &url, "--objective"];
+    let arguments = [
+        "bench",
+        "gated.toml",
+        "--no-calibration",
+        "--allow-invalid",
+        "--save-text",
+        "--url",
+        &url,
+        "--objective",
+    ];
     let run = desk.skyline(&[&arguments[..], &["check_pass_rate >= 95%"]].concat()).assert().code(1);
     let output = run.get_output();
     let (shown, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -13,6 +13,7 @@ use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 
+use super::handshake::no_handshake;
 use super::stamped::Stamped;
 use super::tcp_or_tls::Socket;
 use super::tunnel::{open_tunnel, tunnel_request};
@@ -30,12 +31,12 @@ const STAGGER: Duration = Duration::from_millis(250);
 /// Opens connections to one server, or to the proxy before it; its name is resolved once.
 pub(crate) struct Dialer {
     addresses: Vec<SocketAddr>,
-    proxy: Option<Proxy>,
+    pub(super) proxy: Option<Proxy>,
     /// What asks the proxy for a tunnel, where TLS is spoken through it.
     tunnel: Option<Vec<u8>>,
     /// Index of the last address that answered, which is tried first.
     preferred: AtomicUsize,
-    tls: Option<(TlsConnector, ServerName<'static>)>,
+    pub(super) tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
 impl Dialer {
@@ -87,7 +88,7 @@ impl Dialer {
 
     /// Connects to the first address that accepts. A silent one does not block the others: they are tried
     /// beside it.
-    async fn tcp(&self) -> Result<TcpStream, DiagnosedFailure> {
+    pub(super) async fn tcp(&self) -> Result<TcpStream, DiagnosedFailure> {
         let count = self.addresses.len();
         let first = self.preferred.load(Ordering::Relaxed);
         let mut untried = (0..count).map(|turn| (first + turn) % count);
@@ -163,18 +164,6 @@ fn no_connection(address: SocketAddr, error: &io::Error) -> DiagnosedFailure {
         _ => (format!("no connection to {address}: {error}"), Cause::Unknown),
     };
     unconnected(message, cause)
-}
-
-/// Why a handshake failed: either side refused, so waiting does not help, or the connection broke.
-fn no_handshake(error: &io::Error) -> DiagnosedFailure {
-    let (message, cause) = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(rustls::Error::InvalidMessage(_)) => {
-            (format!("the server does not speak TLS ({error})"), Cause::NotTls)
-        }
-        Some(_) => (error.to_string(), Cause::Untrusted),
-        None => (format!("the TLS handshake broke off: {error}"), Cause::Unknown),
-    };
-    DiagnosedFailure { failure: Failure::new(FailureKind::Tls, message), cause }
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 mod delays;
 mod dial;
+mod handshake;
+mod probe;
 mod receive;
 mod stamped;
 mod tcp_or_tls;
@@ -13,4 +15,4 @@ pub(crate) use delays::ReadDelays;
 pub(crate) use dial::Dialer;
 pub(super) use tcp_or_tls::Socket;
 pub(crate) use ticks::ReaderTicks;
-pub(crate) use tls::client_config;
+pub(crate) use tls::{check_ca_cert, client_config};

@@ -1,13 +1,15 @@
 //! Which servers are trusted.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use crate::engine::http_url::Scheme;
 use crate::engine::target::{CertificateCheck, TlsOptions};
@@ -27,34 +29,128 @@ pub(crate) fn client_config(options: &TlsOptions, scheme: Scheme) -> Result<Clie
     } else if options.check == CertificateCheck::Skipped {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
     } else {
-        let verifier =
-            WebPkiServerVerifier::builder_with_provider(Arc::new(roots(options)?), provider).build();
-        builder.with_webpki_verifier(verifier.map_err(|error| format!("TLS cannot be set up: {error}"))?)
+        let given = options.ca_cert.as_deref().map(certificates).transpose()?;
+        let roots = Arc::new(roots(given.as_deref())?);
+        let signed = WebPkiServerVerifier::builder_with_provider(roots, provider)
+            .build()
+            .map_err(|error| format!("TLS cannot be set up: {error}"))?;
+        match given {
+            None => builder.with_webpki_verifier(signed),
+            Some(given) => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(SignedOrGiven { signed, given })),
+        }
     };
     Ok(builder.with_no_client_auth())
 }
 
-fn roots(options: &TlsOptions) -> Result<RootCertStore, String> {
+/// The roots to trust: those in `given`, else the system's.
+fn roots(given: Option<&[CertificateDer<'static>]>) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
-    if let Some(path) = &options.ca_cert {
-        let shown = path.display();
-        let certificates = CertificateDer::pem_file_iter(path)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|error| format!("--ca-cert `{shown}` cannot be read as PEM certificates: {error}"))?;
-        if roots.add_parsable_certificates(certificates).0 == 0 {
-            return Err(format!("--ca-cert `{shown}` holds no certificate that can be used"));
+    if let Some(given) = given {
+        if roots.add_parsable_certificates(given.iter().cloned()).0 == 0 {
+            return Err("--ca-cert holds no certificate that can be used".to_owned());
         }
-    } else {
-        let found = rustls_native_certs::load_native_certs();
-        if roots.add_parsable_certificates(found.certs).0 == 0 {
-            return Err(
-                "this system has no root certificates (on Debian: apt-get install ca-certificates); \
-                        give the server's own with --ca-cert"
-                    .to_owned(),
-            );
-        }
+        return Ok(roots);
+    }
+    let found = rustls_native_certs::load_native_certs();
+    if roots.add_parsable_certificates(found.certs).0 == 0 {
+        return Err("this system has no root certificates (on Debian: apt-get install ca-certificates); give the server's \
+                    own with --ca-cert"
+            .to_owned());
     }
     Ok(roots)
+}
+
+/// Refuses a file of which no certificate can be trusted.
+///
+/// # Errors
+///
+/// What the file is.
+pub(crate) fn check_ca_cert(path: &Path) -> Result<(), String> {
+    roots(Some(&certificates(path)?)).map(drop)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let shown = path.display();
+    let bytes =
+        std::fs::read(path).map_err(|error| format!("--ca-cert `{shown}` cannot be read: {error}"))?;
+    let found = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
+    let found = found.map_err(|error| {
+        format!("--ca-cert `{shown}` is damaged PEM: {error}\nhint: copy it again, from BEGIN to END")
+    })?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    // Nothing of it is repeated: it may be a key.
+    let text = String::from_utf8_lossy(&bytes);
+    let (what, cure) = if bytes.is_empty() {
+        ("it is empty".to_owned(), "name the file that has the certificate".to_owned())
+    } else if bytes.starts_with(&[0x30]) {
+        let cure = format!("convert it: openssl x509 -inform der -in {shown} -out {shown}.pem");
+        ("it is binary (DER)".to_owned(), cure)
+    } else if text.contains("PRIVATE KEY-----") {
+        ("it is a private key".to_owned(), "name the file that has the certificate".to_owned())
+    } else {
+        let cure = "a PEM file has -----BEGIN CERTIFICATE----- in it".to_owned();
+        ("it is no PEM file of certificates".to_owned(), cure)
+    };
+    Err(format!("--ca-cert `{shown}` holds no certificate: {what}\nhint: {cure}"))
+}
+
+/// Trusts what a given certificate signed, and a given certificate itself: that of a server that signed its own, or whose
+/// issuer is not at hand.
+#[derive(Debug)]
+struct SignedOrGiven {
+    signed: Arc<WebPkiServerVerifier>,
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for SignedOrGiven {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified =
+            self.signed.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match &verified {
+            // Its dates were found right before: they are checked first. A root that is a server's own is an error of the
+            // second kind.
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::UnknownIssuer | CertificateError::Other(_),
+            )) if self.given.iter().any(|given| given.as_ref() == end_entity.as_ref()) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            _ => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.signed.supported_verify_schemes()
+    }
 }
 
 /// Accepts any certificate, for `--insecure`; the handshake's signatures are still checked.

@@ -254,7 +254,12 @@ pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> Vec<Section> {
     section.fact("request ids", format!("{}… in the server's log", header.engine.request_id_prefix));
     section.facts("objectives", header.objectives.iter().map(String::as_str));
     let mut copies = Section::reference("The workload and the server as JSON");
-    json(&mut copies, "The workload (save it and give it to skyline bench)", &header.workload);
+    let title = if header.workload.lacks_texts() {
+        "The workload, with hashes in place of its texts (--save-text keeps them)"
+    } else {
+        "The workload (save it and give it to skyline bench)"
+    };
+    json(&mut copies, title, &header.workload);
     json(&mut copies, "The server and the requests made of it", &header.engine);
     vec![section, copies]
 }

@@ -1,0 +1,147 @@
+//! What helps against an answer that refuses, leads elsewhere, or is not the server's own.
+
+use http::header::AUTHORIZATION;
+use reqwest::Url;
+
+use crate::engine::address::BaseUrl;
+use crate::engine::secrets::names_a_credential;
+use crate::engine::target::Target;
+
+/// Ends of the paths that are requested below the address of an API.
+const BELOW_API: [&str; 3] = ["/models", "/chat/completions", "/completions"];
+/// Words of servers that are about to be ready.
+const LOADING_WORDS: [&str; 6] = ["loading", "starting", "warm", "initializ", "initialis", "not ready"];
+
+/// For a server that is up, or may be, and is not ready.
+pub(super) const LOADING: &str =
+    "the server is up but not ready; a model may take minutes to load: wait longer with --wait";
+
+/// For a 401 or 403: which key was sent, and from where.
+pub(super) fn of_refused_key(target: &Target) -> String {
+    let replaced = target.headers.iter().any(|header| *header.name() == AUTHORIZATION);
+    let key = target.api_key.as_ref().filter(|_| !replaced).map(|key| match key.variable() {
+        Some(name) => format!("the key in the environment variable {name}"),
+        None => "the API key".to_owned(),
+    });
+    let named =
+        target.headers.iter().map(|header| header.name().as_str()).filter(|name| names_a_credential(name));
+    let sent: Vec<_> =
+        key.into_iter().chain(named.map(|name| format!("the header {name} of --header"))).collect();
+    if sent.is_empty() {
+        return "no key was sent: set OPENAI_API_KEY, name another variable with --api-key-env, or give --header \
+                'NAME: env:VARIABLE'"
+            .to_owned();
+    }
+    format!(
+        "sent was {}, and it was refused: check it, name the variable of another with --api-key-env, or give --header \
+         'NAME: env:VARIABLE'",
+        sent.join(" and ")
+    )
+}
+
+/// For a redirect of `path` to `location`: the address to give in place of this one.
+pub(super) fn of_redirect(url: &BaseUrl, path: &str, location: &str) -> String {
+    let there = Url::parse(&url.shown(path)).and_then(|asked| asked.join(location)).ok();
+    let tail = BELOW_API.into_iter().find(|tail| path.ends_with(tail));
+    match (there, tail) {
+        (Some(there), Some(tail)) if there.path().ends_with(tail) => {
+            let before = there.path().strip_suffix(tail).unwrap_or_default();
+            format!("redirects are not followed; give the address that it leads to: --url {}{before}", there.origin().ascii_serialization())
+        }
+        (Some(there), Some(tail)) if there.path().ends_with(&format!("{tail}/")) => {
+            format!("redirects are not followed; give the path that it leads to: --path {}", there.path())
+        }
+        _ => "that is another page, perhaps of a login: check --url, and whether a key is needed (--api-key-env)".to_owned(),
+    }
+}
+
+/// For a 404 or 405 at `path`; `lists` says whether the server lists its models below the same address.
+pub(super) fn of_no_endpoint(url: &BaseUrl, path: &str, lists: bool) -> String {
+    if lists {
+        return format!(
+            "the server has no {path}, though it has {}: choose another --endpoint, or name the endpoint's own path with --path",
+            url.models_path()
+        );
+    }
+    format!(
+        "the server has neither {path} nor {}: is its API below another path? give that in --url, such as {}, name the \
+         endpoint's own path with --path, or choose another --endpoint",
+        url.models_path(),
+        url.shown("/api/v1")
+    )
+}
+
+/// For a status that may change: whose it is, by the status and by what was said.
+pub(super) fn of_unready(target: &Target, status: u16, words: &str) -> String {
+    let said = words.to_lowercase();
+    if LOADING_WORDS.iter().any(|word| said.contains(word)) {
+        return LOADING.to_owned();
+    }
+    let around = match &target.proxy {
+        Some(proxy) => format!("; NO_PROXY=HOST goes around the proxy {proxy}"),
+        None => String::new(),
+    };
+    match status {
+        502 | 504 => format!(
+            "a gateway or proxy answers in place of the server, which it does not reach: check that the server runs, and at \
+             which address the gateway expects it{around}"
+        ),
+        503 => format!(
+            "the server, or a gateway before it, has nothing to answer with: look at their logs; if it is starting, wait \
+             longer with --wait{around}"
+        ),
+        429 => "the server, or a gateway before it, limits how much it takes: wait, or raise its limit"
+            .to_owned(),
+        _ => "the server failed: look at its log; if it is starting, wait longer with --wait".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::dialect::Dialect;
+    use crate::engine::target::Secret;
+
+    #[test]
+    fn a_redirect_gives_the_address_to_type() {
+        let hint =
+            |url: &str, location: &str| of_redirect(&url.parse().unwrap(), "/v1/chat/completions", location);
+        for (location, cure) in [
+            ("https://h/v1/chat/completions", "--url https://h/v1"),
+            ("https://h:8443/gate/v1/chat/completions", "--url https://h:8443/gate/v1"),
+            ("/gate/v1/chat/completions", "--url http://h:8000/gate/v1"),
+            ("/v1/chat/completions/", "--path /v1/chat/completions/"),
+            ("https://h/login?next=***", "check --url"),
+            ("::", "check --url"),
+        ] {
+            assert!(hint("http://h:8000", location).contains(cure), "{location}");
+        }
+    }
+
+    #[test]
+    fn the_key_that_was_sent_is_named_by_where_it_came_from() {
+        let mut target = Target::new("http://h".parse().unwrap(), Dialect::Vllm);
+        assert!(of_refused_key(&target).starts_with("no key was sent"));
+        target.api_key = Some(Secret::new("hunter2"));
+        target.headers = vec!["X-Api-Key: hunter2".parse().unwrap(), "X-Team: hunter2".parse().unwrap()];
+        let both = of_refused_key(&target);
+        assert!(both.starts_with("sent was the API key and the header x-api-key of --header"), "{both}");
+        target.headers.push("Authorization: hunter2".parse().unwrap());
+        let replaced = of_refused_key(&target);
+        assert!(!replaced.contains("API key") && !replaced.contains("hunter2"), "{replaced}");
+    }
+
+    #[test]
+    fn only_a_server_that_says_so_is_loading() {
+        let target = Target::new("http://h".parse().unwrap(), Dialect::Vllm);
+        for (status, words, cure) in [
+            (503, "Loading model", "take minutes to load"),
+            (502, "Bad Gateway", "in place of the server"),
+            (504, "", "in place of the server"),
+            (503, "", "or a gateway before it"),
+            (500, "boom", "the server failed"),
+        ] {
+            assert!(of_unready(&target, status, words).contains(cure), "{status}");
+        }
+    }
+}
