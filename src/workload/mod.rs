@@ -10,6 +10,7 @@ mod prompt;
 pub(crate) mod reading;
 mod spec;
 mod stored_texts;
+mod text_hash;
 mod trace;
 mod typed;
 mod window;

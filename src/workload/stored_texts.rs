@@ -1,28 +1,11 @@
 //! Workloads as they are stored: what requests say, and what answers must be, as hashes.
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::answer::{AnswerShape, GoldenCheck, JsonSchema, RegexPattern};
 use super::prompt::PromptSource;
 use super::spec::WorkloadSpec;
-use crate::units::hexadecimal;
-
-/// Stands before the hash of a text, in hexadecimal, where that is in place of the text.
-const HASH: &str = "sha256:";
-
-/// The hash of `text`; that of a hash is the hash itself.
-pub(super) fn hashed(text: &str) -> String {
-    if is_hash(text) {
-        return text.to_owned();
-    }
-    format!("{HASH}{}", hexadecimal(&Sha256::digest(text)))
-}
-
-fn is_hash(text: &str) -> bool {
-    text.strip_prefix(HASH)
-        .is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()))
-}
+use super::text_hash::{hashed, is_hash};
 
 impl WorkloadSpec {
     /// The same with the SHA-256 of each text in its place: of templates and questions, of golden prompts and what is

@@ -136,6 +136,7 @@ async fn model(
         Err(ControlError::Status { status: 401 | 403, .. }) => of_refused_key(target),
         Err(ControlError::Status { location: Some(location), .. }) => {
             of_redirect(&target.url, &path, location)
+                + "; where only the list is there, name a model with --model"
         }
         _ => "name one with --model, or check --url".to_owned(),
     };

@@ -220,3 +220,22 @@ fn priorities(requests: &[&TracedRequest]) -> Map<String, Value> {
     let shares: Vec<Value> = priorities.into_iter().map(share).collect();
     if shares.is_empty() { Map::new() } else { Map::from_iter([("priorities".to_owned(), json!(shares))]) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_were_not_stored_are_replaced_and_said() {
+        let hash = format!("sha256:{}", "0".repeat(64));
+        let declared = [json!({ "name": "c", "images": 1,
+            "prompt": { "kind": "templates", "templates": [hash] },
+            "answer": { "kind": "json_schema", "schema": { "$comment": hash } } })];
+        let mut notes = Vec::new();
+        let kept = recipe(&declared, "c", &mut notes);
+        assert_eq!(kept.keys().collect::<Vec<_>>(), ["name", "images"]);
+        assert!(notes[0].contains("everyday questions") && notes[1].contains("free text"), "{notes:?}");
+        let with_texts = [json!({ "name": "c", "prompt": { "kind": "templates", "templates": ["Hello."] } })];
+        assert!(recipe(&with_texts, "c", &mut Vec::new()).contains_key("prompt"));
+    }
+}

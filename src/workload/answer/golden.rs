@@ -8,7 +8,7 @@ use super::json_schema::JsonSchema;
 use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::{Allowed, SpecValue};
-use crate::workload::stored_texts::hashed;
+use crate::workload::text_hash::hashed;
 
 /// Lengths that a check may require of an answer, characters.
 const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);

@@ -12,7 +12,7 @@ use crate::workload::reading::mistakes::Mistakes;
 use crate::workload::reading::node::{Node, NodeValue};
 use crate::workload::reading::text::parse_json;
 use crate::workload::reading::value::SpecValue;
-use crate::workload::stored_texts::hashed;
+use crate::workload::text_hash::hashed;
 
 /// A compiled schema. Two are equal when their JSON is. It is stored as the schema itself, even when it came from a
 /// file.

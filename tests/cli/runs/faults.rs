@@ -317,6 +317,10 @@ fn no_secret_reaches_a_screen_or_a_file() {
     assert!(code == Some(3) && desk.runs().len() == 1, "{screen:?}");
     let stored = desk.skyline(&["report", desk.run().to_str().unwrap(), "--json"]).assert();
     let again = String::from_utf8_lossy(&stored.get_output().stdout).into_owned();
+    let read: serde_json::Value = serde_json::from_str(&again).unwrap();
+    let checks = read["verdict"]["checks"].as_array().unwrap();
+    // No text decides a plan, so the stored one can be drawn again.
+    assert!(checks.iter().any(|check| check["rule"] == "plan" && check["outcome"] == "passed"), "{checks:?}");
     let mut all = files(&desk.path().join("results"));
     assert!(
         all.iter().any(|(name, _)| name.ends_with("report.html")),
