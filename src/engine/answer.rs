@@ -120,6 +120,11 @@ pub enum AnswerEvent {
         /// Whether a connection was opened for it.
         opened_connection: bool,
     },
+    /// The request has to open a connection, because the server closed one that it could have used.
+    Reconnects,
+    /// The server closed an idle connection as the request was sent, before a byte of an answer; the request goes out
+    /// once more over a new connection.
+    Resent,
     /// The response's status and headers came.
     Headers {
         /// When their last byte arrived.

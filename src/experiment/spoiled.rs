@@ -13,7 +13,8 @@ use crate::analysis::{Rule, Summary, VerdictOutcome};
 use crate::record::Repeat;
 
 /// Rules that a server breaks. They are no reason to distrust the measurement.
-pub(super) const SERVER_RULES: [Rule; 3] = [Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
+pub(super) const SERVER_RULES: [Rule; 4] =
+    [Rule::ServerStayed, Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
 
 /// Rules that a server breaks in every run, if in one: the run is INVALID, and no spare one replaces it.
 const LASTING: [Rule; 2] = [Rule::TokenIdentity, Rule::CounterIdentity];

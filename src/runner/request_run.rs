@@ -126,9 +126,12 @@ impl RequestRun {
         let record = &mut self.record;
         match *event {
             AnswerEvent::Sent { at, opened_connection } => {
-                record.sent = Some(at);
+                // A request that is sent again was handed to a socket at the first time.
+                record.sent.get_or_insert(at);
                 record.opened_connection = opened_connection;
             }
+            AnswerEvent::Reconnects => record.reconnected = true,
+            AnswerEvent::Resent => record.resent = true,
             AnswerEvent::Headers { at } => record.headers = Some(at),
             AnswerEvent::Chunk { at, tokens, text, merged } => {
                 match text {

@@ -208,21 +208,26 @@ pub(crate) fn serve_by_hand(act: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 
             std::thread::spawn(move || {
                 let mut socket = socket.unwrap();
                 let Some((head, body)) = read_request(&mut socket) else { return };
-                let target = head.split_whitespace().nth(1).unwrap_or("");
-                let path = target.split('?').next().unwrap_or("").to_owned();
-                let generation = if path.ends_with("completions") {
-                    generations.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
-                } else {
-                    0
-                };
-                act(&Seen { path, head, body, generation }, &mut socket);
+                let mut seen = seen(head, body, 0);
+                if seen.path.ends_with("completions") {
+                    seen.generation = generations.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                }
+                act(&seen, &mut socket);
             });
         }
     });
     address
 }
 
-fn read_request(socket: &mut TcpStream) -> Option<(String, String)> {
+/// A request with this head and body.
+pub(crate) fn seen(head: String, body: String, generation: usize) -> Seen {
+    let target = head.split_whitespace().nth(1).unwrap_or("");
+    let path = target.split('?').next().unwrap_or("").to_owned();
+    Seen { path, head, body, generation }
+}
+
+/// The head and body of the next request.
+pub(crate) fn read_request(socket: &mut TcpStream) -> Option<(String, String)> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {

@@ -1,7 +1,7 @@
 //! All advice about a run, the gravest first.
 
 use super::finding::{Finding, FindingKind};
-use super::{answers, load, server};
+use super::{answers, connections, load, server};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::workload::Purpose;
@@ -11,7 +11,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 29] = [
+        const RULES: [Advice; 30] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
@@ -35,7 +35,8 @@ impl Finding {
             answers::merged_reads,
             answers::warm_cache,
             answers::lost_prefixes,
-            load::cold_connections,
+            connections::idle_races,
+            connections::cold_connections,
             server::server_restarted,
             server::cache_full,
             server::proxy,

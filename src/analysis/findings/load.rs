@@ -11,8 +11,6 @@ use crate::record::RunEnding;
 use crate::units::{count, three_digits};
 use crate::workload::{ArrivalPattern, RateProfile, Spike};
 
-/// Requests that had to connect first, as a share.
-const CONNECTION_BAR: f64 = 0.01;
 /// Failures among the requests that keep the load up after the horizon, as a share.
 const COOLDOWN_BAR: f64 = 0.01;
 /// Growth that is sure to be over this share of the mean is a drift.
@@ -198,23 +196,6 @@ pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {
     );
     let cure = "fix the cause; it may have begun inside the window";
     Some(finding(FindingKind::CooldownFailures, sentence, cure))
-}
-
-pub(super) fn cold_connections(summary: &Summary) -> Option<Finding> {
-    let opened = summary.requests.opened_connection;
-    let share = opened as f64 / summary.requests.executed().max(1) as f64;
-    if share <= CONNECTION_BAR {
-        return None;
-    }
-    let sentence = format!(
-        "{} ({}) had to open a connection first, which counts in the latency; limit: {}",
-        counted(opened, "request"),
-        percent(share),
-        percent(CONNECTION_BAR)
-    );
-    let cure = "check that the server keeps connections alive; for llama.cpp each request opens a new one, because idle ones \
-                take its threads";
-    Some(finding(FindingKind::ColdConnections, sentence, cure))
 }
 
 /// How far the window's expected rate may lie from the mean of the pattern that it was cut from.

@@ -2,6 +2,7 @@
 
 pub(super) mod advice;
 pub(super) mod answers;
+mod connections;
 pub(super) mod finding;
 pub(super) mod load;
 pub(super) mod server;

@@ -121,6 +121,35 @@ fn one_is_said_as_one() {
 }
 
 #[test]
+fn who_closes_connections_is_blamed_for_it() {
+    let found = |engine: &str, kind, mark: fn(&mut RequestRecord)| {
+        let records =
+            (0..50).map(|i| record(i).sent_at(i * 20, i * 20, i * 20).paced(i * 20 + 9, 1, 1).build());
+        let mut log = run(1_000, records.collect());
+        log.header.engine.engine = engine.to_owned();
+        mark(&mut log.records[7]);
+        let finding = summarise(&log, &[]).findings.into_iter().find(|finding| finding.kind == kind)?;
+        Some(format!("{} {}", finding.sentence, finding.cure))
+    };
+    let opened = |record: &mut RequestRecord| record.opened_connection = true;
+    let said = found("vllm", FindingKind::ColdConnections, opened).unwrap();
+    assert!(said.contains("none was ready") && said.contains("nothing is wrong with the server"), "{said}");
+    assert_eq!(found("llamacpp", FindingKind::ColdConnections, opened), None, "this client closes them");
+    let closed = |record: &mut RequestRecord| {
+        (record.opened_connection, record.reconnected) = (true, true);
+    };
+    for (engine, named) in [("vllm", true), ("sglang", false)] {
+        let said = found(engine, FindingKind::ColdConnections, closed).unwrap();
+        assert!(said.contains("the server closes them") && said.contains("keep-alive timeout"), "{said}");
+        assert_eq!(said.contains("VLLM_HTTP_TIMEOUT_KEEP_ALIVE"), named, "{said}");
+        assert_eq!(found(engine, FindingKind::IdleRaces, closed), None);
+    }
+    let raced = |record: &mut RequestRecord| record.resent = true;
+    let said = found("openai", FindingKind::IdleRaces, raced).unwrap();
+    assert!(said.starts_with("1 request (2 %) had to be sent twice: the server closed"), "{said}");
+}
+
+#[test]
 fn failures_that_took_the_load_away_after_the_horizon_are_told() {
     let failed = |failed: u64| {
         let mut records = vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()];

@@ -33,6 +33,10 @@ pub struct RequestCounts {
     pub warmup_unplanned: u64,
     /// Of those of the window that were recorded: requests that had to open their own connection.
     pub opened_connection: u64,
+    /// Those of them that had to because the server closed a connection that they could have used.
+    pub reconnected: u64,
+    /// Likewise: requests that were sent again, because the server closed an idle connection as they were sent.
+    pub resent: u64,
 }
 
 impl RequestCounts {
@@ -48,6 +52,8 @@ impl RequestCounts {
         };
         for record in observed.requests.iter().map(|request| request.record) {
             counts.opened_connection += u64::from(record.opened_connection);
+            counts.reconnected += u64::from(record.reconnected);
+            counts.resent += u64::from(record.resent);
             match record.outcome {
                 Outcome::Completed => counts.completed += 1,
                 Outcome::Failed(_) => counts.failed += 1,

@@ -143,6 +143,8 @@ pub enum Rule {
     Plan,
     /// At least one request completed.
     SomethingCompleted,
+    /// The server answered to the end of the run.
+    ServerStayed,
     /// Failures are rare.
     ErrorRate,
     /// The planned arrivals follow the process that the workload declares.
@@ -172,6 +174,8 @@ pub enum Rule {
 impl Rule {
     /// The rules on what the client's lateness does to the figures.
     pub(crate) const OF_CLIENT: [Self; 3] = [Self::ScheduleLag, Self::ClientStarved, Self::HostStalls];
+    /// The rules that a server which is gone breaks too.
+    pub(super) const OF_GONE: [Self; 3] = [Self::SomethingCompleted, Self::ErrorRate, Self::SteadyState];
 }
 
 impl Verdict {

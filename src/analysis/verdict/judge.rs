@@ -1,7 +1,7 @@
 //! Judges a run, first by what became of the planned requests: all accounted for, the run whole, failures rare.
 
 use super::check::{Check, CheckOutcome, Measure, Reason, Rule, Verdict, VerdictOutcome};
-use super::{client, laws, stamps, steady_state, tokens};
+use super::{client, laws, server, stamps, steady_state, tokens};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
@@ -33,6 +33,8 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
         checks.push(client::stall_check(summary));
     }
     let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
+    let is_gone = failed.clone().any(|check| check.rule == Rule::ServerStayed);
+    let failed = failed.filter(|check| !(is_gone && Rule::OF_GONE.contains(&check.rule)));
     let reason = |check: &Check| Reason {
         rule: check.rule,
         outcome: blame(check.rule, summary),
@@ -61,9 +63,13 @@ fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
 pub(crate) const ERROR_RATE_BAR: f64 = 0.01;
 
 fn accounting(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Vec<Check> {
-    let mut checks = vec![measured_requests(summary), whole_window(summary), conservation(summary)];
+    let ran = summary.requests.executed() > 0;
+    let mut checks = vec![measured_requests(summary)];
+    // Before what comes of it.
+    checks.extend(ran.then(|| server::stayed(observed)));
+    checks.extend([whole_window(summary), conservation(summary)]);
     checks.extend(observed.log.plan_check.as_ref().map(plan));
-    if summary.requests.executed() > 0 {
+    if ran {
         checks.extend([something_completed(summary), error_rate(summary, objectives)]);
     }
     checks

@@ -214,8 +214,8 @@ fn chunks(events: &[AnswerEvent]) -> impl Iterator<Item = &Option<u32>> + Clone 
 /// The failure when `limit` passed without an answer.
 fn smoke_timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
     let came = match events.last() {
-        None => "the request could not be sent",
-        Some(AnswerEvent::Sent { .. }) => "no headers arrived",
+        None | Some(AnswerEvent::Reconnects) => "the request could not be sent",
+        Some(AnswerEvent::Sent { .. } | AnswerEvent::Resent) => "no headers arrived",
         Some(AnswerEvent::Headers { .. }) => "headers arrived, but no token",
         Some(AnswerEvent::Chunk { .. } | AnswerEvent::LateStamp { .. } | AnswerEvent::Ended(_)) => {
             let message = format!("no end of the answer within {} of its first token", spoken(limit / REST));

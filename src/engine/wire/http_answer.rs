@@ -30,6 +30,8 @@ pub struct HttpAnswer {
     delays: Arc<ReadDelays>,
     clock: RunClock,
     state: State,
+    /// The request again, where it went over an idle connection: for another try if that was being closed.
+    spare: Option<PreparedRequest>,
     /// Events not returned yet.
     events: AnswerEvents,
     /// The cause of the failure that ended it.
@@ -40,9 +42,17 @@ type Opening = Pin<Box<dyn Future<Output = Result<Box<PooledConnection>, Diagnos
 
 enum State {
     Unsent(PreparedRequest),
-    Opening(Opening, PreparedRequest),
+    Opening(Opening, PreparedRequest, Try),
     Exchanging(Box<HttpExchange>),
     Over,
+}
+
+/// Which try of a request a connection is opened for.
+#[derive(Clone, Copy)]
+enum Try {
+    First,
+    /// An idle connection was closed as the request was sent.
+    Second,
 }
 
 impl HttpAnswer {
@@ -56,7 +66,8 @@ impl HttpAnswer {
         delays: Arc<ReadDelays>,
     ) -> Self {
         let state = State::Unsent(request);
-        Self { pool, head, delays, clock, state, events: AnswerEvents::new(), cause: Cause::Unknown }
+        let events = AnswerEvents::new();
+        Self { pool, head, delays, clock, state, spare: None, events, cause: Cause::Unknown }
     }
 
     /// Moves on until there is an event, but not for ever: after some steps, or when the task has used its
@@ -83,7 +94,7 @@ impl HttpAnswer {
                 }
             }
             State::Unsent(_) => self.begin(),
-            State::Opening(opening, _) => {
+            State::Opening(opening, ..) => {
                 let opened = ready!(opening.as_mut().poll(cx));
                 self.opened(opened);
             }
@@ -95,20 +106,40 @@ impl HttpAnswer {
     fn begin(&mut self) {
         let State::Unsent(request) = std::mem::replace(&mut self.state, State::Over) else { return };
         if let Some(connection) = self.pool.take() {
-            let origin = if connection.answers == 0 { Origin::Ahead } else { Origin::Reused };
-            self.start_exchange(connection, origin, request);
+            self.spare = Some(request.clone());
+            self.start_exchange(connection, Origin::Idle, request);
         } else {
-            let pool = Arc::clone(&self.pool);
-            self.state = State::Opening(Box::pin(async move { pool.open().await }), request);
+            if self.pool.misses_a_lost_one() {
+                self.events.push_back(AnswerEvent::Reconnects);
+            }
+            self.open(request, Try::First);
         }
     }
 
+    fn open(&mut self, request: PreparedRequest, try_: Try) {
+        let pool = Arc::clone(&self.pool);
+        self.state = State::Opening(Box::pin(async move { pool.open().await }), request, try_);
+    }
+
     fn opened(&mut self, opened: Result<Box<PooledConnection>, DiagnosedFailure>) {
-        let State::Opening(_, request) = std::mem::replace(&mut self.state, State::Over) else { return };
+        let State::Opening(_, request, try_) = std::mem::replace(&mut self.state, State::Over) else {
+            return;
+        };
         match opened {
-            Ok(connection) => self.start_exchange(connection, Origin::Opened, request),
+            Ok(connection) => {
+                if let Try::Second = try_ {
+                    self.events.extend([AnswerEvent::Reconnects, AnswerEvent::Resent]);
+                }
+                self.start_exchange(connection, Origin::Opened, request);
+            }
             Err(DiagnosedFailure { failure: Failure { reason, message }, cause }) => {
                 self.cause = cause;
+                let message = match try_ {
+                    Try::First => message,
+                    Try::Second => {
+                        format!("the server closed the connection before it answered; then {message}")
+                    }
+                };
                 let end = AnswerEnd::failed(self.clock.now(), self.head.secrets.failure(reason, message));
                 self.events.push_back(AnswerEvent::Ended(Box::new(end)));
             }
@@ -130,11 +161,17 @@ impl HttpAnswer {
 
     fn end(&mut self, outcome: ResponseOutcome) {
         let ResponseOutcome { end, cause, afterwards } = outcome;
+        if let (Afterwards::AnotherTry, Some(request)) = (&afterwards, self.spare.take()) {
+            return self.open(request, Try::Second);
+        }
         self.cause = cause;
+        if end.result.is_ok() && matches!(afterwards, Afterwards::Nothing) {
+            self.pool.lost_one();
+        }
         self.events.push_back(AnswerEvent::Ended(Box::new(end)));
         let State::Exchanging(exchange) = std::mem::replace(&mut self.state, State::Over) else { return };
         let tail = match afterwards {
-            Afterwards::Nothing => return,
+            Afterwards::Nothing | Afterwards::AnotherTry => return,
             Afterwards::Request => None,
             Afterwards::RequestAfter(tail) => Some(tail),
         };

@@ -45,12 +45,18 @@ struct ReuseHistory {
     keeps: AtomicBool,
     /// One was closed right after its answer, unannounced.
     closes: AtomicBool,
+    /// Connections that the server closed and no request has missed yet.
+    lost: AtomicUsize,
 }
 
 impl ReuseHistory {
     /// A server that has kept a connection does not close them all; one may be lost.
     fn allows_reuse(&self) -> bool {
         self.keeps.load(Ordering::Relaxed) || !self.closes.load(Ordering::Relaxed)
+    }
+
+    fn lost_one(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -91,6 +97,20 @@ impl Pool {
         drop(idle);
         self.fill_reserve(usable);
         taken
+    }
+
+    /// Notes that the server closed a connection, announced or not.
+    pub(super) fn lost_one(&self) {
+        self.history.lost_one();
+    }
+
+    /// Whether a request that finds no connection ready would have one, if the server had not closed it.
+    pub(super) fn misses_a_lost_one(&self) -> bool {
+        let one_less = |lost: usize| lost.checked_sub(1);
+        let lost = &self.history.lost;
+        self.cost == IdleConnections::Free
+            && (lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+                || !self.history.allows_reuse())
     }
 
     /// Returns a connection once its answer is complete.
@@ -197,6 +217,7 @@ fn newest(
             Readiness::Closing => {}
             Readiness::Dead => {
                 let dead = idle.remove(index);
+                history.lost_one();
                 if dead.connection.answers > 0 && now.duration_since(dead.since) < AT_ONCE {
                     history.closes.store(true, Ordering::Relaxed);
                 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::http::{Body, Persistence, Piece, RequestHead, ResponseHead, Rest};
 use crate::clock::Timestamp;
@@ -12,15 +13,17 @@ use crate::engine::stream::grammar::BodyEnd;
 use crate::engine::stream::reader::{ArrivalStamp, ResponseReader};
 use crate::record::{Failure, FailureKind, FinishReason};
 
+/// A server that closes an idle connection just as a request comes is known to within this: later it had the request,
+/// and was at work on it.
+const RACE: Duration = Duration::from_secs(1);
+
 /// How the connection of a request was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// Opened for this request.
     Opened,
-    /// Opened ahead and never used.
-    Ahead,
-    /// Kept open after another answer.
-    Reused,
+    /// It was open: kept after another answer, or opened ahead.
+    Idle,
 }
 
 /// The response to one request.
@@ -31,7 +34,7 @@ pub(super) struct IncomingResponse {
     budget: AnswerBudget,
     /// Bytes of the request's body.
     body_bytes: usize,
-    sent_noted: bool,
+    sent: Option<Timestamp>,
     stage: Stage,
 }
 
@@ -66,6 +69,9 @@ pub(super) enum Afterwards {
     /// Another request, once this rest of the response has come.
     RequestAfter(Body),
     Nothing,
+    /// The request, sent once more over a new connection: this one was idle, and closed as the request was sent. No byte
+    /// of an answer came.
+    AnotherTry,
 }
 
 impl IncomingResponse {
@@ -73,13 +79,13 @@ impl IncomingResponse {
     pub(super) fn new(head: Arc<RequestHead>, origin: Origin, request: &PreparedRequest) -> Self {
         let PreparedRequest { capture, budget, .. } = *request;
         let body_bytes = request.body.len();
-        Self { head, origin, capture, budget, body_bytes, sent_noted: false, stage: Stage::Head(Vec::new()) }
+        Self { head, origin, capture, budget, body_bytes, sent: None, stage: Stage::Head(Vec::new()) }
     }
 
     /// Notes once that the whole request was written.
     pub(super) fn request_sent(&mut self, at: Timestamp, events: &mut AnswerEvents) {
-        if !self.sent_noted {
-            self.sent_noted = true;
+        if self.sent.is_none() {
+            self.sent = Some(at);
             events.push_back(AnswerEvent::Sent { at, opened_connection: self.origin == Origin::Opened });
         }
     }
@@ -98,7 +104,7 @@ impl IncomingResponse {
         events: &mut AnswerEvents,
     ) -> Option<ResponseOutcome> {
         match &mut self.stage {
-            Stage::Head(_) if bytes.is_empty() => self.unanswered(arrival.at, "the server closed"),
+            Stage::Head(_) if bytes.is_empty() => self.closed(arrival.at, "the server closed"),
             Stage::Head(held) if held.is_empty() => self.take_head(bytes, arrival, events),
             Stage::Head(held) => {
                 let mut all = std::mem::take(held);
@@ -129,12 +135,13 @@ impl IncomingResponse {
             };
             return self.cut_off(arrival, events, how);
         }
-        let happened = match kind {
-            io::ErrorKind::ConnectionReset => "the server reset",
-            io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => "the server closed",
-            kind => &format!("the network ({kind}) broke"),
-        };
-        self.unanswered(arrival.at, happened)
+        match kind {
+            io::ErrorKind::ConnectionReset => self.closed(arrival.at, "the server reset"),
+            io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
+                self.closed(arrival.at, "the server closed")
+            }
+            kind => self.unanswered(arrival.at, &format!("the network ({kind}) broke")),
+        }
     }
 
     fn take_head(
@@ -252,14 +259,20 @@ impl IncomingResponse {
         Some(ResponseOutcome { end, cause: Cause::Unknown, afterwards: Afterwards::Nothing })
     }
 
+    /// The server closed the connection before the whole head of a response came.
+    fn closed(&mut self, at: Timestamp, happened: &str) -> Option<ResponseOutcome> {
+        let unanswered = matches!(&self.stage, Stage::Head(held) if held.is_empty());
+        let at_once = self.sent.is_none_or(|sent| at.since(sent) <= RACE);
+        let mut outcome = self.unanswered(at, happened)?;
+        if self.origin == Origin::Idle && unanswered && at_once {
+            outcome.afterwards = Afterwards::AnotherTry;
+        }
+        Some(outcome)
+    }
+
     /// Ends a request without a response because of what `happened` to its connection.
     fn unanswered(&mut self, at: Timestamp, happened: &str) -> Option<ResponseOutcome> {
-        let connection = match self.origin {
-            Origin::Opened => "the connection",
-            Origin::Ahead => "a connection opened ahead",
-            Origin::Reused => "a reused idle connection",
-        };
-        self.lost(at, FailureKind::Reset, format!("{happened} {connection} before it answered"))
+        self.lost(at, FailureKind::Reset, format!("{happened} the connection before it answered"))
     }
 }
 

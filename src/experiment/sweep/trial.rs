@@ -150,19 +150,22 @@ impl Trial {
         if Self::server_gone(run).is_some() { None } else { saturated(run) }
     }
 
-    /// Why the server of `run` counts as gone: nothing completed, or it refused connections. That is not overload, and
+    /// Why the server of `run` counts as gone: it stopped answering, nothing completed, or it refused connections. That is not overload, and
     /// says nothing about its capacity. A simulated server is never gone.
     pub fn server_gone(run: &Summary) -> Option<String> {
         if !run.run.engine.modelled.is_empty() {
             return None;
+        }
+        let broken = |rule| run.verdict.reasons.iter().find(|reason| reason.rule == rule);
+        if let Some(reason) = broken(Rule::ServerStayed) {
+            return Some(reason.sentence.clone());
         }
         let refused = run.failures.kinds.iter().find(|line| line.kind == FailureKind::Connect);
         if let Some(line) = refused.filter(|line| line.share > GONE) {
             let share = percent(line.share);
             return Some(format!("{share} of the requests found no connection: {}", line.example));
         }
-        let nothing = run.verdict.reasons.iter().find(|reason| reason.rule == Rule::SomethingCompleted);
-        nothing.map(|reason| reason.sentence.clone())
+        broken(Rule::SomethingCompleted).map(|reason| reason.sentence.clone())
     }
 
     /// A trial whose server kept up, without figures.

@@ -95,6 +95,13 @@ pub struct RequestRecord {
     /// Whether the request opened a connection because none was ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opened_connection: bool,
+    /// Whether it opened one because the server closed a connection that it could have used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reconnected: bool,
+    /// Whether it was sent again over a new connection, because the server closed an idle one as it was sent, before a
+    /// byte of an answer. Its stamps count from the first sending.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resent: bool,
     /// Whether the answer is in the format that its class requires; absent where it requires none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<Validity>,

@@ -176,6 +176,9 @@ impl RequestRow<'_> {
             flag("opened_connection", "It had to open its own connection", |row| {
                 Some(row.record.opened_connection)
             }),
+            flag("resent", "It was sent again: an idle connection was closed as it was sent", |row| {
+                Some(row.record.resent)
+            }),
             text(
                 "outcome",
                 "completed, failed or censored: still running when the run stopped waiting",

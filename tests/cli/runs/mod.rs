@@ -3,6 +3,7 @@
 mod bench;
 mod closed_loop;
 mod connecting;
+mod connections;
 mod faults;
 mod gathered;
 #[cfg(target_os = "linux")]

@@ -15,8 +15,90 @@ async fn connections_are_used_again_and_lost_ones_are_reported() {
         // Lets the last bytes of the answer arrive, and the connection rest.
         tokio::time::sleep(Duration::from_millis(60)).await;
     }
+    // Once on the idle connection, once on a new one.
     let failure = ask(&engine).await.1.result.unwrap_err();
-    assert!(failure.reason == FailureKind::Reset && failure.message.contains("reused idle"), "{failure}");
+    assert_eq!(failure.message, "the server closed the connection before it answered");
+    let used = used(&server);
+    assert!(used[0] == used[1] && used[1] == used[2] && used[2] != used[3] && used.len() == 4, "{used:?}");
+}
+
+/// The connection of each request.
+fn used(server: &Server) -> Vec<usize> {
+    server.seen.lock().unwrap().iter().map(|(connection, _)| *connection).collect()
+}
+
+#[tokio::test]
+async fn a_request_that_meets_the_close_of_an_idle_connection_is_sent_again_once() {
+    for close in [Act::Close, Act::Reset] {
+        let server = serve(vec![good(&["a"]), vec![close], good(&["b"])]).await;
+        let engine = engine(target(&server)).await;
+        assert_eq!(ask(&engine).await.1.result, Ok(()));
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let (events, end) = ask(&engine).await;
+        assert_eq!(end.result, Ok(()));
+        let used = used(&server);
+        assert!(used.len() == 3 && used[0] == used[1] && used[1] != used[2], "{used:?}");
+        let sent = |event: &AnswerEvent| match event {
+            AnswerEvent::Sent { opened_connection, .. } => Some(*opened_connection),
+            _ => None,
+        };
+        assert_eq!(events.iter().filter_map(sent).collect::<Vec<_>>(), [false, true], "{events:?}");
+        assert!(events.contains(&AnswerEvent::Resent) && events.contains(&AnswerEvent::Reconnects));
+        let seen = server.seen.lock().unwrap();
+        assert_eq!(seen[1].1, seen[2].1, "the same request");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_the_server_was_at_work_on_is_not_sent_again() {
+    let begun = vec![send(STREAM), chunk(&delta("a")), Act::Close];
+    let waited = [vec![Act::Pause; 55], vec![Act::Close]].concat();
+    for (lost, words) in [
+        (begun, "closed before the announced end"),
+        (waited, "the server closed the connection before it answered"),
+    ] {
+        let server = serve(vec![good(&["a"]), lost, good(&["b"])]).await;
+        let engine = engine(target(&server)).await;
+        assert_eq!(ask(&engine).await.1.result, Ok(()));
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let (events, end) = ask(&engine).await;
+        let failure = end.result.unwrap_err();
+        assert!(failure.reason == FailureKind::Reset && failure.message.contains(words), "{failure}");
+        assert!(!events.contains(&AnswerEvent::Resent) && server.seen.lock().unwrap().len() == 2);
+    }
+}
+
+#[tokio::test]
+async fn who_closed_the_connection_that_is_missing_is_known() {
+    let reconnects = |events: &[AnswerEvent]| events.contains(&AnswerEvent::Reconnects);
+    // The first request finds none ready, and no server has closed one.
+    let server = serve(vec![good(&["a"])]).await;
+    let kept = engine(target(&server)).await;
+    assert!(!reconnects(&ask(&kept).await.0));
+    // Announced and not.
+    let mut announced = good(&["a"]);
+    announced[0] = send(&STREAM.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"));
+    for script in [announced, good(&["a"])] {
+        let server = serve(vec![[script, vec![Act::Close]].concat()]).await;
+        let mut target = target(&server);
+        let engine = engine(target.clone()).await;
+        let first = ask(&engine).await;
+        assert!(first.1.result.is_ok() && !reconnects(&first.0));
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        // Those that were opened ahead are used first.
+        let mut missed = false;
+        for _ in 0..12 {
+            missed |= reconnects(&ask(&engine).await.0);
+        }
+        assert!(missed);
+        // This client opens one for each request by itself.
+        target.dialect = Dialect::Llamacpp;
+        let own = self::engine(target).await;
+        for _ in 0..3 {
+            let (events, end) = ask(&own).await;
+            assert!(end.result.is_ok() && !reconnects(&events), "{events:?}");
+        }
+    }
 }
 
 #[tokio::test]

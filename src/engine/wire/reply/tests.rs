@@ -62,7 +62,7 @@ fn failure_of(reply: &mut IncomingResponse, error: io::ErrorKind) -> Failure {
 #[test]
 fn a_response_is_reported_in_order_whether_or_not_the_request_has_gone_out() {
     for sent_first in [true, false] {
-        let (mut reply, mut events) = (reply(Origin::Reused), AnswerEvents::new());
+        let (mut reply, mut events) = (reply(Origin::Idle), AnswerEvents::new());
         if sent_first {
             reply.request_sent(Timestamp::from_nanos(1), &mut events);
         }
@@ -86,7 +86,7 @@ fn what_is_left_of_a_response_is_waited_for_and_nothing_else() {
         match outcome.afterwards {
             Afterwards::RequestAfter(mut tail) => assert_eq!((tail.skip(&rest), good), (Rest::None, end > 0)),
             Afterwards::Request => assert_eq!(end, 0),
-            Afterwards::Nothing => panic!("{end}"),
+            Afterwards::Nothing | Afterwards::AnotherTry => panic!("{end}"),
         }
     }
     let unasked = all.clone() + "HTTP/1.1 200 OK";
@@ -101,17 +101,13 @@ fn what_is_left_of_a_response_is_waited_for_and_nothing_else() {
 #[test]
 fn every_way_to_lose_a_connection_has_its_words() {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, HostUnreachable, UnexpectedEof};
-    for (origin, error, words) in [
-        (Origin::Opened, ConnectionReset, "the server reset the connection before it answered"),
-        (Origin::Ahead, BrokenPipe, "the server closed a connection opened ahead before it answered"),
-        (Origin::Reused, UnexpectedEof, "the server closed a reused idle connection before it answered"),
-        (
-            Origin::Opened,
-            HostUnreachable,
-            "the network (host unreachable) broke the connection before it answered",
-        ),
+    for (error, words) in [
+        (ConnectionReset, "the server reset the connection before it answered"),
+        (BrokenPipe, "the server closed the connection before it answered"),
+        (UnexpectedEof, "the server closed the connection before it answered"),
+        (HostUnreachable, "the network (host unreachable) broke the connection before it answered"),
     ] {
-        let failure = failure_of(&mut reply(origin), error);
+        let failure = failure_of(&mut reply(Origin::Opened), error);
         assert_eq!((failure.reason, failure.message.as_str()), (FailureKind::Reset, words));
     }
     let begun = format!("{HEAD}transfer-encoding: chunked\r\n\r\n{}", chunked(&EVENTS[..1]));
@@ -148,6 +144,37 @@ fn every_way_to_lose_a_connection_has_its_words() {
         );
         assert!(matches!(outcome.afterwards, Afterwards::Nothing));
     }
+}
+
+/// Whether a request is tried again that was sent at 1 ms and lost its connection so much later, in ns, after these bytes
+/// of the answer.
+fn tried_again(origin: Origin, later: u64, came: &[u8], error: Option<io::ErrorKind>) -> bool {
+    let (mut reply, mut events) = (reply(origin), AnswerEvents::new());
+    reply.request_sent(Timestamp::from_nanos(1_000_000), &mut events);
+    if !came.is_empty() {
+        assert!(reply.take(came, arrival(1_000_001), &mut events).is_none());
+    }
+    let at = arrival(1_000_000 + later);
+    let outcome = match error {
+        Some(error) => reply.fail(&error.into(), at, &mut events),
+        None => reply.take(&[], at, &mut events),
+    };
+    matches!(outcome.unwrap().afterwards, Afterwards::AnotherTry)
+}
+
+#[test]
+fn only_a_race_on_an_idle_connection_is_tried_again() {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, HostUnreachable};
+    for error in [None, Some(ConnectionReset), Some(BrokenPipe)] {
+        assert!(tried_again(Origin::Idle, 1_000_000, b"", error), "{error:?}");
+        assert!(!tried_again(Origin::Opened, 1_000_000, b"", error), "{error:?}: it was new");
+        assert!(!tried_again(Origin::Idle, 1_000_000, b"H", error), "{error:?}: a byte came");
+        assert!(!tried_again(Origin::Idle, 1_000_000_001, b"", error), "{error:?}: it was at work");
+    }
+    assert!(!tried_again(Origin::Idle, 1_000_000, b"", Some(HostUnreachable)), "not the server's doing");
+    // The server closed it before all of the request was written.
+    let outcome = reply(Origin::Idle).fail(&BrokenPipe.into(), arrival(9), &mut AnswerEvents::new());
+    assert!(matches!(outcome.unwrap().afterwards, Afterwards::AnotherTry));
 }
 
 proptest! {

@@ -138,8 +138,12 @@ fn in_flight(summary: &Summary) -> Option<KeyFigure> {
 
 fn errors(summary: &Summary) -> KeyFigure {
     let counts = &summary.requests;
-    let parts =
-        [(counts.failed, "failed"), (counts.censored, "cut off"), (counts.unrecorded, "without a record")];
+    let parts = [
+        (counts.failed, "failed"),
+        (counts.censored, "cut off"),
+        (counts.unrecorded, "without a record"),
+        (counts.resent, "sent again on a new connection"),
+    ];
     let below: Vec<_> = parts
         .into_iter()
         .filter(|(number, what)| *number > 0 || *what == "failed")
@@ -165,7 +169,9 @@ pub(super) fn failures(summary: &Summary) -> [Section; 3] {
 /// The failures in one sentence, unless a reason of the verdict has named them.
 fn failures_in_brief(summary: &Summary) -> Option<Note> {
     let kinds = &summary.failures.kinds;
-    let first = kinds.first().filter(|_| !summary.verdict.breaks(Rule::SomethingCompleted))?;
+    let named =
+        [Rule::SomethingCompleted, Rule::ServerStayed].iter().any(|rule| summary.verdict.breaks(*rule));
+    let first = kinds.first().filter(|_| !named)?;
     let failed = counted(kinds.iter().map(|kind| kind.count).sum(), "request");
     let kinds: Vec<_> = kinds.iter().map(|kind| format!("{} {}", count(kind.count), kind.kind)).collect();
     Some(Note::warning(format!("{failed} failed: {}, such as: {}", kinds.join(", "), example(first))))

@@ -1,0 +1,155 @@
+//! Whether the server answered to the end of the run.
+
+use super::check::{Check, Measure, Rule};
+use crate::analysis::requests::observed::Observed;
+use crate::analysis::wording::{counted, seconds};
+use crate::clock::Timestamp;
+use crate::record::{Failure, FailureKind, Outcome, RequestRecord};
+
+/// So many requests in a row without a connection say that the server is gone.
+const FEWEST: u32 = 3;
+/// A server that always loses some connections is not gone where that many in a row happen by chance as often as this.
+const CHANCE: f64 = 1e-3;
+
+/// Looks for the moment from which on every connection was refused or lost, to the end of the run.
+pub(super) fn stayed(observed: &Observed<'_>) -> Check {
+    let records = &observed.log.records;
+    let measure = Measure {
+        rule: Rule::ServerStayed,
+        statistic: "requests that found no connection, from a moment on to the end of the run",
+    };
+    let last_sign = records.iter().filter_map(last_sign).max();
+    let lost = || records.iter().filter_map(|record| Some((record, no_connection(record)?)));
+    let at_end = || lost().filter(|(record, _)| last_sign.is_none_or(|last| record.ended > last));
+    let began = at_end().map(|(record, _)| record.ended).min();
+    // Those that were in flight at the end of the server ended with it; these found it gone.
+    let later = began.map(|began| at_end().filter(move |(record, _)| record.dispatched >= began));
+    let (mut found_gone, mut example) = (0_u32, "");
+    for (_, failure) in later.into_iter().flatten() {
+        (found_gone, example) = (found_gone + 1, &failure.message);
+    }
+    let all_after = at_end().count();
+    let usual = (lost().count() - all_after) as f64 / (records.len() - all_after).max(1) as f64;
+    let Some(began) = began.filter(|_| found_gone >= FEWEST && usual.powf(found_gone.into()) < CHANCE) else {
+        return measure.at_most(0.0, 0.0, "the server answered to the end of the run".to_owned(), "");
+    };
+    let sentence = format!(
+        "the server stopped answering at {}: from then on every connection was refused or lost ({}), such as: {example}",
+        seconds(began.as_secs_f64()),
+        counted(all_after as u64, "request")
+    );
+    let cure =
+        "look in the server's log for why it ended; if it still runs, look at the network on the way to it";
+    measure.at_most(all_after as f64, 0.0, sentence, cure)
+}
+
+/// Why the request found no connection or lost it, if so.
+fn no_connection(record: &RequestRecord) -> Option<&Failure> {
+    match &record.outcome {
+        Outcome::Failed(failure) if matches!(failure.reason, FailureKind::Connect | FailureKind::Reset) => {
+            Some(failure)
+        }
+        _ => None,
+    }
+}
+
+/// The last moment at which the request had something from the server.
+fn last_sign(record: &RequestRecord) -> Option<Timestamp> {
+    let answered = match &record.outcome {
+        Outcome::Completed => true,
+        Outcome::Failed(failure) => matches!(
+            failure.reason,
+            FailureKind::HttpStatus(_)
+                | FailureKind::StreamError
+                | FailureKind::Malformed
+                | FailureKind::Aborted
+                | FailureKind::Empty
+        ),
+        Outcome::Censored => false,
+    };
+    let ended = answered.then_some(record.ended);
+    [record.headers, record.chunks.last_at(), ended].into_iter().flatten().max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summarise;
+    use crate::analysis::test_runs::{RecordBuilder, record, run};
+
+    const REFUSED: &str = "127.0.0.1:8000 refused the connection";
+
+    fn lost(index: u64, at: u64, kind: FailureKind) -> RecordBuilder {
+        record(index).sent_at(at, at, at).failed(at + 1, Failure::new(kind, REFUSED))
+    }
+
+    /// Forty requests, one every 100 ms, of which these fail at once.
+    fn reasons(fails: impl Fn(u64) -> Option<FailureKind>) -> Vec<(Rule, String)> {
+        let one = |i: u64| match fails(i) {
+            Some(kind) => lost(i, i * 100, kind).build(),
+            None => record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20, 10, 5).build(),
+        };
+        let summary = summarise(&run(4_000, (0..40).map(one).collect()), &[]);
+        summary.verdict.reasons.into_iter().map(|reason| (reason.rule, reason.sentence)).collect()
+    }
+
+    #[test]
+    fn a_server_that_dies_is_named_and_what_follows_from_it_is_not() {
+        let dead = reasons(|i| (i >= 30).then_some(FailureKind::Connect));
+        assert_eq!(
+            dead,
+            [(
+                Rule::ServerStayed,
+                format!(
+                    "the server stopped answering at 3 s: from then on every connection was refused or lost (10 requests), \
+                     such as: {REFUSED}"
+                )
+            )]
+        );
+        // Behind a port that takes connections for it and drops them.
+        assert_eq!(reasons(|i| (i >= 30).then_some(FailureKind::Reset))[0].0, Rule::ServerStayed);
+        // From the first request on.
+        assert_eq!(reasons(|_| Some(FailureKind::Connect))[0].0, Rule::ServerStayed);
+    }
+
+    #[test]
+    fn a_server_that_answers_again_is_not_gone() {
+        let back = reasons(|i| (20..30).contains(&i).then_some(FailureKind::Connect));
+        assert_eq!(back[0].0, Rule::ErrorRate);
+        // An error is an answer.
+        let broken = reasons(|i| (i >= 20).then_some(FailureKind::HttpStatus(502)));
+        assert_eq!(broken[0].0, Rule::ErrorRate);
+        // A limit of this machine is not the server's.
+        assert_eq!(reasons(|i| (i >= 20).then_some(FailureKind::ClientLimit))[0].0, Rule::ErrorRate);
+        let two = reasons(|i| (i >= 38).then_some(FailureKind::Connect));
+        assert_eq!(two[0].0, Rule::ErrorRate, "too few to tell");
+    }
+
+    #[test]
+    fn chance_at_the_end_of_a_run_is_no_death() {
+        // Every other connection is lost, and the last five of them in a row.
+        let flaky = reasons(|i| (i % 2 == 0 || i >= 35).then_some(FailureKind::Reset));
+        assert_eq!(flaky[0].0, Rule::ErrorRate);
+    }
+
+    #[test]
+    fn what_was_in_flight_at_its_death_is_a_part_of_it() {
+        let mut records: Vec<_> =
+            (0..5).map(|i| record(i).sent_at(i, i, i).paced(i + 20, 10, 5).build()).collect();
+        // One in mid-answer, one that waits for its first token, one that never gets an end.
+        records.push(
+            record(5)
+                .sent_at(10, 10, 10)
+                .paced(60, 10, 5)
+                .failed(500, Failure::new(FailureKind::Reset, "after 5 chunks"))
+                .build(),
+        );
+        records.push(record(6).sent_at(11, 11, 11).failed(501, Failure::new(FailureKind::Reset, "")).build());
+        records.push(record(7).sent_at(12, 12, 12).censored(900).build());
+        records.extend((8..11).map(|i| lost(i, 500 + i, FailureKind::Connect).build()));
+        let summary = summarise(&run(1_000, records), &[]);
+        let first = &summary.verdict.reasons[0].sentence;
+        assert!(first.starts_with("the server stopped answering at 500 ms: from"), "{first}");
+        assert!(first.contains("(5 requests)") && first.ends_with(REFUSED), "{first}");
+    }
+}

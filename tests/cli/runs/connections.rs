@@ -1,0 +1,156 @@
+//! Servers that close connections, and servers that die.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use predicates::prelude::*;
+use predicates::str::contains;
+
+use crate::support::{Desk, answer, control, mock, read_request, seen, serve_by_hand, stream};
+
+/// What a server does with a connection that has carried an answer.
+#[derive(Clone, Copy)]
+enum After {
+    /// Closes it, and says so.
+    Announces,
+    /// Closes it without a word.
+    Closes,
+    /// Closes it when the next request comes.
+    Races,
+}
+
+/// A server that keeps connections only so far.
+fn closing(after: After) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            std::thread::spawn(move || converse(&mut socket.unwrap(), after));
+        }
+    });
+    address
+}
+
+fn converse(socket: &mut TcpStream, after: After) {
+    let Some((head, body)) = read_request(socket) else { return };
+    let seen = seen(head, body, 0);
+    if let Some(reply) = control(&seen) {
+        let _ = socket.write_all(reply.as_bytes());
+        return;
+    }
+    let whole = stream(8);
+    let kept = whole.replace("connection: close\r\n", "");
+    match after {
+        After::Announces => drop(socket.write_all(whole.as_bytes())),
+        After::Closes => drop(socket.write_all(kept.as_bytes())),
+        After::Races => {
+            drop(socket.write_all(kept.as_bytes()));
+            let _ = read_request(socket);
+        }
+    }
+}
+
+/// A run of the quick workload against a server: its folder, and what it printed.
+fn run(address: SocketAddr) -> (Desk, String) {
+    let desk = Desk::new();
+    let url = format!("http://{address}");
+    let bench =
+        ["bench", "quick.toml", "--engine", "vllm", "--url", &url, "--no-calibration", "--allow-invalid"];
+    let done = desk.skyline(&bench).assert();
+    let printed = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+    (desk, printed)
+}
+
+#[test]
+fn a_request_that_meets_the_close_of_an_idle_connection_is_sent_again() {
+    let (desk, printed) = run(closing(After::Races));
+    let requests = &desk.summary()["requests"];
+    assert_eq!(requests["completed"], 40, "{printed}");
+    let resent = requests["resent"].as_u64().unwrap();
+    assert!(resent > 0, "{printed}");
+    assert!(
+        printed.contains("had to be sent twice") && printed.contains("VLLM_HTTP_TIMEOUT_KEEP_ALIVE"),
+        "{printed}"
+    );
+    assert!(printed.contains(&format!("{resent} sent again")), "{printed}");
+    // They are marked in the log, and keep the stamp of their first sending.
+    let records = desk.lines("request");
+    let again: Vec<_> = records.iter().filter(|record| record["resent"] == true).collect();
+    assert_eq!(again.len() as u64, resent);
+    for record in again {
+        assert_eq!(record["opened_connection"], true);
+        assert!(record["sent_ns"].as_u64() < record["headers_ns"].as_u64(), "{record}");
+    }
+    desk.assert_schema("summary", &desk.summary());
+}
+
+#[test]
+fn a_server_that_closes_each_connection_is_named_for_it() {
+    for after in [After::Announces, After::Closes] {
+        let (desk, printed) = run(closing(after));
+        let requests = &desk.summary()["requests"];
+        assert_eq!(requests["completed"], 40, "{printed}");
+        assert!(requests["reconnected"].as_u64().unwrap() > 20, "{requests}");
+        assert!(printed.contains("the server closes them"), "{printed}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_is_named() {
+    let desk = Desk::new();
+    let server = mock(&["--ttft", "200ms", "--itl", "20ms"]);
+    let mut bench = desk.start(&["bench", "quick.toml", "5", "--url", &server.url, "--no-calibration"]);
+    desk.await_answers();
+    server.end("-KILL");
+    assert_eq!(bench.wait().unwrap().code(), Some(3));
+    let reasons = desk.summary()["verdict"]["reasons"].as_array().unwrap().clone();
+    assert_eq!(reasons[0]["rule"], "server_stayed", "{reasons:?}");
+    assert!(reasons.iter().all(|reason| reason["rule"] != "error_rate" && reason["rule"] != "steady_state"));
+    let run = desk.run();
+    desk.skyline(&["report", run.to_str().unwrap()]).assert().stdout(
+        contains("the server stopped answering at").and(contains("refused")).and(contains("idle").not()),
+    );
+}
+
+#[test]
+fn a_server_that_dies_in_mid_answer_is_named() {
+    let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
+    let address = listener.local_addr().unwrap();
+    let answers = Arc::new(AtomicUsize::new(0));
+    std::thread::spawn(move || {
+        // The tenth answer breaks off, and nothing listens from then on.
+        while answers.load(Relaxed) < 10 {
+            let (mut socket, _) = listener.accept().unwrap();
+            let Some((head, body)) = read_request(&mut socket) else { continue };
+            let seen = seen(head, body, 0);
+            let reply = control(&seen).unwrap_or_else(|| {
+                let whole = stream(8);
+                let is_last = answers.fetch_add(1, Relaxed) == 9;
+                if is_last { whole[..whole.len() / 2].to_owned() } else { whole }
+            });
+            let _ = socket.write_all(reply.as_bytes());
+        }
+    });
+    let (desk, printed) = run(address);
+    let reasons = desk.summary()["verdict"]["reasons"].as_array().unwrap().clone();
+    assert_eq!(reasons[0]["rule"], "server_stayed", "{printed}");
+    assert!(printed.contains("stopped answering at") && !printed.contains("idle connection"), "{printed}");
+    let failures = desk.summary()["failures"]["kinds"].as_array().unwrap().clone();
+    assert_eq!(failures[0]["kind"], "connect", "{failures:?}");
+}
+
+#[test]
+fn a_server_that_only_fails_is_not_gone() {
+    let address = serve_by_hand(|seen, socket| {
+        let reply = control(seen).unwrap_or_else(|| match seen.generation {
+            ..20 => stream(8),
+            _ => answer("502 Bad Gateway", "text/plain", "no"),
+        });
+        let _ = socket.write_all(reply.as_bytes());
+    });
+    let (desk, printed) = run(address);
+    let reasons = desk.summary()["verdict"]["reasons"].as_array().unwrap().clone();
+    assert_eq!(reasons[0]["rule"], "error_rate", "{printed}");
+}
