@@ -63,6 +63,7 @@ pub use server::histogram::{BothAccounts, BucketQuantile, CountBeside, TimeBesid
 pub use server::pages::{PageSummary, WentBack};
 pub use server::prefix_cache::{HitSource, MeasuredHits, PrefixCache};
 pub use server::reported::ServerSide;
+pub(crate) use server::settings::in_words_of;
 pub use server::track::{FollowedGauge, GaugeSummary};
 pub use slo::attainment::Attainment;
 pub use slo::group::{Fairness, Group};

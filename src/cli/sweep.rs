@@ -22,7 +22,7 @@ use crate::session::campaign::sweep::{
     MORE, SweepCampaign, SweepManifest, SweepStart, at_load, check_axis, pace_of_users, start_of_search,
 };
 use crate::session::run::{CheckedWorkload, RunContext};
-use crate::session::settings::LoadOption;
+use crate::session::settings::{LoadOption, MachineCheck};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder,
 };
@@ -123,7 +123,8 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     interrupts.series_begins();
     let Some((manifest, dir)) = plan.begin(args, resumed, &context)? else { return Ok(Exit::Interrupted) };
     let settings = &plan.checked.settings;
-    let mut experiment = experiment(&manifest, &context)?;
+    let forced = plan.checked.settings.machine == MachineCheck::Overridden;
+    let mut experiment = experiment(&manifest, &context, forced)?;
     let progress = args.campaign.live.announce(printer);
     let campaign = SweepCampaign {
         context: &context,
@@ -146,14 +147,14 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// The runs of the sweep.
-fn experiment(manifest: &SweepManifest, context: &RunContext) -> Result<SweepExperiment, Stop> {
+fn experiment(manifest: &SweepManifest, context: &RunContext, forced: bool) -> Result<SweepExperiment, Stop> {
     let swept = Swept {
         started_at: jiff::Timestamp::now(),
         workload: manifest.workload.clone(),
         engine: context.engine().clone(),
         deployment: manifest.server.deployment.clone(),
     };
-    let search = Search::new(manifest.plan.clone()).map_err(Stop::usage)?;
+    let search = Search::new(manifest.plan.clone()).map_err(Stop::usage)?.forced(forced);
     let mut experiment = SweepExperiment::new(search, swept);
     if manifest.paired_open {
         experiment = experiment.with_pairs();

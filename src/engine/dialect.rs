@@ -43,6 +43,11 @@ impl Dialect {
         self.into()
     }
 
+    /// The option with which the server heeds priorities.
+    pub const fn priority_option(self) -> Option<&'static str> {
+        self.traits().priority_option
+    }
+
     /// Its row of the table.
     ///
     /// `max_tokens` is the older name, which every self-hosted server takes (llama-cpp-python and
@@ -67,6 +72,11 @@ impl Dialect {
             reset_cache: None,
             cache_block_tokens: None,
             priority: None,
+            priority_option: None,
+            metrics_option: None,
+            tools_option: None,
+            guided_option: None,
+            adapters_option: None,
         };
         match self {
             Self::Mock => DialectTraits { start_command: Some("skyline mock"), ..Self::Vllm.traits() },
@@ -85,6 +95,9 @@ impl Dialect {
                 }),
                 cache_block_tokens: Some(16),
                 priority: Some(PriorityOrder::LowerFirst),
+                priority_option: Some("--scheduling-policy priority"),
+                tools_option: Some("--enable-auto-tool-choice --tool-call-parser NAME"),
+                adapters_option: Some("--enable-lora --lora-modules NAME=PATH"),
                 ..plain
             },
             Self::Sglang => DialectTraits {
@@ -95,7 +108,6 @@ impl Dialect {
                 version_path: Some("/get_server_info"),
                 flags_paths: &["/server_info", "/get_server_info"],
                 tokenize: PROMPT,
-                // Reported only with --enable-metrics.
                 metrics: Some(&SGLANG),
                 reset_cache: Some(CacheReset {
                     path: "/flush_cache",
@@ -105,6 +117,10 @@ impl Dialect {
                 cache_block_tokens: Some(1),
                 // Unless it was started with --schedule-low-priority-values-first.
                 priority: Some(PriorityOrder::HigherFirst),
+                priority_option: Some("--enable-priority-scheduling"),
+                metrics_option: Some("--enable-metrics"),
+                tools_option: Some("--tool-call-parser NAME"),
+                adapters_option: Some("--lora-paths NAME=PATH"),
                 ..plain
             },
             Self::Trtllm => DialectTraits {
@@ -115,6 +131,8 @@ impl Dialect {
                 continuous_usage: true,
                 version_path: Some("/version"),
                 metrics_path: Some("/prometheus/metrics"),
+                metrics_option: Some("return_perf_metrics in its options"),
+                guided_option: Some("guided_decoding_backend"),
                 ..plain
             },
             Self::Tgi => DialectTraits {
@@ -133,6 +151,8 @@ impl Dialect {
                 length: LengthForcing::IgnoreEos,
                 version_path: Some("/props"),
                 flags_paths: &["/props"],
+                metrics_option: Some("--metrics"),
+                tools_option: Some("--jinja"),
                 tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "content" }),
                 // cpp-httplib gives each connection a thread until it is closed or silent for 5 s. There are as many
                 // as processors but one, at least two more than slots; only since March 2026 more on demand.

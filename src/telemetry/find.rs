@@ -3,7 +3,7 @@
 use futures::future::join_all;
 
 use super::taken::{hardware_of, kind_of};
-use crate::engine::{MetricNames, MetricsPage};
+use crate::engine::{MetricNames, MetricSample, MetricsPage, metric_samples};
 use crate::record::{PageKind, TelemetrySource};
 
 /// A metrics page that was probed.
@@ -14,6 +14,57 @@ pub(crate) struct FoundPage {
     pub(crate) source: TelemetrySource,
     /// Why it cannot be read, if so.
     pub(crate) problem: Option<String>,
+    identity: Option<PageIdentity>,
+}
+
+/// What two looks at one page at the same time have in common, and those at two pages have not.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PageIdentity {
+    kind: PageKind,
+    /// When its process and its series began, or which devices it is about: no other page has these.
+    own: Vec<String>,
+    /// Its totals.
+    totals: Vec<String>,
+    /// Whether one of them is not 0.
+    counts: bool,
+}
+
+/// When its process began, as Prometheus' client libraries export it.
+const PROCESS_START: &str = "process_start_time_seconds";
+/// When a series began.
+const SERIES_START: &str = "_created";
+/// How the names of totals end.
+const TOTALS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
+/// The label of a device that no other device has.
+const DEVICE: &str = "UUID";
+
+impl PageIdentity {
+    /// That of a page of this kind.
+    pub(super) fn of(kind: PageKind, page: &str) -> Self {
+        let names = MetricNames::of(kind);
+        let (mut own, mut totals, mut counts) = (Vec::new(), Vec::new(), false);
+        for sample in metric_samples(page) {
+            let MetricSample { name, value, .. } = sample;
+            if !names.device.is_empty() {
+                own.extend(sample.label(DEVICE).map(String::from));
+            } else if name == PROCESS_START || name.ends_with(SERIES_START) {
+                own.push(format!("{name} {value}"));
+            } else if name.starts_with(names.prefix) && TOTALS.iter().any(|end| name.ends_with(end)) {
+                totals.push(format!("{name} {value}"));
+                counts |= value > 0.0;
+            }
+        }
+        own.sort_unstable();
+        own.dedup();
+        totals.sort_unstable();
+        Self { kind, own, totals, counts }
+    }
+
+    /// Whether it is that of the same page. Two servers that were started together may have begun in the same moment, and
+    /// two that are new have counted nothing.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self == other && (self.counts || !self.own.is_empty())
+    }
 }
 
 impl FoundPage {
@@ -30,24 +81,41 @@ impl FoundPage {
         .await
     }
 
-    async fn look(page: MetricsPage) -> Self {
-        let read = async { page.open()?.read().await };
-        let found = match read.await {
-            Ok(text) => source(page.url(), &text)
-                .ok_or_else(|| "it has no series of a known server or exporter".to_owned()),
-            Err(problem) => Err(problem),
-        };
-        match found {
-            Ok(TelemetrySource { url, kind, hardware, driver }) => {
-                let [hardware, driver] =
-                    [hardware, driver].map(|said| said.map(|said| page.without_secrets(said)));
-                Self { page, source: TelemetrySource { url, kind, hardware, driver }, problem: None }
-            }
-            Err(problem) => {
-                let unread = TelemetrySource { url: page.url(), kind: None, hardware: None, driver: None };
-                Self { page, source: unread, problem: Some(problem) }
+    /// Leaves out pages that are others of them under another address: the address of each, and of the one that stays.
+    pub(crate) fn leave_out_repeated(pages: &mut Vec<Self>) -> Vec<(String, String)> {
+        let mut repeated = Vec::new();
+        let mut kept: Vec<Self> = Vec::new();
+        for page in pages.drain(..) {
+            let same = |one: &&Self| match (&one.identity, &page.identity) {
+                (Some(one), Some(other)) => one.is_same(other),
+                _ => false,
+            };
+            match kept.iter().find(same) {
+                Some(first) => repeated.push((page.source.url.clone(), first.source.url.clone())),
+                None => kept.push(page),
             }
         }
+        *pages = kept;
+        repeated
+    }
+
+    async fn look(page: MetricsPage) -> Self {
+        let read = async { page.open()?.read().await };
+        let problem = match read.await {
+            Ok(text) => match source(page.url(), &text) {
+                Some(TelemetrySource { url, kind, hardware, driver }) => {
+                    let identity = kind.map(|kind| PageIdentity::of(kind, &text));
+                    let [hardware, driver] =
+                        [hardware, driver].map(|said| said.map(|said| page.without_secrets(said)));
+                    let source = TelemetrySource { url, kind, hardware, driver };
+                    return Self { page, source, problem: None, identity };
+                }
+                None => "it has no series of a known server or exporter".to_owned(),
+            },
+            Err(problem) => problem,
+        };
+        let source = TelemetrySource { url: page.url(), kind: None, hardware: None, driver: None };
+        Self { page, source, problem: Some(problem), identity: None }
     }
 
     pub(super) fn kind(&self) -> Option<PageKind> {

@@ -1,6 +1,6 @@
 //! Pages of every kind, recorded or written after their source, and the metrics read from them.
 
-use super::find::source;
+use super::find::{PageIdentity, source};
 use super::taken::{Depth, kind_of, taken};
 use crate::engine::MetricNames;
 use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime, TimeHistogram};
@@ -201,4 +201,31 @@ fn every_kind_of_page_has_its_own_names() {
         let mut all = all.chain(names.times.iter().flat_map(|row| row.1));
         assert!(all.all(|name| name.starts_with(names.prefix)), "{:?}", names.kind);
     }
+}
+
+#[test]
+fn the_same_page_under_two_names_is_known_by_what_it_says() {
+    let identity = |page: &str| PageIdentity::of(kind_of(page).unwrap(), page);
+    let same = |one: &str, other: &str| identity(one).is_same(&identity(other));
+    assert!(same(VLLM, VLLM) && same(LLAMACPP, LLAMACPP) && same(DCGM, DCGM));
+    assert!(!same(VLLM, LLAMACPP));
+    let page = |started: f64, tokens: u64| {
+        format!(
+            "process_start_time_seconds {started}\nvllm:generation_tokens_total{{model_name=\"m\"}} {tokens}\n"
+        )
+    };
+    assert!(same(&page(1.5e9, 0), &page(1.5e9, 0)), "new, and of one process");
+    assert!(!same(&page(1.5e9, 7), &page(1.6e9, 7)), "another process");
+    assert!(!same(&page(1.5e9, 7), &page(1.5e9, 0)), "two processes that began together");
+    // What a page says of now differs from look to look.
+    let running = |now: u64| format!("{}vllm:num_requests_running {now}\n", page(1.5e9, 7));
+    assert!(same(&running(0), &running(3)));
+    // Without a start only what was counted tells pages apart, and servers that are new have counted nothing.
+    let bare = |tokens: u64| format!("llamacpp:prompt_tokens_total {tokens}\n");
+    assert!(same(&bare(9), &bare(9)) && !same(&bare(9), &bare(8)) && !same(&bare(0), &bare(0)));
+    // Energy grows from look to look, and a device stays what it is.
+    let gpu = |uuid: &str, joule: u64| {
+        format!("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{gpu=\"0\",UUID=\"{uuid}\"}} {joule}\n")
+    };
+    assert!(same(&gpu("GPU-a", 1), &gpu("GPU-a", 2)) && !same(&gpu("GPU-a", 1), &gpu("GPU-b", 1)));
 }

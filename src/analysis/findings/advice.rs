@@ -59,6 +59,21 @@ impl Finding {
                 )
             });
         }
+        if summary.verdict.breaks(Rule::ServerStayed) {
+            // The rest of the run was against no server, and the reason has said so.
+            findings.retain(|finding| {
+                !matches!(
+                    finding.kind,
+                    FindingKind::CannotTell
+                        | FindingKind::DrainLimit
+                        | FindingKind::NotSettled
+                        | FindingKind::Drift
+                        | FindingKind::CooldownFailures
+                        | FindingKind::ColdConnections
+                        | FindingKind::PageUnread
+                )
+            });
+        }
         if findings.iter().any(|finding| finding.kind == FindingKind::CannotTell) {
             // It says the same, and how long a window would tell.
             findings.retain(|finding| !matches!(finding.kind, FindingKind::NotSettled | FindingKind::Drift));

@@ -2,6 +2,7 @@
 
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::server::pages::WentBack;
+use crate::analysis::server::settings::in_words_of;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent};
 use crate::record::{Counter, Gauge};
@@ -66,9 +67,8 @@ pub(super) fn cache_full(summary: &Summary) -> Option<Finding> {
             counted(preemptions.round() as u64, "request"),
             percent(FULL)
         );
-        let cure = "give the cache more memory (vLLM: --gpu-memory-utilization), or let fewer requests in at a time \
-                    (--max-num-seqs)";
-        finding(FindingKind::CacheFull, sentence, cure)
+        let cure = "give the cache more memory (--gpu-memory-utilization), or let fewer requests in at a time (max_num_seqs)";
+        finding(FindingKind::CacheFull, sentence, &in_words_of(&summary.run.engine, cure))
     })
 }
 
@@ -77,16 +77,16 @@ pub(super) fn outside_server(summary: &Summary) -> Option<Finding> {
     let far = ttft.outside_share > OUTSIDE_BAR && ttft.outside_ms > OUTSIDE_BAR_MS;
     (far && ttft.same_requests).then(|| {
         let sentence = format!(
-            "{} ms ({}) of the mean TTFT lie outside of the server, which counts {} ms of the {} ms from sending; limit: {} \
-             and {OUTSIDE_BAR_MS} ms",
+            "{} ms ({}) of the mean TTFT lie outside of what the server counts, {} ms of the {} ms from sending; limit: {} and \
+             {OUTSIDE_BAR_MS} ms",
             three_digits(ttft.outside_ms),
             percent(ttft.outside_share),
             three_digits(ttft.server_ms),
             three_digits(ttft.client_ms),
             percent(OUTSIDE_BAR)
         );
-        let cure = "check the network, the proxies and the server's HTTP front end; the server counts from when it has read \
-                    a request";
+        let cure = "run the client on the server's machine: what stays is the server's own HTTP front end (it reads, tokenizes \
+                    and sends outside of that count), what goes is the network or a proxy";
         finding(FindingKind::OutsideServer, sentence, cure)
     })
 }

@@ -5,4 +5,5 @@ pub(super) mod histogram;
 pub(super) mod pages;
 pub(super) mod prefix_cache;
 pub(super) mod reported;
+pub(super) mod settings;
 pub(super) mod track;

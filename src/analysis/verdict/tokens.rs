@@ -62,7 +62,8 @@ fn identity(observed: &Observed<'_>) -> Check {
         counted(answers, "answer"),
         percent(BAR)
     );
-    let cure = "look for a proxy between client and server that drops or repeats events";
+    let cure = "compare the chunks of one answer with its usage (curl -N): either the server counts them differently, or \
+                something on the way drops or repeats events";
     measure.at_most(share, BAR, sentence, cure)
 }
 

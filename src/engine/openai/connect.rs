@@ -14,6 +14,7 @@ use super::connect_error::{ConnectError, ConnectProgress};
 use super::control::{Control, ControlError, ListedModel, longest_context, settings};
 use super::engine::{OpenAiEngine, new_request_id_prefix};
 use super::hints::{of_redirect, of_refused_key};
+use super::preflight::in_brackets;
 use super::readiness::ready;
 use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
@@ -115,8 +116,10 @@ async fn model(
             url: target.url.to_string(),
             unknown,
             listed: listed.into_iter().map(|model| model.shown).collect(),
-            hint: "name in the workload's `models` what is served, or load the adapters (vLLM: --enable-lora \
-                   --lora-modules NAME=PATH)",
+            hint: format!(
+                "name in the workload's `models` what is served, or load the adapters{}",
+                in_brackets(target.dialect.traits().adapters_option)
+            ),
         });
     }
     if let Some(model) = &target.model {

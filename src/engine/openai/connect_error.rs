@@ -64,7 +64,7 @@ pub enum ConnectError {
         /// The listed models.
         listed: Vec<String>,
         /// The remedy.
-        hint: &'static str,
+        hint: String,
     },
     /// No model was given and none can be found.
     #[error("{url} does not list its models ({reason})\nhint: {hint}")]

@@ -115,6 +115,11 @@ impl OpenAiEngine {
         self.control.metrics_page()
     }
 
+    /// The option with which the server exports its metrics, where it does not by default.
+    pub fn metrics_option(&self) -> Option<&'static str> {
+        self.target.dialect.traits().metrics_option
+    }
+
     /// Another metrics page at `url`, with the same trusted roots. The headers of requests are not sent
     /// there.
     ///

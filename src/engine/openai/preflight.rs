@@ -14,6 +14,7 @@ use super::readiness::hint_for;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
 use crate::engine::answer_limits::AnswerBudget;
+use crate::engine::dialect::Dialect;
 use crate::engine::intake::listing;
 use crate::engine::target::{PriorityField, Target};
 use crate::record::{Failure, FailureKind, FinishReason, TokenSource, Usage};
@@ -117,7 +118,7 @@ impl OpenAiEngine {
                 tokio::time::timeout(limit, answer.until_end()).await
                 && matches!(failure.reason, FailureKind::HttpStatus(_) | FailureKind::StreamError)
             {
-                return Err(AnswerFormRefused { kind: shape.kind(), failure });
+                return Err(AnswerFormRefused { dialect: self.target.dialect, kind: shape.kind(), failure });
             }
         }
         Ok(())
@@ -251,9 +252,11 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
             if target.priority == PriorityField::Sent
                 && failure.message.to_lowercase().contains("priority") =>
         {
-            "the server does not accept priorities: start it with --scheduling-policy priority (SGLang: \
-             --enable-priority-scheduling), or leave --send-priority out"
-                .into()
+            let with = target.dialect.traits().priority_option.map(|option| format!(": start it with {option}"));
+            format!(
+                "the server does not accept priorities{}, or leave --send-priority out",
+                with.unwrap_or_default()
+            )
         }
         FailureKind::HttpStatus(400 | 422) => format!(
             "the server does not take a field of the request: choose its own --engine (now {}), or take the field \
@@ -292,6 +295,11 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
     }
 }
 
+/// An option of the server in use, if one is known: ` (--jinja)`.
+pub(super) fn in_brackets(option: Option<&str>) -> String {
+    option.map_or_else(String::new, |option| format!(" ({option})"))
+}
+
 /// Whether a server's message quotes the model's name: servers without a field for it (older vLLM, Ollama)
 /// report an unknown model this way.
 fn quotes(words: &str, model: &str) -> bool {
@@ -304,11 +312,13 @@ fn quotes(words: &str, model: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the server refuses answers of the form `{kind}`: {failure}\n\
-     hint: tools need a parser (vLLM: --enable-auto-tool-choice --tool-call-parser NAME; SGLang: --tool-call-parser NAME; \
-     llama.cpp: --jinja), JSON a backend for guided decoding (TensorRT-LLM: guided_decoding_backend); or take `answer` \
-     out of the class"
+     hint: tools need a parser{}, JSON a backend for guided decoding{}; or take `answer` out of the class",
+    in_brackets(.dialect.traits().tools_option),
+    in_brackets(.dialect.traits().guided_option)
 )]
 pub struct AnswerFormRefused {
+    /// The server's dialect.
+    pub dialect: Dialect,
     /// The format's name in a workload.
     pub kind: &'static str,
     /// The server's error.
@@ -325,4 +335,41 @@ pub struct ServerChanged {
     pub before: String,
     /// Its value now.
     pub now: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_name_the_options_of_the_server_in_use_and_of_no_other() {
+        let foreign = |hint: &str, own: &[&str]| {
+            let all = [
+                "--scheduling-policy",
+                "--enable-priority",
+                "--enable-auto",
+                "--jinja",
+                "guided_decoding_backend",
+            ];
+            all.into_iter().find(|option| hint.contains(option) && !own.contains(option)).map(str::to_owned)
+        };
+        for (dialect, priority, form) in [
+            (Dialect::Vllm, "--scheduling-policy", "--enable-auto"),
+            (Dialect::Sglang, "--enable-priority", "--tool-call-parser NAME"),
+            (Dialect::Llamacpp, "", "--jinja"),
+            (Dialect::Trtllm, "", "guided_decoding_backend"),
+            (Dialect::Openai, "", "tools need a parser, JSON"),
+        ] {
+            let mut target = Target::new("http://h".parse().unwrap(), dialect);
+            target.priority = PriorityField::Sent;
+            let failure = Failure::new(FailureKind::HttpStatus(400), "no priority here");
+            let fault = DiagnosedFailure { failure: failure.clone(), cause: Cause::Unknown };
+            let hint = diagnose(&target, "m", &[], &fault);
+            assert!(hint.contains(priority) && hint.contains("--send-priority"), "{dialect}: {hint}");
+            assert_eq!(foreign(&hint, &[priority]), None, "{dialect}: {hint}");
+            let refused = AnswerFormRefused { dialect, kind: "tool_call", failure }.to_string();
+            assert!(refused.contains(form), "{dialect}: {refused}");
+            assert_eq!(foreign(&refused, &[form]), None, "{dialect}: {refused}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::evidence::{Physics, RunEvidence};
 use super::symptom::{Opinion, Regime, Symptom};
 use super::{batching, cache, decode, prefill, stalls, tail, trouble};
 use crate::analysis::wording::counted;
-use crate::analysis::{Summary, VerdictOutcome};
+use crate::analysis::{Summary, VerdictOutcome, in_words_of};
 use crate::record::RunLog;
 
 /// From this share of SLOs met on, no symptom needs a cure.
@@ -71,6 +71,11 @@ impl Diagnosis {
         };
         for (about, rule) in RULES {
             diagnosis.take(about, rule(&evidence));
+        }
+        for symptom in &mut diagnosis.symptoms {
+            for words in [&mut symptom.confirm, &mut symptom.first_response] {
+                *words = in_words_of(&summary.run.engine, words);
+            }
         }
         diagnosis
     }

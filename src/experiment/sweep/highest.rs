@@ -1,5 +1,7 @@
 //! Finds the highest load that meets the objectives, from the trials.
 
+use std::fmt::Write as _;
+
 use super::answer::HighestLoad;
 use super::plan::{Load, LoadAxis};
 use super::search::{BAND, LoadTally, Search, SearchDemand, Tightest, Unsure, tightest};
@@ -35,9 +37,14 @@ impl<'a> FoundLoads<'a> {
             let end = if matches!(decides, Tightest::Missed(_)) { 0 } else { failed.unwrap_or(loads.len()) };
             let (below, above) = loads.split_at(end);
             let passed = below.iter().rev().find(|(_, class)| *class == LoadClass::Passed);
+            let passed = passed.map(|(tally, _)| tally.load);
+            let failed = failed.map(|place| loads[place].0.load);
+            // Where loads contradict one another, the curve through all of them may cross its limit elsewhere.
+            let crossing = crossing.filter(|crossing| is_between(passed, crossing.estimate, failed));
+            let interval = interval.filter(|_| crossing.is_some());
             let answer = HighestLoad {
-                passed: passed.map(|(tally, _)| tally.load),
-                failed: failed.map(|place| loads[place].0.load),
+                passed,
+                failed,
                 estimate: crossing.map(|crossing| crossing.estimate),
                 interval_low: interval.map(|(low, _)| low),
                 interval_high: interval.map(|(_, high)| high),
@@ -65,6 +72,13 @@ impl LoadClass {
     pub const fn fails(self) -> bool {
         matches!(self, Self::Failed | Self::Saturated)
     }
+}
+
+/// Whether `estimate` lies within the bracket, as far as that has ends.
+fn is_between(passed: Option<Load>, estimate: f64, failed: Option<Load>) -> bool {
+    const ROUNDED: f64 = 1.0 + 1e-9;
+    passed.is_none_or(|passed| passed.amount() <= estimate * ROUNDED)
+        && failed.is_none_or(|failed| estimate <= failed.amount() * ROUNDED)
 }
 
 /// The first demand that the runs of a load do not decide, where the load is undecided.
@@ -112,13 +126,18 @@ fn sentence(
                 unsure.map_or(String::new(), |why| format!(", and {why}"))
             )
         }
+        (None, _) if answer.passed.is_some() && answer.failed.is_some() => {
+            format!(
+                "the highest load that meets the objectives lies between two loads, the runs do not tell where: {ends}{decides}"
+            )
+        }
         (None, _) if answer.passed.is_some() => {
             let open = "the highest load that meets the objectives lies above the measured loads, by an unknown amount";
             format!("{ends}: {open}")
         }
         (None, _) if loads.iter().all(|(_, class)| *class == LoadClass::Unknown) => {
             let why = match &answer.tightest {
-                Some(text) if loads.iter().any(|(tally, _)| tally.trusted > 0) => {
+                Some(text) if loads.iter().any(|(tally, _)| tally.counted > 0) => {
                     format!("no run has a figure for `{text}`")
                 }
                 _ => "no run can be trusted".to_owned(),
@@ -133,6 +152,10 @@ fn sentence(
         }
         (None, _) => format!("no measured load meets the objectives: {ends}{decides}"),
     };
+    let rests = |load: Load| loads.iter().any(|(tally, _)| tally.load == load && tally.rests_on_invalid());
+    for end in [answer.passed, answer.failed].into_iter().flatten().filter(|end| rests(*end)) {
+        let _ = write!(sentence, "; no run of {end} can be trusted, and it counts because of --force");
+    }
     if !answer.monotone {
         sentence.push_str(
             "; a load above the smallest failed one passed, and is ignored: chance, or a server that changes",

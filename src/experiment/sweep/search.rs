@@ -48,6 +48,8 @@ pub struct Search {
     trials: Vec<Trial>,
     /// Number of trials when the refinement began.
     refined_from: Option<usize>,
+    /// Whether a load counts of which no run can be trusted.
+    forced: bool,
 }
 
 impl Search {
@@ -59,7 +61,13 @@ impl Search {
     pub fn new(plan: SweepPlan) -> Result<Self, Unsearchable> {
         let mut demands = plan.objectives.iter().map(SearchDemand::of).collect::<Result<Vec<_>, _>>()?;
         demands.push(SearchDemand::keeping_up());
-        Ok(Self { plan, demands, trials: Vec::new(), refined_from: None })
+        Ok(Self { plan, demands, trials: Vec::new(), refined_from: None, forced: false })
+    }
+
+    /// The same, which goes on where no run of a load can be trusted if it is `forced` (`--force`): then those count.
+    #[must_use]
+    pub fn forced(self, forced: bool) -> Self {
+        Self { forced, ..self }
     }
 
     /// The plan.
@@ -80,8 +88,20 @@ impl Search {
     /// Takes in what a run found.
     pub fn record(&mut self, trial: Trial) {
         self.trials.push(trial);
+        self.count_lost();
         if self.refined_from.is_none() && self.bracketing() == Next::Refine {
             self.refined_from = Some(self.trials.len());
+        }
+    }
+
+    /// Where that is forced, counts the runs of a load of which none can be trusted and no spare one is left, and none of
+    /// them once one can be trusted.
+    fn count_lost(&mut self) {
+        let Some(load) = self.trials.last().map(|trial| trial.load).filter(|_| self.forced) else { return };
+        let lost = LoadTally::of(load, &self.trials, &self.demands).is_lost(self.planned());
+        let trusted = self.trials.iter().any(|trial| trial.load == load && trial.is_valid());
+        for trial in self.trials.iter_mut().filter(|trial| trial.load == load && !trial.is_valid()) {
+            trial.left_out = trusted || (trial.left_out && !lost);
         }
     }
 
@@ -95,9 +115,9 @@ impl Search {
 
     fn next_of_search(&self) -> SearchStep {
         // A load without a trusted run says nothing about the server: it is repeated.
-        let lost = self.tallies().into_iter().find(|tally| tally.trusted == 0);
+        let lost = self.tallies().into_iter().find(|tally| tally.counted == 0);
         match lost {
-            Some(tally) if !tally.wants_another(1) => return SearchStep::Done(StopReason::Untrusted),
+            Some(tally) if tally.is_lost(self.planned()) => return SearchStep::Done(StopReason::Untrusted),
             Some(tally) => return self.measure(tally.load),
             None => {}
         }
@@ -126,7 +146,7 @@ impl Search {
     fn bracketing(&self) -> Next {
         match self.plan.axis {
             LoadAxis::Automatic { from_per_s } => {
-                let known: Vec<_> = self.tallies().into_iter().filter(|tally| tally.trusted > 0).collect();
+                let known: Vec<_> = self.tallies().into_iter().filter(|tally| tally.counted > 0).collect();
                 refine::bracketed(&known, from_per_s)
             }
             _ => Next::Done(StopReason::AllMeasured),
@@ -136,7 +156,7 @@ impl Search {
     /// The first demand for which no run has a figure although the server kept up.
     pub(super) fn without_figure(&self) -> Option<&SearchDemand> {
         let kept_up: Vec<_> =
-            self.trials.iter().filter(|trial| trial.is_valid() && trial.saturated.is_none()).collect();
+            self.trials.iter().filter(|trial| !trial.left_out && trial.saturated.is_none()).collect();
         let unread = |(place, demand): &(usize, &SearchDemand)| {
             self.trials.iter().all(|trial| demand.read(trial, *place).is_none())
         };
@@ -144,6 +164,14 @@ impl Search {
             return None;
         }
         self.demands.iter().enumerate().find(unread).map(|(_, demand)| demand)
+    }
+
+    /// Runs planned of each load; the search plans one, and more only where they help.
+    fn planned(&self) -> u64 {
+        match self.plan.axis {
+            LoadAxis::Automatic { .. } => 1,
+            _ => self.plan.repeats,
+        }
     }
 
     pub(super) fn tallies(&self) -> Vec<LoadTally<'_>> {
@@ -162,7 +190,7 @@ impl Search {
             let Some(tally) = tallies.iter().find(|tally| tally.load == load) else {
                 return self.measure(load);
             };
-            if tally.wants_another(self.plan.repeats) {
+            if tally.wants_another(self.planned()) {
                 return self.measure(load);
             }
             let per_s = tally.completed_per_s().unwrap_or(0.0);
@@ -230,6 +258,8 @@ impl Search {
     }
 }
 
+#[cfg(test)]
+mod disturbed;
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -70,6 +70,9 @@ pub struct Trial {
     /// Whether another run replaces it, as far as there are spare ones.
     #[serde(skip)]
     pub(super) spoiled: bool,
+    /// Whether it does not count: its figures cannot be trusted, and no load counts on request of which no run can be.
+    #[serde(skip)]
+    pub(super) left_out: bool,
     /// Its figures, which are joined with those of the load's other runs.
     #[serde(skip)]
     pub(super) figures: FigureSet,
@@ -126,6 +129,7 @@ impl Trial {
     /// The trial of `wanted`, from `run` summarised with the objectives of the sweep.
     pub fn of(wanted: &TrialRequest, run: &Summary) -> Self {
         let gone = Self::server_gone(run);
+        let invalid: Vec<_> = distrust(run).map(str::to_owned).chain(gone).collect();
         Self {
             number: wanted.number,
             load: wanted.load,
@@ -137,7 +141,8 @@ impl Trial {
             offered_per_s: run.rates.offered_requests_per_s,
             achieved_per_s: run.rates.achieved_requests_per_s,
             completed_per_s: run.rates.completed_requests_per_s,
-            invalid: distrust(run).map(str::to_owned).chain(gone).collect(),
+            left_out: !invalid.is_empty(),
+            invalid,
             saturated: Self::overload(run),
             spoiled: spoiled_by(run).is_some() || !run.window.is_whole(),
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
@@ -185,6 +190,7 @@ impl Trial {
             invalid: Vec::new(),
             saturated: None,
             spoiled: false,
+            left_out: false,
             judged: Vec::new(),
             figures: FigureSet::default(),
         }

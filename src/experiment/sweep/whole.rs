@@ -113,8 +113,8 @@ impl Sweep {
 }
 
 fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
-    // The runs of a load without a trusted run are shown all the same.
-    let counts = |trial: &&&Trial| trial.is_valid() || tally.trusted == 0;
+    // The runs of a load of which none counts are shown all the same.
+    let counts = |trial: &&&Trial| !trial.left_out || tally.counted == 0;
     let figures: Vec<_> = tally.trials.iter().filter(counts).map(|trial| &trial.figures).collect();
     let demanded = search.demands().len() > 1;
     SweepPoint {
@@ -194,7 +194,8 @@ pub(super) struct SweepValidity {
     pub(super) notes: Vec<String>,
 }
 
-/// A sweep is INVALID if most of its runs are. Single INVALID runs are left out and noted.
+/// A sweep is INVALID if most of its runs are, or an end of its answer rests on such. Single INVALID runs are left out and
+/// noted.
 pub(super) fn judge(
     search: &Search,
     loads: &[(LoadTally<'_>, LoadClass)],
@@ -220,6 +221,17 @@ pub(super) fn judge(
     if !lost.is_empty() {
         notes.push(format!("no run of {} can be trusted", lost.join(", ")));
     }
+    let forced: Vec<_> =
+        loads.iter().filter(|(tally, _)| tally.rests_on_invalid()).map(|(tally, _)| tally.load).collect();
+    if !forced.is_empty() {
+        let loads: Vec<_> = forced.iter().map(ToString::to_string).collect();
+        notes.push(format!(
+            "no run of {} can be trusted: those INVALID runs count, because of --force",
+            loads.join(", ")
+        ));
+    }
+    let ends = answer.into_iter().flat_map(|answer| [answer.passed, answer.failed]).flatten();
+    let rests_on_invalid = ends.into_iter().any(|end| forced.contains(&end));
     let few = trials
         .iter()
         .filter(|trial| trial.judged.iter().any(|judged| judged.mark == Some(SampleWarning::TooFewSamples)));
@@ -242,8 +254,9 @@ pub(super) fn judge(
             ));
         }
     }
-    let valid =
-        !trials.is_empty() && 2 * invalid.len() < trials.len().max(1) + usize::from(invalid.is_empty());
+    let valid = !rests_on_invalid
+        && !trials.is_empty()
+        && 2 * invalid.len() < trials.len().max(1) + usize::from(invalid.is_empty());
     SweepValidity { valid, reasons, notes }
 }
 

@@ -12,10 +12,12 @@ use crate::workload::{SharedPrefixes, WorkloadSpec};
 /// Notes that no answer of a server shows whether it heeds priorities.
 pub(super) fn advise(settings: &RunSettings, printer: Printer) {
     if settings.requests.priority == PriorityField::Sent {
-        printer.words(
-            "note: a server that does not schedule by priority (vLLM without --scheduling-policy priority, SGLang \
-             without --enable-priority-scheduling) ignores the field; the table by priority shows whether it counts",
-        );
+        let option = settings.server.dialect.priority_option().map(|option| format!(" (without {option})"));
+        printer.words(&format!(
+            "note: a server that does not schedule by priority{} ignores the field; the table by priority shows whether it \
+             counts",
+            option.unwrap_or_default()
+        ));
     }
 }
 

@@ -188,7 +188,8 @@ impl RunContext {
             Some(_) => None,
             None => server.runtime.block_on(engine.counters()),
         };
-        let pages = server.runtime.block_on(FoundPage::again(&self.pages));
+        let mut pages = server.runtime.block_on(FoundPage::again(&self.pages));
+        FoundPage::leave_out_repeated(&mut pages);
         Ok(PreparedRun {
             repeat,
             workload,

@@ -12,7 +12,8 @@ use crate::session::console::{Printer, Stop};
 use crate::session::settings::{OwnPage, TelemetrySettings};
 use crate::telemetry::{FoundPage, LatestReadings, ScrapeTimes};
 
-/// Finds the pages. One that cannot be read is named here, once; runs go on without it, and say so.
+/// Finds the pages. One that was asked for and cannot be read is named here, once; runs go on without it, and say so. The
+/// server's own, which nobody asked for, is then left out.
 pub(super) fn find(
     telemetry: &TelemetrySettings,
     server: &ServerConnection,
@@ -30,18 +31,22 @@ pub(super) fn find(
             pages.push(engine.page_elsewhere(url).map_err(Stop::usage)?);
         }
     }
-    let found = server.runtime.block_on(FoundPage::all(pages));
-    for page in &found {
-        if let Some(problem) = &page.problem {
-            let url = &page.source.url;
-            let cure = if Some(url) == own_url.as_ref() {
-                "start SGLang with --enable-metrics, llama.cpp with --metrics, trtllm-serve with return_perf_metrics; \
-                 or leave its page out with --no-metrics"
-            } else {
-                "check that the address is that of a metrics page, and that this machine can reach it"
-            };
+    let mut found = server.runtime.block_on(FoundPage::all(pages));
+    found.retain(|page| {
+        let (Some(problem), url) = (&page.problem, &page.source.url) else { return true };
+        let is_asked_for = Some(url) != own_url.as_ref();
+        if is_asked_for {
+            let cure = "check that the address is that of a metrics page, and that this machine can reach it";
             printer.words(&format!("{url} is not read: {problem}\nhint: {cure}"));
+        } else if let Some(option) = engine.metrics_option() {
+            printer.words(&format!(
+                "note: the server exports no metrics ({url}: {problem}): with {option} its own figures are shown too"
+            ));
         }
+        is_asked_for
+    });
+    for (url, first) in FoundPage::leave_out_repeated(&mut found) {
+        printer.words(&format!("note: {url} is the same page as {first}, and is read once"));
     }
     Ok(found)
 }

@@ -87,13 +87,10 @@ fn a_request_that_meets_the_close_of_an_idle_connection_is_sent_again() {
 }
 
 #[test]
-fn a_server_that_closes_each_connection_is_named_for_it() {
+fn a_server_that_closes_each_connection_loses_no_request() {
     for after in [After::Announces, After::Closes] {
         let (desk, printed) = run(closing(after));
-        let requests = &desk.summary()["requests"];
-        assert_eq!(requests["completed"], 40, "{printed}");
-        assert!(requests["reconnected"].as_u64().unwrap() > 20, "{requests}");
-        assert!(printed.contains("the server closes them"), "{printed}");
+        assert_eq!(desk.summary()["requests"]["completed"], 40, "{printed}");
     }
 }
 

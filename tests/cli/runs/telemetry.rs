@@ -11,7 +11,7 @@ use serde_json::Value;
 use skyline::mock::{Backend, MockOptions, MockServer};
 use skyline::simulator::Delay;
 
-use crate::support::{Desk, Seen, answer, control, serve, stream};
+use crate::support::{Desk, Seen, answer, control, mock, serve, stream};
 
 /// What the mock says of every request that it began to answer, in its own log.
 fn truth(mock: SocketAddr) -> Vec<Value> {
@@ -226,4 +226,49 @@ fn a_page_that_fails_now_and_then_costs_no_more_than_its_readings() {
     let flags = serde_json::json!({"tp_size": 2, "dtype": "bfloat16", "version": "0.5.1"});
     assert_eq!(header["engine"]["serving_flags"], flags);
     assert!(!desk.lines("client").is_empty());
+}
+
+#[test]
+fn a_page_under_two_names_is_read_once() {
+    let server = mock(&[]);
+    let port = server.url.rsplit(':').next().unwrap().trim_end_matches('/');
+    let page = format!("http://localhost:{port}/metrics");
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--no-calibration", "--engine", "vllm"])
+        .args(["--url", &server.url, "--metrics-url", &page])
+        .assert()
+        .code(0)
+        .stderr(contains("is the same page as").and(contains("localhost")));
+    assert_eq!(desk.summary()["server"]["pages"].as_array().unwrap().len(), 1);
+    // Those of two servers are two, though they were started alike.
+    let other = mock(&[]);
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--no-calibration", "--engine", "vllm"])
+        .args(["--url", &server.url, "--metrics-url", &other.url])
+        .assert()
+        .code(0)
+        .stderr(contains("is the same page").not());
+    assert_eq!(desk.summary()["server"]["pages"].as_array().unwrap().len(), 2);
+}
+
+/// It has no metrics page at all.
+#[test]
+fn a_page_that_nobody_asked_for_is_no_finding() {
+    let address = serve(|seen| control(seen).unwrap_or_else(|| stream(8)));
+    let url = format!("http://{address}");
+    for (engine, option) in
+        [("vllm", None), ("sglang", Some("with --enable-metrics")), ("llamacpp", Some("with --metrics"))]
+    {
+        let desk = Desk::new();
+        let run = desk
+            .skyline(&["bench", "quick.toml", "--allow-invalid", "--no-calibration", "--requests", "4"])
+            .args(["--engine", engine, "--url", &url])
+            .assert()
+            .code(0)
+            .stdout(contains("could not be read").not())
+            .stderr(contains("is not read").not());
+        let said = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+        assert_eq!(said.contains("exports no metrics"), option.is_some(), "{engine}: {said}");
+        assert!(option.is_none_or(|option| said.contains(option)), "{engine}: {said}");
+    }
 }

@@ -196,11 +196,12 @@ fn bursts_queue_and_a_metronome_does_not() {
     assert!(even.bottleneck.evidence.queue_share_of_ttft < uneven.bottleneck.evidence.queue_share_of_ttft);
 }
 
+const LONG: &str = r#"{ kind = "constant", value = 8000 }"#;
+
 /// Chats on an A10G, where one in twenty prompts is 3.5 s of prefill.
 #[test]
 fn one_class_of_long_prompts_disturbs_another() {
-    let long = r#"{ kind = "constant", value = 8000 }"#;
-    let mixed = poisson(1.0, 400.0, &[("chat", 95.0, QUESTION, REPLY), ("rag", 5.0, long, REPLY)]);
+    let mixed = poisson(1.0, 400.0, &[("chat", 95.0, QUESTION, REPLY), ("rag", 5.0, LONG, REPLY)]);
     let mixed = flown(&mixed, &llama_on("a10g"));
     let figure = figures(&mixed, Regime::Interference);
     assert!(figure("long_prompts_ahead_share") > 0.9 && figure("long_prompts_share") < 0.1);
@@ -209,6 +210,24 @@ fn one_class_of_long_prompts_disturbs_another() {
 
     let alone = flown(&poisson(1.0, 400.0, &[("chat", 1.0, QUESTION, REPLY)]), &llama_on("a10g"));
     is_silent_on(&alone, Regime::Interference);
+}
+
+/// The same runs before a server of another engine.
+#[test]
+fn advice_names_the_settings_of_the_server_in_use() {
+    let spec = poisson(1.0, 400.0, &[("chat", 95.0, QUESTION, REPLY), ("rag", 5.0, LONG, REPLY)]);
+    let (mut log, prediction) = report(&spec, &llama_on("a10g"), None);
+    let said = |diagnosis: &Diagnosis| {
+        let words = diagnosis.symptoms.iter().map(|seen| format!("{} {}", seen.confirm, seen.first_response));
+        words.collect::<Vec<_>>().join("; ")
+    };
+    assert!(said(&prediction.diagnosis).contains("max_num_batched_tokens"));
+    log.header.engine.modelled.clear();
+    for (engine, own) in [("sglang", "--chunked-prefill-size"), ("openai", "limit on the tokens of a step")] {
+        engine.clone_into(&mut log.header.engine.engine);
+        let words = said(&Diagnosis::of_run(&log, &skyline::analysis::summarise(&log, &[])));
+        assert!(words.contains(own) && !words.contains("max_num"), "{engine}: {words}");
+    }
 }
 
 /// Prompts whose lengths span two orders of magnitude have a long tail of TTFT without any queue.

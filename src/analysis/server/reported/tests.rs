@@ -111,6 +111,10 @@ fn what_lies_outside_the_server_is_named() {
         "{}",
         finding.sentence
     );
+    // Of the three that may be to blame none is accused before it is known which.
+    for cause in ["HTTP front end", "network", "proxy"] {
+        assert!(finding.cure.contains(cause), "{}", finding.cure);
+    }
 }
 
 /// Two replicas, of which one has put requests back: the other does not show a total that it has counted nothing of.
@@ -159,6 +163,13 @@ fn a_full_cache_that_puts_requests_back_is_a_finding() {
     let summary = summarise(&log, &[]);
     let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::CacheFull).unwrap();
     assert!(finding.sentence.contains("97 %") && finding.sentence.contains("4 "), "{}", finding.sentence);
+    assert!(finding.cure.contains("--gpu-memory-utilization"), "{}", finding.cure);
+    "sglang".clone_into(&mut log.header.engine.engine);
+    let summary = summarise(&log, &[]);
+    let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::CacheFull).unwrap();
+    let of_sglang =
+        finding.cure.contains("--mem-fraction-static") && finding.cure.contains("--max-running-requests");
+    assert!(of_sglang && !finding.cure.contains("vLLM"), "{}", finding.cure);
 }
 
 #[test]

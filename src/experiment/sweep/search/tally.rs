@@ -17,9 +17,9 @@ const MET: f64 = 1.0 + 1e-9;
 pub(crate) struct LoadTally<'a> {
     pub(crate) load: Load,
     pub(crate) trials: Vec<&'a Trial>,
-    /// Runs whose figures can be trusted.
-    pub(crate) trusted: u64,
-    /// Joint figure ÷ limit for each demand, in order: over 1 where it is missed; absent unless every trusted run has
+    /// Runs that count: those that can be trusted, or all, where none can and such loads count on request.
+    pub(crate) counted: u64,
+    /// Joint figure ÷ limit for each demand, in order: over 1 where it is missed; absent unless every run that counts has
     /// the figure.
     pub(crate) ratios: Vec<Option<f64>>,
     /// Whether the server did not keep up in most runs.
@@ -43,18 +43,18 @@ pub(super) fn tallies<'a>(trials: &'a [Trial], demands: &[SearchDemand]) -> Vec<
 }
 
 impl<'a> LoadTally<'a> {
-    fn of(load: Load, trials: &'a [Trial], demands: &[SearchDemand]) -> Self {
+    pub(super) fn of(load: Load, trials: &'a [Trial], demands: &[SearchDemand]) -> Self {
         let trials: Vec<_> = trials.iter().filter(|trial| trial.load == load).collect();
-        let trusted: Vec<_> = trials.iter().copied().filter(|trial| trial.is_valid()).collect();
-        let flagged = trusted.iter().filter(|trial| trial.saturated.is_some()).count();
+        let counted: Vec<_> = trials.iter().copied().filter(|trial| !trial.left_out).collect();
+        let flagged = counted.iter().filter(|trial| trial.saturated.is_some()).count();
         let ratios: Vec<_> =
-            (0..).zip(demands).map(|(place, demand)| ratio(&trusted, demand, place)).collect();
+            (0..).zip(demands).map(|(place, demand)| ratio(&counted, demand, place)).collect();
         let passes = ratios.iter().all(|ratio| ratio.is_some_and(|ratio| ratio <= MET));
-        let sides = (0..).zip(demands).map(|(place, demand)| demand.side(&trusted, place)).collect();
+        let sides = (0..).zip(demands).map(|(place, demand)| demand.side(&counted, place)).collect();
         Self {
             load,
-            trusted: trusted.len() as u64,
-            saturated: 2 * flagged > trusted.len(),
+            counted: counted.len() as u64,
+            saturated: 2 * flagged > counted.len(),
             sides,
             ratios,
             passes,
@@ -66,6 +66,11 @@ impl<'a> LoadTally<'a> {
     pub(super) fn wants_another(&self, planned: u64) -> bool {
         let spoiled = self.trials.iter().filter(|trial| trial.spoiled).count() as u64;
         (self.trials.len() as u64) < runs_wanted(planned, spoiled)
+    }
+
+    /// Whether no run of it can be trusted, and no spare one is left.
+    pub(super) fn is_lost(&self, planned: u64) -> bool {
+        self.counted == 0 && !self.wants_another(planned)
     }
 
     /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it is
@@ -81,7 +86,7 @@ impl<'a> LoadTally<'a> {
             ),
         };
         match (self.passes, self.saturated) {
-            _ if self.trusted == 0 => LoadClass::Unknown,
+            _ if self.counted == 0 => LoadClass::Unknown,
             (false, _) if !self.fails() => LoadClass::Unknown,
             (true, _) if below && demanded == 0 => LoadClass::Measured,
             (true, _) if below => LoadClass::Passed,
@@ -96,9 +101,15 @@ impl<'a> LoadTally<'a> {
         self.ratios.iter().flatten().any(|ratio| *ratio > MET)
     }
 
-    /// Mean completed requests per second of its runs.
+    /// Whether it counts although none of its runs can be trusted.
+    pub(crate) fn rests_on_invalid(&self) -> bool {
+        self.counted > 0 && !self.trials.iter().any(|trial| trial.is_valid())
+    }
+
+    /// Mean completed requests per second of its runs that count.
     pub(super) fn completed_per_s(&self) -> Option<f64> {
-        let rates: Vec<_> = self.trials.iter().filter_map(|trial| trial.completed_per_s).collect();
+        let counted = self.trials.iter().filter(|trial| !trial.left_out);
+        let rates: Vec<_> = counted.filter_map(|trial| trial.completed_per_s).collect();
         mean(&rates)
     }
 }
@@ -156,5 +167,5 @@ pub(crate) fn tightest(trials: &[Trial], demands: &[SearchDemand]) -> Tightest {
 }
 
 fn readings(trials: &[Trial], demand: &SearchDemand, place: usize) -> Vec<DemandReading> {
-    trials.iter().filter(|trial| trial.is_valid()).filter_map(|trial| demand.read(trial, place)).collect()
+    trials.iter().filter(|trial| !trial.left_out).filter_map(|trial| demand.read(trial, place)).collect()
 }

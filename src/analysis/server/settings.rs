@@ -1,0 +1,89 @@
+//! Advice in the words of the server that was measured: it is written in vLLM's.
+
+use crate::record::EngineFacts;
+
+/// A setting or metric in vLLM's words; then in SGLang's, TensorRT-LLM's, TGI's and llama.cpp's, and in words for any other
+/// server.
+const NAMES: [(&str, [&str; 5]); 5] = [
+    (
+        "--gpu-memory-utilization",
+        [
+            "--mem-fraction-static",
+            "--kv_cache_free_gpu_memory_fraction",
+            "--cuda-memory-fraction",
+            "--ctx-size",
+            "its share of the memory",
+        ],
+    ),
+    (
+        "max_num_seqs",
+        [
+            "--max-running-requests",
+            "--max_batch_size",
+            "--max-batch-size",
+            "--parallel",
+            "its limit on requests at a time",
+        ],
+    ),
+    (
+        "max_num_batched_tokens",
+        [
+            "--chunked-prefill-size",
+            "--max_num_tokens",
+            "--max-batch-prefill-tokens",
+            "--batch-size",
+            "limit on the tokens of a step",
+        ],
+    ),
+    (
+        "vllm:num_requests_waiting",
+        [
+            "sglang:num_queue_reqs",
+            "trtllm_num_requests_waiting",
+            "tgi_queue_size",
+            "llamacpp:requests_deferred",
+            "its count of waiting requests",
+        ],
+    ),
+    (
+        "--enforce-eager",
+        ["--disable-cuda-graph", "eager mode", "--cuda-graphs 0", "GGML_CUDA_DISABLE_GRAPHS", "eager mode"],
+    ),
+];
+
+/// `advice` with the names that the server of `engine` has for what it speaks of. Simulated servers have vLLM's.
+pub(crate) fn in_words_of(engine: &EngineFacts, advice: &str) -> String {
+    let column = match engine.engine.as_str() {
+        _ if !engine.modelled.is_empty() => return advice.to_owned(),
+        "vllm" | "mock" => return advice.to_owned(),
+        "sglang" => 0,
+        "trtllm" => 1,
+        "tgi" => 2,
+        "llamacpp" => 3,
+        _ => 4,
+    };
+    NAMES.iter().fold(advice.to_owned(), |text, (vllm, others)| text.replace(vllm, others[column]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::run;
+
+    #[test]
+    fn advice_names_the_settings_of_the_server_in_use_and_of_no_other() {
+        let mut engine = run(1_000, Vec::new()).header.engine;
+        let advice = NAMES.map(|(vllm, _)| vllm).join(" ");
+        let mut said = |name: &str| {
+            name.clone_into(&mut engine.engine);
+            in_words_of(&engine, &advice)
+        };
+        assert_eq!((said("vllm"), said("mock")), (advice.clone(), advice.clone()));
+        for (column, name) in ["sglang", "trtllm", "tgi", "llamacpp", "openai"].into_iter().enumerate() {
+            assert_eq!(said(name), NAMES.map(|(_, others)| others[column]).join(" "), "{name}");
+            for (vllm, _) in NAMES {
+                assert!(!said(name).contains(vllm), "{name}: {vllm}");
+            }
+        }
+    }
+}
