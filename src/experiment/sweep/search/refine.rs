@@ -32,7 +32,8 @@ impl Refinement<'_> {
         let LoadAxis::Automatic { from_per_s } = plan.axis else {
             return Next::Done(StopReason::AllMeasured);
         };
-        let refined = trials.len() - self.from;
+        // A run that this machine spoiled is measured again.
+        let refined = trials[self.from..].iter().filter(|trial| !trial.left_out).count();
         let rounds = (refined / ROUND) as u64;
         if refined.is_multiple_of(ROUND) && rounds >= plan.repeats.max(1) && self.is_narrow() {
             return Next::Done(StopReason::Narrow);
@@ -44,7 +45,8 @@ impl Refinement<'_> {
             return Next::Measure(grid.nearest(beyond));
         };
         let rates = grid.round(crossing.estimate);
-        let runs = |rate: f64| trials.iter().filter(|trial| trial.load == Load::Rate(rate)).count();
+        let counts = |trial: &&Trial, rate| trial.load == Load::Rate(rate) && !trial.left_out;
+        let runs = |rate: f64| trials.iter().filter(|trial| counts(trial, rate)).count();
         // Of the loads with the fewest runs, the first: the middle, then its neighbours.
         rates
             .into_iter()
