@@ -51,7 +51,7 @@ pub(super) fn drain_limit(summary: &Summary) -> Option<Finding> {
         count(cut),
         counted(summary.requests.planned, "request")
     );
-    let cure = "raise --drain, or lower the rate: the server could not keep up";
+    let cure = "raise --drain above the longest answer, or lower the rate if the server does not keep up";
     Some(finding(FindingKind::DrainLimit, sentence, cure))
 }
 

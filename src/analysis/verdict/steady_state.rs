@@ -38,9 +38,21 @@ const CURE: &str = "lower the rate until completions match arrivals; a longer ru
 const YOUNG: &str =
     "make --warmup as long as a conversation lasts, and run longer; if the load still grows, lower the rate";
 
+/// The same where it is the user's own cap before which requests queue.
+const CAPPED: &str = "requests waited for a slot under --max-concurrency, which the server never saw: raise it or leave it out, or \
+                      lower the rate";
+/// Share of the mean time to an answer that is such a wait.
+const OWN_WAIT: f64 = 0.25;
+
 /// What to do about growth.
 fn cure(summary: &Summary) -> &'static str {
-    if summary.sessions.is_some() { YOUNG } else { CURE }
+    let mean = |metric| summary.latency.row(metric).and_then(|row| row.mean_ms);
+    let own = mean(Metric::QueueWait).zip(mean(Metric::E2e)).is_some_and(|(wait, all)| wait > OWN_WAIT * all);
+    match own {
+        true => CAPPED,
+        false if summary.sessions.is_some() => YOUNG,
+        false => CURE,
+    }
 }
 
 pub(super) fn checks(summary: &Summary) -> Vec<Check> {

@@ -367,6 +367,12 @@ mod tests {
             let hint = diagnose(&target, "m", &[], &fault);
             assert!(hint.contains(priority) && hint.contains("--send-priority"), "{dialect}: {hint}");
             assert_eq!(foreign(&hint, &[priority]), None, "{dialect}: {hint}");
+            let fault = |status| DiagnosedFailure {
+                failure: Failure::new(FailureKind::HttpStatus(status), "no"),
+                cause: Cause::Unknown,
+            };
+            assert!(diagnose(&target, "m", &[], &fault(502)).starts_with("a gateway before the server"));
+            assert!(diagnose(&target, "m", &[], &fault(500)).starts_with("the server failed"));
             let refused = AnswerFormRefused { dialect, kind: "tool_call", failure }.to_string();
             assert!(refused.contains(form), "{dialect}: {refused}");
             assert_eq!(foreign(&refused, &[form]), None, "{dialect}: {refused}");

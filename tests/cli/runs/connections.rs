@@ -67,14 +67,14 @@ fn run(address: SocketAddr) -> (Desk, String) {
 fn a_request_that_meets_the_close_of_an_idle_connection_is_sent_again() {
     let (desk, printed) = run(closing(After::Races));
     let requests = &desk.summary()["requests"];
-    assert_eq!(requests["completed"], 40, "{printed}");
+    assert_eq!(requests["completed"], requests["planned"], "{printed}");
     let resent = requests["resent"].as_u64().unwrap();
     assert!(resent > 0, "{printed}");
     assert!(
         printed.contains("had to be sent twice") && printed.contains("VLLM_HTTP_TIMEOUT_KEEP_ALIVE"),
         "{printed}"
     );
-    assert!(printed.contains(&format!("{resent} sent again")), "{printed}");
+    assert!(printed.contains("sent again"), "{printed}");
     // They are marked in the log, and keep the stamp of their first sending.
     let records = desk.lines("request");
     let again: Vec<_> = records.iter().filter(|record| record["resent"] == true).collect();
@@ -90,7 +90,8 @@ fn a_request_that_meets_the_close_of_an_idle_connection_is_sent_again() {
 fn a_server_that_closes_each_connection_loses_no_request() {
     for after in [After::Announces, After::Closes] {
         let (desk, printed) = run(closing(after));
-        assert_eq!(desk.summary()["requests"]["completed"], 40, "{printed}");
+        let requests = &desk.summary()["requests"];
+        assert_eq!(requests["completed"], requests["planned"], "{printed}");
     }
 }
 
@@ -106,28 +107,40 @@ fn a_server_that_dies_is_named() {
     assert_eq!(reasons[0]["rule"], "server_stayed", "{reasons:?}");
     assert!(reasons.iter().all(|reason| reason["rule"] != "error_rate" && reason["rule"] != "steady_state"));
     let run = desk.run();
-    desk.skyline(&["report", run.to_str().unwrap()]).assert().stdout(
-        contains("the server stopped answering at").and(contains("refused")).and(contains("idle").not()),
-    );
+    desk.skyline(&["report", run.to_str().unwrap()])
+        .assert()
+        .stdout(contains("the server stopped answering at").and(contains("refused")));
+    // What was in flight is not laid to an idle connection.
+    for record in desk.lines("request") {
+        let message = record["outcome"]["message"].as_str().unwrap_or_default();
+        assert!(!message.contains("idle"), "{message}");
+    }
 }
 
 #[test]
 fn a_server_that_dies_in_mid_answer_is_named() {
-    let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let answers = Arc::new(AtomicUsize::new(0));
     std::thread::spawn(move || {
         // The tenth answer breaks off, and nothing listens from then on.
-        while answers.load(Relaxed) < 10 {
-            let (mut socket, _) = listener.accept().unwrap();
-            let Some((head, body)) = read_request(&mut socket) else { continue };
-            let seen = seen(head, body, 0);
-            let reply = control(&seen).unwrap_or_else(|| {
-                let whole = stream(8);
-                let is_last = answers.fetch_add(1, Relaxed) == 9;
-                if is_last { whole[..whole.len() / 2].to_owned() } else { whole }
+        while let Ok((mut socket, _)) = listener.accept() {
+            if answers.load(Relaxed) >= 10 {
+                return;
+            }
+            let answers = Arc::clone(&answers);
+            std::thread::spawn(move || {
+                let Some((head, body)) = read_request(&mut socket) else { return };
+                let reply = control(&seen(head, body, 0)).unwrap_or_else(|| {
+                    let whole = stream(8);
+                    match answers.fetch_add(1, Relaxed) {
+                        ..9 => whole,
+                        9 => whole[..whole.len() / 2].to_owned(),
+                        10.. => String::new(),
+                    }
+                });
+                let _ = socket.write_all(reply.as_bytes());
             });
-            let _ = socket.write_all(reply.as_bytes());
         }
     });
     let (desk, printed) = run(address);

@@ -36,6 +36,22 @@ fn a_server_that_falls_behind_is_told_by_its_queue() {
 }
 
 #[test]
+fn a_queue_before_the_cap_of_the_user_is_not_laid_to_the_server() {
+    let cure = |log: &RunLog| {
+        let reasons = summarise(log, &[]).verdict.reasons;
+        reasons.into_iter().find(|reason| reason.rule == Rule::SteadyState).unwrap().cure
+    };
+    let mut log = overloaded(90_000);
+    assert!(cure(&log).starts_with("lower the rate"));
+    // The same waits, for a slot.
+    for record in &mut log.records {
+        record.admitted = record.chunks.iter().next().map(|chunk| chunk.at);
+        record.sent = record.admitted;
+    }
+    assert!(cure(&log).contains("--max-concurrency"), "{}", cure(&log));
+}
+
+#[test]
 fn a_server_that_falls_behind_is_told_by_what_the_drain_limit_cuts_off() {
     let mut log = overloaded(10_000);
     log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;

@@ -7,7 +7,7 @@ use crate::analysis::{
     FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status,
     Summary, VerdictOutcome,
 };
-use crate::record::Failure;
+use crate::record::{Failure, FailureKind};
 use crate::report::document::{
     KeyFigure, Level, Note, Section, Table, TableColumn, Tone, VerdictLine, known, percentile, range,
 };
@@ -160,7 +160,7 @@ pub(super) fn failures(summary: &Summary) -> [Section; 3] {
     let after = Section::detail("Failures after the window, in no figure");
     let alone = failures_in_brief(summary).filter(|_| summary.verdict.reasons.is_empty());
     [
-        Section::continued(Level::Brief).with_notes(alone.map(|failed| failed.cure("see the server's log"))),
+        Section::continued(Level::Brief).with_notes(alone.map(|failed| failed.cure(where_to_look(summary)))),
         Section::page("Failures").with_table(table("Failures by kind", &summary.failures.kinds)),
         after.with_table(table("Failures after the window", &summary.failures.cooldown_kinds)),
     ]
@@ -175,6 +175,19 @@ fn failures_in_brief(summary: &Summary) -> Option<Note> {
     let failed = counted(kinds.iter().map(|kind| kind.count).sum(), "request");
     let kinds: Vec<_> = kinds.iter().map(|kind| format!("{} {}", count(kind.count), kind.kind)).collect();
     Some(Note::warning(format!("{failed} failed: {}, such as: {}", kinds.join(", "), example(first))))
+}
+
+/// Where the cause of the most frequent failure is found: not always with the server.
+fn where_to_look(summary: &Summary) -> &'static str {
+    match summary.failures.kinds.first().map(|kind| kind.kind) {
+        Some(FailureKind::Internal) => "this is a bug in skyline: please report it",
+        Some(FailureKind::ClientLimit) => "raise the limit with `ulimit -n`, or send from more machines",
+        Some(kind) if kind.is_timeout() => {
+            "raise this client's limit (--timeout and its like), or lower the rate"
+        }
+        Some(FailureKind::HttpStatus(502 | 504)) => "look at the log of the gateway before the server",
+        _ => "see the server's log",
+    }
 }
 
 /// What a server said, no longer than messages are kept.
@@ -224,4 +237,29 @@ fn is_said(finding: &Finding, summary: &Summary) -> bool {
         _ => &[],
     };
     rules.iter().any(|rule| summary.verdict.breaks(*rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summarise;
+    use crate::analysis::test_runs::{record, run};
+
+    #[test]
+    fn a_failure_is_looked_for_where_it_was_made() {
+        let advice = |kind| {
+            let failed = record(0).sent_at(0, 0, 0).failed(5, Failure::new(kind, "no")).build();
+            where_to_look(&summarise(&run(1_000, vec![failed]), &[]))
+        };
+        for (kind, words) in [
+            (FailureKind::Internal, "bug in skyline"),
+            (FailureKind::ClientLimit, "ulimit"),
+            (FailureKind::TimeoutFirstToken, "this client's limit"),
+            (FailureKind::HttpStatus(504), "gateway"),
+            (FailureKind::HttpStatus(500), "the server's log"),
+            (FailureKind::StreamError, "the server's log"),
+        ] {
+            assert!(advice(kind).contains(words), "{kind}");
+        }
+    }
 }
