@@ -44,6 +44,7 @@ fn a_queue_before_the_cap_of_the_user_is_not_laid_to_the_server() {
     let mut log = overloaded(90_000);
     assert!(cure(&log).starts_with("lower the rate"));
     // The same waits, for a slot.
+    log.header.limits.max_concurrency = Some(5);
     for record in &mut log.records {
         record.admitted = record.chunks.iter().next().map(|chunk| chunk.at);
         record.sent = record.admitted;
