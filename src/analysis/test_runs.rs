@@ -62,8 +62,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         late_stamps: LateStamps::default(),
         context_full: false,
         opened_connection: false,
-        reconnected: false,
-        resent: false,
+        lost_connection: None,
         validity: None,
     })
 }

@@ -7,7 +7,7 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use super::dialect_traits::{
     CacheReset, DialectTraits, IdleConnections, LengthForcing, MetricNames, PriorityOrder, SchemaField,
-    TokenizeCall,
+    StartOptions, TokenizeCall,
 };
 use crate::record::{Counter, Gauge, PageKind, ServerTime};
 
@@ -43,9 +43,31 @@ impl Dialect {
         self.into()
     }
 
-    /// The option with which the server heeds priorities.
-    pub const fn priority_option(self) -> Option<&'static str> {
-        self.traits().priority_option
+    /// What makes a server of it do more than by default.
+    pub(crate) fn start_options(self) -> StartOptions {
+        let plain = StartOptions::default();
+        match self {
+            Self::Vllm | Self::Mock => StartOptions {
+                priority: Some("--scheduling-policy priority"),
+                tools: Some("--enable-auto-tool-choice --tool-call-parser NAME"),
+                adapters: Some("--enable-lora --lora-modules NAME=PATH"),
+                ..plain
+            },
+            Self::Sglang => StartOptions {
+                priority: Some("--enable-priority-scheduling"),
+                metrics: Some("--enable-metrics"),
+                tools: Some("--tool-call-parser NAME"),
+                adapters: Some("--lora-paths NAME=PATH"),
+                ..plain
+            },
+            Self::Trtllm => StartOptions {
+                metrics: Some("return_perf_metrics in its options"),
+                guided: Some("guided_decoding_backend"),
+                ..plain
+            },
+            Self::Llamacpp => StartOptions { metrics: Some("--metrics"), tools: Some("--jinja"), ..plain },
+            Self::Tgi | Self::Openai => plain,
+        }
     }
 
     /// Its row of the table.
@@ -72,11 +94,6 @@ impl Dialect {
             reset_cache: None,
             cache_block_tokens: None,
             priority: None,
-            priority_option: None,
-            metrics_option: None,
-            tools_option: None,
-            guided_option: None,
-            adapters_option: None,
         };
         match self {
             Self::Mock => DialectTraits { start_command: Some("skyline mock"), ..Self::Vllm.traits() },
@@ -95,9 +112,6 @@ impl Dialect {
                 }),
                 cache_block_tokens: Some(16),
                 priority: Some(PriorityOrder::LowerFirst),
-                priority_option: Some("--scheduling-policy priority"),
-                tools_option: Some("--enable-auto-tool-choice --tool-call-parser NAME"),
-                adapters_option: Some("--enable-lora --lora-modules NAME=PATH"),
                 ..plain
             },
             Self::Sglang => DialectTraits {
@@ -117,10 +131,6 @@ impl Dialect {
                 cache_block_tokens: Some(1),
                 // Unless it was started with --schedule-low-priority-values-first.
                 priority: Some(PriorityOrder::HigherFirst),
-                priority_option: Some("--enable-priority-scheduling"),
-                metrics_option: Some("--enable-metrics"),
-                tools_option: Some("--tool-call-parser NAME"),
-                adapters_option: Some("--lora-paths NAME=PATH"),
                 ..plain
             },
             Self::Trtllm => DialectTraits {
@@ -131,8 +141,6 @@ impl Dialect {
                 continuous_usage: true,
                 version_path: Some("/version"),
                 metrics_path: Some("/prometheus/metrics"),
-                metrics_option: Some("return_perf_metrics in its options"),
-                guided_option: Some("guided_decoding_backend"),
                 ..plain
             },
             Self::Tgi => DialectTraits {
@@ -151,8 +159,6 @@ impl Dialect {
                 length: LengthForcing::IgnoreEos,
                 version_path: Some("/props"),
                 flags_paths: &["/props"],
-                metrics_option: Some("--metrics"),
-                tools_option: Some("--jinja"),
                 tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "content" }),
                 // cpp-httplib gives each connection a thread until it is closed or silent for 5 s. There are as many
                 // as processors but one, at least two more than slots; only since March 2026 more on demand.

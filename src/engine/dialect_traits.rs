@@ -46,16 +46,21 @@ pub(crate) struct DialectTraits {
     pub cache_block_tokens: Option<u32>,
     /// Which values of the field `priority` are served first; `None` where there is no such field.
     pub priority: Option<PriorityOrder>,
-    /// The option with which the server heeds priorities.
-    pub priority_option: Option<&'static str>,
-    /// The option with which it exports its metrics, where it does not by default.
-    pub metrics_option: Option<&'static str>,
-    /// The option with which it takes tools.
-    pub tools_option: Option<&'static str>,
-    /// The option with which it enforces JSON, where it does not by default.
-    pub guided_option: Option<&'static str>,
-    /// The option with which it serves adapters.
-    pub adapters_option: Option<&'static str>,
+}
+
+/// The options with which a server is started to do what it does not by default; `None` where it does, or cannot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StartOptions {
+    /// Heeds priorities.
+    pub priority: Option<&'static str>,
+    /// Exports its metrics.
+    pub metrics: Option<&'static str>,
+    /// Takes tools.
+    pub tools: Option<&'static str>,
+    /// Enforces JSON.
+    pub guided: Option<&'static str>,
+    /// Serves adapters.
+    pub adapters: Option<&'static str>,
 }
 
 /// How `response_format` carries the schema of an answer.

@@ -9,8 +9,8 @@ pub(crate) use log::LineFile;
 pub use log::{LogLine, MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge};
 pub use request::{
     CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, LateStamps,
-    Outcome, Phase, RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource, Turn, Usage,
-    UsageBounds, Validity,
+    LostConnection, Outcome, Phase, RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource,
+    Turn, Usage, UsageBounds, Validity,
 };
 pub use run::{
     CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts, EngineFacts,

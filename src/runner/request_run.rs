@@ -12,7 +12,7 @@ use super::progress::Progress;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine};
 use crate::generator::PlannedRequest;
-use crate::record::{Failure, FailureKind, Outcome, RequestRecord, TokenChunk, TokenSource};
+use crate::record::{Failure, FailureKind, LostConnection, Outcome, RequestRecord, TokenChunk, TokenSource};
 
 /// A request that has ended.
 #[derive(Debug)]
@@ -130,8 +130,8 @@ impl RequestRun {
                 record.sent.get_or_insert(at);
                 record.opened_connection = opened_connection;
             }
-            AnswerEvent::Reconnects => record.reconnected = true,
-            AnswerEvent::Resent => record.resent = true,
+            AnswerEvent::Reconnects => record.lost_connection = Some(LostConnection::Idle),
+            AnswerEvent::Resent => record.lost_connection = Some(LostConnection::AsSent),
             AnswerEvent::Headers { at } => record.headers = Some(at),
             AnswerEvent::Chunk { at, tokens, text, merged } => {
                 match text {

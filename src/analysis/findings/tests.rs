@@ -5,8 +5,8 @@ use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::{
-    ClientFacts, Delays, Failure, FailureKind, Phase, RequestRecord, ServerCounters, SharedPrefix,
-    StampSource,
+    ClientFacts, Delays, Failure, FailureKind, LostConnection, Phase, RequestRecord, ServerCounters,
+    SharedPrefix, StampSource,
 };
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource, RateStage,
@@ -136,7 +136,7 @@ fn who_closes_connections_is_blamed_for_it() {
     assert!(said.contains("none was ready") && said.contains("nothing is wrong with the server"), "{said}");
     assert_eq!(found("llamacpp", FindingKind::ColdConnections, opened), None, "this client closes them");
     let closed = |record: &mut RequestRecord| {
-        (record.opened_connection, record.reconnected) = (true, true);
+        (record.opened_connection, record.lost_connection) = (true, Some(LostConnection::Idle));
     };
     for (engine, named) in [("vllm", true), ("sglang", false)] {
         let said = found(engine, FindingKind::ColdConnections, closed).unwrap();
@@ -144,7 +144,7 @@ fn who_closes_connections_is_blamed_for_it() {
         assert_eq!(said.contains("VLLM_HTTP_TIMEOUT_KEEP_ALIVE"), named, "{said}");
         assert_eq!(found(engine, FindingKind::IdleRaces, closed), None);
     }
-    let raced = |record: &mut RequestRecord| record.resent = true;
+    let raced = |record: &mut RequestRecord| record.lost_connection = Some(LostConnection::AsSent);
     let said = found("openai", FindingKind::IdleRaces, raced).unwrap();
     assert!(said.starts_with("1 request (2 %) had to be sent twice: the server closed"), "{said}");
 }

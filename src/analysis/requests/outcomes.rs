@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::observed::Observed;
-use crate::record::{FailureKind, Outcome, Phase, RequestRecord};
+use crate::record::{FailureKind, LostConnection, Outcome, Phase, RequestRecord};
 
 /// Outcomes of the requests planned for the window.
 ///
@@ -52,8 +52,8 @@ impl RequestCounts {
         };
         for record in observed.requests.iter().map(|request| request.record) {
             counts.opened_connection += u64::from(record.opened_connection);
-            counts.reconnected += u64::from(record.reconnected);
-            counts.resent += u64::from(record.resent);
+            counts.reconnected += u64::from(record.lost_connection.is_some());
+            counts.resent += u64::from(record.lost_connection == Some(LostConnection::AsSent));
             match record.outcome {
                 Outcome::Completed => counts.completed += 1,
                 Outcome::Failed(_) => counts.failed += 1,

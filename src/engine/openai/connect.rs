@@ -118,7 +118,7 @@ async fn model(
             listed: listed.into_iter().map(|model| model.shown).collect(),
             hint: format!(
                 "name in the workload's `models` what is served, or load the adapters{}",
-                in_brackets(target.dialect.traits().adapters_option)
+                in_brackets(target.dialect.start_options().adapters)
             ),
         });
     }

@@ -117,7 +117,7 @@ impl OpenAiEngine {
 
     /// The option with which the server exports its metrics, where it does not by default.
     pub fn metrics_option(&self) -> Option<&'static str> {
-        self.target.dialect.traits().metrics_option
+        self.target.dialect.start_options().metrics
     }
 
     /// Another metrics page at `url`, with the same trusted roots. The headers of requests are not sent

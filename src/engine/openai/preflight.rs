@@ -252,7 +252,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
             if target.priority == PriorityField::Sent
                 && failure.message.to_lowercase().contains("priority") =>
         {
-            let with = target.dialect.traits().priority_option.map(|option| format!(": start it with {option}"));
+            let with = target.dialect.start_options().priority.map(|option| format!(": start it with {option}"));
             format!(
                 "the server does not accept priorities{}, or leave --send-priority out",
                 with.unwrap_or_default()
@@ -313,8 +313,8 @@ fn quotes(words: &str, model: &str) -> bool {
 #[error(
     "the server refuses answers of the form `{kind}`: {failure}\n\
      hint: tools need a parser{}, JSON a backend for guided decoding{}; or take `answer` out of the class",
-    in_brackets(.dialect.traits().tools_option),
-    in_brackets(.dialect.traits().guided_option)
+    in_brackets(.dialect.start_options().tools),
+    in_brackets(.dialect.start_options().guided)
 )]
 pub struct AnswerFormRefused {
     /// The server's dialect.

@@ -9,7 +9,8 @@ pub(super) mod usage_bounds;
 pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{
-    CheckRecord, CheckResult, CountedAnswer, FinishReason, RequestRecord, SharedPrefix, TokenSource, Usage,
+    CheckRecord, CheckResult, CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix,
+    TokenSource, Usage,
 };
 pub use turn::{Phase, SessionCounts, Turn};
 pub use usage_bounds::UsageBounds;

@@ -95,16 +95,22 @@ pub struct RequestRecord {
     /// Whether the request opened a connection because none was ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opened_connection: bool,
-    /// Whether it opened one because the server closed a connection that it could have used.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub reconnected: bool,
-    /// Whether it was sent again over a new connection, because the server closed an idle one as it was sent, before a
-    /// byte of an answer. Its stamps count from the first sending.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub resent: bool,
+    /// Whether the server had closed a connection that it could have used; absent where not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_connection: Option<LostConnection>,
     /// Whether the answer is in the format that its class requires; absent where it requires none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<Validity>,
+}
+
+/// When the server closed a connection that a request could have used, so that it opened another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostConnection {
+    /// Before the request was due.
+    Idle,
+    /// As the request was sent, before a byte of an answer: it was sent again. Its stamps count from the first sending.
+    AsSent,
 }
 
 /// The token count of an answer, counted by a tokenizer after the run: a log line after the answer's record.

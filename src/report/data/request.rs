@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::column::{DataColumn, at, flag, ms, text, tokens, whole};
 use crate::analysis::{Figure, Metric, RequestLatency, StreamDelivery};
 use crate::clock::Timestamp;
-use crate::record::{Failure, FailureKind, FinishReason, Outcome, RequestRecord, RunLog};
+use crate::record::{Failure, FailureKind, FinishReason, LostConnection, Outcome, RequestRecord, RunLog};
 use crate::units::millis;
 
 /// The latencies of a request, in the order of their columns.
@@ -177,7 +177,7 @@ impl RequestRow<'_> {
                 Some(row.record.opened_connection)
             }),
             flag("resent", "It was sent again: an idle connection was closed as it was sent", |row| {
-                Some(row.record.resent)
+                Some(row.record.lost_connection == Some(LostConnection::AsSent))
             }),
             text(
                 "outcome",

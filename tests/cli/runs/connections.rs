@@ -77,7 +77,7 @@ fn a_request_that_meets_the_close_of_an_idle_connection_is_sent_again() {
     assert!(printed.contains("sent again"), "{printed}");
     // They are marked in the log, and keep the stamp of their first sending.
     let records = desk.lines("request");
-    let again: Vec<_> = records.iter().filter(|record| record["resent"] == true).collect();
+    let again: Vec<_> = records.iter().filter(|record| record["lost_connection"] == "as_sent").collect();
     assert_eq!(again.len() as u64, resent);
     for record in again {
         assert_eq!(record["opened_connection"], true);
