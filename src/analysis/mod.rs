@@ -68,6 +68,7 @@ pub use server::track::{FollowedGauge, GaugeSummary};
 pub use slo::attainment::Attainment;
 pub use slo::group::{Fairness, Group};
 pub use slo::judgement::{Judgement, Status};
+pub(crate) use slo::objective::bound as parse_bound;
 pub use slo::objective::{Comparison, Objective, ObjectiveError, UnfitObjective};
 pub(crate) use slo::targets::SloOutcome;
 pub use slo::targets::SloTarget;

@@ -2,9 +2,9 @@
 
 use crate::clock::Timestamp;
 use crate::record::{
-    ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, LateStamps, Outcome,
-    PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader,
-    RunLog, StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
+    BreakerTrip, ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, LateStamps,
+    Outcome, PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter,
+    RunHeader, RunLog, StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo,
@@ -243,6 +243,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             released_until: ms(window_ms),
             ended,
             ending: RunEnding::Finished,
+            breaker: None,
             present_ns: None,
             sessions: None,
             client: None,
@@ -275,4 +276,15 @@ pub(crate) fn by_class(seed: u64, arrivals: &[&str]) -> WorkloadSpec {
     let classes: String = arrivals.iter().enumerate().map(class).collect();
     let text = format!("name = \"by_class\"\nhorizon_s = 60\nwarmup_s = 0\nseed = {seed}\n{classes}");
     WorkloadSpec::from_toml(&text, "a test").unwrap()
+}
+
+/// The same run, ended after `ms` by a circuit breaker.
+pub(crate) fn aborted(mut log: RunLog, ms: u64) -> RunLog {
+    let at = Timestamp::from_nanos(ms * 1_000_000);
+    if let Some(footer) = &mut log.footer {
+        (footer.released_until, footer.ending) = (at, RunEnding::Aborted);
+        let found = "90 % of the 40 requests that ended within 10 s failed".to_owned();
+        footer.breaker = Some(BreakerTrip { breaker: "error_rate > 50% for 10s".to_owned(), at, found });
+    }
+    log
 }

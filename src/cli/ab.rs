@@ -154,12 +154,11 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let mut experiment = AbExperiment::new(design, invalid);
     let executor = CampaignExecutor::new(targets, &dir, &interrupts, announce);
     let mut executor = executor.forced(runs.sides[0].settings.machine, invalid);
-    let driven = drive(&mut experiment, &mut executor);
-    if driven.is_err() {
+    drive(&mut experiment, &mut executor).inspect_err(|_| {
         printer.words(&format!("what was measured is stored; resume with: {}", dir.command_to_resume(&[])));
-    }
-    driven?;
-    finish(args, experiment.result(), &dir, printer)
+    })?;
+    let exit = finish(args, experiment.result(), &dir, printer)?;
+    Ok(if experiment.is_aborted() { Exit::Missed } else { exit })
 }
 
 /// Says what the rounds will be able to show, and what may spoil them.

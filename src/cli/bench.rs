@@ -249,11 +249,10 @@ fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit,
     closed.stored.and(open.map(drop)).and(again).and(written)?;
     say_saved(&closed.folder, Some(&format!("report: {}", save::RUN_PAGE)), *printer);
     let interrupted = plan.paired_open && interrupts.stop_is_wished();
-    Ok(match ending {
-        RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {
-            exits::of_run(&closed.run.summary, plan.rules, *printer)
-        }
-        _ => Exit::Interrupted,
+    Ok(if interrupted || ending == RunEnding::Interrupted {
+        Exit::Interrupted
+    } else {
+        exits::of_run(&closed.run.summary, plan.rules, *printer)
     })
 }
 
@@ -267,7 +266,8 @@ fn execute_open(
     closed: &StoredRun,
 ) -> Result<Option<PairedOpen>, Stop> {
     let open = PairedOpen::workload(workload, &closed.run.summary);
-    let Some(workload) = open.filter(|_| !context.interrupts.stop_is_wished()) else { return Ok(None) };
+    let goes_on = !context.interrupts.stop_is_wished() && closed.ending() != RunEnding::Aborted;
+    let Some(workload) = open.filter(|_| goes_on) else { return Ok(None) };
     let rate = three_digits(workload.arrival.mean_rate_per_s());
     if let Some(printer) = plan.announce {
         printer.words(&format!(
@@ -278,7 +278,7 @@ fn execute_open(
     let run = PlannedRun { part: Some(part), ..PlannedRun::like(schedule, workload)? };
     // Other texts, so that the closed run has not warmed the prefix cache.
     let open = context.execute(run, 2, |_| open_folder(&closed.folder))?;
-    let whole = open.ending() != RunEnding::Interrupted;
+    let whole = !matches!(open.ending(), RunEnding::Interrupted | RunEnding::Aborted);
     open.stored?;
     Ok(PairedOpen::of(&closed.run.summary, &open.run.summary).filter(|_| whole))
 }
@@ -307,10 +307,10 @@ fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> 
         printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;
     }
     say_saved(dir.folder(), Some("one run: run-1"), printer);
-    Ok(if experiment.is_interrupted() {
-        Exit::Interrupted
-    } else {
-        exits::of_repeats(&repeats, plan.rules, printer)
+    Ok(match experiment.is_interrupted() {
+        true => Exit::Interrupted,
+        false if experiment.is_aborted() => Exit::Missed,
+        false => exits::of_repeats(&repeats, plan.rules, printer),
     })
 }
 

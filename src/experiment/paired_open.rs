@@ -99,7 +99,7 @@ impl PairedOpen {
     /// Compares a closed run with its pair; `None` where it is no closed loop, nothing began, or the open run was
     /// interrupted.
     pub fn of(closed: &Summary, open: &Summary) -> Option<Self> {
-        open.window.ending.filter(|ending| *ending != RunEnding::Interrupted)?;
+        open.window.ending.filter(|ending| !matches!(ending, RunEnding::Interrupted | RunEnding::Aborted))?;
         let (begun, rate_per_s) = begun(closed)?;
         let latency = |metric| PairedLatency::of(closed, open, metric);
         let mut pair = Self {

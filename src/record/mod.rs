@@ -13,9 +13,9 @@ pub use request::{
     Turn, Usage, UsageBounds, Validity,
 };
 pub use run::{
-    CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts, EngineFacts,
-    HostFacts, HostStall, PlanCheck, PlanFacts, PromptFacts, PromptMethod, Repeat, RequestParameters,
-    RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
+    BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,
+    EngineFacts, HostFacts, HostStall, PlanCheck, PlanFacts, PromptFacts, PromptMethod, Repeat,
+    RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
 };
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerState, ServerTime, Telemetry,

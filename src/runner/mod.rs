@@ -1,5 +1,6 @@
 //! The open loop: releases every request at its scheduled moment, follows it to its end, keeps its record.
 
+mod breaker;
 mod checks;
 mod in_flight;
 mod options;
@@ -13,6 +14,7 @@ mod tests;
 mod turns;
 mod watch;
 
+pub use breaker::Breaker;
 pub use checks::{CheckTimes, Checks, FinishedCheck};
 pub use options::{Interrupt, RunOptions, Timeouts};
 pub use pacer::RequestFeed;

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use super::breaker::Breaker;
 use crate::clock::Pacing;
 
 /// How a run is executed. No option moves a dispatch; they say what to wait for and how long.
@@ -15,6 +16,8 @@ pub struct RunOptions {
     pub timeouts: Timeouts,
     /// How long after the last dispatch of the window to wait for answers before they are censored.
     pub drain: Duration,
+    /// What ends the run early.
+    pub breakers: Vec<Breaker>,
     /// How the pacer waits for the next dispatch.
     pub pacing: Pacing,
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep_until};
 
+use super::breaker::BreakerWatch;
 use super::in_flight::{EndedTask, InFlightSet};
 use super::options::{Interrupt, RunOptions};
 use super::pacer::{self, DispatchedRequest, Outlet, RequestFeed};
@@ -56,6 +57,7 @@ impl<E: Engine> Run<E> {
         };
         let until = self.plan.window_end.after(self.options.drain);
         let mut drained = pin!(sleep_until(clock.instant(until)));
+        let mut look = pin!(sleep_until(clock.instant(BreakerWatch::next_look(clock.now()))));
         let pacing = self.options.pacing;
         let mut run = RunLoop::start(self, until, feed, keep);
         // Once all threads are started, which would inherit it; and until the last answer, for what comes after is no
@@ -66,6 +68,10 @@ impl<E: Engine> Run<E> {
                 request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
                 Some(ended) = run.in_flight.running.join_next() => run.take_ended(ended),
                 () = &mut drained => run.drain_limit(),
+                () = &mut look, if run.is_watched() => {
+                    look.as_mut().reset(clock.instant(BreakerWatch::next_look(clock.now())));
+                    run.look(drained.as_mut())
+                }
                 Ok(()) = interrupt.changed() => {
                     let wish = *interrupt.borrow_and_update();
                     run.interrupt(wish, drained.as_mut())
@@ -98,13 +104,15 @@ struct RunLoop<E, K> {
     in_flight: InFlightSet<E>,
     /// Requests of the warm-up and the window that have not ended.
     awaited: u64,
+    breakers: BreakerWatch,
     footer: RunFooter,
     keep: K,
 }
 
 impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
     fn start(run: Run<E>, until: Timestamp, mut feed: RequestFeed, keep: K) -> Self {
-        let Run { engine, clock, plan, options, progress, .. } = run;
+        let Run { engine, clock, plan, mut options, progress, .. } = run;
+        let breakers = BreakerWatch::new(std::mem::take(&mut options.breakers));
         let (pacing, drain) = (options.pacing, options.drain);
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let (out, pacer) = mpsc::unbounded_channel();
@@ -117,6 +125,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             released_until: plan.window_end,
             ended: Timestamp::ZERO,
             ending: RunEnding::Finished,
+            breaker: None,
             present_ns: None,
             sessions: None,
             client: None,
@@ -125,7 +134,18 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let window = (plan.window_start, plan.window_end);
         let in_flight = InFlightSet::new(engine, clock, options, progress, window, next_turns);
         let awaited = plan.warmup_requests + plan.measured_requests;
-        Self { clock, drain, pacer, stop_pacer, dispatching: true, in_flight, awaited, footer, keep }
+        Self {
+            clock,
+            drain,
+            pacer,
+            stop_pacer,
+            dispatching: true,
+            in_flight,
+            awaited,
+            breakers,
+            footer,
+            keep,
+        }
     }
 
     fn take_dispatched(&mut self, request: Option<DispatchedRequest>) -> ControlFlow<()> {
@@ -159,7 +179,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
     /// The end of the window, the first time that it is known, where the answers decide it.
     fn take_window_end(&mut self) -> Option<Timestamp> {
         let end = self.in_flight.next_turns.as_ref()?.window_end()?;
-        if self.footer.ending == RunEnding::Interrupted || self.footer.released_until <= end {
+        if self.is_stopped() || self.footer.released_until <= end {
             return None;
         }
         self.footer.released_until = end;
@@ -174,30 +194,56 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Break(())
     }
 
+    /// Whether the user or a breaker stopped it.
+    fn is_stopped(&self) -> bool {
+        matches!(self.footer.ending, RunEnding::Interrupted | RunEnding::Aborted)
+    }
+
+    /// Whether a breaker could still end it: after the window only answers are awaited.
+    fn is_watched(&self) -> bool {
+        self.dispatching && !self.breakers.is_idle()
+    }
+
+    /// Ends the run if a breaker says so, as the user's first wish would.
+    fn look(&mut self, drained: Pin<&mut Sleep>) -> ControlFlow<()> {
+        let now = self.clock.now();
+        let trip = self.breakers.look(now, self.in_flight.progress.counts(now));
+        let Some(trip) = trip.filter(|_| now < self.footer.released_until) else {
+            return ControlFlow::Continue(());
+        };
+        self.footer.breaker = Some(trip);
+        self.stop(RunEnding::Aborted, drained);
+        if self.in_flight.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
     /// Stops dispatching at the first wish, and waiting for answers at the second.
-    fn interrupt(&mut self, wish: Interrupt, mut drained: Pin<&mut Sleep>) -> ControlFlow<()> {
-        if wish >= Interrupt::StopReleasing && self.footer.ending != RunEnding::Interrupted {
-            let now = self.clock.now();
-            self.stop_pacer.store(true, Relaxed);
-            self.dispatching = false;
-            self.footer.ending = RunEnding::Interrupted;
-            self.footer.released_until = now.min(self.footer.released_until);
-            self.in_flight.progress.stopped(now);
-            // What was dispatched is in flight, unless the concurrency cap holds it back: that is not sent
-            // any more.
-            while let Ok(request) = self.pacer.try_recv() {
-                self.in_flight.admit(request);
-            }
-            self.in_flight.give_up_waiting().for_each(&mut self.keep);
-            let limit = self.clock.instant(self.clock.now().after(self.drain));
-            if limit < drained.deadline() {
-                drained.as_mut().reset(limit);
-            }
+    fn interrupt(&mut self, wish: Interrupt, drained: Pin<&mut Sleep>) -> ControlFlow<()> {
+        if wish >= Interrupt::StopReleasing && !self.is_stopped() {
+            self.stop(RunEnding::Interrupted, drained);
         }
         if wish == Interrupt::Leave || self.in_flight.is_empty() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
+    }
+
+    /// Dispatches nothing more, and waits for what is in flight up to the drain limit from now.
+    fn stop(&mut self, ending: RunEnding, mut drained: Pin<&mut Sleep>) {
+        let now = self.clock.now();
+        self.stop_pacer.store(true, Relaxed);
+        self.dispatching = false;
+        self.footer.ending = ending;
+        self.footer.released_until = now.min(self.footer.released_until);
+        self.in_flight.progress.stopped(now);
+        // What was dispatched is in flight, unless the concurrency cap holds it back: that is not sent any more.
+        while let Ok(request) = self.pacer.try_recv() {
+            self.in_flight.admit(request);
+        }
+        self.in_flight.give_up_waiting().for_each(&mut self.keep);
+        let limit = self.clock.instant(self.clock.now().after(self.drain));
+        if limit < drained.deadline() {
+            drained.as_mut().reset(limit);
+        }
     }
 
     /// Censors what is left, and fills the footer.

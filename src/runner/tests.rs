@@ -101,6 +101,7 @@ const PATIENT: RunOptions = RunOptions {
     timeouts: Timeouts { first_token: None, between_tokens: None, total: None },
     drain: Duration::from_mins(1),
     pacing: Pacing::Timer,
+    breakers: Vec::new(),
 };
 
 #[tokio::test(start_paused = true)]
@@ -123,6 +124,7 @@ async fn every_moment_of_a_plain_run_is_exact() {
         released_until: at(30),
         ended: at(29),
         ending: RunEnding::Finished,
+        breaker: None,
         present_ns: Some(27_000_000),
         sessions: None,
         client: None,
@@ -174,6 +176,7 @@ async fn what_the_drain_limit_cuts_off_is_censored_and_kept_with_its_tokens() {
             released_until: at(20),
             ended: at(120),
             ending: RunEnding::DrainLimit,
+            breaker: None,
             present_ns: Some(30_000_000),
             sessions: None,
             client: None,
@@ -278,6 +281,7 @@ async fn the_first_interrupt_stops_releases_and_drains() {
         released_until: at(95),
         ended: at(140),
         ending: RunEnding::Interrupted,
+        breaker: None,
         present_ns: Some(500_000_000),
         sessions: None,
         client: None,
@@ -286,6 +290,22 @@ async fn the_first_interrupt_stops_releases_and_drains() {
     assert_eq!(executed.footer, expected);
     assert_eq!(executed.records.len(), 10, "those of 0 to 90 ms");
     assert!(executed.records.iter().all(|record| record.outcome == Outcome::Completed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_stops_releases_and_drains() {
+    let script = Script { ttft: ms(10_000), gap: ms(0), tokens: 1 };
+    let breakers = vec!["in_flight > 5 for 2s".parse().unwrap()];
+    let options = RunOptions { breakers, ..PATIENT };
+    let executed = execute(script, 100, 30_000, options, &[(4_050, Interrupt::StopReleasing)]).await;
+    let RunFooter { released_until, ended, ending, breaker, .. } = executed.footer;
+    // It holds at 1 s, 2 s and 3 s; the wish that comes after it changes nothing.
+    let trip = breaker.unwrap();
+    assert_eq!((trip.breaker.as_str(), trip.at), ("in_flight > 5 for 2s", at(3_000)));
+    assert_eq!((released_until, ending), (at(3_000), RunEnding::Aborted));
+    assert!((30..=31).contains(&executed.records.len()), "{}", executed.records.len());
+    assert!(executed.records.iter().all(|record| record.outcome == Outcome::Completed));
+    assert!(ended <= at(13_000), "all that was in flight is answered");
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use crate::engine::{
 };
 use crate::live::Screen;
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
-use crate::runner::{RunOptions, Timeouts};
+use crate::runner::{Breaker, RunOptions, Timeouts};
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
 /// All that a run needs beside its workload.
@@ -104,6 +104,8 @@ pub(crate) struct RequestSettings {
     pub(crate) max_concurrency: Option<NonZeroUsize>,
     pub(crate) timeouts: Timeouts,
     pub(crate) answers: AnswerLimits,
+    /// What ends a run early.
+    pub(crate) breakers: Vec<Breaker>,
     /// Counts the tokens of prompts: a file, a folder or a Hugging Face id.
     pub(crate) tokenizer: Option<String>,
     /// Whether requests carry their priority.
@@ -122,6 +124,7 @@ impl RequestSettings {
         RunOptions {
             max_concurrency: self.max_concurrency,
             timeouts: self.timeouts,
+            breakers: self.breakers.clone(),
             drain: Duration::from_secs_f64(workload.drain_s),
             ..RunOptions::default()
         }

@@ -37,7 +37,8 @@ pub(super) fn ending(summary: &Summary) -> Option<Finding> {
                 .to_owned(),
             "run again; finished requests are saved and shown",
         )),
-        Some(RunEnding::Finished | RunEnding::DrainLimit) => None,
+        // What a breaker found is a reason of the verdict.
+        Some(RunEnding::Finished | RunEnding::DrainLimit | RunEnding::Aborted) => None,
     }
 }
 

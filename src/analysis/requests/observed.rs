@@ -82,10 +82,10 @@ impl<'a> Observed<'a> {
         let (end, cut_short) = match &log.footer {
             Some(footer) => {
                 let end = footer.released_until.min(plan.window_end);
-                // Where the server decides when the window ends, only an interrupt cuts it short, and only before its
-                // last request.
-                let whole =
-                    plan.is_open_ended() && (footer.ending != RunEnding::Interrupted || all_sent(log));
+                // Where the server decides when the window ends, only a stop cuts it short, and only before its last
+                // request.
+                let stopped = matches!(footer.ending, RunEnding::Interrupted | RunEnding::Aborted);
+                let whole = plan.is_open_ended() && (!stopped || all_sent(log));
                 (end, end < plan.window_end && !whole)
             }
             None => end_of_cut_off_log(log),

@@ -114,7 +114,8 @@ fn parse(text: &str) -> Result<Objective, String> {
     Ok(Objective { text: text.trim().to_owned(), key, comparison, bound })
 }
 
-fn bound(kind: FigureKind, text: &str) -> Result<f64, String> {
+/// The bound of a condition on a figure of this kind, as typed.
+pub(crate) fn bound(kind: FigureKind, text: &str) -> Result<f64, String> {
     let number = |digits: &str| digits.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
     match kind {
         FigureKind::Latency if text.ends_with(|c: char| c.is_ascii_digit()) => {

@@ -27,7 +27,8 @@ use crate::analysis::slo::group::{Fairness, Group};
 use crate::analysis::slo::judgement::Judgement;
 use crate::analysis::verdict::check::Verdict;
 use crate::record::{
-    ClientLimits, DeploymentFacts, EngineFacts, HostFacts, PromptMethod, Repeat, RunEnding, Shard,
+    BreakerTrip, ClientLimits, DeploymentFacts, EngineFacts, HostFacts, PromptMethod, Repeat, RunEnding,
+    Shard,
 };
 use crate::workload::{ArrivalPattern, Purpose};
 
@@ -102,6 +103,9 @@ pub struct Summary {
     pub findings: Vec<Finding>,
     /// What was demanded of the run, and whether it was met.
     pub objectives: Vec<Judgement>,
+    /// The circuit breaker that ended the run; left out where none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<BreakerTrip>,
 }
 
 /// What was run.
@@ -209,4 +213,9 @@ impl Window {
 impl Summary {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 3;
+
+    /// Which circuit breaker ended the run, and why; `None` where none did.
+    pub fn aborted(&self) -> Option<String> {
+        self.breaker.as_ref().map(|trip| format!("`{}` ended the run ({})", trip.breaker, trip.found))
+    }
 }

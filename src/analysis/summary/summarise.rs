@@ -76,6 +76,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         reproduction: Reproduction::of(log),
         findings: Vec::new(),
         objectives: Vec::new(),
+        breaker: log.footer.as_ref().and_then(|footer| footer.breaker.clone()),
     };
     summary.verdict = judge(&observed, &summary, objectives);
     summary.findings = Finding::all(&summary);

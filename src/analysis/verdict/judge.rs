@@ -45,10 +45,12 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
 }
 
 /// What a broken rule makes of the run. The server is to blame for a queue that grows, and for failures where those
-/// that are neither a refusal (429, 503) nor a timeout would be rare enough. What somebody stopped shows no queue.
+/// that are neither a refusal (429, 503) nor a timeout would be rare enough, and where a breaker cut the window short: what
+/// it found is judged by the other rules. What somebody stopped shows no queue.
 fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
     let of_server = match rule {
         Rule::SteadyState => summary.window.ending != Some(RunEnding::Interrupted),
+        Rule::WholeWindow => summary.breaker.is_some(),
         Rule::ErrorRate => {
             let failures = &summary.failures;
             let of_load = [failures.reject_rate, failures.timeout_rate].into_iter().flatten().sum::<f64>();
@@ -92,7 +94,9 @@ fn whole_window(summary: &Summary) -> Check {
     let sentence = match (window.cut_short, window.ending) {
         (false, _) => format!("the run reached the end of its window at {planned}"),
         (true, ending) => {
-            let what = ending.map_or("the log ends", |_| "the run was interrupted");
+            let what = summary
+                .aborted()
+                .unwrap_or_else(|| ending.map_or("the log ends", |_| "the run was interrupted").to_owned());
             // Where its requests end it, no end was planned.
             let is_open = window.planned_end_s <= window.end_s;
             let before = if is_open {
@@ -105,7 +109,12 @@ fn whole_window(summary: &Summary) -> Check {
     };
     let measure = Measure { rule: Rule::WholeWindow, statistic: "window cut short: 1, whole: 0" };
     let short = f64::from(u8::from(window.cut_short));
-    measure.at_most(short, 0.0, sentence, "let the run finish; the figures cover only what was run")
+    let cure = if summary.breaker.is_some() {
+        "look at the server's log, or lower the load; --abort-on none runs it to its end"
+    } else {
+        "let the run finish; the figures cover only what was run"
+    };
+    measure.at_most(short, 0.0, sentence, cure)
 }
 
 fn conservation(summary: &Summary) -> Check {

@@ -11,7 +11,7 @@ use crate::clock::Pacing;
 use crate::engine::{AnswerLimits, MetricsUrl, PriorityField};
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, Shard};
-use crate::runner::Timeouts;
+use crate::runner::{Breaker, Timeouts};
 use crate::session::settings::{
     LoadOption, MachineCheck, OwnPage, RequestSettings, RunSettings, Share, TelemetrySettings,
 };
@@ -165,6 +165,13 @@ struct RunArgs {
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, allow_hyphen_values = true)]
     answer_memory: u64,
 
+    /// End a run early while this holds: `error_rate`, `in_flight`, `queued` (under --max-concurrency) or `waiting` (in the
+    /// server) above a bound for a time, such as `in_flight > 500 for 10s`; exits with 1, and what was measured is kept; may
+    /// be repeated, and `none` leaves the default out
+    /// [default: `error_rate > 50% for 10s`]
+    #[arg(long, value_name = "CONDITION", value_parser = breaker)]
+    abort_on: Vec<Option<Breaker>>,
+
     /// Make prompts of exactly the requested length with this tokenizer, and count answers with it after the run if
     /// the server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's
     /// /tokenize, else common words; for answers the number of chunks]
@@ -195,6 +202,16 @@ struct RunArgs {
 }
 
 impl RunArgs {
+    /// Those that were typed, and the default unless one of them takes its place.
+    fn breakers(&self) -> Result<Vec<Breaker>, Stop> {
+        let mut breakers: Vec<Breaker> = self.abort_on.iter().flatten().cloned().collect();
+        let none = self.abort_on.contains(&None);
+        if !none && !breakers.iter().any(Breaker::is_about_error_rate) {
+            breakers.push(Breaker::DEFAULT.parse().map_err(Stop::usage)?);
+        }
+        Ok(breakers)
+    }
+
     fn settings(&self) -> Result<RequestSettings, Stop> {
         Ok(RequestSettings {
             max_concurrency: self.max_concurrency,
@@ -208,6 +225,7 @@ impl RunArgs {
                 bytes: self.answer_size_limit,
                 memory: self.answer_memory,
             },
+            breakers: self.breakers()?,
             tokenizer: self.tokenizer.clone(),
             priority: if self.send_priority { PriorityField::Sent } else { PriorityField::Unsent },
             reset_cache: self.reset_cache,
@@ -274,6 +292,11 @@ struct MachineArgs {
     /// priority where the system permits it, else at nice -20
     #[arg(long)]
     no_realtime: bool,
+}
+
+/// A breaker, or none.
+fn breaker(text: &str) -> Result<Option<Breaker>, String> {
+    if text.trim() == "none" { Ok(None) } else { text.parse().map(Some) }
 }
 
 /// The share of this generator in a plan that several run.

@@ -91,7 +91,10 @@ pub(in crate::cli) fn planned_limits(settings: &RunSettings) -> Vec<PlanFact> {
         MachineCheck::Skipped => "not calibrated",
     };
     let percentiles: Vec<_> = percentiles.iter().map(ToString::to_string).collect();
+    let breakers: Vec<_> = requests.breakers.iter().map(ToString::to_string).collect();
+    let breakers = if breakers.is_empty() { "nothing".to_owned() } else { breakers.join("; ") };
     let facts = [
+        Some(("aborts on", breakers)),
         Some(("limits", format!("{cap}, {timeout} for a request"))),
         Some(("judged by", judged)),
         (!percentiles.is_empty()).then(|| ("percentiles", percentiles.join(", "))),

@@ -21,8 +21,9 @@ pub struct AbExperiment {
     /// The first run of the round under way, once it is there.
     first_run: Option<Box<Summary>>,
     interrupted: bool,
-    /// Why this machine cannot be trusted with more runs, once that is so.
+    /// Why no more runs start, once that is so: this machine cannot be trusted with them, or a breaker ended one.
     refused: Option<String>,
+    aborted: bool,
 }
 
 /// One side of a round. Both sides execute the plan of repeat number `round`.
@@ -49,6 +50,7 @@ impl AbExperiment {
             first_run: None,
             interrupted: false,
             refused: None,
+            aborted: false,
         }
     }
 
@@ -88,6 +90,11 @@ impl AbExperiment {
         if self.invalid == InvalidRuns::Counted { planned } else { runs_wanted(planned, self.spoiled()) }
     }
 
+    /// Whether a circuit breaker ended a run, and the test with it.
+    pub const fn is_aborted(&self) -> bool {
+        self.aborted
+    }
+
     const fn is_over(&self) -> bool {
         self.interrupted || self.refused.is_some()
     }
@@ -119,7 +126,17 @@ impl Experiment for AbExperiment {
         })
     }
 
+    fn accepts_stored(&self, _request: &RunRequest<AbRun>, run: &Summary) -> bool {
+        run.breaker.is_none()
+    }
+
     fn record(&mut self, request: &RunRequest<AbRun>, outcome: RunOutcome) {
+        if let RunOutcome::Completed(run) = &outcome
+            && let Some(aborted) = run.summary.aborted()
+        {
+            self.aborted = true;
+            self.refused = Some(format!("{}: {aborted}", request.name));
+        }
         match (outcome, self.first_run.take()) {
             (RunOutcome::Completed(run), None) => self.first_run = Some(run.summary),
             (RunOutcome::Completed(second), Some(first)) => {

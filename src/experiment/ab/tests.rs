@@ -1,9 +1,9 @@
 //! Rounds built by hand, whose verdict is known.
 
 use super::*;
-use crate::analysis::test_runs::{class, record, run};
+use crate::analysis::test_runs::{aborted, class, record, run};
 use crate::analysis::{Reason, Rule, Summary, Verdict, VerdictOutcome, summarise};
-use crate::experiment::driver::InvalidRuns;
+use crate::experiment::driver::{Experiment as _, InvalidRuns, RunOutcome};
 use crate::record::{Failure, FailureKind, Repeat, RequestRecord, RunLog};
 use crate::workload::{Priority, Slo};
 
@@ -267,4 +267,22 @@ fn the_first_run_lets_guess_what_will_be_found() {
     assert_eq!(of(15), None);
     let guess = of(400).unwrap();
     assert!(guess.contains("8 rounds detect with 80 % power: p50 ttft "), "{guess}");
+}
+
+#[test]
+fn a_breaker_ends_the_test_with_its_run() {
+    let mut experiment = AbExperiment::new(design(8), InvalidRuns::LeftOut);
+    let whole = summary(1, 100, 0);
+    for run in [whole.clone(), whole.clone(), summarise(&aborted(log(2, requests(100, 0)), 500), &[])] {
+        let request = experiment.next().unwrap();
+        assert_eq!(experiment.accepts_stored(&request, &run), run.breaker.is_none(), "it runs again");
+        experiment.record(&request, RunOutcome::Completed(run.into()));
+    }
+    assert!(experiment.next().is_none() && experiment.is_aborted());
+    let test = experiment.result().unwrap();
+    assert!(
+        test.notes[0].contains("ended the run") && test.notes[0].contains("round-2/"),
+        "{:?}",
+        test.notes
+    );
 }

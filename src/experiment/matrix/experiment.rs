@@ -199,7 +199,7 @@ impl Experiment for MatrixExperiment {
     }
 
     fn accepts_stored(&self, _request: &RunRequest<MatrixRun>, run: &Summary) -> bool {
-        Trial::server_gone(run).is_none()
+        Trial::server_gone(run).is_none() && run.breaker.is_none()
     }
 }
 

@@ -19,7 +19,7 @@ pub struct RepeatsExperiment {
     summaries: Vec<Summary>,
     diagnoses: Vec<Diagnosis>,
     interrupted: bool,
-    /// Why this machine cannot be trusted with more runs, once that is so.
+    /// Why no more runs start, once that is so: this machine cannot be trusted with them, or a breaker ended one.
     refused: Option<String>,
 }
 
@@ -56,7 +56,15 @@ impl RepeatsExperiment {
         self.interrupted
     }
 
+    /// Whether a circuit breaker ended a run, and the repeats with it.
+    pub fn is_aborted(&self) -> bool {
+        self.summaries.iter().any(|run| run.breaker.is_some())
+    }
+
     fn add(&mut self, run: CompletedRun) {
+        if let Some(aborted) = run.summary.aborted() {
+            self.refused = Some(aborted);
+        }
         self.summaries.push(*run.summary);
         self.diagnoses.extend(run.diagnosis.map(|diagnosis| *diagnosis));
     }

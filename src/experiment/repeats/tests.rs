@@ -1,11 +1,12 @@
 //! Runs that repeat one another, joined, against figures worked out by hand.
 
 use super::*;
-use crate::analysis::test_runs::{RecordBuilder, record, run};
+use crate::analysis::test_runs::{RecordBuilder, aborted, record, run};
 use crate::analysis::{
     AcrossRuns, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, SampleWarning, Statistic,
     Status, Summary, Unresolvable, repeats_for, summarise,
 };
+use crate::experiment::driver::{Experiment as _, InvalidRuns, RunOutcome};
 use crate::record::{Failure, FailureKind, Outcome, Repeat, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
 
@@ -350,4 +351,18 @@ fn runs_that_do_not_belong_together_are_refused() {
     other.header.repeat = Some(Repeat { number: 2, of: 5, first_seed: 8 });
     let strangers = [summaries(&[100]), vec![summarise(&other, &[])]].concat();
     assert!(matches!(Repeats::of(&strangers, &[]), Err(NotRepeats::Strangers { other_seed: 8, .. })));
+}
+
+#[test]
+fn a_breaker_ends_the_repeats_with_its_run() {
+    let mut experiment = RepeatsExperiment::new(5, Vec::new(), InvalidRuns::LeftOut);
+    for log in [repeat(1, 100), aborted(repeat(2, 100), 500)] {
+        let request = experiment.next().unwrap();
+        experiment.record(&request, RunOutcome::Completed(summarise(&log, &[]).into()));
+    }
+    assert!(experiment.next().is_none() && experiment.is_aborted() && !experiment.is_interrupted());
+    let repeats = experiment.result().unwrap();
+    assert_eq!(repeats.counted_runs, 1);
+    let said = repeats.spoiled.unwrap();
+    assert!(said.contains("no more runs started: `error_rate > 50% for 10s` ended the run"), "{said}");
 }

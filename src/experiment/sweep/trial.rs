@@ -144,7 +144,7 @@ impl Trial {
             left_out: !invalid.is_empty(),
             invalid,
             saturated: Self::overload(run),
-            spoiled: spoiled_by(run).is_some() || !run.window.is_whole(),
+            spoiled: spoiled_by(run).is_some() || !(run.window.is_whole() || run.breaker.is_some()),
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
             figures: figures_of(run),
         }
@@ -202,9 +202,12 @@ impl Trial {
     }
 }
 
-/// Why the server of a run did not keep up: the verdict says so, or that it failed requests, or completions stay behind
-/// arrivals while what is there grows.
+/// Why the server of a run did not keep up: a breaker ended it, the verdict says so, or that it failed requests, or
+/// completions stay behind arrivals while what is there grows.
 fn saturated(run: &Summary) -> Option<String> {
+    if let Some(aborted) = run.aborted() {
+        return Some(aborted);
+    }
     if let Some(reason) = run.verdict.reasons.iter().find(|reason| SERVER_RULES.contains(&reason.rule)) {
         return Some(reason.sentence.clone());
     }
@@ -315,4 +318,23 @@ pub struct PairedLoad {
     pub run: String,
     /// Both runs.
     pub pair: PairedOpen,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{summarise, test_runs};
+
+    #[test]
+    fn a_load_at_which_a_breaker_ended_the_run_was_too_much() {
+        let records =
+            (0..40).map(|i| test_runs::record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 9, 1, 3));
+        let log = test_runs::run(60_000, records.map(test_runs::RecordBuilder::build).collect());
+        let run = summarise(&test_runs::aborted(log, 1_000), &[]);
+        let load = Load::Rate(40.0);
+        let wanted = TrialRequest { number: 1, load, repeat: 1, seed: 1, window_s: 60.0, run: String::new() };
+        let trial = Trial::of(&wanted, &run);
+        assert!(trial.is_valid() && !trial.spoiled, "{trial:?}");
+        assert!(trial.saturated.unwrap().contains("ended the run"));
+    }
 }

@@ -110,6 +110,7 @@ impl VirtualRun {
                 released_until: window_end,
                 ended: clock,
                 ending,
+                breaker: None,
                 present_ns: None,
                 sessions: turns.counts(),
                 client: None,

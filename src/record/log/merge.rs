@@ -170,6 +170,7 @@ fn shard_of(part: &NamedLog) -> Result<Shard, MergeError> {
     match part.log.footer.as_ref().map(|footer| footer.ending) {
         None => Err(not_whole("was cut off")),
         Some(RunEnding::Interrupted) => Err(not_whole("was interrupted")),
+        Some(RunEnding::Aborted) => Err(not_whole("was ended by a circuit breaker")),
         Some(RunEnding::Finished | RunEnding::DrainLimit) => Ok(shard),
     }
 }
@@ -217,6 +218,7 @@ fn join(logs: Vec<RunLog>) -> RunLog {
         released_until: header.plan.window_end,
         ended: footers.clone().map(|footer| footer.ended).max().unwrap_or_default(),
         ending: if cut { RunEnding::DrainLimit } else { RunEnding::Finished },
+        breaker: None,
         present_ns: footers.clone().map(|footer| footer.present_ns).sum(),
         sessions: sessions(footers.clone()),
         client: clients.map(|clients| client(&clients)),

@@ -210,6 +210,9 @@ pub struct RunFooter {
     pub ended: Timestamp,
     /// Why it stopped.
     pub ending: RunEnding,
+    /// The breaker that ended it; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<BreakerTrip>,
     /// Time from dispatch to end, summed over the requests in the window, nanoseconds: counted during the run,
     /// independent of the records. Absent in virtual time and in older logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,6 +228,21 @@ pub struct RunFooter {
     pub server: Option<ServerCounters>,
 }
 
+/// A circuit breaker that ended a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BreakerTrip {
+    /// Its condition, as typed.
+    pub breaker: String,
+    /// When it ended the run.
+    #[serde(rename = "at_ns")]
+    #[cfg_attr(test, schemars(with = "u64"))]
+    pub at: Timestamp,
+    /// What it found, in words.
+    pub found: String,
+}
+
 /// Why a run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -236,4 +254,6 @@ pub enum RunEnding {
     DrainLimit,
     /// The user stopped it.
     Interrupted,
+    /// A circuit breaker stopped it: [`RunFooter::breaker`].
+    Aborted,
 }

@@ -8,7 +8,7 @@ pub(super) mod plan_check;
 pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource};
 pub use engine::{DeploymentFacts, EngineFacts, RequestParameters};
 pub use header::{
-    CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding,
-    RunFooter, RunHeader,
+    BreakerTrip, CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat,
+    RunEnding, RunFooter, RunHeader,
 };
 pub use plan_check::PlanCheck;

@@ -200,6 +200,11 @@ impl Progress {
         }
     }
 
+    /// The counts of the whole run, and the levels at `now`.
+    pub(crate) fn counts(&self, now: Timestamp) -> SecondCounts {
+        SecondCounts { waiting: self.server_at(now).0, ..self.totals() }
+    }
+
     /// The state at `now`.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         let second = self.advance(now);

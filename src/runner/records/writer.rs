@@ -247,6 +247,7 @@ mod tests {
         released_until: Timestamp::from_nanos(1),
         ended: Timestamp::from_nanos(2),
         ending: RunEnding::Finished,
+        breaker: None,
         present_ns: Some(1),
         sessions: None,
         client: None,

@@ -173,6 +173,9 @@ impl<'a, C> CampaignExecutor<'a, C> {
         let interrupted = run.ending() == RunEnding::Interrupted;
         run.stored?;
         let JudgedRun { summary, diagnosis, .. } = run.run;
+        if let (Some(printer), Some(aborted)) = (self.announce, summary.aborted()) {
+            printer.words(&format!("{}: {aborted}", request.name));
+        }
         let run = CompletedRun { summary: Box::new(summary), diagnosis: Some(Box::new(diagnosis)) };
         Ok(if interrupted { RunOutcome::Interrupted(Some(run)) } else { RunOutcome::Completed(run) })
     }

@@ -225,7 +225,13 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
 
     fn finished(&mut self, request: &RunRequest<MatrixRun>, run: &StoredRun) -> Result<(), Stop> {
         match Trial::server_gone(&run.run.summary) {
-            None => Ok(()),
+            None => run.run.summary.aborted().map_or(Ok(()), |aborted| {
+                Err(Stop::impossible(format!(
+                    "in run {}: {aborted}\nhint: look at the server's log, and continue with --resume, which runs it again",
+                    request.part.repeat
+                ))
+                .of_server())
+            }),
             // An interrupted run says nothing of its server.
             Some(_) if run.ending() == RunEnding::Interrupted => Ok(()),
             Some(why) => Err(Stop::impossible(format!(

@@ -78,7 +78,7 @@ pub(crate) fn completed(folder: &Path) -> Result<Option<RunLog>, Stop> {
     if !folder.join(RunLog::FILE_NAME).exists() {
         return Ok(None);
     }
-    let ended = |footer: &RunFooter| matches!(footer.ending, RunEnding::Finished | RunEnding::DrainLimit);
+    let ended = |footer: &RunFooter| footer.ending != RunEnding::Interrupted;
     match RunLog::read(folder) {
         Ok(log) => Ok(Some(log).filter(|log| log.footer.as_ref().is_some_and(ended)).map(held_to_plan)),
         Err(_) if broken_off_at_once(folder) => Ok(None),

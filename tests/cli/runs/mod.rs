@@ -1,6 +1,7 @@
 //! One run, from its command line to its report.
 
 mod bench;
+mod breakers;
 mod closed_loop;
 mod connecting;
 mod connections;

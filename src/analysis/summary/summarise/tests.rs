@@ -184,6 +184,7 @@ fn an_interrupted_run_is_about_what_was_flown() {
         released_until: ms(3_400),
         ended: ms(3_500),
         ending: RunEnding::Interrupted,
+        breaker: None,
         present_ns: None,
         sessions: None,
         client: None,

@@ -1,6 +1,7 @@
 //! The rules of an overload, and what may be chance.
 
 use super::*;
+use crate::analysis::test_runs::{RecordBuilder, aborted};
 
 /// Ten requests a second for a minute against a server that takes one every 200 ms, and waits for `drain` after.
 fn overloaded(drain_ms: u64) -> RunLog {
@@ -217,4 +218,28 @@ fn a_smoke_run_is_judged_by_its_answers_alone() {
         record.outcome = Outcome::Failed(Failure::new(FailureKind::Reset, "gone"));
     }
     assert_eq!(summarise(&log, &[]).verdict.outcome, VerdictOutcome::Invalid);
+}
+
+#[test]
+fn a_run_that_a_breaker_ended_says_which_and_the_failures_decide_who_is_to_blame() {
+    let ended = |kind| {
+        let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100));
+        let failing = |(i, sent): (u64, RecordBuilder)| match i {
+            0..4 => sent.paced(i * 100 + 50, 10, 3).build(),
+            _ => sent.failed(i * 100 + 5, Failure::new(kind, "busy")).build(),
+        };
+        let log = run(60_000, (0..).zip(records).map(failing).collect());
+        summarise(&aborted(log, 4_000), &[])
+    };
+    let refused = ended(FailureKind::HttpStatus(503));
+    assert_eq!((refused.verdict.outcome, refused.window.is_whole()), (VerdictOutcome::Overloaded, false));
+    let reason = &refused.verdict.reasons[0];
+    assert_eq!(reason.rule, Rule::WholeWindow);
+    assert!(
+        reason.sentence.starts_with("`error_rate > 50% for 10s` ended the run (90 % of the 40 requests")
+            && reason.sentence.contains("after 4 s, before the end of its window at 1 min")
+            && reason.cure.contains("--abort-on none"),
+        "{reason:?}"
+    );
+    assert_eq!(ended(FailureKind::HttpStatus(500)).verdict.outcome, VerdictOutcome::Invalid);
 }

@@ -194,6 +194,7 @@ fn window(window: &Window) -> String {
         Some(RunEnding::Finished) => "finished",
         Some(RunEnding::DrainLimit) => "ended by the drain limit",
         Some(RunEnding::Interrupted) => "interrupted",
+        Some(RunEnding::Aborted) => "ended by a circuit breaker",
         None => "cut off",
     };
     let warm_up = match window.warmup_requests {

@@ -1,0 +1,86 @@
+//! `--abort-on`: a run that only does harm by going on ends early, and everything is kept.
+
+use predicates::prelude::*;
+use predicates::str::contains;
+
+use crate::support::{Desk, answer, control, serve, stream};
+
+/// A server that answers its first requests, and then two of three with 500.
+fn failing(first: usize) -> String {
+    let address = serve(move |seen| match control(seen) {
+        Some(said) => said,
+        None if seen.generation < first || seen.generation % 3 == 0 => stream(8),
+        None => answer("500 Internal Server Error", "application/json", "{\"error\":\"out of memory\"}"),
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn a_breaker_ends_the_run_with_1_and_the_report_says_which_and_when() {
+    let (desk, url) = (Desk::new(), failing(20));
+    let bench = ["bench", "quick.toml", "60", "--url", &url, "--no-calibration"];
+    desk.skyline(&[&bench[..], &["--abort-on", "error_rate > 50% for 1s"]].concat())
+        .assert()
+        .code(1)
+        .stdout(contains("`error_rate > 50% for 1s` ended the run").and(contains("--abort-on none")));
+    let summary = desk.summary();
+    assert_eq!(summary["window"]["ending"], "aborted");
+    assert_eq!(summary["breaker"]["breaker"], "error_rate > 50% for 1s");
+    assert!(summary["window"]["end_s"].as_f64().unwrap() < 30.0, "{}", summary["window"]);
+    let requests = &summary["requests"];
+    let ended = requests["completed"].as_u64().unwrap() + requests["failed"].as_u64().unwrap();
+    assert!(ended >= 20 && requests["censored"] == 0, "{requests}");
+    desk.assert_schema("summary", &summary);
+    // The stored run says it again, with the same exit code.
+    desk.skyline(&["report", desk.run().to_str().unwrap()])
+        .assert()
+        .code(1)
+        .stdout(contains("ended the run"));
+}
+
+#[test]
+fn none_leaves_the_default_out_and_nonsense_is_refused() {
+    let desk = Desk::new();
+    let dry = |more: &[&str]| {
+        let run = desk.skyline(&[&["bench", "quick.toml", "--dry-run"], more].concat()).assert().code(0);
+        String::from_utf8(run.get_output().stdout.clone()).unwrap()
+    };
+    let aborts_on = |said: String| {
+        let line = said.lines().find(|line| line.contains("aborts on")).unwrap().to_owned();
+        line.replace("aborts on", "").trim().to_owned()
+    };
+    assert_eq!(aborts_on(dry(&[])), "error_rate > 50% for 10s");
+    assert_eq!(aborts_on(dry(&["--abort-on", "none"])), "nothing");
+    let added = dry(&["--abort-on", "in_flight > 500 for 10s"]);
+    assert_eq!(aborts_on(added), "in_flight > 500 for 10s; error_rate > 50% for 10s");
+    assert_eq!(aborts_on(dry(&["--abort-on", "error_rate > 9% for 1m"])), "error_rate > 9% for 1m");
+    desk.skyline(&["bench", "quick.toml", "--abort-on", "errors > 50% for 10s"])
+        .assert()
+        .code(2)
+        .stderr(contains("`errors` is not a figure of a breaker").and(contains("in_flight > 500 for 10s")));
+    assert!(desk.runs().is_empty());
+}
+
+#[test]
+fn a_sweep_goes_on_and_repeats_end() {
+    let (desk, url) = (Desk::new(), failing(4));
+    let abort = ["--url", &url, "--no-calibration", "--pause", "0s", "--abort-on", "error_rate > 50% for 1s"];
+    let sweep = ["sweep", "quick.toml", "--rates", "20,30", "--repeats", "1"];
+    desk.skyline(&[&sweep[..], &abort].concat())
+        .assert()
+        .stderr(contains("run 2, 30.0/s: the server did not keep up"));
+    let folder = desk.run();
+    let sweep: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("sweep.json")).unwrap()).unwrap();
+    let points = sweep["points"].as_array().unwrap();
+    assert!(points.len() == 2 && points.iter().all(|point| point["class"] == "saturated"), "{points:?}");
+    std::fs::remove_dir_all(folder).unwrap();
+    let url = failing(4);
+    let url = ["--url", &url, "--no-calibration", "--abort-on", "error_rate > 50% for 1s"];
+    desk.skyline(&[&["bench", "quick.toml", "30", "--repeats", "3"], &url[..]].concat())
+        .assert()
+        .code(1)
+        .stderr(contains("run-1: `error_rate > 50% for 1s` ended the run"))
+        .stdout(contains("no more runs started"));
+    assert!(!desk.run().join("run-2").exists());
+}
