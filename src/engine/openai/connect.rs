@@ -136,7 +136,9 @@ async fn model(
     }
     let path = target.url.models_path();
     let hint = match &listed {
-        Err(ControlError::Status { status: 401 | 403, .. }) => of_refused_key(target),
+        Err(ControlError::Status { status: 401 | 403, .. }) => {
+            format!("{}; or name a model with --model, if only the list is locked", of_refused_key(target))
+        }
         Err(ControlError::Status { location: Some(location), .. }) => {
             of_redirect(&target.url, &path, location)
                 + "; where only the list is there, name a model with --model"

@@ -371,7 +371,7 @@ mod tests {
                 failure: Failure::new(FailureKind::HttpStatus(status), "no"),
                 cause: Cause::Unknown,
             };
-            assert!(diagnose(&target, "m", &[], &fault(502)).starts_with("a gateway before the server"));
+            assert!(diagnose(&target, "m", &[], &fault(502)).starts_with("a gateway or proxy answers"));
             assert!(diagnose(&target, "m", &[], &fault(500)).starts_with("the server failed"));
             let refused = AnswerFormRefused { dialect, kind: "tool_call", failure }.to_string();
             assert!(refused.contains(form), "{dialect}: {refused}");
