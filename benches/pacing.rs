@@ -81,6 +81,7 @@ fn main() {
             progress: Arc::new(Progress::default()),
             interrupt,
             samples: None,
+            dispatches: None,
         };
         run.execute(feed, |FinishedRequest { record, .. }| lag.add(record.dispatched.since(record.scheduled)))
             .await

@@ -98,6 +98,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             progress: Arc::new(Progress::default()),
             interrupt,
             samples: None,
+            dispatches: None,
         };
         let mut came = Came::new();
         run.execute(feed, |FinishedRequest { record, .. }| {

@@ -3,8 +3,8 @@
 use crate::clock::Timestamp;
 use crate::record::{
     BreakerTrip, ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, LateStamps,
-    Outcome, PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter,
-    RunHeader, RunLog, StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
+    LogDamage, Outcome, PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding,
+    RunFooter, RunHeader, RunLog, StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo,
@@ -239,6 +239,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
         records,
         checks: Vec::new(),
         telemetry: Telemetry::default(),
+        unended: Vec::new(),
         footer: Some(RunFooter {
             released_until: ms(window_ms),
             ended,
@@ -249,6 +250,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             client: None,
             server: None,
         }),
+        damage: LogDamage::default(),
         plan_check: None,
     }
 }

@@ -205,6 +205,7 @@ impl TestBed {
             plan,
             options: self.options.clone(),
             samples: None,
+            dispatches: None,
             progress: Arc::new(Progress::default()),
             interrupt,
         };

@@ -6,11 +6,13 @@ mod run;
 mod telemetry;
 
 pub(crate) use log::LineFile;
-pub use log::{LogLine, MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge};
+pub use log::{
+    LogDamage, LogLine, MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge,
+};
 pub use request::{
     CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, LateStamps,
     LostConnection, Outcome, Phase, RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource,
-    Turn, Usage, UsageBounds, Validity,
+    Turn, UnendedRequest, Usage, UsageBounds, Validity,
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,

@@ -98,6 +98,11 @@ impl Reading {
     /// The largest accepted value, as many bytes as 64 bits count.
     pub const LARGEST: f64 = 9.2e18;
 
+    /// Whether a gauge can have this value.
+    pub fn is_gauge(value: f64) -> bool {
+        value.abs() <= Self::LARGEST
+    }
+
     /// The moment it describes, seconds: halfway between request and response.
     pub fn moment_s(&self) -> f64 {
         f64::midpoint(self.asked.as_secs_f64(), self.answered.as_secs_f64())
@@ -228,6 +233,14 @@ pub struct TimeHistogram {
     pub sum_s: f64,
     /// Upper bounds, seconds, with cumulative counts; the infinite bound is omitted.
     pub buckets: Vec<(f64, f64)>,
+}
+
+impl TimeHistogram {
+    /// Whether all of it is numbers.
+    pub fn is_finite(&self) -> bool {
+        let ends = self.buckets.iter().flat_map(|(bound, count)| [bound, count]);
+        ends.chain([&self.count, &self.sum_s]).all(|value| value.is_finite())
+    }
 }
 
 /// The resource use of this program up to a moment of the run.

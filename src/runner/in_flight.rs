@@ -16,6 +16,10 @@ use super::turns::NextTurns;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::generator::PlannedRequest;
+use crate::record::UnendedRequest;
+
+/// Receives every request as it is dispatched; it must not block.
+pub type DispatchSink = Box<dyn FnMut(UnendedRequest) + Send>;
 
 /// A task of a request that has ended.
 pub(super) type EndedTask = Result<(PlannedRequest, FinishedRequest), JoinError>;
@@ -32,6 +36,7 @@ pub(super) struct InFlightSet<E> {
     /// Later turns of sessions; `None` where no request belongs to a session.
     pub(super) next_turns: Option<NextTurns>,
     integral: InFlightIntegral,
+    dispatches: Option<DispatchSink>,
     cancel: CancellationToken,
 }
 
@@ -44,6 +49,7 @@ impl<E: Engine> InFlightSet<E> {
         progress: Arc<Progress>,
         (window_start, window_end): (Timestamp, Timestamp),
         next_turns: Option<NextTurns>,
+        dispatches: Option<DispatchSink>,
     ) -> Self {
         Self {
             engine,
@@ -54,6 +60,7 @@ impl<E: Engine> InFlightSet<E> {
             queue: VecDeque::new(),
             next_turns,
             integral: InFlightIntegral::within(window_start, window_end),
+            dispatches,
             cancel: CancellationToken::new(),
         }
     }
@@ -73,6 +80,10 @@ impl<E: Engine> InFlightSet<E> {
         let request = &released.ready.request;
         self.progress.released(released.dispatched, request.scheduled, request.phase);
         self.note(&mut released);
+        if let Some(dispatches) = &mut self.dispatches {
+            let PlannedRequest { index, phase, .. } = released.ready.request;
+            dispatches(UnendedRequest { index, phase, dispatched: released.dispatched });
+        }
         match self.options.max_concurrency {
             None => self.send(released, None),
             Some(cap) if self.running.len() < cap.get() => self.send(released, Some(self.clock.now())),

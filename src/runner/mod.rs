@@ -16,6 +16,7 @@ mod watch;
 
 pub use breaker::Breaker;
 pub use checks::{CheckTimes, Checks, FinishedCheck};
+pub use in_flight::DispatchSink;
 pub use options::{Interrupt, RunOptions, Timeouts};
 pub use pacer::RequestFeed;
 pub use progress::{

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep_until};
 
 use super::breaker::BreakerWatch;
-use super::in_flight::{EndedTask, InFlightSet};
+use super::in_flight::{DispatchSink, EndedTask, InFlightSet};
 use super::options::{Interrupt, RunOptions};
 use super::pacer::{self, DispatchedRequest, Outlet, RequestFeed};
 use super::progress::Progress;
@@ -33,6 +33,8 @@ pub struct Run<E> {
     pub options: RunOptions,
     /// Receives samples of this program's own CPU use; `None` takes none.
     pub samples: Option<SampleSink>,
+    /// Receives requests as they are dispatched, so that the log of a run that is cut off has those in flight.
+    pub dispatches: Option<DispatchSink>,
     /// Live counters for a screen.
     pub progress: Arc<Progress>,
     /// How far the user wants to stop.
@@ -111,7 +113,7 @@ struct RunLoop<E, K> {
 
 impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
     fn start(run: Run<E>, until: Timestamp, mut feed: RequestFeed, keep: K) -> Self {
-        let Run { engine, clock, plan, mut options, progress, .. } = run;
+        let Run { engine, clock, plan, mut options, dispatches, progress, .. } = run;
         let breakers = BreakerWatch::new(std::mem::take(&mut options.breakers));
         let (pacing, drain) = (options.pacing, options.drain);
         let stop_pacer = Arc::new(AtomicBool::new(false));
@@ -132,7 +134,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             server: None,
         };
         let window = (plan.window_start, plan.window_end);
-        let in_flight = InFlightSet::new(engine, clock, options, progress, window, next_turns);
+        let in_flight = InFlightSet::new(engine, clock, options, progress, window, next_turns, dispatches);
         let awaited = plan.warmup_requests + plan.measured_requests;
         Self {
             clock,

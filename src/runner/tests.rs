@@ -75,7 +75,16 @@ async fn execute<E: Engine>(
     };
     let options = RunOptions { pacing: Pacing::Timer, ..options };
     let progress = Arc::new(Progress::default());
-    let run = Run { engine, clock, plan, options, samples: None, progress: Arc::clone(&progress), interrupt };
+    let run = Run {
+        engine,
+        clock,
+        plan,
+        options,
+        samples: None,
+        dispatches: None,
+        progress: Arc::clone(&progress),
+        interrupt,
+    };
     let mut records = Vec::new();
     let footer = run.execute(feed, |finished| records.push(finished.record)).await;
     drop(wish);

@@ -11,6 +11,7 @@
 mod arrivals;
 mod bursts;
 mod coverage;
+mod damaged_logs;
 mod distributions;
 mod experiment;
 mod mock;
@@ -22,3 +23,4 @@ mod stored_runs;
 mod verdict;
 mod virtual_runs;
 mod virtual_time;
+mod written_logs;

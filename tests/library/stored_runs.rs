@@ -126,6 +126,17 @@ fn schema_5_says_what_it_said() {
     assert_eq!((ttft.min, ttft.max), (Figure::Exact(32.468_184), Figure::Exact(38.268_531)));
 }
 
+#[test]
+fn schema_6_says_what_it_said() {
+    let log = RunLog::read(&stored(6)).unwrap();
+    assert!(log.damage.is_none() && log.unended.is_empty());
+    let summary = summarise(&log, &[]);
+    assert!(summary.verdict.valid, "{:?}", summary.verdict.reasons);
+    // By hand: 757.710355 − 750 … 1007.880488 − 1000 ms.
+    let ttft = summary.latency.row(Metric::Ttft).unwrap();
+    assert_eq!((ttft.n, ttft.min, ttft.max), (8, Figure::Exact(7.710_355), Figure::Exact(7.880_488)));
+}
+
 /// Until schema 4 host stalls were `pauses`, the moment of a reading was `asked_ns`, and the slots of a simulated server
 /// were `places`.
 #[test]
@@ -195,16 +206,19 @@ fn changed(number: usize, change: fn(&mut Value)) -> Result<RunLog, String> {
     let path = folder.path().join(RunLog::FILE_NAME);
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-    RunLog::read(folder.path()).map_err(|error| {
+    let log = RunLog::read(folder.path()).map_err(|error| {
         let said = error.to_string();
-        let rest = said.strip_prefix(&format!("{}, line {number}: ", path.display())).unwrap_or(&said);
+        let rest = said.strip_prefix(&format!("{}, line 1: ", path.display())).unwrap_or(&said);
         let hint = "\nhint: the log was damaged or changed since it was written; use a copy that was not, or repeat the run";
         rest.strip_suffix(hint).unwrap_or(&said).to_owned()
-    })
+    })?;
+    let Some(said) = log.damage.first.first() else { return Ok(log) };
+    assert_eq!((log.damage.lost_lines, log.damage.faults), (1, 1), "{said}");
+    Err(said.strip_prefix(&format!("line {number} is not believed: ")).unwrap_or(said).to_owned())
 }
 
 #[test]
-fn a_log_of_what_cannot_have_been_is_refused() {
+fn what_cannot_have_been_is_not_believed() {
     assert_eq!(changed(1, |_| {}), RunLog::read(&stored(1)).map_err(|error| error.to_string()));
     let refused = |number, change| changed(number, change).unwrap_err();
     for (said, expected) in [
@@ -262,7 +276,7 @@ fn a_log_of_what_cannot_have_been_is_refused() {
         ),
         (
             refused(3, |line| line["request"]["sent_ns"] = (-5).into()),
-            "invalid value: integer `-5`, expected u64 at line 1 column 181",
+            "line 3 cannot be read (invalid value: integer `-5`, expected u64 at line 1 column 181)",
         ),
         (
             refused(3, |line| line["request"]["usage"]["completion_tokens"] = u64::MAX.into()),
@@ -286,7 +300,7 @@ fn a_log_of_what_cannot_have_been_is_refused() {
         ),
         (
             refused(3, |line| *line = json!({"counted": {"index": 0, "tokens": 5}})),
-            "request 0: it has no answer to count",
+            "request 0 has no answer to count",
         ),
         (
             refused(3, |line| *line = json!({"counted": {"index": 0, "tokens": u64::MAX}})),
@@ -308,13 +322,13 @@ fn a_page_of_metrics_that_nobody_can_have_told_is_refused() {
         std::fs::write(folder.path().join(RunLog::FILE_NAME), lines.join("\n") + "\n").unwrap();
         RunLog::read(folder.path()).map_err(|error| error.to_string())
     };
-    assert!(read(&lines).is_ok());
+    assert!(read(&lines).unwrap().damage.is_none());
     lines[1]["reading"]["gauges"]["running"] = json!(1e300);
-    let error = read(&lines).unwrap_err();
-    assert!(error.contains("line 2: a reading has a value of 1e300, too large"), "{error}");
+    let said = |lines: &[Value]| read(lines).unwrap().damage.in_words();
+    assert!(said(&lines).contains("line 2 is not believed: a reading has a value of 1e300, too large"));
     lines[1]["reading"]["gauges"]["running"] = json!(0.0);
     lines[1]["reading"]["devices"] = json!({"0": {"gauges": {"power_w": -1e19}}});
-    assert!(read(&lines).unwrap_err().contains("too large for a measurement"));
+    assert!(said(&lines).contains("too large for a measurement"));
 }
 
 #[test]
@@ -328,10 +342,14 @@ fn what_is_no_log_is_answered_with_file_line_and_cause() {
     };
     assert!(said("").contains("line 1: the file is empty"));
     assert!(said("{}\n").contains("line 1"));
-    assert!(said(&format!("{whole}nonsense\n")).contains("line 10"));
-    assert!(said(&whole.repeat(2)).contains("only the last line may be the footer"));
     let (header, rest) = whole.split_once('\n').unwrap();
-    assert!(said(&format!("{header}\n{header}\n{rest}")).contains("only the first line may be the header"));
+    let damage = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        RunLog::read(&path).unwrap().damage.in_words()
+    };
+    assert!(damage(&format!("{whole}nonsense\n")).contains("line 10 comes after the end of the run"));
+    assert!(damage(&whole.repeat(2)).contains("and 6 more; no line is lost"));
+    assert!(damage(&format!("{header}\n{header}\n{rest}")).contains("line 2 is a second header"));
     let newer = whole.replacen("\"schema\":1", "\"schema\":99", 1);
     for newer in [&newer, &newer.replacen("\"seed\"", "\"seeds\"", 1)] {
         let error = said(newer);

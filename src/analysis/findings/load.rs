@@ -33,8 +33,11 @@ pub(super) fn ending(summary: &Summary) -> Option<Finding> {
         )),
         None => Some(finding(
             FindingKind::CutOff,
-            "the log has no last line: the run was cut off (a crash, a full disk), and requests in flight are missing"
-                .to_owned(),
+            format!(
+                "the log has no last line: the run was cut off (a crash, a kill, a full disk) with {} in flight; what ended in \
+                 its last 20 ms may count among them",
+                counted(summary.requests.in_flight, "request")
+            ),
             "run again; finished requests are saved and shown",
         )),
         // What a breaker found is a reason of the verdict.

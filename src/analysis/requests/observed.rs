@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::record::{Outcome, Phase, RequestRecord, RunEnding, RunLog};
+use crate::record::{Outcome, Phase, RequestRecord, RunEnding, RunLog, UnendedRequest};
 use crate::workload::{AnswerShape, Slo};
 
 use super::delivery::StreamDelivery;
@@ -55,7 +55,9 @@ pub(crate) struct Observed<'a> {
     pub(crate) has_slos: bool,
     /// Requests of the window that a run which stopped early never dispatched.
     pub(crate) never_due: u64,
-    /// Planned requests of the window without a record.
+    /// Requests of the window that were in flight when the run was cut off.
+    pub(crate) in_flight: u64,
+    /// Requests of the window without a record.
     pub(crate) unrecorded: u64,
     /// Records of the window for which there is no plan: doubles, or more than were planned.
     pub(crate) unplanned: u64,
@@ -70,6 +72,8 @@ pub(crate) struct Observed<'a> {
 pub(crate) struct Account {
     /// Requests that a run which stopped early never dispatched.
     pub(crate) never_due: u64,
+    /// Requests that were in flight when the run was cut off: how they ended is not known.
+    pub(crate) in_flight: u64,
     /// Planned requests that left no record although their moment had come.
     pub(crate) unrecorded: u64,
     /// Records without a plan: doubles, or more than were planned.
@@ -98,7 +102,7 @@ impl<'a> Observed<'a> {
         // that left a record was lost, what would have come after it was never due.
         let account =
             |phase, planned, come| Account::of(log, phase, planned, if cut_short { come } else { planned });
-        let Account { never_due, unrecorded, unplanned } =
+        let Account { never_due, in_flight, unrecorded, unplanned } =
             account(Phase::Measured, plan.measured_requests, come(log));
         let delivery = StreamDelivery::of(log);
         let requests: Vec<_> = records.into_iter().map(|record| measure(log, &delivery, record)).collect();
@@ -116,6 +120,7 @@ impl<'a> Observed<'a> {
             has_slos: requests.iter().any(|request| request.slo.has_slo()),
             requests,
             never_due,
+            in_flight,
             unrecorded,
             unplanned,
             warm_up: account(Phase::Warmup, plan.warmup_requests, past_last(log)),
@@ -156,7 +161,7 @@ impl<'a> Observed<'a> {
     /// Measured requests whose moment came: the denominator of attainment and of failure rates. A request that
     /// left no record counts, unless the run stopped before its moment came.
     pub(crate) fn due(&self) -> u64 {
-        self.requests.len() as u64 + self.unrecorded
+        self.requests.len() as u64 + self.in_flight + self.unrecorded
     }
 }
 
@@ -201,9 +206,13 @@ impl Account {
         // The moment of a later turn that was dispatched had come.
         let later = later_turns(log, phase);
         let of_sessions = Self::held(of_phase().filter(|record| !record.is_opener()), later, later);
+        let missing = of_plan.unrecorded + of_sessions.unrecorded;
+        let in_flight = in_flight(log).filter(|request| request.phase == phase).count() as u64;
+        let in_flight = in_flight.min(missing);
         Self {
             never_due: of_plan.never_due,
-            unrecorded: of_plan.unrecorded + of_sessions.unrecorded,
+            in_flight,
+            unrecorded: missing - in_flight,
             unplanned: of_plan.unplanned + of_sessions.unplanned,
         }
     }
@@ -218,26 +227,55 @@ impl Account {
         let unrecorded = missing.min(come.saturating_sub(distinct));
         Self {
             never_due: missing - unrecorded,
+            in_flight: 0,
             unrecorded,
             unplanned: all - distinct + distinct.saturating_sub(planned),
         }
     }
 }
 
+/// The requests that were in flight when the run was cut off; none of a run that came to an end.
+fn in_flight(log: &RunLog) -> impl Iterator<Item = &UnendedRequest> {
+    log.unended.iter().filter(|_| log.footer.is_none())
+}
+
+/// The requests of the plan up to the window's end, and later turns, that left no record although they were due, by their
+/// indices in order.
+pub(crate) fn unrecorded_requests(observed: &Observed<'_>) -> Vec<u64> {
+    if observed.unrecorded + observed.warm_up.unrecorded == 0 {
+        return Vec::new();
+    }
+    let log = observed.log;
+    let plan = &log.header.plan;
+    let known: HashSet<u64> = log.records.iter().map(|record| record.index).collect();
+    let unended: HashSet<u64> = in_flight(log).map(|request| request.index).collect();
+    let come = if observed.cut_short { past_last(log) } else { u64::MAX };
+    let planned = plan.warmup_requests + plan.measured_requests;
+    let own = (0..).filter(|index| log.header.shard.is_none_or(|shard| shard.has(*index)));
+    let openers = own.take(planned as usize).take_while(|index| *index < come);
+    // Of later turns only those are known that were noted as dispatched.
+    let turns = log.unended.iter().filter(|request| !request.is_opener() && request.phase != Phase::Cooldown);
+    let all = openers.chain(turns.map(|request| request.index));
+    all.filter(|index| !known.contains(index) && !unended.contains(index)).collect()
+}
+
 /// Later turns of sessions that the run dispatched in a phase, as it counted them; of a log that was cut off, as many as
-/// it has.
+/// it names.
 fn later_turns(log: &RunLog, phase: Phase) -> u64 {
     if let Some(footer) = &log.footer {
         return footer.sessions.map_or(0, |sessions| sessions.turns(phase));
     }
     let later = log.records.iter().filter(|record| !record.is_opener() && record.phase == phase);
-    later.map(|record| record.index).collect::<HashSet<_>>().len() as u64
+    let unended = log.unended.iter().filter(|request| !request.is_opener() && request.phase == phase);
+    let indices = later.map(|record| record.index).chain(unended.map(|request| request.index));
+    indices.collect::<HashSet<_>>().len() as u64
 }
 
-/// Requests of the plan up to the last of which a record tells that its moment had come.
+/// Requests of the plan up to the last that is known to have been dispatched.
 fn past_last(log: &RunLog) -> u64 {
-    let openers = log.records.iter().filter(|record| record.is_opener());
-    let past_last = openers.map(|record| record.index + 1).max().unwrap_or(0);
+    let recorded = log.records.iter().filter(|record| record.is_opener()).map(|record| record.index);
+    let unended = log.unended.iter().filter(|request| request.is_opener()).map(|request| request.index);
+    let past_last = recorded.chain(unended).map(|index| index + 1).max().unwrap_or(0);
     // Places are those of the whole plan, counts those of the share that was run.
     log.header.shard.map_or(past_last, |shard| shard.among_first(past_last))
 }
@@ -262,8 +300,10 @@ fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
     if !plan.is_open_ended() && come(log) >= plan.measured_requests {
         return (plan.window_end, false);
     }
-    let counted = log.records.iter().filter(|record| record.phase != Phase::Cooldown);
-    let end = counted.map(|record| record.dispatched.after(Duration::from_nanos(1))).max();
+    let recorded = log.records.iter().map(|record| (record.phase, record.dispatched));
+    let unended = log.unended.iter().map(|request| (request.phase, request.dispatched));
+    let counted = recorded.chain(unended).filter(|(phase, _)| *phase != Phase::Cooldown);
+    let end = counted.map(|(_, dispatched)| dispatched.after(Duration::from_nanos(1))).max();
     (end.unwrap_or_default().min(plan.window_end), !(plan.is_open_ended() && all_sent(log)))
 }
 

@@ -9,7 +9,7 @@ use crate::record::{FailureKind, LostConnection, Outcome, Phase, RequestRecord};
 
 /// Outcomes of the requests planned for the window.
 ///
-/// `planned + unplanned = completed + failed + censored + never_due + unrecorded`, exactly: nothing is lost.
+/// `planned + unplanned = completed + failed + censored + in_flight + never_due + unrecorded`, exactly: nothing is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestCounts {
@@ -21,6 +21,9 @@ pub struct RequestCounts {
     pub failed: u64,
     /// They had not ended when the run stopped waiting.
     pub censored: u64,
+    /// They were in flight when the run was cut off, by a crash or a kill: how they ended is not known. Left out where none was.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub in_flight: u64,
     /// They were never due, because the run was stopped before.
     pub never_due: u64,
     /// They left no record.
@@ -39,10 +42,16 @@ pub struct RequestCounts {
     pub resent: u64,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl RequestCounts {
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
         let mut counts = Self {
             planned: observed.planned(),
+            in_flight: observed.in_flight,
             never_due: observed.never_due,
             unrecorded: observed.unrecorded,
             unplanned: observed.unplanned,

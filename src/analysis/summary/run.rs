@@ -27,8 +27,8 @@ use crate::analysis::slo::group::{Fairness, Group};
 use crate::analysis::slo::judgement::Judgement;
 use crate::analysis::verdict::check::Verdict;
 use crate::record::{
-    BreakerTrip, ClientLimits, DeploymentFacts, EngineFacts, HostFacts, PromptMethod, Repeat, RunEnding,
-    Shard,
+    BreakerTrip, ClientLimits, DeploymentFacts, EngineFacts, HostFacts, LogDamage, PromptMethod, Repeat,
+    RunEnding, Shard,
 };
 use crate::workload::{ArrivalPattern, Purpose};
 
@@ -45,8 +45,15 @@ pub struct Summary {
     pub run: RunDescription,
     /// The stretch of time that the figures are about.
     pub window: Window,
+    /// What the log has lost since it was written; left out where it is whole.
+    #[serde(skip_serializing_if = "LogDamage::is_none")]
+    pub log_damage: LogDamage,
     /// Outcomes of the planned requests.
     pub requests: RequestCounts,
+    /// The indices of those, warm-up included, that left no record although they were due; left out where there are none. Of
+    /// later turns only some are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unrecorded_requests: Vec<u64>,
     /// Actual arrivals against planned ones.
     pub arrivals: ArrivalFigures,
     /// Flows per second.

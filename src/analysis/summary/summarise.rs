@@ -13,7 +13,7 @@ use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::steady_state::SteadyState;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::observed::{Observed, unrecorded_requests};
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
 use crate::analysis::requests::quality::{AnswerForms, Quality};
 use crate::analysis::requests::sessions::Sessions;
@@ -45,7 +45,9 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         verdict: Verdict::default(),
         run: describe(log),
         window: window(&observed),
+        log_damage: log.damage.clone(),
         requests: RequestCounts::of(&observed),
+        unrecorded_requests: unrecorded_requests(&observed),
         arrivals: ArrivalFigures::of(log),
         rates,
         latency,

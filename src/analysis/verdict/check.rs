@@ -137,6 +137,8 @@ pub enum Rule {
     MeasuredRequests,
     /// The run was not stopped before its window ended.
     WholeWindow,
+    /// The log is as it was written.
+    WholeLog,
     /// planned = completed + failed + censored, exactly.
     Conservation,
     /// The records are those of the plan, drawn again from the header.

@@ -69,7 +69,9 @@ fn accounting(observed: &Observed<'_>, summary: &Summary, objectives: &[Objectiv
     let mut checks = vec![measured_requests(summary)];
     // Before what comes of it.
     checks.extend(ran.then(|| server::stayed(observed)));
-    checks.extend([whole_window(summary), conservation(summary)]);
+    checks.push(whole_window(summary));
+    checks.extend(whole_log(summary));
+    checks.push(conservation(summary));
     checks.extend(observed.log.plan_check.as_ref().map(plan));
     if ran {
         checks.extend([something_completed(summary), error_rate(summary, objectives)]);
@@ -117,6 +119,16 @@ fn whole_window(summary: &Summary) -> Check {
     measure.at_most(short, 0.0, sentence, cure)
 }
 
+/// Nothing is said of a log that is as it was written.
+fn whole_log(summary: &Summary) -> Option<Check> {
+    let sentence = summary.log_damage.warning()?;
+    let measure =
+        Measure { rule: Rule::WholeLog, statistic: "places at which the log is not as it was written" };
+    let cure =
+        "the figures cover only what could be read: use a copy of the log that is not damaged, or run again";
+    Some(measure.at_most(summary.log_damage.faults as f64, 0.0, sentence, cure))
+}
+
 fn conservation(summary: &Summary) -> Check {
     let counts = &summary.requests;
     let warm_up = summary.window.warmup_requests;
@@ -135,9 +147,11 @@ fn conservation(summary: &Summary) -> Check {
         statistic: "planned requests without a record, or records without a plan",
     };
     let value = [&window, &warm_up].map(|part| part.lost + part.added).iter().sum::<u64>() as f64;
+    let known = &summary.unrecorded_requests;
+    let (of_warm_up, of_window) = known.split_at(known.len().min(counts.warmup_unrecorded as usize));
     let (sentence, cure) = window
-        .fault()
-        .or_else(|| warm_up.fault())
+        .fault(of_window)
+        .or_else(|| warm_up.fault(of_warm_up))
         .unwrap_or_else(|| (format!("{}: each that came due has one record", window.planned), ""));
     measure.at_most(value, 0.0, sentence, cure)
 }
@@ -153,18 +167,34 @@ struct Part {
 }
 
 impl Part {
-    /// What is wrong with it, and the cure; `None` if nothing is.
-    fn fault(&self) -> Option<(String, &'static str)> {
+    /// What is wrong with it, and the cure; `None` if nothing is. Some of the lost requests are known by their indices.
+    fn fault(&self, known: &[u64]) -> Option<(String, &'static str)> {
         let Self { planned, lost, added } = self;
         if *added > 0 {
             let sentence =
                 format!("the log has {} more than the {planned}; limit: none", counted(*added, "record"));
             return Some((sentence, "check that no log was merged into itself"));
         }
-        let sentence = format!("{} of {planned} left no record; limit: none", count(*lost));
+        let which = if known.is_empty() { String::new() } else { format!(" ({})", spans(known)) };
+        let sentence = format!("{} of {planned} left no record{which}; limit: none", count(*lost));
         let cure = "keep the log complete (is the disk full?), free up CPU on this machine, and run again";
         (*lost > 0).then_some((sentence, cure))
     }
+}
+
+/// Spans of indices that are named.
+const NAMED: usize = 4;
+
+/// The indices of requests in words, neighbours together: `requests 3, 7 to 9, 12`.
+fn spans(indices: &[u64]) -> String {
+    let mut spans = indices.chunk_by(|a, b| a + 1 == *b).map(|span| match span {
+        [one] => one.to_string(),
+        span => format!("{} to {}", span[0], span[span.len() - 1]),
+    });
+    let named: Vec<_> = spans.by_ref().take(NAMED).collect();
+    let more = if spans.next().is_some() { " …" } else { "" };
+    let noun = if indices.len() == 1 { "request" } else { "requests" };
+    format!("{noun} {}{more}", named.join(", "))
 }
 
 /// What came of holding the records to their plan.

@@ -127,16 +127,19 @@ fn before_0_14(version: &str) -> bool {
     minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| (2..14).contains(&minor))
 }
 
-/// Refuses a run whose log is not that of its plan: an engine is fitted to what was sent.
+/// Refuses a run whose log is not that of its plan, or damaged: an engine is fitted to what was sent.
 fn of_its_plan(run: &MeasuredRun) -> Result<(), Stop> {
-    match &run.log.plan_check {
-        Some(PlanCheck::Differs { first, .. }) => Err(Stop::usage(format!(
-            "the log of {} is not that of its plan: {}\nhint: fit the log as it was written, or leave this run out",
-            run.name,
-            first.join("; ")
-        ))),
-        _ => Ok(()),
-    }
+    let what = match &run.log.plan_check {
+        Some(PlanCheck::Differs { first, .. }) => {
+            format!("the log of {} is not that of its plan: {}", run.name, first.join("; "))
+        }
+        _ => match run.log.damage.warning() {
+            Some(damage) => format!("{}: {damage}", run.name),
+            None => return Ok(()),
+        },
+    };
+    let hint = "hint: fit the log as it was written, or leave this run out";
+    Err(Stop::usage(format!("{what}\n{hint}")))
 }
 
 /// Refuses runs of which the facts say that different servers answered.

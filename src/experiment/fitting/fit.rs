@@ -73,7 +73,8 @@ fn refuse(log: &RunLog, path: &str) -> Result<(), FitError> {
 /// Notes on what a workload fitted to the run cannot express.
 fn given_up(log: &RunLog) -> Vec<String> {
     let WorkloadSpec { arrival, classes, .. } = &log.header.workload;
-    let mut notes: Vec<String> = RequestTrace::unstored_blocks(log).into_iter().collect();
+    let mut notes: Vec<String> =
+        log.damage.warning().into_iter().chain(RequestTrace::unstored_blocks(log)).collect();
     if matches!(arrival, ArrivalPattern::ByClass { .. }) {
         notes.push(
             "each class of the run had arrivals of its own; those of the fit are one process for all, of which classes \

@@ -46,7 +46,7 @@ impl RequestTrace {
              repeat the history"
                 .to_owned()
         });
-        [shard, turns, Self::unstored_blocks(log)].into_iter().flatten().collect()
+        [log.damage.warning(), shard, turns, Self::unstored_blocks(log)].into_iter().flatten().collect()
     }
 
     /// That a run does not record the blocks of the trace it replayed; `None` if there were none.

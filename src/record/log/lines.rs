@@ -42,7 +42,16 @@ impl LineFile {
     /// The first time that the file cannot be written.
     pub(crate) fn append(&mut self, line: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut self.waiting, line)?;
-        self.waiting.push(b'\n');
+        self.push(b"\n")
+    }
+
+    /// Appends bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`LineFile::append`].
+    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.waiting.extend_from_slice(bytes);
         if self.waiting.len() < BLOCK { Ok(()) } else { self.flush() }
     }
 

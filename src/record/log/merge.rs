@@ -66,6 +66,14 @@ pub enum MergeError {
         /// How it ended.
         what: &'static str,
     },
+    /// The log of a shard has lost lines.
+    #[error("{name} is damaged: {what}\nhint: merge a copy that is not, or run all shards again, together")]
+    Damaged {
+        /// The run.
+        name: String,
+        /// Its damage, in words.
+        what: String,
+    },
     /// Two runs do not belong together.
     #[error("{one} and {other} are not shards of one run: they differ in {what}\nhint: {cure}")]
     Strangers {
@@ -167,6 +175,9 @@ fn shard_of(part: &NamedLog) -> Result<Shard, MergeError> {
     let name = || part.name.clone();
     let not_whole = |what| MergeError::NotWhole { name: name(), what };
     let shard = part.log.header.shard.ok_or_else(|| MergeError::NoShard { name: name() })?;
+    if !part.log.damage.is_none() {
+        return Err(MergeError::Damaged { name: name(), what: part.log.damage.in_words() });
+    }
     match part.log.footer.as_ref().map(|footer| footer.ending) {
         None => Err(not_whole("was cut off")),
         Some(RunEnding::Interrupted) => Err(not_whole("was interrupted")),
@@ -233,7 +244,7 @@ fn join(logs: Vec<RunLog>) -> RunLog {
     }
     records.sort_by_key(|record| (record.ended, record.index));
     checks.sort_by_key(|check| check.released);
-    RunLog { header, records, checks, telemetry, footer: Some(footer), plan_check: None }
+    RunLog { records, checks, telemetry, footer: Some(footer), ..RunLog::begun(header) }
 }
 
 /// Every metrics page, as seen by the first shard that read it, numbered as in the merged header. Samples of a

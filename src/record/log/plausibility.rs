@@ -1,14 +1,16 @@
-//! Refuses log lines that no run can have written: damaged or edited ones would produce meaningless figures.
+//! Refuses log lines that no run can have: they would produce meaningless figures. What is written and what is read keeps
+//! the same rules.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use super::line::LogLine;
+use super::turns::{SessionChecker, of_a_session};
 use crate::clock::Timestamp;
 use crate::record::request::record::{CheckRecord, CountedAnswer, RequestRecord, Usage};
-use crate::record::request::turn::{Phase, Turn};
+use crate::record::request::turn::Phase;
 use crate::record::run::client::Shard;
 use crate::record::run::header::{Repeat, RunFooter, RunHeader};
-use crate::record::telemetry::Reading;
+use crate::record::telemetry::{Reading, TimeHistogram};
 
 /// Tolerance for moments out of order. The moments of one answer come from two clocks, the kernel's and the
 /// program's; those of merged shards are as far apart as their starts.
@@ -18,8 +20,37 @@ const LATEST: Timestamp = Timestamp::from_nanos(366 * 86_400 * 1_000_000_000);
 /// … or counts further than this.
 const MOST: u64 = Usage::MOST;
 
+/// The rules of the lines of one log.
+#[derive(Debug)]
+pub(super) struct LineRules {
+    header: RunHeader,
+    sessions: SessionChecker,
+}
+
+impl LineRules {
+    /// The rules of the log with this header.
+    pub(super) fn of(header: RunHeader) -> Self {
+        Self { header, sessions: SessionChecker::default() }
+    }
+
+    /// Checks the next line.
+    pub(super) fn check(&mut self, line: LogLine<'_>) -> Result<(), String> {
+        match line {
+            LogLine::Header(header) => check_header(header),
+            LogLine::Request(record) => {
+                check_record(&self.header, record).and_then(|()| self.sessions.check(record))
+            }
+            LogLine::Check(check) => check_check(&self.header, check),
+            LogLine::Counted(answer) => check_counted(answer),
+            LogLine::Reading(reading) => check_reading(&self.header, reading),
+            LogLine::Footer(footer) => check_footer(footer),
+            LogLine::InFlight(_) | LogLine::Client(_) => Ok(()),
+        }
+    }
+}
+
 /// Checks a header.
-pub(crate) fn check_header(header: &RunHeader) -> Result<(), String> {
+fn check_header(header: &RunHeader) -> Result<(), String> {
     let plan = &header.plan;
     if plan.window_end < plan.window_start {
         return Err(format!(
@@ -48,7 +79,7 @@ pub(crate) fn check_header(header: &RunHeader) -> Result<(), String> {
 }
 
 /// Checks a record against its header.
-pub(crate) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
+fn check_record(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
     let check = || {
         match record.turn {
             Some(_) => of_a_session(header, record)?,
@@ -64,32 +95,36 @@ pub(crate) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result
 }
 
 /// Checks the record of a golden prompt against its header.
-pub(crate) fn check_check(header: &RunHeader, check: &CheckRecord) -> Result<(), String> {
+fn check_check(header: &RunHeader, check: &CheckRecord) -> Result<(), String> {
     one_of("the check", u64::from(check.check) + 1, header.workload.checks.len() as u64)?;
     check.released.map_or(Ok(()), |released| in_time("the moment of a check", released))?;
     check.usage.as_ref().map_or(Ok(()), counted)
 }
 
 /// Checks a token count.
-pub(crate) fn check_counted(answer: &CountedAnswer) -> Result<(), String> {
+fn check_counted(answer: &CountedAnswer) -> Result<(), String> {
     let CountedAnswer { index, tokens } = *answer;
     countable("the number of its tokens", tokens).map_err(|what| format!("request {index}: {what}"))
 }
 
 /// Checks a metrics reading against its header.
-pub(crate) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(), String> {
+fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(), String> {
     one_of("the page of a reading", u64::from(reading.source) + 1, header.telemetry.len() as u64)?;
     in_time("the moment of a reading", reading.answered)?;
     let of_devices = reading.devices.values().flat_map(|device| device.gauges.values());
-    let mut values = reading.gauges.values().chain(of_devices);
-    match values.find(|value| value.abs() > Reading::LARGEST) {
-        Some(value) => Err(format!("a reading has a value of {value:e}, too large for a measurement")),
-        None => Ok(()),
+    let mut gauges = reading.gauges.values().chain(of_devices);
+    if let Some(value) = gauges.find(|value| !Reading::is_gauge(**value)) {
+        return Err(format!("a reading has a value of {value:e}, too large for a measurement"));
     }
+    let of_devices = reading.devices.values().flat_map(|device| device.counters.values());
+    let counters = reading.counters.values().chain(of_devices).all(|value| value.is_finite());
+    holds(counters && reading.histograms.values().all(TimeHistogram::is_finite), || {
+        "a reading has a total that is no number".to_owned()
+    })
 }
 
 /// Checks a footer.
-pub(crate) fn check_footer(footer: &RunFooter) -> Result<(), String> {
+fn check_footer(footer: &RunFooter) -> Result<(), String> {
     in_time("the run's end", footer.ended)?;
     let mut stalls = footer.client.iter().flat_map(|client| &client.host_stalls);
     stalls.try_for_each(|stall| {
@@ -154,7 +189,7 @@ fn of_the_plan(header: &RunHeader, record: &RequestRecord) -> Result<(), String>
 
 /// Nothing may happen before dispatch or after the end. The send moment may lie after the end: during a host stall
 /// the kernel stamps an answer before this program knows that it has sent the request.
-fn in_order(record: &RequestRecord) -> Result<(), String> {
+pub(super) fn in_order(record: &RequestRecord) -> Result<(), String> {
     let (first, last) = (record.chunks.first_at(), record.chunks.last_at());
     let dispatched = ("it was dispatched", Some(record.dispatched));
     let ended = ("it ended", Some(record.ended));
@@ -211,105 +246,18 @@ fn one_of(what: &str, number: u64, of: u64) -> Result<(), String> {
     holds(exists, || format!("{what} {number} of {of} does not exist"))
 }
 
-/// Checks the turns of a log, record by record.
-#[derive(Debug, Default)]
-pub(in crate::record) struct SessionChecker {
-    /// The last turn of each session, and when it ended.
-    last: HashMap<u64, (u32, Timestamp)>,
-}
-
-impl SessionChecker {
-    /// Checks that the next record can be the turn it says. Records are ordered by their ends, and a turn begins
-    /// after the end of the one before.
-    pub(in crate::record) fn check(&mut self, record: &RequestRecord) -> Result<(), String> {
-        let Some(turn) = record.turn else { return Ok(()) };
-        let refused = |what: String| Err(format!("request {}: {what}", record.index));
-        if let Some(&(number, ended)) = self.last.get(&turn.session) {
-            if turn.number <= number {
-                return refused(format!(
-                    "turn {} of session {} comes after turn {number}",
-                    turn.number, turn.session
-                ));
-            }
-            if record.scheduled < ended {
-                return refused(format!(
-                    "turn {} of session {} was scheduled at {} s, before the turn before it ended at {} s",
-                    turn.number,
-                    turn.session,
-                    record.scheduled.as_secs_f64(),
-                    ended.as_secs_f64()
-                ));
-            }
-        }
-        self.last.insert(turn.session, (turn.number, record.ended));
-        Ok(())
-    }
-}
-
-/// The record must be a turn of the workload's sessions, with the index of its place.
-pub(crate) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
-    let Some(turn) = record.turn else { return Ok(()) };
-    let Turn { session, number, of, begun, history_tokens } = turn;
-    let workload = &header.workload;
-    let class = workload.classes.get(usize::from(record.class));
-    let conversation = class.and_then(|class| class.conversation.as_ref());
-    let (asked, users) = (record.input_tokens_asked, workload.arrival.users());
-    if users.is_none() && conversation.is_none() {
-        Err("it is a turn of a session, and the workload has no sessions".to_owned())
-    } else if session >= 1 << 28 || record.index != Turn::index_of(session, number) {
-        Err(format!("its index is not that of turn {number} of session {session}"))
-    } else if of.is_some() != conversation.is_some() || of.is_some_and(|of| turn.place() >= of) {
-        Err(format!("turn {number} does not belong to its session"))
-    } else if begun > number || users.is_none() && begun > 0 {
-        Err(format!("turn {number} is of a conversation that began with turn {begun}"))
-    } else if history_tokens > asked || turn.place() == 0 && history_tokens > 0 {
-        Err(format!("{history_tokens} of its {asked} prompt tokens are history"))
-    } else {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
     use crate::record::log::runlog::RunLog;
-    use crate::workload::{ArrivalPattern, Conversation, Distribution, ThinkTime};
-
-    /// A stored run whose first two records are the first turns of one conversation.
-    fn talk() -> RunLog {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
-        let mut log = RunLog::read(&folder).unwrap();
-        log.header.workload.classes[0].conversation = Some(Conversation {
-            turns: Distribution::Constant { value: 3 },
-            think_time_s: ThinkTime::default(),
-            first_input_tokens: None,
-            max_context_tokens: None,
-        });
-        log.records.sort_by_key(|record| record.ended);
-        log.records.truncate(2);
-        for (number, record) in (0..).zip(&mut log.records) {
-            record.class = 0;
-            record.index = Turn::index_of(4, number);
-            record.turn = Some(Turn { session: 4, number, of: Some(3), begun: 0, history_tokens: number });
-        }
-        log.records[1].scheduled = log.records[0].ended;
-        log
-    }
-
-    fn check(log: &RunLog) -> Result<(), String> {
-        let mut sessions = SessionChecker::default();
-        log.records.iter().try_for_each(|record| {
-            of_a_session(&log.header, record)?;
-            sessions.check(record)
-        })
-    }
 
     #[test]
     fn a_repeat_has_a_number_up_to_the_planned_ones_and_two_spare_ones() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
         let check = |number, of| {
-            let mut header = talk().header;
+            let mut header = RunLog::read(&folder).unwrap().header;
             header.repeat = Some(Repeat { number, of, first_seed: 1 });
             check_header(&header)
         };
@@ -318,43 +266,6 @@ mod tests {
         }
         for (number, of) in [(0, 5), (8, 5), (1, 0), (2, 0), (u64::MAX, 5), (3, u64::MAX)] {
             assert_eq!(check(number, of), Err(format!("repeat {number} of {of} does not exist")));
-        }
-    }
-
-    type Change = fn(&mut RunLog);
-
-    #[test]
-    fn turns_that_no_session_had_are_refused() {
-        assert_eq!(check(&talk()), Ok(()));
-        let cases: [(Change, &str); 10] = [
-            (|log| log.records[1].scheduled = Timestamp::ZERO, "before the turn before it ended"),
-            (|log| log.records.swap(0, 1), "comes after turn 1"),
-            (|log| log.records[1].index += 1, "its index is not that of turn"),
-            (|log| log.records[1].turn.as_mut().unwrap().session = 5, "its index is not that of turn"),
-            (|log| log.header.workload.classes[0].conversation = None, "the workload has no sessions"),
-            (
-                |log| {
-                    log.header.workload.arrival = ArrivalPattern::of_users(2, ThinkTime::default());
-                    log.header.workload.classes[0].conversation = None;
-                },
-                "turn 0 does not belong to its session",
-            ),
-            (|log| log.records[1].input_tokens_asked = 0, "1 of its 0 prompt tokens are history"),
-            (|log| log.records[0].turn.as_mut().unwrap().history_tokens = 1, "prompt tokens are history"),
-            (
-                |log| log.records[1].turn.as_mut().unwrap().begun = 1,
-                "of a conversation that began with turn 1",
-            ),
-            (
-                |log| log.records[1].turn.as_mut().unwrap().of = Some(1),
-                "turn 1 does not belong to its session",
-            ),
-        ];
-        for (change, said) in cases {
-            let mut log = talk();
-            change(&mut log);
-            let refusal = check(&log).unwrap_err();
-            assert!(refusal.contains(said), "{refusal}, not {said}");
         }
     }
 }

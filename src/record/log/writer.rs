@@ -2,15 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
+use super::line::LogLine;
 use super::lines::LineFile;
-use super::runlog::{LogLine, RunLog, RunLogError};
+use super::plausibility::LineRules;
+use super::runlog::{RunLog, RunLogError};
+use super::seal::seal;
 use crate::record::run::header::{RunFooter, RunHeader};
 
-/// Appends to a run log, one line at a time.
+/// Appends to a run log, one line at a time. It writes no line that the reader would refuse.
 #[derive(Debug)]
 pub struct RunLogWriter {
     lines: LineFile,
     path: PathBuf,
+    rules: LineRules,
+    /// Lines appended.
+    number: u64,
+    text: Vec<u8>,
 }
 
 impl RunLogWriter {
@@ -23,7 +30,8 @@ impl RunLogWriter {
         let path = folder.join(RunLog::FILE_NAME);
         let lines =
             LineFile::create(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
-        let mut writer = Self { lines, path };
+        let rules = LineRules::of(header.clone());
+        let mut writer = Self { lines, path, rules, number: 0, text: Vec::new() };
         writer.append(LogLine::Header(header))?;
         writer.flush()?;
         Ok(writer)
@@ -38,9 +46,20 @@ impl RunLogWriter {
     ///
     /// # Errors
     ///
-    /// The first time that the file cannot be written; from then on lines stay in memory.
+    /// The first time that the file cannot be written; from then on lines stay in memory. A line that no run can have is
+    /// not written, and the log goes on without it: [`RunLogError::Impossible`].
     pub fn append(&mut self, line: LogLine<'_>) -> Result<(), RunLogError> {
-        self.lines.append(&line).map_err(|source| RunLogError::Io { path: self.path.clone(), source })
+        if let Err(message) = self.rules.check(line) {
+            return Err(RunLogError::Impossible { path: self.path.clone(), message });
+        }
+        let Self { lines, number, text, .. } = self;
+        text.clear();
+        let written = serde_json::to_writer(&mut *text, &line).map_err(Into::into).and_then(|()| {
+            *number += 1;
+            seal(text, *number);
+            lines.push(text)
+        });
+        written.map_err(|source| RunLogError::Io { path: self.path.clone(), source })
     }
 
     /// Flushes what was appended to the operating system.
@@ -68,9 +87,9 @@ impl RunLogWriter {
     ///
     /// When the file cannot be read.
     pub fn read_back(self) -> Result<RunLog, RunLogError> {
-        let Self { lines, path } = self;
+        let Self { lines, path, .. } = self;
         match lines.read_back() {
-            Ok(lines) => RunLog::from_lines(lines, path, true),
+            Ok(lines) => RunLog::from_lines(lines, &path),
             Err(source) => Err(RunLogError::Io { path, source }),
         }
     }
@@ -84,6 +103,9 @@ impl RunLog {
     /// When a log is already there, or the file cannot be written.
     pub fn store(&self, folder: &Path) -> Result<(), RunLogError> {
         let mut writer = RunLogWriter::create(folder, &self.header)?;
+        if !self.unended.is_empty() {
+            writer.append(LogLine::InFlight(&self.unended))?;
+        }
         let mut lines = (self.checks.iter().map(LogLine::Check))
             .chain(self.records.iter().map(LogLine::Request))
             .chain(self.telemetry.readings.iter().map(LogLine::Reading))

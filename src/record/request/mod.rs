@@ -10,7 +10,7 @@ pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{
     CheckRecord, CheckResult, CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix,
-    TokenSource, Usage,
+    TokenSource, UnendedRequest, Usage,
 };
 pub use turn::{Phase, SessionCounts, Turn};
 pub use usage_bounds::UsageBounds;

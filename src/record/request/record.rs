@@ -113,6 +113,26 @@ pub enum LostConnection {
     AsSent,
 }
 
+/// A request that was dispatched and had not ended when this was written: the run may be cut off before it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnendedRequest {
+    /// Its index.
+    pub index: u64,
+    /// Which part of the run it belongs to.
+    pub phase: Phase,
+    /// When it was dispatched.
+    #[serde(rename = "dispatched_ns")]
+    pub dispatched: Timestamp,
+}
+
+impl UnendedRequest {
+    /// Whether its moment was planned before the run, unlike that of a later turn.
+    pub const fn is_opener(&self) -> bool {
+        self.index >> Turn::SESSION_BITS == 0
+    }
+}
+
 /// The token count of an answer, counted by a tokenizer after the run: a log line after the answer's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -33,7 +33,7 @@ pub(super) fn is_zero(count: &u32) -> bool {
 
 impl Turn {
     /// Bits of an index for the session.
-    const SESSION_BITS: u32 = 28;
+    pub(super) const SESSION_BITS: u32 = 28;
     /// Most turns of a session: the rest of the 48 bits of a request id.
     pub const MOST: u32 = 1 << (48 - Self::SESSION_BITS);
 

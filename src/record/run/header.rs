@@ -67,7 +67,7 @@ pub struct RunHeader {
 
 impl RunHeader {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 5;
+    pub const SCHEMA: u32 = 6;
 }
 
 /// The place of a run among repeats, which differ only in their seeds.

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,17 +12,22 @@ use crate::engine::{AnswerText, CaptureText, CapturedText};
 use crate::generator::TokenCounter;
 use crate::record::{
     ClientSample, CountedAnswer, LineFile, LogLine, Reading, RunFooter, RunHeader, RunLog, RunLogError,
-    RunLogWriter,
+    RunLogWriter, UnendedRequest,
 };
 use crate::runner::checks::FinishedCheck;
+use crate::runner::in_flight::DispatchSink;
 use crate::runner::request_run::FinishedRequest;
 
-/// How long records gather before they are written together: waking a thread costs more than writing a
-/// record.
-const GATHERING: Duration = Duration::from_millis(20);
+/// How long records gather before they are written together: waking a thread costs more than writing a record, so nothing
+/// that ends wakes the one that writes. What ended 20 ms before a crash is written, with some time to write it.
+const GATHERING: Duration = Duration::from_millis(15);
+/// Most that is written before it is flushed.
+const MOST_GATHERED: usize = 256;
 
 /// Something that has ended.
 enum RecordItem {
+    /// A request was dispatched.
+    Dispatched(UnendedRequest),
     /// A request of the plan. Boxed, since its record is much larger than the rest.
     Request(Box<FinishedRequest>),
     /// A golden prompt.
@@ -46,6 +51,14 @@ impl RecordWriter {
     pub fn start(log: RunLogWriter, uncounted: CaptureText, judge: AnswerJudge) -> Self {
         let (ended, incoming) = mpsc::channel();
         Self { ended, thread: std::thread::spawn(move || keep(log, uncounted, &judge, &incoming)) }
+    }
+
+    /// Takes requests as they are dispatched, on another thread, as below.
+    pub fn dispatch_keeper(&self) -> DispatchSink {
+        let ended = self.ended.clone();
+        Box::new(move |request| {
+            let _ = ended.send(RecordItem::Dispatched(request));
+        })
     }
 
     /// Takes a request; never waits.
@@ -94,9 +107,9 @@ impl RecordWriter {
     }
 }
 
-/// Runs until the sender is gone. Everything received is flushed to the operating system before waiting for
-/// more, so that a crash loses at most the last few milliseconds. After a write error, records are kept in
-/// memory only.
+/// Runs until the senders are gone. Whatever was received is flushed to the operating system every [`GATHERING`], so that a
+/// crash loses only what ended after that, and the log names every request that was in flight. After a write error, records
+/// are kept in memory only.
 fn keep(
     log: RunLogWriter,
     uncounted: CaptureText,
@@ -104,31 +117,62 @@ fn keep(
     incoming: &mpsc::Receiver<RecordItem>,
 ) -> CollectedRun {
     let mut collected = CollectedRun { log, error: None, answers: None };
-    while let Ok(first) = incoming.recv() {
-        std::thread::sleep(GATHERING);
-        for ended in std::iter::once(first).chain(incoming.try_iter()) {
-            take(ended, uncounted, judge, &mut collected);
+    let mut in_flight = Vec::new();
+    loop {
+        let mut taken = 0;
+        let pause = loop {
+            match incoming.try_recv() {
+                Ok(item) => take(item, uncounted, judge, &mut collected, &mut in_flight),
+                Err(pause) => break Some(pause),
+            }
+            taken += 1;
+            if taken == MOST_GATHERED {
+                break None;
+            }
+        };
+        if !in_flight.is_empty() {
+            collected.append(LogLine::InFlight(&in_flight));
+            in_flight.clear();
         }
         let flushed = collected.log.flush();
         collected.note(flushed);
+        match pause {
+            Some(TryRecvError::Disconnected) => return collected,
+            Some(TryRecvError::Empty) => std::thread::sleep(GATHERING),
+            None => {}
+        }
     }
-    collected
 }
 
-fn take(ended: RecordItem, uncounted: CaptureText, judge: &AnswerJudge, collected: &mut CollectedRun) {
-    match ended {
+/// Keeps what has ended, which is no more `in_flight`.
+fn take(
+    item: RecordItem,
+    uncounted: CaptureText,
+    judge: &AnswerJudge,
+    collected: &mut CollectedRun,
+    in_flight: &mut Vec<UnendedRequest>,
+) {
+    match item {
+        RecordItem::Dispatched(request) => in_flight.push(request),
         RecordItem::Request(finished) => {
             let FinishedRequest { record, captured } = *finished;
+            in_flight.retain(|request| request.index != record.index);
             let said = captured.as_ref().map(CapturedText::read_all);
-            let record = judge.request(record, said.as_ref().and_then(|said| said.get(&0)));
-            if let (CaptureText::Yes, Some(said), true) = (uncounted, said, record.is_uncounted()) {
+            let record = judge.request(record, said.as_ref().and_then(|said| said.get(&0))).possible();
+            let stored = collected.append(LogLine::Request(&record));
+            if let (CaptureText::Yes, Some(said), true) = (uncounted, said, stored && record.is_uncounted()) {
                 collected.set_aside(record.index, said.into_values());
             }
-            collected.append(LogLine::Request(&record));
         }
-        RecordItem::Check(asked) => collected.append(LogLine::Check(&judge.check(*asked))),
-        RecordItem::Reading(reading) => collected.append(LogLine::Reading(&reading)),
-        RecordItem::Client(sample) => collected.append(LogLine::Client(&sample)),
+        RecordItem::Check(asked) => {
+            collected.append(LogLine::Check(&judge.check(*asked).possible()));
+        }
+        RecordItem::Reading(reading) => {
+            collected.append(LogLine::Reading(&reading.possible()));
+        }
+        RecordItem::Client(sample) => {
+            collected.append(LogLine::Client(&sample));
+        }
     }
 }
 
@@ -149,9 +193,19 @@ pub struct CollectedRun {
 type UncountedAnswer = (u64, Vec<String>);
 
 impl CollectedRun {
-    fn append(&mut self, line: LogLine<'_>) {
-        let written = self.log.append(line);
-        self.note(written);
+    /// Appends a line; false where no run can have what it says. That is a fault of this program, and the verdict finds that
+    /// the record is missing.
+    fn append(&mut self, line: LogLine<'_>) -> bool {
+        match self.log.append(line) {
+            Err(error @ RunLogError::Impossible { .. }) => {
+                tracing::error!("{error}");
+                false
+            }
+            written => {
+                self.note(written);
+                true
+            }
+        }
     }
 
     /// Keeps the first error in writing the log.

@@ -68,7 +68,16 @@ async fn execute(
     }
     let options = RunOptions { pacing, ..options };
     let progress = Arc::new(Progress::default());
-    let run = Run { engine, clock, plan, options, samples: None, progress: Arc::clone(&progress), interrupt };
+    let run = Run {
+        engine,
+        clock,
+        plan,
+        options,
+        samples: None,
+        dispatches: None,
+        progress: Arc::clone(&progress),
+        interrupt,
+    };
     let mut records = Vec::new();
     let footer = run.execute(feed, |finished| records.push(finished.record)).await;
     drop(wish);

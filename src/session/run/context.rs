@@ -302,7 +302,8 @@ impl RunContext {
             let server = Arc::clone(&engine);
             let times = Golden::times(&header.workload, &plan);
             let stop = interrupt.clone();
-            let run = Run { engine, clock, plan, options, samples, progress, interrupt: stop };
+            let dispatches = Some(writer.dispatch_keeper());
+            let run = Run { engine, clock, plan, options, samples, dispatches, progress, interrupt: stop };
             let sent = run.execute(feed, |finished| writer.keep(finished));
             let mut footer = match golden {
                 None => sent.await,

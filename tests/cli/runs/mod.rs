@@ -9,6 +9,7 @@ mod faults;
 mod gathered;
 #[cfg(target_os = "linux")]
 mod hostile;
+mod killed;
 #[cfg(target_os = "linux")]
 mod live;
 mod marks;

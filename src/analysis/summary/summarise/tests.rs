@@ -157,7 +157,7 @@ fn nothing_of_the_warm_up_is_lost_or_doubled_either() {
     lost.records.remove(2);
     let (counts, sentence) = said(&lost);
     assert_eq!((counts.warmup_unrecorded, counts.unrecorded), (1, 0));
-    assert_eq!(sentence, "1 of 4 planned warm-up requests left no record; limit: none");
+    assert_eq!(sentence, "1 of 4 planned warm-up requests left no record (request 2); limit: none");
     let mut doubled = sound.clone();
     doubled.records.push(doubled.records[2].clone());
     let (counts, sentence) = said(&doubled);

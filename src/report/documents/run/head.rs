@@ -141,6 +141,7 @@ fn errors(summary: &Summary) -> KeyFigure {
     let parts = [
         (counts.failed, "failed"),
         (counts.censored, "cut off"),
+        (counts.in_flight, "in flight at the end"),
         (counts.unrecorded, "without a record"),
         (counts.resent, "sent again on a new connection"),
     ];

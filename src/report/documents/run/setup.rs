@@ -222,6 +222,7 @@ fn requests(summary: &Summary) -> String {
     for (number, what) in [
         (counts.failed, "failed"),
         (counts.censored, "censored"),
+        (counts.in_flight, "in flight when the run was cut off"),
         (counts.never_due, "not due"),
         (counts.unrecorded, "without a record"),
         (counts.unplanned, "unplanned"),

@@ -229,6 +229,7 @@ fn requests(summary: &Summary) -> [Family; 2] {
         ("completed", counts.completed),
         ("failed", counts.failed),
         ("censored", counts.censored),
+        ("in_flight", counts.in_flight),
         ("never_due", counts.never_due),
         ("unrecorded", counts.unrecorded),
     ];

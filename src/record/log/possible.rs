@@ -1,0 +1,84 @@
+//! Makes what is measured fit for a log: what no run can have is left out before it is stored, and counts nowhere.
+
+use super::plausibility::in_order;
+use crate::record::request::chunks::{ChunkTrain, LateStamps};
+use crate::record::request::outcome::{Failure, FailureKind, Outcome, Validity};
+use crate::record::request::record::{CheckRecord, RequestRecord, TokenSource, Usage};
+use crate::record::telemetry::Reading;
+
+impl Usage {
+    /// The counts, unless one of them is over [`Usage::MOST`].
+    fn possible(self) -> Option<Self> {
+        self.impossible().is_none().then_some(self)
+    }
+}
+
+impl RequestRecord {
+    /// The record as a log can hold it. Counts over [`Usage::MOST`] are left out, and the tokens are counted by the next best
+    /// source. Where moments are impossible, none but those of the plan are left, and the request failed by a fault of this
+    /// program.
+    #[must_use]
+    pub fn possible(mut self) -> Self {
+        self.usage = self.usage.and_then(Usage::possible);
+        let counted = self.output_tokens_source != TokenSource::Usage || self.usage.is_some();
+        if !counted || self.output_tokens > Usage::MOST {
+            let sum = self.chunks.tokens();
+            self.chunks_counted &= sum <= Usage::MOST;
+            (self.output_tokens, self.output_tokens_source) = if self.chunks_counted {
+                (sum, TokenSource::ChunkCounts)
+            } else {
+                (self.chunks.len() as u64, TokenSource::Chunks)
+            };
+        }
+        match in_order(&self) {
+            Ok(()) => self,
+            Err(what) => self.without_moments(&what),
+        }
+    }
+
+    fn without_moments(self, what: &str) -> Self {
+        let failure = Failure::new(FailureKind::Internal, format!("its moments are impossible: {what}"));
+        Self {
+            admitted: None,
+            sent: None,
+            headers: None,
+            chunks: ChunkTrain::default(),
+            chunks_counted: false,
+            first_answer: None,
+            whole_answer: None,
+            ended: self.dispatched,
+            outcome: Outcome::Failed(failure),
+            finish_reason: None,
+            usage: None,
+            output_tokens: 0,
+            output_tokens_source: TokenSource::Chunks,
+            merged_reads: 0,
+            late_stamps: LateStamps::default(),
+            validity: self.validity.map(|_| Validity::NotCompleted),
+            ..self
+        }
+    }
+}
+
+impl CheckRecord {
+    /// The record as a log can hold it, without impossible counts.
+    #[must_use]
+    pub fn possible(self) -> Self {
+        Self { usage: self.usage.and_then(Usage::possible), ..self }
+    }
+}
+
+impl Reading {
+    /// The reading as a log can hold it, without impossible values.
+    #[must_use]
+    pub fn possible(mut self) -> Self {
+        self.gauges.retain(|_, value| Self::is_gauge(*value));
+        self.counters.retain(|_, value| value.is_finite());
+        for device in self.devices.values_mut() {
+            device.gauges.retain(|_, value| Self::is_gauge(*value));
+            device.counters.retain(|_, value| value.is_finite());
+        }
+        self.histograms.retain(|_, histogram| histogram.is_finite());
+        self
+    }
+}

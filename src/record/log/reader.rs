@@ -1,0 +1,198 @@
+//! Reads a run log, and all that can be read of a damaged one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use super::line::{LogLine, StoredLine};
+use super::plausibility::LineRules;
+use super::runlog::{RunLog, RunLogError};
+use super::seal::{Seal, unseal};
+use crate::record::request::record::UnendedRequest;
+use crate::record::run::header::RunHeader;
+use crate::units::count;
+
+impl RunLog {
+    /// Reads a run from its log, or from the folder that holds one.
+    ///
+    /// Ignores a last line that was cut off (a crash, a full disk). A line that cannot be read, that was altered since it
+    /// was written or that no run can have is not believed: [`RunLog::damage`] says so, and everything else is read.
+    ///
+    /// # Errors
+    ///
+    /// [`RunLogError`] names the file and the cause: it is no run log, or its header cannot be used.
+    pub fn read(path: &Path) -> Result<Self, RunLogError> {
+        let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_owned() };
+        let file = File::open(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
+        Self::from_lines(BufReader::new(file), &path)
+    }
+
+    /// The run that these lines of the file at `path` hold.
+    pub(super) fn from_lines(mut lines: impl BufRead, path: &Path) -> Result<Self, RunLogError> {
+        let io_error = |source| RunLogError::Io { path: path.to_owned(), source };
+        let mut text = Vec::new();
+        lines.read_until(b'\n', &mut text).map_err(io_error)?;
+        let mut reader = LogReader::begin(path, &mut text)?;
+        loop {
+            text.clear();
+            if lines.read_until(b'\n', &mut text).map_err(io_error)? == 0 {
+                return Ok(reader.end());
+            }
+            reader.take(&mut text);
+        }
+    }
+}
+
+/// The schema of a header line, if it is newer than this program.
+fn newer_schema(text: &[u8]) -> Option<u32> {
+    let line: serde_json::Value = serde_json::from_slice(text).ok()?;
+    let schema = u32::try_from(line.get("header")?.get("schema")?.as_u64()?).ok()?;
+    (schema > RunHeader::SCHEMA).then_some(schema)
+}
+
+/// First schema whose lines end with a number and a checksum.
+const SEALED: u32 = 6;
+
+/// A log that is being read.
+struct LogReader {
+    log: RunLog,
+    rules: LineRules,
+    /// The line of the file that is read, from 1.
+    place: u64,
+    /// The number of the last line that was believed.
+    number: u64,
+    /// Lines since then that were not.
+    unread: u64,
+    dispatched: BTreeMap<u64, UnendedRequest>,
+    /// Places of the records whose answers are to be counted, by their indices.
+    uncounted: HashMap<u64, usize>,
+}
+
+impl LogReader {
+    /// Begins with the first line.
+    fn begin(path: &Path, text: &mut Vec<u8>) -> Result<Self, RunLogError> {
+        let line = |message: String| RunLogError::Line { path: path.to_owned(), line: 1, message };
+        if text.is_empty() {
+            return Err(line("the file is empty; a run log begins with a header".to_owned()));
+        }
+        if let Some(found) = newer_schema(text) {
+            return Err(RunLogError::Schema { path: path.to_owned(), found, known: RunHeader::SCHEMA });
+        }
+        let seal = unseal(text);
+        let header = match serde_json::from_slice(text) {
+            Ok(StoredLine::Header(header)) => *header,
+            other => {
+                let why = other.err().map_or_else(|| "no header".to_owned(), |error| error.to_string());
+                return Err(line(format!(
+                    "this is not a run log ({why})\nhint: give a run's folder, or its run.jsonl"
+                )));
+            }
+        };
+        let mut rules = LineRules::of(header.clone());
+        rules
+            .check(LogLine::Header(&header))
+            .map_err(|message| RunLogError::Header { path: path.to_owned(), message })?;
+        let sealed = header.schema >= SEALED;
+        let mut log = RunLog::begun(header);
+        // Without its header nothing of a run can be shown, so an altered one is used, and the run is not believed.
+        if seal == Seal::Broken || sealed && seal == Seal::Absent {
+            log.damage.note(|| "line 1, the header, was altered".to_owned());
+        }
+        let (dispatched, uncounted) = (BTreeMap::new(), HashMap::new());
+        Ok(Self { log, rules, place: 1, number: 1, unread: 0, dispatched, uncounted })
+    }
+
+    /// Takes the next line.
+    fn take(&mut self, text: &mut Vec<u8>) {
+        self.place += 1;
+        let cut_off = !text.ends_with(b"\n");
+        // A power cut leaves zeros where the file system had no data yet.
+        let zeros = text.iter().take_while(|byte| **byte == 0).count();
+        text.drain(..zeros);
+        let sealed = self.log.header.schema >= SEALED;
+        let seal = unseal(text);
+        let is_torn = || sealed || serde_json::from_slice::<StoredLine>(text).is_err();
+        if seal == Seal::Absent && cut_off && is_torn() {
+            return;
+        }
+        let fault = if self.log.footer.is_some() {
+            "comes after the end of the run".to_owned()
+        } else {
+            match seal {
+                Seal::Whole(number) if number <= self.number => "is repeated or out of its place".to_owned(),
+                Seal::Broken => self.unread("was altered"),
+                Seal::Absent if sealed => self.unread("cannot be read"),
+                Seal::Whole(_) | Seal::Absent => {
+                    if let Seal::Whole(number) = seal {
+                        self.count_missing(number);
+                    }
+                    let Err(why) = self.believe(text) else { return };
+                    self.log.damage.lost_lines += 1;
+                    why
+                }
+            }
+        };
+        let place = self.place;
+        self.log.damage.note(|| format!("line {place} {fault}"));
+    }
+
+    fn unread(&mut self, why: &str) -> String {
+        self.unread += 1;
+        why.to_owned()
+    }
+
+    /// Counts the lines that are missing before the one of this number.
+    fn count_missing(&mut self, number: u64) {
+        let lost = number - self.number - 1;
+        let missing = lost.saturating_sub(self.unread);
+        if missing > 0 {
+            let place = self.place;
+            self.log.damage.note(|| match missing {
+                1 => format!("1 line is missing before line {place}"),
+                missing => format!("{} lines are missing before line {place}", count(missing)),
+            });
+        }
+        self.log.damage.lost_lines += lost;
+        (self.number, self.unread) = (number, 0);
+    }
+
+    /// Takes what a line says, or says why not.
+    fn believe(&mut self, text: &[u8]) -> Result<(), String> {
+        let line: StoredLine =
+            serde_json::from_slice(text).map_err(|error| format!("cannot be read ({error})"))?;
+        self.rules.check(line.as_line()).map_err(|what| format!("is not believed: {what}"))?;
+        match line {
+            StoredLine::Header(_) => return Err("is a second header".to_owned()),
+            StoredLine::InFlight(requests) => {
+                self.dispatched.extend(requests.into_iter().map(|request| (request.index, request)));
+            }
+            StoredLine::Request(record) => {
+                self.dispatched.remove(&record.index);
+                if record.is_uncounted() {
+                    self.uncounted.insert(record.index, self.log.records.len());
+                }
+                self.log.records.push(*record);
+            }
+            StoredLine::Check(check) => self.log.checks.push(check),
+            StoredLine::Counted(answer) => match self.uncounted.remove(&answer.index) {
+                Some(place) => self.log.records[place].count(answer.tokens),
+                // Its record may be among the lost ones.
+                None if self.log.damage.is_none() => {
+                    return Err(format!("is not believed: request {} has no answer to count", answer.index));
+                }
+                None => {}
+            },
+            StoredLine::Reading(reading) => self.log.telemetry.readings.push(reading),
+            StoredLine::Client(sample) => self.log.telemetry.client.push(sample),
+            StoredLine::Footer(footer) => self.log.footer = Some(*footer),
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> RunLog {
+        self.log.damage.lost_lines += self.unread;
+        self.log.unended = self.dispatched.into_values().collect();
+        self.log
+    }
+}
