@@ -79,11 +79,10 @@ pub(super) fn files_and_ports(summary: &Summary) -> Check {
     let (failed, example) =
         found.map_or((0, String::new()), |line| (line.count, format!(": {}", line.example)));
     let sentence = format!(
-        "{} found no free file descriptor or port on this machine{example}; limit: none",
+        "{} found no free file descriptor, port or memory on this machine{example}; limit: none",
         counted(failed, "request")
     );
-    let cure =
-        "raise the limit with `ulimit -n`, widen net.ipv4.ip_local_port_range, or send from more machines";
+    let cure = "raise what is short (`ulimit -n`, net.ipv4.ip_local_port_range, --answer-memory), or send from more machines";
     FILES_AND_PORTS.at_most(failed as f64, 0.0, sentence, cure)
 }
 

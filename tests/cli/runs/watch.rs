@@ -182,8 +182,7 @@ fn a_client_out_of_files_makes_the_run_invalid_and_one_with_enough_does_not() {
     });
     let outcome = |desk: &Desk| desk.checks("client_starved").pop().unwrap();
     let desk = Desk::new();
-    let said =
-        contains("found no free file descriptor or port").and(contains("raise the limit with `ulimit -n`"));
+    let said = contains("found no free file").and(contains("`ulimit -n`"));
     with_files(&desk, 40, server).assert().code(3).stdout(said);
     assert_eq!(outcome(&desk)["outcome"], "failed");
     let desk = Desk::new();
