@@ -40,7 +40,7 @@
 //! 4. [`runner`] releases each request at its moment. Nothing that it does can delay a release without a record of
 //!    it. [`engine`] sends the bytes and reads the stream; the clock is read when bytes arrive, before they are
 //!    parsed. Each request ends as one record, whatever happens.
-//! 5. [`record`] appends the record to the run log as the request ends.
+//! 5. [`record`] appends the record to the run log as the request ends. Nothing else keeps it until the run is over.
 //! 6. [`analysis`] turns the records into figures, checks, findings and a verdict.
 //! 7. [`report`] turns the result into one `Document`; a renderer makes text, HTML or Markdown of it.
 //!

@@ -1,6 +1,9 @@
 //! Exact percentiles of samples that may be known only within bounds.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use crate::units::millis;
 
 /// A value that was measured, or of which only bounds are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +71,14 @@ impl Sample {
     /// A sample in which every value was observed.
     pub fn new(values: Vec<f64>) -> Self {
         Self { observed: Sorted::new(values), with_bounds: None }
+    }
+
+    /// A sample of lengths of time in milliseconds: `nanos` in nanoseconds, and those too long for it, `rest`. Half the
+    /// memory, and a run may have a hundred million.
+    pub(crate) fn of_nanos(mut nanos: Vec<u32>, rest: Vec<f64>) -> Self {
+        nanos.sort_unstable();
+        let observed = Sorted { nanos: Arc::new(nanos), ..Sorted::new(rest) };
+        Self { observed, with_bounds: None }
     }
 
     /// A sample of pairs of a value and the number of samples that it stands for.
@@ -183,10 +194,16 @@ fn interpolate(low: f64, high: f64, share: f64) -> f64 {
     if share < 0.5 { low + step * share } else { high - step * (1.0 - share) }
 }
 
+fn in_millis(nanos: u32) -> f64 {
+    millis(Duration::from_nanos(u64::from(nanos)))
+}
+
 /// Values in ascending order; a value of weight k stands for k equal samples. Clones share them: a run may have a hundred
 /// million.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sorted {
+    /// Milliseconds, stored as nanoseconds; none is above those of `values`.
+    nanos: Arc<Vec<u32>>,
     values: Arc<Vec<f64>>,
     /// Samples up to and including each value; absent when every weight is 1, which is the common case and
     /// halves the memory.
@@ -196,7 +213,7 @@ pub(crate) struct Sorted {
 impl Sorted {
     pub(crate) fn new(mut values: Vec<f64>) -> Self {
         values.sort_unstable_by(f64::total_cmp);
-        Self { values: Arc::new(values), through: None }
+        Self { values: Arc::new(values), ..Self::default() }
     }
 
     /// From pairs of value and weight; a pair of weight 0 is no sample.
@@ -212,13 +229,13 @@ impl Sorted {
             sum
         });
         let through = Some(Arc::new(through.collect()));
-        Self { through, values: Arc::new(pairs.into_iter().map(|(value, _)| value).collect()) }
+        Self { through, ..Self::new(pairs.into_iter().map(|(value, _)| value).collect()) }
     }
 
     /// Number of samples.
     pub(crate) fn len(&self) -> u64 {
         match &self.through {
-            None => self.values.len() as u64,
+            None => (self.nanos.len() + self.values.len()) as u64,
             Some(through) => through.last().copied().unwrap_or(0),
         }
     }
@@ -229,12 +246,20 @@ impl Sorted {
             None => usize::try_from(rank).ok()?,
             Some(through) => through.partition_point(|&through| through <= rank),
         };
-        self.values.get(place).copied()
+        self.in_place(place)
+    }
+
+    fn in_place(&self, place: usize) -> Option<f64> {
+        match place.checked_sub(self.nanos.len()) {
+            None => Some(in_millis(self.nanos[place])),
+            Some(place) => self.values.get(place).copied(),
+        }
     }
 
     /// Number of samples of at most `value`.
     fn at_most(&self, value: f64) -> u64 {
-        let place = self.values.partition_point(|&one| one <= value);
+        let place = self.nanos.partition_point(|&one| in_millis(one) <= value)
+            + self.values.partition_point(|&one| one <= value);
         match &self.through {
             None => place as u64,
             Some(through) => place.checked_sub(1).map_or(0, |last| through[last]),
@@ -243,7 +268,8 @@ impl Sorted {
 
     /// Values with their weights, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
-        self.values.iter().enumerate().map(|(i, &value)| {
+        let values = self.nanos.iter().copied().map(in_millis).chain(self.values.iter().copied());
+        values.enumerate().map(|(i, value)| {
             let weight = self
                 .through
                 .as_ref()

@@ -19,8 +19,10 @@ const STALL_FACTOR: u64 = 5;
 /// Gaps of many answers, gathered one answer at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
-    /// Gap of each chunk and the tokens it carried, milliseconds.
-    chunk: Vec<f64>,
+    /// Gap of each chunk, nanoseconds.
+    chunk: Vec<u32>,
+    /// Those of 4.3 s and longer, milliseconds.
+    long: Vec<f64>,
     /// Gap per token and the tokens that it stands for; filled from the first chunk on that carries not
     /// exactly one token, because until then it says the same as `chunk`.
     token: Option<Vec<(f64, u32)>>,
@@ -135,9 +137,13 @@ impl Gaps {
             let gap = chunk.at.since(last_chunk);
             last_chunk = chunk.at;
             if chunk.tokens != 1 && self.token.is_none() {
-                self.token = Some(self.chunk.iter().map(|&gap| (gap, 1)).collect());
+                let short = self.chunk.iter().map(|&nanos| millis(Duration::from_nanos(nanos.into())));
+                self.token = Some(short.chain(self.long.iter().copied()).map(|gap| (gap, 1)).collect());
             }
-            self.chunk.push(millis(gap));
+            match u32::try_from(nanos(gap)) {
+                Ok(nanos) => self.chunk.push(nanos),
+                Err(_) => self.long.push(millis(gap)),
+            }
             if chunk.tokens > 0 {
                 let gap = millis(chunk.at.since(last_token)) / f64::from(chunk.tokens);
                 last_token = chunk.at;
@@ -169,7 +175,7 @@ impl Gaps {
 
     /// The gaps as they arrived, the gaps per token, and the stalls.
     pub(crate) fn finish(self) -> (Sample, Sample, Stalls) {
-        let chunk = Sample::new(self.chunk);
+        let chunk = Sample::of_nanos(self.chunk, self.long);
         let token = self.token.map_or_else(|| chunk.clone(), Sample::weighted);
         let chunk = chunk.and_at_least(self.open.iter().map(|open| open.chunk));
         let token = token.and_at_least(self.open.iter().map(|open| open.token));

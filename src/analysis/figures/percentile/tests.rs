@@ -179,3 +179,24 @@ fn a_clone_shares_the_values() {
         assert!(Arc::ptr_eq(&sorted.values, &sorted.clone().values));
     }
 }
+
+#[test]
+fn nanoseconds_give_the_same_figures_as_milliseconds() {
+    let nanos: Vec<u64> = (0..1_000).map(|i| (i * 7_919_317) % 5_000_000_123).collect();
+    let in_ms: Vec<f64> = nanos.iter().map(|&nanos| millis(Duration::from_nanos(nanos))).collect();
+    let (short, long): (Vec<u64>, Vec<u64>) = nanos.iter().partition(|&&nanos| u32::try_from(nanos).is_ok());
+    assert!(short.len() > 500 && long.len() > 50);
+    let long = long.into_iter().map(|nanos| millis(Duration::from_nanos(nanos))).collect();
+    let compact = Sample::of_nanos(short.into_iter().map(|nanos| nanos as u32).collect(), long);
+    let plain = Sample::new(in_ms);
+    for sample in
+        [(&compact, &plain), (&compact.clone().and_at_least([9.0]), &plain.clone().and_at_least([9.0]))]
+    {
+        let figures = |sample: &Sample| {
+            let quantiles = [0.0, 0.001, 0.5, 0.77, 0.9, 0.999, 1.0].map(|share| sample.quantile(share));
+            let shares = [0.0, 1.0, 4_294.967, 4_500.0, 9e9].map(|value| sample.share_at_most(value));
+            (sample.len(), sample.censored(), sample.mean(), quantiles, shares)
+        };
+        assert_eq!(figures(sample.0), figures(sample.1));
+    }
+}
