@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use super::body::{BodyTemplates, TEST_TOKENS};
+use super::body::BodyTemplates;
 use super::engine::OpenAiEngine;
-use super::preflight::{SmokeError, SmokeReport};
+use super::preflight::{LengthTest, SmokeError, SmokeReport};
 use crate::engine::dialect_traits::{LengthFields, LengthForcing};
-use crate::record::{Failure, FailureKind, FinishReason};
+use crate::record::{Failure, FailureKind};
 
 /// Test requests at the most, the first included.
 const MOST_TRIED: usize = 3;
 /// Time limit of those after the first, which a warm server answers.
 const RETRY_LIMIT: Duration = Duration::from_secs(20);
-/// An answer of more than so many times the requested tokens is not limited.
-const TOO_LONG: u64 = 2;
 /// Fields of the extra body that decide the length themselves, or make one request several answers.
 const LENGTH_SETTERS: [&str; 9] = [
     "max_tokens",
@@ -26,18 +24,6 @@ const LENGTH_SETTERS: [&str; 9] = [
     "max_new_tokens",
     "n_predict",
 ];
-
-/// Whether the answer to the test request has the requested length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LengthTest {
-    /// It has, or nothing shows that it has not.
-    #[default]
-    Kept,
-    /// It is too long: the server ignores the limit.
-    Ignored,
-    /// The model ended it early.
-    EndsEarly,
-}
 
 impl OpenAiEngine {
     /// Sends the test request. Where the answer has another length than requested, or the server does not take a field of
@@ -95,19 +81,6 @@ impl OpenAiEngine {
     }
 }
 
-impl LengthTest {
-    /// Of an answer with so many tokens by the server's count, or cut off here because it went on for too long.
-    pub(super) fn of(tokens: Option<u64>, cut_off: bool, finish: Option<&FinishReason>) -> Self {
-        let asked = u64::from(TEST_TOKENS);
-        match tokens {
-            _ if cut_off => Self::Ignored,
-            Some(tokens) if tokens > TOO_LONG * asked => Self::Ignored,
-            Some(tokens) if tokens < asked && finish == Some(&FinishReason::Stop) => Self::EndsEarly,
-            _ => Self::Kept,
-        }
-    }
-}
-
 /// What to try after an answer to a request with these fields.
 fn other_than(fields: LengthFields, length: LengthTest) -> Option<LengthFields> {
     match (length, fields.forcing) {
@@ -161,15 +134,5 @@ mod tests {
         assert_eq!(after(FORCED, 400, unknown), Some("max_tokens and ignore_eos".to_owned()));
         assert_eq!(after(PLAIN, 400, "no such model"), None);
         assert_eq!(after(PLAIN, 500, "max_completion_tokens"), None);
-    }
-
-    #[test]
-    fn a_length_is_judged_by_the_servers_count() {
-        let length = |tokens, finish| LengthTest::of(tokens, false, Some(&finish));
-        assert_eq!(length(Some(4), FinishReason::Length), LengthTest::Kept);
-        assert_eq!(length(Some(37), FinishReason::Length), LengthTest::Ignored);
-        assert_eq!(length(Some(2), FinishReason::Stop), LengthTest::EndsEarly);
-        assert_eq!(length(None, FinishReason::Stop), LengthTest::Kept);
-        assert_eq!(LengthTest::of(None, true, None), LengthTest::Ignored);
     }
 }

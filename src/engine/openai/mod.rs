@@ -17,8 +17,7 @@ pub use connect_error::ConnectProgress;
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
 pub use http_client::{MetricsClient, MetricsPage};
-pub use lengths::LengthTest;
-pub use preflight::{ServerChanged, SmokeReport};
+pub use preflight::{LengthTest, ServerChanged, SmokeReport};
 pub use readiness::DEFAULT_WAIT;
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use tokio::time::{Instant, timeout_at};
 use super::body::TEST_TOKENS;
 use super::engine::OpenAiEngine;
 use super::hints::{of_no_endpoint, of_redirect, of_refused_key, of_unready};
-use super::lengths::LengthTest;
 use super::readiness::hint_for;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
@@ -42,6 +41,34 @@ pub struct SmokeReport {
     pub length: LengthTest,
     /// The dialect's own fields for it, where requests use others.
     pub instead_of: Option<String>,
+}
+
+/// An answer of more than so many times the requested tokens is not limited.
+const TOO_LONG: u64 = 2;
+
+/// Whether the answer to the test request has the requested length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LengthTest {
+    /// It has, or nothing shows that it has not.
+    #[default]
+    Kept,
+    /// It is too long: the server ignores the limit.
+    Ignored,
+    /// The model ended it early.
+    EndsEarly,
+}
+
+impl LengthTest {
+    /// Of an answer with so many tokens by the server's count, or cut off here because it went on for too long.
+    pub(super) fn of(tokens: Option<u64>, cut_off: bool, finish: Option<&FinishReason>) -> Self {
+        let asked = u64::from(TEST_TOKENS);
+        match tokens {
+            _ if cut_off => Self::Ignored,
+            Some(tokens) if tokens > TOO_LONG * asked => Self::Ignored,
+            Some(tokens) if tokens < asked && finish == Some(&FinishReason::Stop) => Self::EndsEarly,
+            _ => Self::Kept,
+        }
+    }
 }
 
 /// Chunks of the test request's answer after which it is not read on.
@@ -377,5 +404,15 @@ mod tests {
             assert!(refused.contains(form), "{dialect}: {refused}");
             assert_eq!(foreign(&refused, &[form]), None, "{dialect}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_length_is_judged_by_the_servers_count() {
+        let length = |tokens, finish| LengthTest::of(tokens, false, Some(&finish));
+        assert_eq!(length(Some(4), FinishReason::Length), LengthTest::Kept);
+        assert_eq!(length(Some(37), FinishReason::Length), LengthTest::Ignored);
+        assert_eq!(length(Some(2), FinishReason::Stop), LengthTest::EndsEarly);
+        assert_eq!(length(None, FinishReason::Stop), LengthTest::Kept);
+        assert_eq!(LengthTest::of(None, true, None), LengthTest::Ignored);
     }
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
-use super::embedded;
+use super::{context_fit, embedded};
 use crate::clock::Pacing;
 use crate::engine::{
-    ConnectProgress, ConnectionLimits, LengthTest, OpenAiEngine, PriorityField, Proxy, SmokeReport, Target,
+    ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, Proxy, SmokeReport, Target,
 };
 use crate::live::{Screen, StepLine};
 use crate::mock::{Backend, MockOptions, MockServer};
@@ -122,7 +122,7 @@ impl ServerConnection {
                 let tested =
                     Box::pin(test_answer(printer, engine.tested(SMOKE_LIMIT))).await.map_err(of_server)?;
                 let (engine, smoke) = tested;
-                report_length(&engine, &smoke, printer);
+                context_fit::report_length(&engine, &smoke, printer);
                 test_answer(printer, engine.probe_forms(SMOKE_LIMIT)).await.map_err(of_server)?;
                 Ok::<_, Stop>((engine, smoke))
             };
@@ -132,18 +132,6 @@ impl ServerConnection {
             }
         })?;
         Ok(Self { runtime, engine, smoke, mock })
-    }
-}
-
-/// Says what the test request showed of the length of answers, where that is not as requested.
-fn report_length(engine: &OpenAiEngine, smoke: &SmokeReport, printer: Printer) {
-    let facts = engine.facts();
-    if let (Some(fields), Some(own)) = (&facts.length_fields, &smoke.instead_of) {
-        printer
-            .words(&format!("the server does not go by {own}: requests ask for their lengths with {fields}"));
-    }
-    if smoke.length == LengthTest::Ignored {
-        printer.words(&format!("warning: {}", smoke.length_in_words()));
     }
 }
 

@@ -1,12 +1,25 @@
-//! Whether the planned requests fit into the server's context.
+//! Whether the server keeps the planned lengths: of answers, and of prompts in its context.
 
+use crate::engine::{LengthTest, OpenAiEngine, SmokeReport};
 use crate::generator::Schedule;
 use crate::record::{EngineFacts, PlanFacts};
-use crate::session::console::Stop;
+use crate::session::console::{Printer, Stop};
 use crate::units::count;
 
 /// Above this share of requests that do not fit, nothing is sent.
 const MOST: f64 = 0.5;
+
+/// Says what the test request showed of the length of answers, where that is not as requested.
+pub(super) fn report_length(engine: &OpenAiEngine, smoke: &SmokeReport, printer: Printer) {
+    let facts = engine.facts();
+    if let (Some(fields), Some(own)) = (&facts.length_fields, &smoke.instead_of) {
+        printer
+            .words(&format!("the server does not go by {own}: requests ask for their lengths with {fields}"));
+    }
+    if smoke.length == LengthTest::Ignored {
+        printer.words(&format!("warning: {}", smoke.length_in_words()));
+    }
+}
 
 /// Refuses a plan of which most requests are longer than the server's context; a warning where some are. The context is
 /// that of prompt and answer together, and `template` tokens are added to each prompt.
