@@ -14,6 +14,7 @@ mod mock_process;
 mod quick;
 mod results;
 mod runs;
+mod servers;
 mod settings;
 mod shell;
 mod simulate;

@@ -3,12 +3,6 @@
 mod bench;
 mod breakers;
 mod closed_loop;
-mod connecting;
-mod connections;
-mod faults;
-mod gathered;
-#[cfg(target_os = "linux")]
-mod hostile;
 mod killed;
 #[cfg(target_os = "linux")]
 mod live;
@@ -16,7 +10,6 @@ mod marks;
 mod objectives;
 mod otlp;
 mod quality;
-mod requested;
 mod sessions;
 mod shards;
 #[cfg(target_os = "linux")]

@@ -71,13 +71,13 @@ fn driven(
 }
 
 /// Checks that the bracket and the estimate of a search hold the truth.
-fn assert_found(search: &Search, told: &str) {
+fn assert_found(search: &Search, what: &str) {
     let answer = FoundLoads::of(search).answer.unwrap();
     let (passed, failed) = (answer.passed.unwrap().amount(), answer.failed.unwrap().amount());
-    assert!(passed <= TRUTH && TRUTH <= failed, "{told}: {}", answer.sentence);
+    assert!(passed <= TRUTH && TRUTH <= failed, "{what}: {}", answer.sentence);
     let estimate = answer.estimate.unwrap();
-    assert!((passed..=failed).contains(&estimate), "{told}: {}", answer.sentence);
-    assert!((0.97..1.03).contains(&(estimate / TRUTH)), "{told}: {}", answer.sentence);
+    assert!((passed..=failed).contains(&estimate), "{what}: {}", answer.sentence);
+    assert!((0.97..1.03).contains(&(estimate / TRUTH)), "{what}: {}", answer.sentence);
 }
 
 #[test]

@@ -1,0 +1,9 @@
+//! Servers and proxies that are not there, refuse, break off, gather, or never end.
+
+mod connecting;
+mod connections;
+mod faults;
+mod gathered;
+#[cfg(target_os = "linux")]
+mod hostile;
+mod requested;
