@@ -170,10 +170,11 @@ impl BenchArgs {
         let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
         let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
         let (share, objectives) = (self.share.settings(), self.objectives.objectives());
+        let runs = Some(self.workload.repeats);
         let mut percentiles = self.percentiles.clone();
         percentiles.sort_by(f64::total_cmp);
         percentiles.dedup();
-        let mut settings = RunSettings { machine, share, objectives, percentiles, ..settings };
+        let mut settings = RunSettings { machine, share, runs, objectives, percentiles, ..settings };
         if self.workload.is_rate_max() {
             // So many users are never more.
             settings.requests.max_concurrency = None;

@@ -176,8 +176,8 @@ fn install_exit_handlers() {
     std::thread::spawn(end_on_signals);
 }
 
-/// Gives the terminal back on the signals that end or suspend the process, then does what they ask. Ctrl-C
-/// has its own listener.
+/// Gives the terminal back on the signals that end or suspend the process at once, then does what they ask. Those that
+/// ask a run to stop, such as Ctrl-C, have their own listener.
 #[cfg(unix)]
 fn end_on_signals() {
     use rustix::process::Signal;
@@ -187,13 +187,11 @@ fn end_on_signals() {
 
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
     let ended_by = runtime.block_on(async {
-        let (terminate, quit) = (SignalKind::terminate(), SignalKind::quit());
-        let mut terminated = signal(terminate).ok()?;
+        let quit = SignalKind::quit();
         let mut quitted = signal(quit).ok()?;
         let mut stopped = signal(SignalKind::from_raw(Signal::TSTP.as_raw())).ok()?;
         loop {
             tokio::select! {
-                _ = terminated.recv() => return Some(terminate),
                 _ = quitted.recv() => return Some(quit),
                 _ = stopped.recv() => {
                     leave();

@@ -1,4 +1,5 @@
-//! The user at the terminal: words and data for them, why a verb stops and with which exit code, and their Ctrl-C.
+//! The user at the terminal: words and data for them, why a verb stops and with which exit code, and their Ctrl-C, or
+//! SIGTERM or SIGHUP in its place.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -23,7 +24,7 @@ impl Printer {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         let mut out = io::stdout().lock();
         match write!(out, "{text}{end}").and_then(|()| out.flush()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error) if !is_gone(&error) => {
                 Err(Stop::impossible(format!("cannot write to standard output: {error}")))
             }
             _ => Ok(()),
@@ -56,9 +57,22 @@ struct PipeWriter<W> {
     gone: bool,
 }
 
+/// Whether who read standard output has gone away: a pipe, or a terminal, which gives the error of a broken disk.
+fn is_gone(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let hung_up = || {
+        use rustix::io::Errno;
+        error.raw_os_error() == Some(Errno::IO.raw_os_error())
+            && rustix::termios::tcgetattr(io::stdout()).err() == Some(Errno::IO)
+    };
+    #[cfg(not(unix))]
+    let hung_up = || false;
+    error.kind() == ErrorKind::BrokenPipe || hung_up()
+}
+
 impl<W> PipeWriter<W> {
     fn watch<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
-        self.gone |= outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+        self.gone |= outcome.as_ref().is_err_and(is_gone);
         outcome
     }
 }
@@ -187,11 +201,11 @@ impl Interrupts {
         let heard = interrupts.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         std::thread::spawn(move || match runtime {
-            Ok(runtime) => runtime.block_on(async {
-                while tokio::signal::ctrl_c().await.is_ok() {
-                    heard.heed(printer);
-                }
-            }),
+            Ok(runtime) => {
+                let listened = runtime.block_on(each_stop(|| heard.heed(printer)));
+                listened
+                    .unwrap_or_else(|error| tracing::warn!("signals end the run without a report: {error}"));
+            }
             Err(error) => tracing::warn!("Ctrl-C ends the run without a report: {error}"),
         });
         interrupts
@@ -260,6 +274,43 @@ impl Interrupts {
             }
         }
     }
+}
+
+/// Calls `heed` at each Ctrl-C, and each SIGTERM and SIGHUP.
+#[cfg(unix)]
+async fn each_stop(mut heed: impl FnMut()) -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let hangup = SignalKind::hangup();
+    // Under `nohup` a lost terminal ends nothing.
+    let is_heeded = !is_ignored(hangup.as_raw_value());
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut hung_up = if is_heeded { Some(signal(hangup)?) } else { None };
+    loop {
+        tokio::select! {
+            _ = interrupted.recv() => heed(),
+            _ = terminated.recv() => heed(),
+            _ = async { hung_up.as_mut()?.recv().await }, if is_heeded => heed(),
+        }
+    }
+}
+
+/// The same, of Ctrl-C alone.
+#[cfg(not(unix))]
+async fn each_stop(mut heed: impl FnMut()) -> io::Result<()> {
+    loop {
+        tokio::signal::ctrl_c().await?;
+        heed();
+    }
+}
+
+/// Whether this process was started so that it ignores the signal of this number, as far as the system reports that.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub(crate) struct RunSettings {
     /// How the threads that measure wait for their moments.
     pub(crate) pacing: Pacing,
     pub(crate) share: Share,
+    /// How often the load is sent; absent where what is found decides it.
+    pub(crate) runs: Option<u64>,
     /// What each run is judged by.
     pub(crate) objectives: Vec<Objective>,
     /// Percentiles of the table of latencies; empty: the usual ones.
@@ -104,6 +106,8 @@ pub(crate) struct RequestSettings {
     pub(crate) max_concurrency: Option<NonZeroUsize>,
     pub(crate) timeouts: Timeouts,
     pub(crate) answers: AnswerLimits,
+    /// Whether a server of others may get any load.
+    pub(crate) confirmed: bool,
     /// What ends a run early.
     pub(crate) breakers: Vec<Breaker>,
     /// Counts the tokens of prompts: a file, a folder or a Hugging Face id.

@@ -34,6 +34,10 @@ const STOOD_STILL: Measure = Measure {
     rule: Rule::HostStalls,
     statistic: "largest share of a p50, p90 or p95 that host stalls could have added",
 };
+const STOPPED: Measure =
+    Measure { rule: Rule::HostStalls, statistic: "longest time for which the process was stopped, seconds" };
+/// A stall that is longer is a stop of the whole process: a busy machine gives a thread that only watches a core sooner.
+const LONGEST_STALL_S: f64 = 2.0;
 const FILES_AND_PORTS: Measure = Measure {
     rule: Rule::ClientStarved,
     statistic: "requests that found no free file or port on this machine",
@@ -127,11 +131,26 @@ pub(crate) fn late_but_passed(summary: &Summary) -> impl Iterator<Item = &Check>
     })
 }
 
+/// Whether it is the stop of the whole process that fails a check: the cause of whatever else was late.
+pub(super) fn is_stop(check: &Check) -> bool {
+    check.statistic == STOPPED.statistic
+}
+
 /// The check of [`Rule::HostStalls`].
 pub(crate) fn stall_check(summary: &Summary) -> Check {
     let Some(impact) = &summary.host_stalls else {
         return STOOD_STILL.not_tested("host stalls were not measured");
     };
+    if let Some(stopped_s) = impact.longest_ms.map(|ms| ms / 1e3).filter(|s| *s > LONGEST_STALL_S) {
+        let sentence = format!(
+            "the process was stopped for {} (SIGSTOP, or the machine slept): what was due meanwhile was sent and read late; \
+             limit: {}",
+            seconds(stopped_s),
+            seconds(LONGEST_STALL_S)
+        );
+        let cure = "run again, and suspend neither the process nor the machine";
+        return STOPPED.at_most(stopped_s, LONGEST_STALL_S, sentence, cure);
+    }
     let cure = "run again on a machine with spare cores, without a CPU quota and without suspension";
     by_effect(STOOD_STILL, summary, &impact.in_words(), cure)
 }
@@ -157,7 +176,8 @@ mod tests {
     use super::*;
     use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{ms, record, run};
-    use crate::record::{ClientFacts, Delays, Failure, RunLog};
+    use crate::clock::Timestamp;
+    use crate::record::{ClientFacts, Delays, Failure, HostStall, RunLog};
     use CheckOutcome::{Failed, NotTested, Passed};
     use StampSource::{KernelReceived, ReadReturned};
 
@@ -230,6 +250,19 @@ mod tests {
         assert_eq!(outcomes(&log), [Passed, Passed, Failed]);
         let said = &checks(&summarise(&log, &[]))[2].sentence;
         assert!(said.starts_with("1 request found no free file") && said.contains("no more files"), "{said}");
+    }
+
+    #[test]
+    fn a_stop_of_the_process_is_the_first_reason() {
+        let stalled = |ms: u64| {
+            let mut log = log(100, 3_000, 2_000, ReadReturned);
+            let stall = HostStall { from: Timestamp::ZERO, length_ns: ms * 1_000_000, shard: None };
+            log.footer.as_mut().unwrap().client.as_mut().unwrap().host_stalls = vec![stall];
+            summarise(&log, &[]).verdict.reasons
+        };
+        let first = stalled(3_500).swap_remove(0);
+        assert!(first.sentence.starts_with("the process was stopped for 3.5 s (SIGSTOP"), "{first:?}");
+        assert!(stalled(1_900).iter().all(|reason| !reason.sentence.contains("was stopped")));
     }
 
     #[test]

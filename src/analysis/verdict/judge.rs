@@ -30,7 +30,10 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
         checks.extend(steady_state::checks(summary));
         checks.extend(tokens::checks(observed));
         checks.extend(client::checks(summary));
-        checks.push(client::stall_check(summary));
+        let stall = client::stall_check(summary);
+        // A stop is the cause of what was late.
+        let place = if client::is_stop(&stall) { 0 } else { checks.len() };
+        checks.insert(place, stall);
     }
     let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
     let is_gone = failed.clone().any(|check| check.rule == Rule::ServerStayed);

@@ -83,6 +83,7 @@ impl TargetArgs {
             },
             pacing: if self.machine.no_realtime { Pacing::Precise } else { Pacing::RealTime },
             share: Share::default(),
+            runs: None,
             percentiles: Vec::new(),
             objectives: Vec::new(),
             load_option,
@@ -165,6 +166,11 @@ struct RunArgs {
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, allow_hyphen_values = true)]
     answer_memory: u64,
 
+    /// Send more than 10 requests/s or 1,000 requests to a server that is neither on this machine nor in a private network
+    /// without asking; without a terminal such a load is refused
+    #[arg(long)]
+    yes: bool,
+
     /// End a run early while this holds: `error_rate`, `in_flight`, `queued` (under --max-concurrency) or `waiting` (in the
     /// server) above a bound for a time, such as `in_flight > 500 for 10s`; exits with 1, and what was measured is kept; may
     /// be repeated, and `none` leaves the default out
@@ -225,6 +231,7 @@ impl RunArgs {
                 bytes: self.answer_size_limit,
                 memory: self.answer_memory,
             },
+            confirmed: self.yes,
             breakers: self.breakers()?,
             tokenizer: self.tokenizer.clone(),
             priority: if self.send_priority { PriorityField::Sent } else { PriorityField::Unsent },
@@ -280,7 +287,7 @@ impl TelemetryArgs {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "This machine")]
 struct MachineArgs {
-    /// Do not calibrate this machine first, which takes half a second
+    /// Do not calibrate this machine first, which takes half a second; more than 25,000 requests/s are then refused
     #[arg(long)]
     no_calibration: bool,
 

@@ -2,6 +2,7 @@
 
 mod cache;
 mod connect;
+mod consent;
 mod context;
 mod context_fit;
 mod embedded;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::connect::{GiveUp, RequestNeeds, ServerConnection};
 use super::context::{Conditions, RunContext};
-use super::{cache, connect, embedded, golden, machine, pages, tokens};
+use super::{cache, connect, consent, embedded, golden, machine, pages, tokens};
 use crate::analysis::Objective;
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder};
@@ -124,6 +124,7 @@ impl CheckedWorkload {
     }
 
     fn announce(&self, printer: Printer) -> Result<(), Stop> {
+        consent::ask(&self.settings, &self.spec, printer)?;
         cache::advise(&self.settings, printer);
         embedded::announce(&self.settings, &self.spec, printer);
         connect::in_time(self.settings.share.start_at)

@@ -84,3 +84,27 @@ fn a_sweep_goes_on_and_repeats_end() {
         .stdout(contains("no more runs started"));
     assert!(!desk.run().join("run-2").exists());
 }
+
+#[test]
+fn an_absurd_rate_is_refused_without_calibration_too() {
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml", "--rate", "100000", "--no-calibration"])
+        .assert()
+        .code(3)
+        .stderr(contains("too much for any machine").and(contains("leave --no-calibration out")));
+    assert!(desk.runs().is_empty(), "nothing is sent");
+}
+
+/// The address is one of documentation: nothing is there, and nothing is connected to.
+#[test]
+fn a_load_on_a_public_server_needs_a_confirmation() {
+    let desk = Desk::new();
+    for verb in [&["bench", "quick.toml"][..], &["sweep", "quick.toml", "--rates", "1,2"]] {
+        desk.skyline(&[verb, &["--url", "http://203.0.113.1:8000", "--no-calibration"]].concat())
+            .assert()
+            .code(2)
+            .stdout("")
+            .stderr(contains("203.0.113.1) is neither on this machine").and(contains("--yes")));
+    }
+    assert!(desk.runs().is_empty());
+}

@@ -51,9 +51,9 @@ fn the_dashboard_is_gone_when_the_report_comes() {
 
 #[test]
 fn a_signal_that_ends_the_program_leaves_the_terminal_as_it_was() {
-    let sent = on_a_terminal("60", |process| signal_to(process, "-TERM"));
+    let sent = on_a_terminal("60", |process| signal_to(process, "-QUIT"));
     let [_, _, after] = parts(&sent);
-    assert!(after.contains("ended with 143") && after.contains("the terminal is as it was"), "{after}");
+    assert!(after.contains("ended with 131") && after.contains("the terminal is as it was"), "{after}");
     assert!(!after.contains('\u{1b}'), "{after:?}");
 }
 
@@ -83,10 +83,10 @@ fn a_run_that_is_put_to_sleep_gives_the_terminal_back() {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         signal_to(process, "-CONT");
-        signal_to(process, "-TERM");
+        signal_to(process, "-QUIT");
     });
     let [_, _, after] = parts(&sent);
-    assert!(after.contains("ended with 143") && after.contains("the terminal is as it was"), "{after}");
+    assert!(after.contains("ended with 131") && after.contains("the terminal is as it was"), "{after}");
 }
 
 #[test]

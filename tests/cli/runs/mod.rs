@@ -13,6 +13,8 @@ mod quality;
 mod sessions;
 mod shards;
 #[cfg(target_os = "linux")]
+mod signals;
+#[cfg(target_os = "linux")]
 mod stolen_time;
 mod telemetry;
 mod tokens;
