@@ -100,7 +100,7 @@ impl Desk {
     }
 
     /// Writes `from` as `to` in the log of this name, and the checksum of that line anew.
-    pub(crate) fn rewrite(&self, log: &Path, from: &str, to: &str) {
+    pub(crate) fn rewrite(log: &Path, from: &str, to: &str) {
         let text = std::fs::read_to_string(log).unwrap();
         assert!(text.contains(from), "{from}");
         let lines = text.replacen(from, to, 1).lines().fold(String::new(), |mut lines, line| {

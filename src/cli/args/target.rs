@@ -132,6 +132,7 @@ struct DeploymentArgs {
 /// Limits and prompts.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct RunArgs {
     /// Keep at most N requests in flight; the others wait, and their waiting counts in latency; with `--rate max` the users
     /// of a closed loop [default: no cap]

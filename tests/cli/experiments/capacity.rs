@@ -152,7 +152,7 @@ fn a_pace_that_decides_is_modelled_by_an_engine_fitted_to_the_sweep() {
         divided["offers"][0]["notes"][0].to_string()
     };
     let log = folder.join("run-001/run.jsonl");
-    desk.rewrite(&log, "\"seed\":", "\"seed\":1");
+    Desk::rewrite(&log, "\"seed\":", "\"seed\":1");
     assert!(noted().contains("the log of run-001 is not that of its plan"), "{}", noted());
     std::fs::remove_file(log).unwrap();
     let out = desk.skyline(&needs).args(["--replicas", "--json"]).assert().success();

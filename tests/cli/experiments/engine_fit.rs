@@ -88,7 +88,7 @@ fn a_log_that_is_not_that_of_its_plan_is_not_fitted() {
     let run = ["simulate", "chat", "30", "--rate", "2", "--hardware", "l40s", "--out", "results"];
     desk.skyline(&run).assert().success();
     let log = desk.run().join("run.jsonl");
-    desk.rewrite(&log, "\"seed\":", "\"seed\":1");
+    Desk::rewrite(&log, "\"seed\":", "\"seed\":1");
     let refused = desk.skyline(&["simulate", "chat", "30", "--fit", "results"]).assert().code(2);
     let words = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
     assert!(words.contains("is not that of its plan: the header has the hash"), "{words}");

@@ -147,7 +147,7 @@ fn a_stored_run_that_was_spoiled_is_listed_as_replaced_and_does_not_count() {
         String::from_utf8(out.get_output().stdout.clone()).unwrap()
     };
     let edit = |run: &str, from: &str, to: &str| {
-        desk.rewrite(&two_runs.join(run).join("run.jsonl"), from, to);
+        Desk::rewrite(&two_runs.join(run).join("run.jsonl"), from, to);
     };
     // Its first run is not that of its plan any more: alone it makes both INVALID.
     edit("run-1", two["runs"][0]["plan_hash"].as_str().unwrap(), &"0".repeat(64));

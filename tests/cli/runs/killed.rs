@@ -48,7 +48,7 @@ fn a_killed_run_keeps_what_had_ended_and_names_what_was_in_flight() {
         assert!(begin.elapsed() < Duration::from_secs(50), "no answers");
         std::thread::sleep(Duration::from_millis(20));
     }
-    let killed = Instant::now();
+    let in_time = Instant::now().checked_sub(MOMENT).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
 
@@ -60,12 +60,12 @@ fn a_killed_run_keeps_what_had_ended_and_names_what_was_in_flight() {
     };
     let index = |value: &Value| value["index"].as_u64().unwrap();
     let recorded: BTreeSet<u64> = lines("request").iter().map(index).collect();
-    let begun = lines("in_flight").into_iter().flat_map(|line| line.as_array().unwrap().clone());
-    let known: BTreeSet<u64> = begun.map(|request| index(&request)).chain(recorded.clone()).collect();
+    let unended = lines("in_flight").into_iter().flat_map(|line| line.as_array().unwrap().clone());
+    let known: BTreeSet<u64> = unended.map(|request| index(&request)).chain(recorded.clone()).collect();
     let server = server.lock().unwrap();
-    let surely_over = before(&server.answered, killed - MOMENT);
+    let surely_over = before(&server.answered, in_time);
     assert!(surely_over.len() > 20 && surely_over.is_subset(&recorded), "{surely_over:?} {recorded:?}");
-    let surely_come = before(&server.came, killed - MOMENT);
+    let surely_come = before(&server.came, in_time);
     assert!(surely_come.is_subset(&known), "{surely_come:?} {known:?}");
     assert!(recorded.is_subset(&before(&server.came, Instant::now())));
 

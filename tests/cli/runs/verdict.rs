@@ -140,7 +140,7 @@ fn a_log_that_is_not_that_of_its_plan_is_refused() {
     let (run, log) = (desk.run(), desk.run().join("run.jsonl"));
     let run = run.to_str().unwrap();
     desk.skyline(&["report", run]).assert().code(0);
-    desk.rewrite(&log, "\"seed\":", "\"seed\":1");
+    Desk::rewrite(&log, "\"seed\":", "\"seed\":1");
     let said = contains("the log is not that of its plan: the header has the hash");
     desk.skyline(&["report", run]).assert().code(3).stdout(said.and(contains("limit: no difference")));
 }
