@@ -9,23 +9,27 @@ pub struct Topic {
     pub about: &'static str,
     /// Other words that open it: verbs first.
     pub also: &'static [&'static str],
+    /// Its file.
+    pub path: &'static str,
     /// The chapter, as Markdown.
     pub text: &'static str,
 }
 
-/// The topics: their module here, the name of their file, what they are about and other words for them.
+/// The topics: their module here, the folder of those that tests write, the name of their file, what they are about and
+/// other words for them.
 macro_rules! topics {
-    ($($module:ident $name:literal $about:literal [$($also:literal)*];)*) => {
+    ($($module:ident $($folder:ident /)? $name:literal $about:literal [$($also:literal)*];)*) => {
         /// All topics, in the order in which a newcomer may read them.
         pub const TOPICS: &[Topic] = &[$(Topic {
             name: $name,
             about: $about,
             also: &[$($also),*],
-            text: include_str!(concat!("guide/", $name, ".md")),
+            path: concat!("src/guide/", $(stringify!($folder), "/",)? $name, ".md"),
+            text: include_str!(concat!("guide/", $(stringify!($folder), "/",)? $name, ".md")),
         }),*];
 
         $(
-            #[doc = include_str!(concat!("guide/", $name, ".md"))]
+            #[doc = include_str!(concat!("guide/", $(stringify!($folder), "/",)? $name, ".md"))]
             #[allow(clippy::doc_markdown, reason = "chapters are read as they stand, in a terminal")]
             pub mod $module {}
         )*
@@ -36,9 +40,11 @@ topics! {
     first_run "first-run" "check a server, run a workload, change its load; addresses and proxies"
         ["bench" "check" "url" "proxy" "wait"];
     report "report" "what each line of a report means, and the page of a run" ["page" "names"];
-    metrics "metrics" "every figure: its name, unit, formula, and its name in other tools" ["figures" "glossary"];
+    metrics generated / "metrics" "every figure: its name, unit, formula, and its name in other tools" ["figures" "glossary"];
     validity "validity" "what each verdict means, every check, and how sure a figure is"
         ["verdict" "invalid" "overloaded" "intervals" "repeats" "smoke"];
+    faults generated / "faults" "what goes wrong with servers, networks, disks and people: result, exit code, words"
+        ["errors" "troubleshooting"];
     objectives "objectives" "bounds on figures, exit codes, and jobs of CI" ["ci" "exit-codes" "slo"];
     terminal "terminal" "the dashboard, progress, pipes and colours; settings, completions, man pages"
         ["dashboard" "live" "guide" "completions" "man" "settings" "config" "environment"];
@@ -58,7 +64,7 @@ topics! {
     compare "compare" "did this build regress? Stored runs beside a baseline" ["regression"];
     matrix "matrix" "a table of experiments with hypotheses, variants of a server, a contract" ["experiments"];
     simulate "simulate" "predict a deployment in virtual time; fit an engine to runs" ["engine-fit" "fit"];
-    mock "mock" "a server of known behaviour, with faults and a truth log" ["faults"];
+    mock "mock" "a server of known behaviour, with faults and a truth log" ["mock-faults"];
     machine "machine" "what this machine can measure, several generators, measured accuracy"
         ["calibrate" "merge" "accuracy" "shards" "calibration" "realtime"];
     formats "formats" "CSV, JSON, Parquet, JUnit, OpenMetrics and others; the schemas" ["csv" "json" "schema" "otlp"];
@@ -117,12 +123,15 @@ mod tests {
 
     #[test]
     fn every_file_is_a_topic() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/guide");
-        let mut files: Vec<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut files: Vec<String> = ["src/guide", "src/guide/generated"]
+            .iter()
+            .flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap())
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+            .map(|path| path.strip_prefix(root).unwrap().display().to_string())
             .collect();
-        let mut topics: Vec<String> = TOPICS.iter().map(|topic| format!("{}.md", topic.name)).collect();
+        let mut topics: Vec<String> = TOPICS.iter().map(|topic| topic.path.to_owned()).collect();
         files.sort_unstable();
         topics.sort_unstable();
         assert_eq!(files, topics);

@@ -5,6 +5,7 @@
 mod agreement;
 mod calibrate;
 mod experiments;
+mod faults;
 mod flags;
 mod guide;
 mod help;

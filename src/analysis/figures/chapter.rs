@@ -78,7 +78,7 @@ fn chapter() -> String {
 
 #[test]
 fn the_guide_has_every_figure() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/guide/metrics.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/guide/generated/metrics.md");
     if std::env::var_os("INSTA_UPDATE").is_some_and(|update| update == "always") {
         std::fs::write(&path, chapter()).unwrap();
     }

@@ -3,6 +3,8 @@
 pub(crate) mod chunk;
 mod fast_chunk;
 pub(crate) mod fault;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 pub(crate) mod grammar;
 mod json;
 pub(crate) mod reader;

@@ -8,6 +8,8 @@
 //! alternating runs on a busy two-core cloud VM (Intel Xeon). A waiting stream holds 4.2 KB, everything of
 //! its request included (5,000 streams).
 
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod http;
 mod http_answer;
 mod pool;

@@ -14,7 +14,7 @@ pub(super) fn root() -> &'static Path {
 
 /// README and the chapters, each with its path.
 pub(super) fn pages() -> Vec<(PathBuf, String)> {
-    let chapters = TOPICS.iter().map(|topic| root().join(format!("src/guide/{}.md", topic.name)));
+    let chapters = TOPICS.iter().map(|topic| root().join(topic.path));
     let paths = std::iter::once(root().join("README.md")).chain(chapters);
     paths.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
@@ -33,7 +33,7 @@ fn readme_is_short() {
     let pictures = readme.matches("```text").count() + readme.matches("![").count();
     assert_eq!(pictures, 1, "the pitch has one picture");
     for topic in TOPICS {
-        let link = format!("[{0}](src/guide/{0}.md)", topic.name);
+        let link = format!("[{}]({})", topic.name, topic.path);
         assert!(readme.contains(&link), "README has no link {link}");
     }
 }

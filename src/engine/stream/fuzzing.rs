@@ -1,0 +1,78 @@
+//! What the fuzz targets of `tests/fuzz` ask of the readers of streams.
+
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, StatusCode};
+
+use super::grammar::BodyEnd;
+use super::reader::{ArrivalStamp, ResponseReader};
+use super::sse::SseFramer;
+use crate::clock::Timestamp;
+use crate::engine::answer::{AnswerEnd, AnswerEvents};
+use crate::engine::captured_text::CaptureText;
+use crate::engine::secrets::Secrets;
+use crate::engine::target::AnswerForm;
+
+/// Stands for a cut in fuzzed bytes: no text of UTF-8 contains it.
+const CUT: u8 = 0xFF;
+
+/// The bytes in pieces, cut wherever [`CUT`] is, and without it.
+pub(crate) fn pieces(data: &[u8]) -> Vec<&[u8]> {
+    data.split(|&byte| byte == CUT).filter(|piece| !piece.is_empty()).collect()
+}
+
+/// All reads are of one moment, so that pieces cannot show.
+pub(crate) const ARRIVAL: ArrivalStamp =
+    ArrivalStamp { at: Timestamp::ZERO, late_by: Duration::ZERO, read: 1 };
+
+type OwnedEvent = (Option<Vec<u8>>, Vec<u8>);
+
+fn framed(pieces: &[&[u8]]) -> (Vec<OwnedEvent>, bool) {
+    let mut framer = SseFramer::default();
+    let mut events = Vec::new();
+    for piece in pieces {
+        let mut rest = *piece;
+        while let Some(event) = framer.next_event(&mut rest) {
+            events.push((event.name.map(std::borrow::Cow::into_owned), event.data.into_owned()));
+        }
+    }
+    (events, framer.held() > 0)
+}
+
+/// An event stream has the same events however it is cut.
+pub fn event_stream(data: &[u8]) {
+    let pieces = pieces(data);
+    assert_eq!(framed(&pieces), framed(&[&pieces.concat()]));
+}
+
+fn answered(pieces: &[&[u8]], status: StatusCode, content_type: &'static str) -> (AnswerEvents, AnswerEnd) {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let form = if content_type.ends_with("json") { AnswerForm::Whole } else { AnswerForm::Streamed };
+    let mut reader =
+        ResponseReader::new(status, &headers, form, Secrets::default()).capturing(CaptureText::Yes);
+    let mut events = AnswerEvents::new();
+    for piece in pieces {
+        if let Some(end) = reader.bytes(piece, ARRIVAL, &mut events) {
+            return (events, end);
+        }
+    }
+    let end = reader.end(BodyEnd::Clean, ARRIVAL, &mut events);
+    (events, end)
+}
+
+/// An answer has the same chunks and end however it is cut. The first byte chooses status and content type.
+pub fn answer(data: &[u8]) {
+    let Some((&first, body)) = data.split_first() else { return };
+    let (status, content_type) = match first % 4 {
+        0 => (StatusCode::INTERNAL_SERVER_ERROR, "application/json"),
+        1 => (StatusCode::OK, "application/json"),
+        _ => (StatusCode::OK, "text/event-stream"),
+    };
+    let pieces = pieces(body);
+    assert_eq!(
+        answered(&pieces, status, content_type),
+        answered(&[&pieces.concat()], status, content_type)
+    );
+}

@@ -1,0 +1,157 @@
+//! Does one fault to the program.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use super::Fault;
+use crate::support::{Desk, Seen, answer, control, mock, serve_by_hand, signal, stream};
+
+/// A server by hand: healthy but for what it answers at one path.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Server {
+    /// The path at which it is faulty: that of generation where absent, all for `*`.
+    path: Option<String>,
+    /// The first faulty request for generation, from 0, which is the test request.
+    #[serde(default = "after_the_test_request")]
+    from: usize,
+    /// The status of an answer of its own.
+    status: Option<String>,
+    /// Its further headers, each with its line end.
+    #[serde(default)]
+    headers: String,
+    #[serde(default = "json")]
+    r#type: String,
+    #[serde(default)]
+    body: String,
+    /// Bytes in place of an answer.
+    raw: Option<String>,
+    /// This text so many times after that, as a server without measure.
+    repeated: Option<(String, usize)>,
+    #[serde(default)]
+    then: Then,
+}
+
+/// What becomes of the connection.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Then {
+    #[default]
+    Close,
+    /// Nothing more comes.
+    Hang,
+    Reset,
+}
+
+const fn after_the_test_request() -> usize {
+    1
+}
+
+fn json() -> String {
+    "application/json".to_owned()
+}
+
+impl Server {
+    fn start(&self) -> String {
+        let server = self.clone();
+        let address = serve_by_hand(move |seen, socket| server.act(seen, socket));
+        format!("http://{address}")
+    }
+
+    fn is_faulty_at(&self, seen: &Seen) -> bool {
+        match self.path.as_deref() {
+            None => seen.path.ends_with("completions") && seen.generation >= self.from,
+            Some("*") => true,
+            Some(path) => seen.path == path,
+        }
+    }
+
+    fn act(&self, seen: &Seen, socket: &mut TcpStream) {
+        if !self.is_faulty_at(seen) {
+            let _ = socket.write_all(control(seen).unwrap_or_else(|| stream(8)).as_bytes());
+            return;
+        }
+        let reply = match (&self.raw, &self.status) {
+            (Some(raw), _) => raw.clone(),
+            (None, status) => {
+                let reply = answer(status.as_deref().unwrap_or("200 OK"), &self.r#type, &self.body);
+                reply.replacen("\r\n", &format!("\r\n{}", self.headers), 1)
+            }
+        };
+        let mut gone = socket.write_all(reply.as_bytes()).is_err();
+        if let Some((text, times)) = &self.repeated {
+            for _ in 0..*times {
+                gone = gone || socket.write_all(text.as_bytes()).is_err();
+            }
+        }
+        match self.then {
+            Then::Close => {}
+            Then::Hang => std::thread::sleep(Duration::from_secs(60)),
+            Then::Reset => {
+                rustix::net::sockopt::set_socket_linger(&*socket, Some(Duration::ZERO)).unwrap();
+            }
+        }
+    }
+}
+
+/// Waits until it ends, at most a loose two minutes.
+fn ended(child: &mut Child, what: &str) -> Option<i32> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if begin.elapsed() > Duration::from_secs(120) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("{what}: it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Sends the signals, with pauses of so many seconds between them.
+fn send(signals: &str, child: &Child) {
+    for word in signals.split(' ') {
+        match word.parse() {
+            Ok(seconds) => std::thread::sleep(Duration::from_secs_f64(seconds)),
+            Err(_) => signal(child, &format!("-{word}")),
+        }
+    }
+}
+
+/// The exit code and everything that is printed.
+pub(super) fn done(fault: &Fault) -> (Option<i32>, String) {
+    let desk = Desk::new();
+    for (name, text) in &fault.files {
+        desk.file(name, text);
+    }
+    let served = fault.mock.as_ref().map(|options| mock(&shlex::split(options).unwrap().iter().map(String::as_str).collect::<Vec<_>>()));
+    let by_hand = fault.server.as_ref().map(Server::start);
+    let url = served.as_ref().map(|mock| mock.url.clone()).or(by_hand).unwrap_or_default();
+    let words = |line: &str| shlex::split(&line.replace("URL", &url)).unwrap();
+    let prelude = fault.shell.as_deref().unwrap_or(":");
+    let begin = |line: &str, prelude: &str| {
+        let out = |name: &str| std::fs::OpenOptions::new().create(true).append(true).open(desk.path().join(name)).unwrap();
+        let mut command = Command::new("sh");
+        command.current_dir(desk.path()).args(["-c", &format!("{prelude}\nexec \"$0\" \"$@\"")]);
+        command.arg(assert_cmd::cargo::cargo_bin("skyline")).args(words(line));
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", desk.path());
+        command.envs(&fault.env).stdin(Stdio::null()).stdout(out("printed")).stderr(out("printed"));
+        command.spawn().unwrap()
+    };
+    let mut child = begin(&format!("{} {}", fault.run, fault.with), prelude);
+    if let Some(signals) = &fault.signals {
+        desk.await_answers();
+        send(signals, &child);
+    }
+    let mut code = ended(&mut child, &fault.what);
+    if let Some(line) = &fault.then {
+        code = ended(&mut begin(line, ":"), &fault.what);
+    }
+    (code, String::from_utf8_lossy(&std::fs::read(desk.path().join("printed")).unwrap()).into_owned())
+}

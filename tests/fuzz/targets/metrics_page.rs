@@ -1,0 +1,2 @@
+#![no_main]
+libfuzzer_sys::fuzz_target!(|page: &str| skyline::engine::fuzzing::metrics_page(page));

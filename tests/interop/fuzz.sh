@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Fuzzes each reader of foreign bytes, one target after another, beginning from tests/fuzz/corpus and the tests' own data.
+# Needs a nightly toolchain and cargo-fuzz (`cargo install cargo-fuzz`). What it finds lies in target/fuzz.
+#
+#   tests/interop/fuzz.sh [MINUTES [TARGET…]]     [default: 30 minutes each, all targets]
+set -eu
+cd "$(dirname "$0")/../.."
+minutes=${1:-30}
+[ $# -gt 0 ] && shift
+[ $# -gt 0 ] || set -- event_stream answer response metrics_page workload run_log trace
+
+seed() { # TARGET PREFIX FILE…: what a target begins from, up to 8 kB of each file
+  target=$1 prefix=$2
+  mkdir -p "target/fuzz/corpus/$target"
+  shift 2
+  for file in "$@"; do
+    [ -f "$file" ] || continue
+    { printf '%b' "$prefix"; head -c 8192 "$file"; } > "target/fuzz/corpus/$target/$(printf '%s' "$prefix$file" | sha256sum | head -c 12)"
+  done
+}
+transcripts=$(find tests/data/transcripts -type f)
+seed event_stream '' $transcripts
+for first in '\x00' '\x01' '\x02'; do seed answer "$first" $transcripts; done
+seed response 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n' $transcripts
+seed response '' $transcripts
+seed metrics_page '' $(find tests/data/telemetry -type f)
+seed workload '' workloads/*
+seed run_log '' tests/data/runs/*/run.jsonl
+for first in '\x00' '\x08'; do seed trace "$first" tests/data/traces/*; done
+
+for target in "$@"; do
+  echo "== $target, $minutes minutes"
+  mkdir -p "tests/fuzz/corpus/$target"
+  cargo +nightly fuzz run --fuzz-dir tests/fuzz --target-dir target/fuzz/build "$target" \
+    "target/fuzz/corpus/$target" "tests/fuzz/corpus/$target" -- -artifact_prefix=target/fuzz/ -max_total_time=$((minutes * 60)) -timeout=20 -rss_limit_mb=4096 \
+    -print_final_stats=1 2>&1 | grep -E 'stat::|DONE|panicked|ERROR|SUMMARY|Test unit'
+done
