@@ -71,8 +71,5 @@ pub fn answer(data: &[u8]) {
         _ => (StatusCode::OK, "text/event-stream"),
     };
     let pieces = pieces(body);
-    assert_eq!(
-        answered(&pieces, status, content_type),
-        answered(&[&pieces.concat()], status, content_type)
-    );
+    assert_eq!(answered(&pieces, status, content_type), answered(&[&pieces.concat()], status, content_type));
 }

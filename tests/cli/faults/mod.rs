@@ -49,6 +49,8 @@ struct Fault {
     shell: Option<String>,
     /// Signals after the first answers, such as `STOP 0.8 CONT`.
     signals: Option<String>,
+    /// What a shell does to what was stored.
+    between: Option<String>,
     /// A command line of the program that looks at what is left.
     then: Option<String>,
 }

@@ -32,6 +32,9 @@ pub(super) struct Server {
     raw: Option<String>,
     /// This text so many times after that, as a server without measure.
     repeated: Option<(String, usize)>,
+    /// Bytes at the end.
+    #[serde(default)]
+    after: String,
     #[serde(default)]
     then: Then,
 }
@@ -88,6 +91,9 @@ impl Server {
                 gone = gone || socket.write_all(text.as_bytes()).is_err();
             }
         }
+        if !gone {
+            let _ = socket.write_all(self.after.as_bytes());
+        }
         match self.then {
             Then::Close => {}
             Then::Hang => std::thread::sleep(Duration::from_secs(60)),
@@ -98,8 +104,8 @@ impl Server {
     }
 }
 
-/// Waits until it ends, at most a loose two minutes.
-fn ended(child: &mut Child, what: &str) -> Option<i32> {
+/// Its exit code; none if it does not end within a loose two minutes.
+fn ended(child: &mut Child) -> Option<i32> {
     let begin = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -108,7 +114,7 @@ fn ended(child: &mut Child, what: &str) -> Option<i32> {
         if begin.elapsed() > Duration::from_secs(120) {
             child.kill().unwrap();
             child.wait().unwrap();
-            panic!("{what}: it does not end");
+            return None;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -130,13 +136,18 @@ pub(super) fn done(fault: &Fault) -> (Option<i32>, String) {
     for (name, text) in &fault.files {
         desk.file(name, text);
     }
-    let served = fault.mock.as_ref().map(|options| mock(&shlex::split(options).unwrap().iter().map(String::as_str).collect::<Vec<_>>()));
+    let served = fault
+        .mock
+        .as_ref()
+        .map(|options| mock(&shlex::split(options).unwrap().iter().map(String::as_str).collect::<Vec<_>>()));
     let by_hand = fault.server.as_ref().map(Server::start);
     let url = served.as_ref().map(|mock| mock.url.clone()).or(by_hand).unwrap_or_default();
     let words = |line: &str| shlex::split(&line.replace("URL", &url)).unwrap();
     let prelude = fault.shell.as_deref().unwrap_or(":");
     let begin = |line: &str, prelude: &str| {
-        let out = |name: &str| std::fs::OpenOptions::new().create(true).append(true).open(desk.path().join(name)).unwrap();
+        let out = |name: &str| {
+            std::fs::OpenOptions::new().create(true).append(true).open(desk.path().join(name)).unwrap()
+        };
         let mut command = Command::new("sh");
         command.current_dir(desk.path()).args(["-c", &format!("{prelude}\nexec \"$0\" \"$@\"")]);
         command.arg(assert_cmd::cargo::cargo_bin("skyline")).args(words(line));
@@ -149,9 +160,12 @@ pub(super) fn done(fault: &Fault) -> (Option<i32>, String) {
         desk.await_answers();
         send(signals, &child);
     }
-    let mut code = ended(&mut child, &fault.what);
+    let mut code = ended(&mut child);
+    if let Some(edit) = &fault.between {
+        assert!(Command::new("sh").current_dir(desk.path()).args(["-c", edit]).status().unwrap().success());
+    }
     if let Some(line) = &fault.then {
-        code = ended(&mut begin(line, ":"), &fault.what);
+        code = ended(&mut begin(line, ":"));
     }
     (code, String::from_utf8_lossy(&std::fs::read(desk.path().join("printed")).unwrap()).into_owned())
 }
