@@ -56,7 +56,7 @@ struct Fault {
 }
 
 /// Results that are not printed as a word.
-const WORDS: [&str; 4] = ["refused", "not started", "warned", "none"];
+const WORDS: [&str; 5] = ["refused", "not started", "warned", "fine", "stored"];
 
 fn usual_run() -> String {
     "bench quick.toml --engine vllm --url URL --requests 8 --no-calibration".to_owned()

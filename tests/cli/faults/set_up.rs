@@ -165,6 +165,7 @@ pub(super) fn done(fault: &Fault) -> (Option<i32>, String) {
         assert!(Command::new("sh").current_dir(desk.path()).args(["-c", edit]).status().unwrap().success());
     }
     if let Some(line) = &fault.then {
+        std::fs::write(desk.path().join("printed"), "").unwrap();
         code = ended(&mut begin(line, ":"));
     }
     (code, String::from_utf8_lossy(&std::fs::read(desk.path().join("printed")).unwrap()).into_owned())
