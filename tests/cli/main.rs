@@ -4,20 +4,17 @@
 
 mod agreement;
 mod calibrate;
+mod command_line;
 mod experiments;
 mod faults;
-mod flags;
 mod guide;
 mod help;
-mod mistakes;
 mod mock;
 mod mock_process;
 mod quick;
 mod results;
 mod runs;
 mod servers;
-mod settings;
-mod shell;
 mod simulate;
 mod support;
 mod traffic;

@@ -1,0 +1,6 @@
+//! What is typed, and what comes from settings: flags, mistakes, shells.
+
+mod flags;
+mod mistakes;
+mod settings;
+mod shell;
