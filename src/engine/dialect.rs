@@ -51,6 +51,7 @@ impl Dialect {
                 priority: Some("--scheduling-policy priority"),
                 tools: Some("--enable-auto-tool-choice --tool-call-parser NAME"),
                 adapters: Some("--enable-lora --lora-modules NAME=PATH"),
+                context: Some("--max-model-len"),
                 ..plain
             },
             Self::Sglang => StartOptions {
@@ -58,15 +59,23 @@ impl Dialect {
                 metrics: Some("--enable-metrics"),
                 tools: Some("--tool-call-parser NAME"),
                 adapters: Some("--lora-paths NAME=PATH"),
+                context: Some("--context-length"),
                 ..plain
             },
             Self::Trtllm => StartOptions {
                 metrics: Some("return_perf_metrics in its options"),
                 guided: Some("guided_decoding_backend"),
+                context: Some("--max_seq_len"),
                 ..plain
             },
-            Self::Llamacpp => StartOptions { metrics: Some("--metrics"), tools: Some("--jinja"), ..plain },
-            Self::Tgi | Self::Openai => plain,
+            Self::Llamacpp => StartOptions {
+                metrics: Some("--metrics"),
+                tools: Some("--jinja"),
+                context: Some("--ctx-size"),
+                ..plain
+            },
+            Self::Tgi => StartOptions { context: Some("--max-total-tokens"), ..plain },
+            Self::Openai => plain,
         }
     }
 

@@ -61,6 +61,8 @@ pub(crate) struct StartOptions {
     pub guided: Option<&'static str>,
     /// Serves adapters.
     pub adapters: Option<&'static str>,
+    /// Serves a longer context.
+    pub context: Option<&'static str>,
 }
 
 /// How `response_format` carries the schema of an answer.

@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::generator::datasets::sources::Datasets;
 use crate::generator::prompts::builder::PromptBuilder;
 use crate::generator::traces::requests::Blocks;
-use crate::record::{Phase, PlanFacts, SharedPrefix};
+use crate::record::{Phase, PlanFacts, SharedPrefix, Turn};
 use crate::units::hexadecimal;
 use crate::workload::{Priority, WorkloadSpec};
 
@@ -80,6 +80,18 @@ impl Schedule {
     /// follows.
     pub fn plan(&self) -> impl Iterator<Item = PlannedRequest> + Send + use<> {
         self.requests().map(|(request, _)| request)
+    }
+
+    /// What the users of a closed loop send, one request of each, then the next of each, as if every one opened a
+    /// conversation; `None` in an open loop.
+    pub fn of_users(&self) -> Option<impl Iterator<Item = PlannedRequest> + use<>> {
+        let (users, sessions, share) = (self.workload.arrival.users()?, self.all_sessions()?, self.clone());
+        let own = move |_: &u32| (0..users).any(|user| share.has(user));
+        let share = self.clone();
+        Some((0..Turn::MOST).take_while(own).flat_map(move |number| {
+            let users: Vec<_> = (0..users).filter(|&user| share.has(user)).collect();
+            users.into_iter().filter_map(|user| sessions.opener_of(user, number)).collect::<Vec<_>>()
+        }))
     }
 
     /// Draws the later turns of sessions, in the window of this plan; `None` where every request stands alone.

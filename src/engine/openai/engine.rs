@@ -120,6 +120,11 @@ impl OpenAiEngine {
         self.target.dialect.start_options().metrics
     }
 
+    /// The option with which the server serves a longer context.
+    pub fn context_option(&self) -> Option<&'static str> {
+        self.target.dialect.start_options().context
+    }
+
     /// Another metrics page at `url`, with the same trusted roots. The headers of requests are not sent
     /// there.
     ///

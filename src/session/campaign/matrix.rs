@@ -244,16 +244,18 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
     }
 
     fn failed(&mut self, request: &RunRequest<MatrixRun>, stop: Stop) -> Result<RunOutcome, Stop> {
+        // Once connected, what is refused is this row alone: its prompts are too long for the server, say.
+        let of_row = self.context.as_ref().is_some_and(|(slot, _)| *slot == request.part.slot);
         match stop.exit() {
             Exit::Interrupted => Ok(RunOutcome::Interrupted(None)),
-            Exit::Invalid => {
+            exit if exit == Exit::Invalid || (exit == Exit::Usage && of_row) => {
                 let row = &self.plan.experiments.rows[request.part.slot.row].name;
                 self.printer.words(&format!("error: row {row}: {}", stop.message()));
                 let by = if stop.is_of_server() { FailedBy::Server } else { FailedBy::Client };
                 let failure = RunFailure { why: stop.first_line(), by };
                 Ok(RunOutcome::Failed { failure, reach: self.reach() })
             }
-            Exit::Fine | Exit::Missed | Exit::Usage => {
+            _ => {
                 self.stop_serving();
                 Err(stop)
             }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::connect::{Sending, ServerConnection, connection_warning};
+use super::context_fit::Context;
 use super::golden::Golden;
-use super::{cache, connect, context_fit, machine, pages, tokens};
+use super::{cache, connect, machine, pages, tokens};
 use crate::analysis::LoadForm;
 use crate::analysis::wording::counted;
 use crate::clock::RunClock;
@@ -148,8 +149,12 @@ impl RunContext {
         let Self { settings, server, conditions, .. } = self;
         let PlannedRun { repeat, workload, schedule, plan, part } = run;
         if server.engine.sends_planned_lengths() {
-            let template = self.template_tokens.unwrap_or(0);
-            if let Some(warning) = context_fit::check(&schedule, &plan, self.engine(), template)? {
+            let context = Context {
+                tokens: self.engine().max_model_len,
+                template: self.template_tokens.unwrap_or(0),
+                option: server.engine.context_option(),
+            };
+            if let Some(warning) = context.check(&schedule, &plan, workload.requests)? {
                 self.printer.words(&warning);
             }
         }
