@@ -32,11 +32,11 @@ const EVENTS: u64 = 1_000_000;
 const TEST_BYTES: u64 = 4 << 20;
 
 impl AnswerLimits {
-    /// The limits of an answer for which so many tokens are requested.
-    pub fn of(self, requested: u32) -> AnswerBudget {
-        let requested = u64::from(requested);
-        let tokens = (requested * u64::from(self.times_requested)).max(LEAST_TOKENS);
-        AnswerBudget { of: Purpose::Run, requested: Some(requested), tokens, bytes: self.bytes }
+    /// The limits of an answer for which so many tokens are requested, if that is known.
+    pub fn of(self, requested: Option<u64>) -> AnswerBudget {
+        let most = |requested: u64| requested.saturating_mul(self.times_requested.into()).max(LEAST_TOKENS);
+        let tokens = requested.map_or(u64::MAX, most);
+        AnswerBudget { of: Purpose::Run, requested, tokens, bytes: self.bytes }
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn an_answer_has_no_end_at_a_multiple_of_what_was_requested() {
         let limits = AnswerLimits { times_requested: 3, bytes: 1 << 20, ..AnswerLimits::default() };
-        let (short, long) = (limits.of(8), limits.of(2_000));
+        let (short, long) = (limits.of(Some(8)), limits.of(Some(2_000)));
         assert_eq!((said(short, 4_096, 0, 0), said(long, 6_000, 0, 1 << 20)), (None, None));
         for (said, words) in [
             (said(short, 4_097, 0, 0), "more than 4,096 tokens came where 8 were requested"),

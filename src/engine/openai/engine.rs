@@ -141,7 +141,9 @@ impl OpenAiEngine {
     /// A golden prompt with this index, whose answer's text is captured.
     pub fn prepare_check(&self, index: u64, check: &GoldenCheck) -> PreparedRequest {
         let body = golden_body(&self.target, &self.model, check);
-        PreparedRequest::new(index, body).capturing(CaptureText::Yes).within(self.limits.of(check.max_tokens))
+        PreparedRequest::new(index, body)
+            .capturing(CaptureText::Yes)
+            .within(self.limits.of(Some(check.max_tokens.into())))
     }
 
     /// The secrets that no output may repeat.
@@ -182,7 +184,7 @@ impl Engine for OpenAiEngine {
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
         let prepared = self.templates.of(&request.planned).prepare(request, self.capture);
-        prepared.within(self.limits.of(request.planned.output_tokens))
+        prepared.within(self.limits.of(self.requested_tokens(request.planned.output_tokens)))
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> HttpAnswer {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use super::body::BodyTemplates;
 use super::engine::OpenAiEngine;
 use super::preflight::{LengthTest, SmokeError, SmokeReport};
@@ -10,8 +12,10 @@ use crate::record::{Failure, FailureKind};
 
 /// Test requests at the most, the first included.
 const MOST_TRIED: usize = 3;
-/// Time limit of those after the first, which a warm server answers.
+/// Time limit of those after one that was answered, which a warm server answers.
 const RETRY_LIMIT: Duration = Duration::from_secs(20);
+/// Fields of the most tokens of an answer.
+const LENGTH_LIMITS: [&str; 4] = ["max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"];
 /// Fields of the extra body that decide the length themselves, or make one request several answers.
 const LENGTH_SETTERS: [&str; 9] = [
     "max_tokens",
@@ -45,7 +49,9 @@ impl OpenAiEngine {
             let Some(next) = next.filter(|next| !tried.contains(next)) else { break };
             tried.push(next);
             let other = self.with_length_fields(next);
-            last = other.smoke_test(limit.min(RETRY_LIMIT)).await;
+            // A refusal did not warm the model.
+            let is_warm = last.is_ok() || taken.is_some();
+            last = other.smoke_test(if is_warm { limit.min(RETRY_LIMIT) } else { limit }).await;
             if let Ok(report) = &last {
                 let found = (other, SmokeReport { instead_of: Some(own.to_string()), ..report.clone() });
                 if report.length == LengthTest::Kept {
@@ -66,6 +72,11 @@ impl OpenAiEngine {
         LENGTH_SETTERS.iter().any(|name| self.target.extra_body.0.contains_key(*name))
     }
 
+    /// The most tokens of an answer for which so many are planned; `None` where the extra body leaves them open.
+    pub(super) fn requested_tokens(&self, planned: u32) -> Option<u64> {
+        requested(&self.target.extra_body.0, self.target.length_fields().limit, planned.into())
+    }
+
     /// Whether requests send the planned prompts with the planned lengths.
     pub fn sends_planned_lengths(&self) -> bool {
         let cuts = ["truncate_prompt_tokens", "truncation", "messages", "prompt"];
@@ -76,9 +87,19 @@ impl OpenAiEngine {
         let mut other = self.clone();
         other.target.length = Some(fields);
         other.facts.length_fields = Some(fields.to_string());
-        other.templates = BodyTemplates::new(&other.target, &other.facts.model).into();
+        other.templates = BodyTemplates::new(&other.target, &other.model).into();
         other
     }
+}
+
+/// The most tokens of an answer to a request with this extra body; `own` is the field of the planned length.
+fn requested(extra: &Map<String, Value>, own: &str, planned: u64) -> Option<u64> {
+    let named = LENGTH_LIMITS.iter().filter_map(|name| extra.get(*name)).filter(|value| !value.is_null());
+    let planned = (!extra.contains_key(own)).then_some(Some(planned));
+    // A length that is no number of tokens, such as -1, is no limit.
+    let limits: Option<Vec<u64>> = named.map(Value::as_u64).chain(planned).collect();
+    let answers = ["n", "best_of"].iter().filter_map(|name| extra.get(*name)?.as_u64());
+    Some(limits?.into_iter().max()?.saturating_mul(answers.max().unwrap_or(1).max(1)))
 }
 
 /// What to try after an answer to a request with these fields.
@@ -116,6 +137,23 @@ mod tests {
     const PLAIN: LengthFields = LengthFields { limit: "max_completion_tokens", forcing: LengthForcing::None };
     const FORCED: LengthFields =
         LengthFields { limit: "max_tokens", forcing: LengthForcing::IgnoreEosAndMinTokens };
+
+    #[test]
+    fn the_extra_body_says_how_many_tokens_are_requested() {
+        for (extra, expected) in [
+            ("{}", Some(8)),
+            (r#"{"max_tokens": 9000}"#, Some(9000)),
+            (r#"{"max_tokens": null}"#, None),
+            (r#"{"max_tokens": null, "max_completion_tokens": 64}"#, Some(64)),
+            (r#"{"max_new_tokens": 64, "n": 4}"#, Some(256)),
+            (r#"{"n": 2, "best_of": 3}"#, Some(24)),
+            (r#"{"n_predict": -1}"#, None),
+            (r#"{"ignore_eos": true, "n": null}"#, Some(8)),
+        ] {
+            let body = serde_json::from_str(extra).unwrap();
+            assert_eq!(requested(&body, "max_tokens", 8), expected, "{extra}");
+        }
+    }
 
     #[test]
     fn a_refusal_that_names_a_field_says_what_to_try() {
