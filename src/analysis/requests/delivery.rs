@@ -11,6 +11,10 @@ use crate::record::{Phase, RequestRecord, RunLog};
 const TOGETHER: Duration = Duration::from_micros(50);
 /// An answer of fewer chunks does not tell.
 const FEWEST: u64 = 3;
+/// One chunk that comes with the first, as of one step of the model, is no gathering.
+const FEWEST_WITH_FIRST: u64 = 2;
+/// An answer whose TPOT is too low by more than this share is gathered.
+const TOO_LOW: f64 = 0.05;
 /// An answer of so many chunks takes longer than a moment to stream.
 const MANY: u64 = 8;
 /// Of the time to the last chunk, the share that passes after the first of an answer that came whole.
@@ -34,8 +38,8 @@ pub(crate) const UNGATHERED: &str = "let the proxy or gateway pass events on as 
 pub struct StreamDelivery {
     /// Streamed answers of three chunks or more.
     pub answers: u64,
-    /// Those of them whose first chunk and more than half of the others came together with the next: in one read, or
-    /// within 50 µs.
+    /// Those of them of which two or more, and over 5 %, of the later chunks came together with the first: in one read,
+    /// or each within 50 µs of the one before.
     pub gathered_answers: u64,
     /// Chunks of the answers after the first of each.
     pub later_chunks: u64,
@@ -73,18 +77,20 @@ impl StreamDelivery {
             return;
         }
         let mut moments = record.chunks.iter().map(|chunk| chunk.at);
-        let (mut last, mut close, mut first_is_close) = (moments.next(), 0, false);
+        let (mut last, mut close, mut lead, mut in_lead) = (moments.next(), 0, 0, true);
         for (place, at) in moments.enumerate() {
             let gap = last.replace(at).map_or(Duration::ZERO, |before| at.since(before));
             // The chunks of one read have one stamp; those of a simulation may have it without a read.
-            close += u64::from(!gap.is_zero() && gap <= TOGETHER);
-            if place == 0 {
-                let merged = gap.is_zero() && record.merged_reads > 0 && record.late_stamps.first_ns == 0;
-                first_is_close = merged || (!gap.is_zero() && gap <= TOGETHER);
-            }
+            let is_close = !gap.is_zero() && gap <= TOGETHER;
+            let is_punctual = place > 0 || record.late_stamps.first_ns == 0;
+            close += u64::from(is_close);
+            in_lead &= is_close || (gap.is_zero() && record.merged_reads > 0 && is_punctual);
+            lead += u64::from(in_lead);
         }
         let together = close + u64::from(record.merged_reads.saturating_sub(record.late_stamps.count));
-        let gathered = first_is_close && 2 * together > chunks - 1;
+        // TPOT leaves out the time of those that came with the first: it is too low by their share.
+        let lead = together.min(lead);
+        let gathered = lead >= FEWEST_WITH_FIRST && lead as f64 > TOO_LOW * (chunks - 1) as f64;
         self.answers += 1;
         self.gathered_answers += u64::from(gathered);
         self.later_chunks += chunks - 1;
@@ -129,15 +135,19 @@ mod tests {
 
     /// 60 answers of 24 tokens 10 ms apart, of which so many come in each read, and of the first read so many.
     fn answers(first_read: u64, each_read: u64) -> RunLog {
+        answers_of(24, first_read, each_read)
+    }
+
+    fn answers_of(tokens: u64, first_read: u64, each_read: u64) -> RunLog {
         let answer = |i: u64| {
             let begin = i * 100;
             let read = |token: u64| match token.checked_sub(first_read) {
                 None => first_read - 1,
-                Some(later) => (first_read + (later / each_read + 1) * each_read - 1).min(23),
+                Some(later) => (first_read + (later / each_read + 1) * each_read - 1).min(tokens - 1),
             };
-            let chunks: Vec<_> = (0..24).map(|token| (begin + 100 + 10 * read(token), 1)).collect();
+            let chunks: Vec<_> = (0..tokens).map(|token| (begin + 100 + 10 * read(token), 1)).collect();
             let mut record = record(i).sent_at(begin, begin, begin).chunks(&chunks).build();
-            record.merged_reads = 23 - chunks.windows(2).filter(|two| two[0].0 < two[1].0).count() as u32;
+            record.merged_reads = chunks.windows(2).filter(|two| two[0].0 == two[1].0).count() as u32;
             record
         };
         let mut log = run(6_000, (0..60).map(answer).collect());
@@ -193,6 +203,23 @@ mod tests {
             finding(&summary).unwrap().contains("60 of 60 answers came gathered"),
             "{:?}",
             finding(&summary)
+        );
+    }
+
+    #[test]
+    fn only_what_comes_with_the_first_chunk_takes_the_pace_from_an_answer() {
+        let gathered = |tokens, first_read, each_read| {
+            let delivery = StreamDelivery::of(&answers_of(tokens, first_read, each_read));
+            assert_eq!(delivery.tpot_withheld, delivery.gathered_answers == 60);
+            delivery.gathered_answers
+        };
+        assert_eq!(gathered(500, 2, 2), 0, "TPOT is 0.2 % too low");
+        assert_eq!(gathered(60, 24, 1), 60, "TPOT is 39 % too low");
+        assert_eq!((gathered(60, 3, 3), gathered(60, 4, 4)), (0, 60), "3.4 % and 5.1 % too low");
+        assert_eq!(
+            (gathered(4, 2, 2), gathered(4, 4, 4)),
+            (0, 60),
+            "two steps of a short answer, and all of one"
         );
     }
 
