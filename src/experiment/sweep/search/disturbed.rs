@@ -137,6 +137,24 @@ fn a_load_that_stays_disturbed_ends_a_search_unless_that_is_forced() {
 }
 
 #[test]
+fn a_load_disturbed_from_some_run_on_does_not_use_up_the_search() {
+    let search = || plan(LoadAxis::Automatic { from_per_s: 2.0 }, 3);
+    let (_, _, undisturbed) = driven(search(), false, |_, _| false);
+    for (at, _) in &undisturbed {
+        for kept in 1..4 {
+            let seen = std::cell::Cell::new(0);
+            let (found, reason, runs) = driven(search(), false, |_, load| {
+                seen.set(seen.get() + u32::from(load == *at));
+                load == *at && seen.get() > kept
+            });
+            assert_eq!(reason, StopReason::Narrow, "{at}/s after {kept}");
+            assert!(runs.len() < 45, "{at}/s after {kept}: {} runs", runs.len());
+            assert_found(&found, &format!("{at}/s after {kept}"));
+        }
+    }
+}
+
+#[test]
 fn a_forced_load_counts_no_disturbed_run_once_one_can_be_trusted() {
     let mut search = Search::new(plan(LoadAxis::List { rates_per_s: vec![8.0] }, 1)).unwrap().forced(true);
     let wanted = |search: &Search| match search.next() {

@@ -6,6 +6,7 @@ use super::tally::{LoadTally, Tightest, tallies, tightest};
 use crate::experiment::sweep::answer::StopReason;
 use crate::experiment::sweep::plan::{Load, LoadAxis, SweepPlan};
 use crate::experiment::sweep::trial::Trial;
+use crate::record::Repeat;
 
 /// The loads of a round reach this share to both sides of the estimate: a line through them gives the slope
 /// there, and the curve is nearly straight between them.
@@ -32,8 +33,7 @@ impl Refinement<'_> {
         let LoadAxis::Automatic { from_per_s } = plan.axis else {
             return Next::Done(StopReason::AllMeasured);
         };
-        // A run that this machine spoiled is measured again.
-        let refined = trials[self.from..].iter().filter(|trial| !trial.left_out).count();
+        let refined = (self.from..trials.len()).filter(|&place| self.is_used(place)).count();
         let rounds = (refined / ROUND) as u64;
         if refined.is_multiple_of(ROUND) && rounds >= plan.repeats.max(1) && self.is_narrow() {
             return Next::Done(StopReason::Narrow);
@@ -45,13 +45,21 @@ impl Refinement<'_> {
             return Next::Measure(grid.nearest(beyond));
         };
         let rates = grid.round(crossing.estimate);
-        let counts = |trial: &&Trial, rate| trial.load == Load::Rate(rate) && !trial.left_out;
-        let runs = |rate: f64| trials.iter().filter(|trial| counts(trial, rate)).count();
+        let of_rate = |place: usize, rate| trials[place].load == Load::Rate(rate) && self.is_used(place);
+        let runs = |rate: f64| (0..trials.len()).filter(|&place| of_rate(place, rate)).count();
         // Of the loads with the fewest runs, the first: the middle, then its neighbours.
         rates
             .into_iter()
             .min_by_key(|rate| runs(*rate))
             .map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
+    }
+
+    /// Whether no run replaces the trial at `place`: it counts, or its load has no spare run left.
+    fn is_used(&self, place: usize) -> bool {
+        let trial = &self.trials[place];
+        let disturbed = |before: &&Trial| before.load == trial.load && before.left_out;
+        let replaced = self.trials[..place].iter().filter(disturbed).count() as u64;
+        !trial.left_out || replaced >= Repeat::MOST_SPARE
     }
 
     /// The next load when all runs together cross no limit: chance ended the bracket, and the highest load lies
