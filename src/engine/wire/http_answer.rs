@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::task::coop;
+use tokio::time::{Sleep, sleep};
 
 use super::http::{Outgoing, RequestHead};
 use super::pool::{Pool, PooledConnection};
-use super::reply::{Afterwards, IncomingResponse, Origin, ResponseOutcome};
+use super::reply::{Afterwards, IncomingResponse, Origin, RACE, ResponseOutcome};
 use super::socket::ReadDelays;
 use crate::clock::RunClock;
 use crate::engine::answer::{
@@ -30,8 +31,7 @@ pub struct HttpAnswer {
     delays: Arc<ReadDelays>,
     clock: RunClock,
     state: State,
-    /// The request again, where it went over an idle connection: for another try if that was being closed.
-    spare: Option<PreparedRequest>,
+    spare: Option<Spare>,
     /// Events not returned yet.
     events: AnswerEvents,
     /// The cause of the failure that ended it.
@@ -45,6 +45,24 @@ enum State {
     Opening(Opening, PreparedRequest, Try),
     Exchanging(Box<HttpExchange>),
     Over,
+}
+
+/// A request that went over an idle connection, for another try if that was being closed: only as long as it may be, for
+/// the bodies of many requests take much memory.
+struct Spare {
+    request: PreparedRequest,
+    /// Begins when the request was sent.
+    race: Option<Pin<Box<Sleep>>>,
+}
+
+impl Spare {
+    fn is_needed(&mut self, cx: &mut Context<'_>, exchange: &HttpExchange) -> bool {
+        if exchange.reply.has_begun() {
+            return false;
+        }
+        let begun = !matches!(exchange.request, Request::Outgoing(_));
+        !begun || self.race.get_or_insert_with(|| Box::pin(sleep(RACE))).as_mut().poll(cx).is_pending()
+    }
 }
 
 /// Which try of a request a connection is opened for.
@@ -89,9 +107,15 @@ impl HttpAnswer {
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.state {
             State::Exchanging(exchange) => {
-                if let Some(outcome) = ready!(exchange.poll(cx, self.clock, &self.delays, &mut self.events)) {
+                let polled = exchange.poll(cx, self.clock, &self.delays, &mut self.events);
+                if let Poll::Ready(Some(outcome)) = polled {
                     self.end(outcome);
+                    return Poll::Ready(());
                 }
+                if self.spare.as_mut().is_some_and(|spare| !spare.is_needed(cx, exchange)) {
+                    self.spare = None;
+                }
+                return polled.map(|_| ());
             }
             State::Unsent(_) => self.begin(),
             State::Opening(opening, ..) => {
@@ -106,7 +130,7 @@ impl HttpAnswer {
     fn begin(&mut self) {
         let State::Unsent(request) = std::mem::replace(&mut self.state, State::Over) else { return };
         if let Some(connection) = self.pool.take() {
-            self.spare = Some(request.clone());
+            self.spare = Some(Spare { request: request.clone(), race: None });
             self.start_exchange(connection, Origin::Idle, request);
         } else {
             if self.pool.misses_a_lost_one() {
@@ -161,7 +185,7 @@ impl HttpAnswer {
 
     fn end(&mut self, outcome: ResponseOutcome) {
         let ResponseOutcome { end, cause, afterwards } = outcome;
-        if let (Afterwards::AnotherTry, Some(request)) = (&afterwards, self.spare.take()) {
+        if let (Afterwards::AnotherTry, Some(Spare { request, .. })) = (&afterwards, self.spare.take()) {
             return self.open(request, Try::Second);
         }
         self.cause = cause;

@@ -15,7 +15,7 @@ use crate::record::{Failure, FailureKind, FinishReason};
 
 /// A server that closes an idle connection just as a request comes is known to within this: later it had the request,
 /// and was at work on it.
-const RACE: Duration = Duration::from_secs(1);
+pub(super) const RACE: Duration = Duration::from_secs(1);
 
 /// How the connection of a request was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +88,11 @@ impl IncomingResponse {
             self.sent = Some(at);
             events.push_back(AnswerEvent::Sent { at, opened_connection: self.origin == Origin::Opened });
         }
+    }
+
+    /// Whether a byte of it has come.
+    pub(super) fn has_begun(&self) -> bool {
+        !matches!(&self.stage, Stage::Head(held) if held.is_empty())
     }
 
     /// Why the model stopped, where all of the text has come and the response is not over.
@@ -261,7 +266,7 @@ impl IncomingResponse {
 
     /// The server closed the connection before the whole head of a response came.
     fn closed(&mut self, at: Timestamp, happened: &str) -> Option<ResponseOutcome> {
-        let unanswered = matches!(&self.stage, Stage::Head(held) if held.is_empty());
+        let unanswered = !self.has_begun();
         let at_once = self.sent.is_none_or(|sent| at.since(sent) <= RACE);
         let mut outcome = self.unanswered(at, happened)?;
         if self.origin == Origin::Idle && unanswered && at_once {

@@ -69,6 +69,25 @@ async fn a_request_that_the_server_was_at_work_on_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn a_request_is_kept_no_longer_than_it_may_be_sent_again() {
+    let slow = [vec![Act::Pause; 150], good(&["b"])].concat();
+    let begun = [vec![send(STREAM)], vec![Act::Pause; 40], good(&["b"])[1..].to_vec()].concat();
+    for (script, millis, kept) in [(slow.clone(), 1, true), (slow, 1_500, false), (begun, 400, false)] {
+        let server = serve(vec![good(&["a"]), script]).await;
+        let engine = engine(target(&server)).await;
+        assert_eq!(ask(&engine).await.1.result, Ok(()));
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let body = bytes::Bytes::from(b"{}".to_vec());
+        let request = PreparedRequest::new(42, body.clone());
+        let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
+        let sent = answer.next().await;
+        assert!(matches!(sent, AnswerEvent::Sent { opened_connection: false, .. }), "{sent:?}");
+        let _ = tokio::time::timeout(Duration::from_millis(millis), answer.next()).await;
+        assert_eq!(body.is_unique(), !kept, "after {millis} ms");
+    }
+}
+
+#[tokio::test]
 async fn who_closed_the_connection_that_is_missing_is_known() {
     let reconnects = |events: &[AnswerEvent]| events.contains(&AnswerEvent::Reconnects);
     // The first request finds none ready, and no server has closed one.
