@@ -46,7 +46,37 @@ struct ReuseHistory {
     /// One was closed right after its answer, unannounced.
     closes: AtomicBool,
     /// Connections that the server closed and no request has missed yet.
-    lost: AtomicUsize,
+    lost: Mutex<Losses>,
+}
+
+/// Connections that are missing because the server closed them. They are soon forgotten: none of them would be idle that
+/// long.
+#[derive(Default)]
+struct Losses {
+    count: usize,
+    last: Option<Instant>,
+}
+
+impl Losses {
+    fn add(&mut self, now: Instant) {
+        self.forget_old(now);
+        self.count += 1;
+        self.last = Some(now);
+    }
+
+    /// Takes one of them off; whether there was one.
+    fn take(&mut self, now: Instant) -> bool {
+        self.forget_old(now);
+        let any = self.count > 0;
+        self.count -= usize::from(any);
+        any
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        if self.last.is_some_and(|last| now.duration_since(last) >= IDLE_LIMIT) {
+            *self = Self::default();
+        }
+    }
 }
 
 impl ReuseHistory {
@@ -56,7 +86,11 @@ impl ReuseHistory {
     }
 
     fn lost_one(&self) {
-        self.lost.fetch_add(1, Ordering::Relaxed);
+        self.lost().add(Instant::now());
+    }
+
+    fn lost(&self) -> MutexGuard<'_, Losses> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,11 +140,8 @@ impl Pool {
 
     /// Whether a request that finds no connection ready would have one, if the server had not closed it.
     pub(super) fn misses_a_lost_one(&self) -> bool {
-        let one_less = |lost: usize| lost.checked_sub(1);
-        let lost = &self.history.lost;
         self.cost == IdleConnections::Free
-            && (lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
-                || !self.history.allows_reuse())
+            && (self.history.lost().take(Instant::now()) || !self.history.allows_reuse())
     }
 
     /// Returns a connection once its answer is complete.
@@ -136,6 +167,7 @@ impl Pool {
         if self.cost == IdleConnections::HoldThreads {
             return;
         }
+        *self.history.lost() = Losses::default();
         let missing = {
             let mut idle = self.idle();
             // Connections of an earlier run will soon be too old.
@@ -269,5 +301,24 @@ impl PooledConnection {
             }
         }
         Readiness::Closing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_connection_is_missed_once_and_not_for_long() {
+        let begin = Instant::now();
+        let mut lost = Losses::default();
+        assert!(!lost.take(begin));
+        lost.add(begin);
+        lost.add(begin);
+        assert!(lost.take(begin) && lost.take(begin + IDLE_LIMIT / 2) && !lost.take(begin));
+        (0..100).for_each(|_| lost.add(begin));
+        assert!(!lost.take(begin + IDLE_LIMIT));
+        lost.add(begin + IDLE_LIMIT);
+        assert!(lost.take(begin + IDLE_LIMIT) && !lost.take(begin + IDLE_LIMIT));
     }
 }
