@@ -131,9 +131,10 @@ pub struct TimeBeside {
     pub outside_ms: f64,
     /// The same as a share of the client's mean.
     pub outside_share: f64,
-    /// Whether both may be about the same requests: their numbers differ by no more than one, 2 %, or the requests that
-    /// were in flight at an end of the stretch. If not, for example because other clients used the server too, the
-    /// difference of the means says nothing.
+    /// Whether both may be about the same requests: their numbers differ by no more than one, 2 %, or the requests in flight
+    /// at the ends of the stretch. At its beginning the server may have counted those before, at its end those alone, and no
+    /// more than the client's number. If not, for example because other clients used the server too, the difference of the
+    /// means says nothing.
     pub same_requests: bool,
 }
 
@@ -173,7 +174,7 @@ impl BothAccounts {
                 };
                 log.records.iter().filter(open).count() as f64
             };
-            TimeBeside::of(&client, server, open_at(from).max(open_at(until)))
+            TimeBeside::of(&client, server, (open_at(from), open_at(until)))
         };
         let first = |record: &RequestRecord| record.chunks.first_at();
         let last = |record: &RequestRecord| {
@@ -229,11 +230,14 @@ fn tokens_inside(record: &RequestRecord, inside: impl Fn(Timestamp) -> bool) -> 
 }
 
 impl TimeBeside {
-    /// `None` where the client has seen none.
-    fn of(client: &[f64], server: &TimeSummary, at_the_ends: f64) -> Option<Self> {
-        let client_ms = client.iter().sum::<f64>() / client.len() as f64;
+    /// `None` where the client has seen none. So many requests were `open` at the two ends: the server's moment of a request
+    /// is the earlier one.
+    fn of(client: &[f64], server: &TimeSummary, open: (f64, f64)) -> Option<Self> {
+        let number = client.len() as f64;
+        let client_ms = client.iter().sum::<f64>() / number;
         let outside_ms = client_ms - server.mean_ms;
-        let apart = (server.count - client.len() as f64).abs();
+        let same = (SAME * number).max(1.0);
+        let apart = -open.0.max(same)..=open.1.min(number).max(same);
         (client_ms > 0.0).then_some(Self {
             client_ms,
             client_n: client.len() as u64,
@@ -241,7 +245,7 @@ impl TimeBeside {
             server_n: server.count,
             outside_ms,
             outside_share: outside_ms / client_ms,
-            same_requests: apart <= (SAME * client.len() as f64).max(at_the_ends).max(1.0),
+            same_requests: apart.contains(&(server.count - number)),
         })
     }
 }
@@ -281,6 +285,18 @@ mod tests {
         assert_eq!(difference(&after, &before), None);
         assert_eq!(difference(&before, &histogram(14.0, 8.0, &[(0.5, 5.0)])), None);
         assert_eq!(TimeSummary::of(&histogram(0.0, 0.0, &[])), None);
+    }
+
+    #[test]
+    fn requests_in_flight_at_an_end_explain_a_difference_in_its_direction_alone() {
+        let same = |server: f64, open: (f64, f64)| {
+            let server = TimeSummary::of(&histogram(server, server, &[])).unwrap();
+            TimeBeside::of(&[1_000.0; 100], &server, open).unwrap().same_requests
+        };
+        assert!(same(98.0, (0.0, 0.0)) && same(102.0, (0.0, 0.0)) && !same(103.0, (0.0, 0.0)));
+        assert!(same(80.0, (20.0, 0.0)) && !same(79.0, (20.0, 0.0)) && !same(80.0, (0.0, 20.0)));
+        assert!(same(120.0, (0.0, 20.0)) && !same(121.0, (0.0, 20.0)) && !same(120.0, (20.0, 0.0)));
+        assert!(same(200.0, (0.0, 500.0)) && !same(600.0, (0.0, 500.0)));
     }
 
     #[test]
