@@ -32,7 +32,7 @@ const NAMES: [(&str, [&str; 5]); 5] = [
             "--max_num_tokens",
             "--max-batch-prefill-tokens",
             "--batch-size",
-            "limit on the tokens of a step",
+            "its limit on the tokens of a step",
         ],
     ),
     (
@@ -62,7 +62,11 @@ pub(crate) fn in_words_of(engine: &EngineFacts, advice: &str) -> String {
         "llamacpp" => 3,
         _ => 4,
     };
-    NAMES.iter().fold(advice.to_owned(), |text, (vllm, others)| text.replace(vllm, others[column]))
+    NAMES.iter().fold(advice.to_owned(), |text, (vllm, others)| {
+        // Of another server a name in parentheses says nothing that the words before it do not.
+        let text = if column == 4 { text.replace(&format!(" ({vllm})"), "") } else { text };
+        text.replace(vllm, others[column])
+    })
 }
 
 #[cfg(test)]
@@ -85,5 +89,8 @@ mod tests {
                 assert!(!said(name).contains(vllm), "{name}: {vllm}");
             }
         }
+        let cure = "more memory (--gpu-memory-utilization), or fewer slots (max_num_seqs, or a cap)";
+        let plain = "more memory, or fewer slots (its limit on requests at a time, or a cap)";
+        assert_eq!(in_words_of(&engine, cure), plain);
     }
 }
