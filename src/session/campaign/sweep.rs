@@ -20,11 +20,15 @@ use crate::session::console::{Printer, Stop};
 use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::run::RunContext;
 use crate::session::stored::save;
+use crate::units::cut;
 use crate::workload::{ArrivalPattern, Overrides, Trace, WorkloadSpec};
 
 /// What gives a run of a sweep more to measure.
 pub(crate) const MORE: &str =
     "give its runs more time (--max-seconds), or begin at a higher load (--rates, --start-rate, --users)";
+
+/// Characters of the reason in the line of a run that does not count.
+const REASON: usize = 100;
 
 /// All that decides which runs a sweep has.
 #[derive(Clone, Debug, Serialize)]
@@ -212,11 +216,11 @@ fn title(wanted: &TrialRequest, answer: Option<HighestLoad>) -> String {
 
 /// What a run found.
 fn finding(trial: &Trial) -> String {
-    match (&trial.saturated, trial.is_valid()) {
+    match (&trial.saturated, trial.invalid.first()) {
         (Some(_), _) => "the server did not keep up".to_owned(),
-        (None, false) => "INVALID, and does not count".to_owned(),
-        (None, true) if trial.judged.is_empty() => "done".to_owned(),
-        (None, true) => {
+        (None, Some(reason)) => format!("INVALID, and does not count: {}", cut(reason.clone(), REASON)),
+        (None, None) if trial.judged.is_empty() => "done".to_owned(),
+        (None, None) => {
             let each = |judged: &JudgedObjective| format!("{}: {}", judged.status.word(), judged.objective);
             trial.judged.iter().map(each).collect::<Vec<_>>().join(", ")
         }
