@@ -61,7 +61,10 @@ impl OpenAiEngine {
             }
         }
         match first {
-            Ok(report) => Ok((self, report)),
+            Ok(report) => {
+                let both_tried = taken.is_some() && tried.iter().any(|fields| fields.limit != own.limit);
+                Ok((self, SmokeReport { both_tried, ..report }))
+            }
             // The server takes other fields than the dialect's own, though it keeps no length.
             Err(error) => taken.ok_or(error),
         }

@@ -39,12 +39,18 @@ pub struct SmokeReport {
     pub finish_reason: Option<FinishReason>,
     /// Whether the answer has the requested length.
     pub length: LengthTest,
+    /// Whether the answer went on for too long, and was not read on.
+    pub cut_off: bool,
+    /// Whether both names of the limit were tried, and answered.
+    pub both_tried: bool,
     /// The dialect's own fields for it, where requests use others.
     pub instead_of: Option<String>,
 }
 
 /// An answer of more than so many times the requested tokens is not limited.
 const TOO_LONG: u64 = 2;
+/// The same of chunks, where the server counts no tokens: they may be parts of one.
+const TOO_MANY_CHUNKS: u64 = 4;
 
 /// Whether the answer to the test request has the requested length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,14 +62,18 @@ pub enum LengthTest {
     Ignored,
     /// The model ended it early.
     EndsEarly,
+    /// The extra body sets it.
+    NotTested,
 }
 
 impl LengthTest {
-    /// Of an answer with so many tokens by the server's count, or cut off here because it went on for too long.
-    pub(super) fn of(tokens: Option<u64>, cut_off: bool, finish: Option<&FinishReason>) -> Self {
+    /// Of an answer with so many tokens by the server's count, in so many chunks, or cut off here because it went on for
+    /// too long.
+    pub(super) fn of(tokens: Option<u64>, chunks: u64, cut_off: bool, finish: Option<&FinishReason>) -> Self {
         let asked = u64::from(TEST_TOKENS);
         match tokens {
             _ if cut_off => Self::Ignored,
+            None if chunks > TOO_MANY_CHUNKS * asked => Self::Ignored,
             Some(tokens) if tokens > TOO_LONG * asked => Self::Ignored,
             Some(tokens) if tokens < asked && finish == Some(&FinishReason::Stop) => Self::EndsEarly,
             _ => Self::Kept,
@@ -119,7 +129,11 @@ impl OpenAiEngine {
             if begun && outcome.is_err() { Cause::Endless } else { std::mem::take(&mut answer.cause) };
         let failure = match outcome {
             Ok(Some(AnswerEnd { result: Err(failure), .. })) => failure,
-            Ok(end) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, end.as_ref())),
+            Ok(end) => {
+                let report = SmokeReport::new(self.templates.test_prompt(), &events, end.as_ref());
+                let length = if self.sets_length() { LengthTest::NotTested } else { report.length };
+                return Ok(SmokeReport { length, ..report });
+            }
             Err(_) => smoke_timeout(limit, &events),
         };
         let fault = DiagnosedFailure { failure, cause };
@@ -190,17 +204,26 @@ impl OpenAiEngine {
 impl SmokeReport {
     /// What the answer shows of the requested length.
     pub fn length_in_words(&self) -> String {
-        let tokens = self.usage.map_or(self.chunks, |usage| usage.completion_tokens);
-        let more = if self.usage.is_none() { "more than " } else { "" };
+        let counted = self.usage.map(|usage| usage.completion_tokens).filter(|&tokens| tokens > 0);
+        let came =
+            counted.map_or_else(|| format!("{} chunks", self.chunks), |tokens| format!("{tokens} tokens"));
         match self.length {
-            LengthTest::Kept => format!("kept: {tokens} tokens for {TEST_TOKENS}"),
-            LengthTest::Ignored => format!(
-                "the server ignores the requested length: {more}{tokens} tokens for {TEST_TOKENS}, with max_tokens as with \
-                 max_completion_tokens; choose its own --engine, or set its field with --extra-body"
-            ),
-            LengthTest::EndsEarly => {
-                format!("not forced: the model ended its answer after {tokens} of {TEST_TOKENS} tokens")
+            LengthTest::Kept if counted.is_none() => {
+                format!("not known: {came} for {TEST_TOKENS} tokens, which the server does not count")
             }
+            LengthTest::Kept => format!("kept: {came} for {TEST_TOKENS}"),
+            LengthTest::Ignored => {
+                let with =
+                    if self.both_tried { ", with max_tokens as with max_completion_tokens" } else { "" };
+                format!(
+                    "the server ignores the requested length: {came} for {TEST_TOKENS} tokens{with}; choose its own \
+                     --engine, or set its field with --extra-body"
+                )
+            }
+            LengthTest::EndsEarly => {
+                format!("not forced: the model ended its answer after {came} of {TEST_TOKENS}")
+            }
+            LengthTest::NotTested => "not tested: --extra-body sets it".to_owned(),
         }
     }
 
@@ -211,7 +234,7 @@ impl SmokeReport {
         let usage = end.and_then(|end| end.usage);
         let finish_reason = end.and_then(|end| end.finish_reason.clone());
         let tokens = usage.map(|usage| usage.completion_tokens).filter(|&tokens| tokens > 0);
-        let length = LengthTest::of(tokens, end.is_none(), finish_reason.as_ref());
+        let length = LengthTest::of(tokens, chunks, end.is_none(), finish_reason.as_ref());
         let token_source = match usage {
             Some(usage) if usage.completion_tokens > 0 => TokenSource::Usage,
             _ if chunks > 0 && counts.all(Option::is_some) => TokenSource::ChunkCounts,
@@ -226,6 +249,8 @@ impl SmokeReport {
             prompt,
             finish_reason,
             length,
+            cut_off: end.is_none(),
+            both_tried: false,
             instead_of: None,
         }
     }

@@ -25,7 +25,7 @@ pub fn json(
             "chunks": smoke.chunks,
             "prompt_tokens": smoke.usage.map(|usage| usage.prompt_tokens),
             "completion_tokens": smoke.usage.map(|usage| usage.completion_tokens),
-            "length_kept": smoke.length == LengthTest::Kept,
+            "length_kept": (smoke.length != LengthTest::NotTested).then_some(smoke.length == LengthTest::Kept),
         },
         "checks": checks.iter().map(check).collect::<Vec<_>>(),
     }))
@@ -60,7 +60,12 @@ pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPromp
         (None, Some(usage)) => format!("{}, which is impossible and ignored", counts(usage)),
         (None, None) => "no token counts from the server".to_owned(),
     };
-    section.fact("test request", format!("completed in {} chunks; {usage}", smoke.chunks));
+    let request = if smoke.cut_off {
+        format!("cut off after {} chunks", smoke.chunks)
+    } else {
+        format!("completed in {} chunks; {usage}", smoke.chunks)
+    };
+    section.fact("test request", request);
     match (smoke.length, &facts.length_fields, &smoke.instead_of) {
         (LengthTest::Ignored, ..) => section.notes([Note::new(NoteKind::Missed, smoke.length_in_words())]),
         (_, Some(fields), Some(own)) => {

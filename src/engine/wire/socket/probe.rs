@@ -57,9 +57,10 @@ impl Dialer {
             let mut tcp = self.tcp().await.ok()?;
             let request = format!("GET / HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", url.authority());
             tcp.write_all(request.as_bytes()).await.ok()?;
-            let mut begins = [0; 5];
+            let mut begins = [0; 12];
             tcp.read_exact(&mut begins).await.ok()?;
-            (begins == *b"HTTP/").then_some(())
+            // Ports with TLS answer 400 to what has none.
+            (begins.starts_with(b"HTTP/") && !begins.ends_with(b" 400")).then_some(())
         };
         if let Ok(Some(())) = timeout(LOOK, asked).await {
             let message = "the server does not speak TLS (it is silent, and answers without)";
