@@ -16,8 +16,9 @@ use crate::record::Repeat;
 pub(super) const SERVER_RULES: [Rule; 4] =
     [Rule::ServerStayed, Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
 
-/// Rules that a server breaks in every run, if in one: the run is INVALID, and no spare one replaces it.
-const LASTING: [Rule; 2] = [Rule::TokenIdentity, Rule::CounterIdentity];
+/// Rules that a server breaks in every run, if in one: the run is INVALID, and no spare one replaces it. A proxy that holds streams
+/// back counts as the server.
+const LASTING: [Rule; 3] = [Rule::TokenIdentity, Rule::CounterIdentity, Rule::StreamsWhole];
 
 /// Why `run` is INVALID by the rules that `counts` picks, a sentence each.
 fn broken(run: &Summary, counts: impl Fn(Rule) -> bool) -> impl Iterator<Item = &str> {

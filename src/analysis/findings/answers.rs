@@ -141,7 +141,10 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let (what, limit) = match (delivery.tpot_withheld, delivery.itl_withheld) {
-        (true, _) => ("TPOT and ITL are withheld, and TTFT may be late: ", TOGETHER_BAR),
+        (true, _) if delivery.ttft_doubtful => {
+            ("TPOT and ITL are withheld, and TTFT may be late: ", TOGETHER_BAR)
+        }
+        (true, _) => ("TPOT and ITL are withheld: ", TOGETHER_BAR),
         (false, true) => ("ITL is withheld: ", TOGETHER_BAR),
         (false, false) => ("", MERGED_BAR),
     };

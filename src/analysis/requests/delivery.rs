@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::analysis::figures::catalogue::Metric;
-use crate::record::{Phase, RequestRecord, RunLog};
+use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
 /// No engine sends the chunks of one answer faster than this: those that come so close were held back together.
 const TOGETHER: Duration = Duration::from_micros(50);
@@ -17,8 +17,11 @@ const FEWEST_WITH_FIRST: u64 = 2;
 const TOO_LOW: f64 = 0.05;
 /// An answer of so many chunks takes longer than a moment to stream.
 const MANY: u64 = 8;
-/// Of the time to the last chunk, the share that passes after the first of an answer that came whole.
-const MOMENT: f64 = 0.02;
+/// Of an answer that came whole, the least share of the later chunks that comes with the first.
+const NEARLY_ALL: f64 = 0.9;
+/// Fewer long answers than this, or than this share of the completed ones, say nothing of a run.
+const FEWEST_LONG: u64 = 10;
+const FEWEST_LONG_SHARE: f64 = 0.05;
 /// One that came in less than this for each chunk is none of a model's: nothing was held back for long.
 const QUICKEST: Duration = Duration::from_millis(1);
 /// Above this share of gathered answers TPOT is withheld.
@@ -45,16 +48,20 @@ pub struct StreamDelivery {
     pub later_chunks: u64,
     /// Those of them that came together with the chunk before.
     pub together: u64,
-    /// Streamed answers of eight chunks or more.
+    /// Complete streamed answers of eight chunks or more.
     pub long_answers: u64,
-    /// Those of them that came whole: all that follows the first chunk in 2 % of the time to the last.
+    /// Those of them that came whole: 90 % or more of the later chunks came together with the first.
     pub whole_answers: u64,
     /// Whether TPOT, and all that is computed of it, is withheld: over 20 % of the answers are gathered.
     pub tpot_withheld: bool,
     /// Whether ITL and the gaps between chunks are withheld: TPOT is, or over half of the chunks came together.
     pub itl_withheld: bool,
-    /// Whether TTFT is as doubtful: more than half of the long answers came whole.
+    /// Whether TTFT is as doubtful: more than half of the long answers came whole, and these are ten or more and 5 % of
+    /// the completed ones.
     pub ttft_doubtful: bool,
+    /// Complete answers, streamed or not.
+    #[serde(skip)]
+    completed: u64,
 }
 
 impl StreamDelivery {
@@ -67,12 +74,20 @@ impl StreamDelivery {
         let over = |part: u64, whole: u64, bar: f64| part as f64 > bar * whole as f64;
         all.tpot_withheld = over(all.gathered_answers, all.answers, GATHERED_BAR);
         all.itl_withheld = all.tpot_withheld || over(all.together, all.later_chunks, TOGETHER_BAR);
-        all.ttft_doubtful = over(all.whole_answers, all.long_answers, WHOLE_BAR);
+        all.ttft_doubtful = all.has_long_answers() && over(all.whole_answers, all.long_answers, WHOLE_BAR);
         all
+    }
+
+    /// Whether enough answers are long to tell whether they come whole.
+    pub(crate) fn has_long_answers(&self) -> bool {
+        self.long_answers >= FEWEST_LONG
+            && self.long_answers as f64 >= FEWEST_LONG_SHARE * self.completed as f64
     }
 
     fn add(&mut self, record: &RequestRecord) {
         let chunks = record.chunks.len() as u64;
+        let is_complete = record.outcome == Outcome::Completed;
+        self.completed += u64::from(is_complete);
         if chunks < FEWEST {
             return;
         }
@@ -95,12 +110,12 @@ impl StreamDelivery {
         self.gathered_answers += u64::from(gathered);
         self.later_chunks += chunks - 1;
         self.together += together;
-        if chunks >= MANY
-            && let (Some(sent), Some(first), Some(last)) = (record.sent, record.chunks.first_at(), last)
+        if is_complete
+            && chunks >= MANY
+            && let (Some(sent), Some(last)) = (record.sent, last)
         {
-            let (all, after_first) = (last.since(sent), last.since(first));
-            let is_long = all >= QUICKEST * record.chunks.len() as u32;
-            let whole = gathered && is_long && after_first.as_secs_f64() <= MOMENT * all.as_secs_f64();
+            let is_long = last.since(sent) >= QUICKEST * record.chunks.len() as u32;
+            let whole = is_long && lead as f64 >= NEARLY_ALL * (chunks - 1) as f64;
             self.long_answers += 1;
             self.whole_answers += u64::from(whole);
         }
@@ -113,6 +128,13 @@ impl StreamDelivery {
             Metric::Itl | Metric::ChunkGap => self.itl_withheld,
             _ => false,
         }
+    }
+
+    /// What an objective on a figure that a run does not have says of it.
+    pub(crate) fn why_absent(&self, metric: Metric) -> Option<&'static str> {
+        let needs_tpot = matches!(metric, Metric::Goodput | Metric::SloAttainment);
+        let is_withheld = self.withholds(metric) || (needs_tpot && self.tpot_withheld);
+        is_withheld.then_some("withheld: streams came gathered")
     }
 
     /// Share of the chunks that came together with the one before; absent without chunks.
@@ -175,6 +197,8 @@ mod tests {
             assert_eq!(status, Status::Undecided, "{line}");
             assert!(line.ends_with("(withheld: streams came gathered)"), "{line}");
         }
+        let (_, _, goodput) = judged(&log, "goodput > 0/s");
+        assert!(goodput.ends_with("(withheld: streams came gathered)"), "{goodput}");
         let (summary, status, _) = judged(&log, "slo_attainment > 0%");
         assert_eq!((status, summary.slo.met), (Status::Undecided, None));
         let rows = serde_json::to_value(&summary.latency).unwrap();
@@ -184,7 +208,7 @@ mod tests {
         assert!(rows["ttft"].is_object() && rows["e2e"].is_object());
         // The time to the first token is that of the last: no figure to trust.
         assert_eq!(summary.verdict.outcome, VerdictOutcome::Invalid);
-        let reason = summary.verdict.reasons.iter().find(|reason| reason.rule == Rule::Stamps).unwrap();
+        let reason = summary.verdict.reasons.iter().find(|reason| reason.rule == Rule::StreamsWhole).unwrap();
         assert!(reason.sentence.starts_with("60 of 60 long answers came whole"), "{}", reason.sentence);
         assert!(reason.cure.contains("proxy_buffering off") && reason.cure.contains("X-Accel-Buffering: no"));
         assert!(
@@ -200,7 +224,9 @@ mod tests {
         assert_eq!((status, summary.delivery.gathered_answers), (Status::Undecided, 60), "{line}");
         assert!(summary.verdict.valid && !summary.delivery.ttft_doubtful, "{:?}", summary.verdict.reasons);
         assert!(
-            finding(&summary).unwrap().contains("60 of 60 answers came gathered"),
+            finding(&summary)
+                .unwrap()
+                .starts_with("TPOT and ITL are withheld: 60 of 60 answers came gathered"),
             "{:?}",
             finding(&summary)
         );
@@ -221,6 +247,28 @@ mod tests {
             (0, 60),
             "two steps of a short answer, and all of one"
         );
+    }
+
+    #[test]
+    fn few_long_answers_do_not_say_that_ttft_is_doubtful() {
+        let doubtful = |long: usize, short: u64, tail: u64| {
+            let mut log = answers(24 - tail, 1);
+            log.records.truncate(long);
+            let more = |i| record(i).sent_at(i * 10, i * 10, i * 10).paced(i * 10 + 50, 10, 4).build();
+            log.records.extend((long as u64..long as u64 + short).map(more));
+            let summary = summarise(&log, &[]);
+            assert_eq!(summary.verdict.breaks(Rule::StreamsWhole), summary.delivery.ttft_doubtful);
+            summary.delivery.ttft_doubtful
+        };
+        assert!(!doubtful(1, 99, 0), "one answer");
+        assert!(!doubtful(9, 0, 0) && doubtful(10, 0, 0));
+        assert!(!doubtful(10, 191, 0) && doubtful(10, 190, 0), "5 % of all");
+        assert!(doubtful(60, 0, 2) && !doubtful(60, 0, 3), "nearly all came with the first chunk");
+        let mut log = answers(24, 24);
+        for answer in &mut log.records {
+            answer.outcome = Outcome::Censored;
+        }
+        assert_eq!(StreamDelivery::of(&log).long_answers, 0, "an answer that is cut off does not tell");
     }
 
     /// A step of speculative decoding that is sent token by token, or a network that holds back all but the first.

@@ -155,8 +155,10 @@ pub enum Rule {
     DeliveredArrivals,
     /// Requests were sent on time.
     ScheduleLag,
-    /// No stamp of a request lies before its cause, and the first token does not wait for the last.
+    /// No stamp of a request lies before its cause.
     Stamps,
+    /// The first token of an answer does not wait for the last.
+    StreamsWhole,
     /// L = λW holds between what was in flight and how long it stayed.
     LittlesLaw,
     /// X = N ÷ (R + Z) holds between the users of a closed loop, their requests and their think times.

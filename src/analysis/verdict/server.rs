@@ -1,5 +1,7 @@
 //! Whether the server answered to the end of the run.
 
+use std::time::Duration;
+
 use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::wording::{counted, seconds};
@@ -8,6 +10,9 @@ use crate::record::{Failure, FailureKind, Outcome, RequestRecord};
 
 /// So many requests in a row without a connection say that the server is gone.
 const FEWEST: u32 = 3;
+/// They say so if the last of them leaves this long after the first was lost, or if they are as many as this.
+const LASTS: Duration = Duration::from_secs(1);
+const MANY: u32 = 10;
 /// A server that always loses some connections is not gone where that many in a row happen by chance as often as this.
 const CHANCE: f64 = 1e-3;
 
@@ -24,18 +29,23 @@ pub(super) fn stayed(observed: &Observed<'_>) -> Check {
     let began = at_end().map(|(record, _)| record.ended).min();
     // Those that were in flight at the end of the server ended with it; these found it gone.
     let later = began.map(|began| at_end().filter(move |(record, _)| record.dispatched >= began));
-    let (mut found_gone, mut example) = (0_u32, "");
-    for (_, failure) in later.into_iter().flatten() {
+    let (mut found_gone, mut example, mut lasted) = (0_u32, "", Duration::ZERO);
+    for (record, failure) in later.into_iter().flatten() {
         (found_gone, example) = (found_gone + 1, &failure.message);
+        lasted = lasted.max(began.map_or(Duration::ZERO, |began| record.dispatched.since(began)));
     }
+    let is_enough = found_gone >= MANY || (found_gone >= FEWEST && lasted >= LASTS);
     let all_after = at_end().count();
     let usual = (lost().count() - all_after) as f64 / (records.len() - all_after).max(1) as f64;
-    let Some(began) = began.filter(|_| found_gone >= FEWEST && usual.powf(found_gone.into()) < CHANCE) else {
+    let Some(began) = began.filter(|_| is_enough && usual.powf(found_gone.into()) < CHANCE) else {
         return measure.at_most(0.0, 0.0, "the server answered to the end of the run".to_owned(), "");
     };
+    let since = match last_sign {
+        None => "never answered:".to_owned(),
+        Some(_) => format!("stopped answering at {}: from then on", seconds(began.as_secs_f64())),
+    };
     let sentence = format!(
-        "the server stopped answering at {}: from then on every connection was refused or lost ({}), such as: {example}",
-        seconds(began.as_secs_f64()),
+        "the server {since} every connection was refused or lost ({}), such as: {example}",
         counted(all_after as u64, "request")
     );
     let cure =
@@ -53,7 +63,7 @@ fn no_connection(record: &RequestRecord) -> Option<&Failure> {
     }
 }
 
-/// The last moment at which the request had something from the server.
+/// The last moment at which the request had something from the server, or an open connection to it.
 fn last_sign(record: &RequestRecord) -> Option<Timestamp> {
     let answered = match &record.outcome {
         Outcome::Completed => true,
@@ -68,7 +78,13 @@ fn last_sign(record: &RequestRecord) -> Option<Timestamp> {
         Outcome::Censored => false,
     };
     let ended = answered.then_some(record.ended);
-    [record.headers, record.chunks.last_at(), ended].into_iter().flatten().max()
+    let is_open = match &record.outcome {
+        Outcome::Censored => true,
+        Outcome::Failed(failure) => failure.reason.is_timeout(),
+        Outcome::Completed => false,
+    };
+    let open = record.sent.filter(|_| is_open);
+    [record.headers, record.chunks.last_at(), ended, open].into_iter().flatten().max()
 }
 
 #[cfg(test)]
@@ -95,21 +111,26 @@ mod tests {
 
     #[test]
     fn a_server_that_dies_is_named_and_what_follows_from_it_is_not() {
-        let dead = reasons(|i| (i >= 30).then_some(FailureKind::Connect));
+        let dead = reasons(|i| (i >= 25).then_some(FailureKind::Connect));
         assert_eq!(
             dead,
             [(
                 Rule::ServerStayed,
                 format!(
-                    "the server stopped answering at 3 s: from then on every connection was refused or lost (10 requests), \
+                    "the server stopped answering at 2.5 s: from then on every connection was refused or lost (15 requests), \
                      such as: {REFUSED}"
                 )
             )]
         );
         // Behind a port that takes connections for it and drops them.
-        assert_eq!(reasons(|i| (i >= 30).then_some(FailureKind::Reset))[0].0, Rule::ServerStayed);
+        assert_eq!(reasons(|i| (i >= 25).then_some(FailureKind::Reset))[0].0, Rule::ServerStayed);
         // From the first request on.
-        assert_eq!(reasons(|_| Some(FailureKind::Connect))[0].0, Rule::ServerStayed);
+        let (rule, sentence) = reasons(|_| Some(FailureKind::Connect)).swap_remove(0);
+        assert_eq!(rule, Rule::ServerStayed);
+        assert!(
+            sentence.starts_with("the server never answered: every connection was refused"),
+            "{sentence}"
+        );
     }
 
     #[test]
@@ -123,6 +144,13 @@ mod tests {
         assert_eq!(reasons(|i| (i >= 20).then_some(FailureKind::ClientLimit))[0].0, Rule::ErrorRate);
         let two = reasons(|i| (i >= 38).then_some(FailureKind::Connect));
         assert_eq!(two[0].0, Rule::ErrorRate, "too few to tell");
+        let soon = reasons(|i| (i >= 34).then_some(FailureKind::Connect));
+        assert_eq!(soon[0].0, Rule::ErrorRate, "half a second at the end may be a restart");
+        // A connection that opens after those that were lost, and hangs.
+        for hangs in [FailureKind::TimeoutFirstToken, FailureKind::TimeoutTotal] {
+            let alive = reasons(|i| (i >= 20).then_some(if i == 38 { hangs } else { FailureKind::Connect }));
+            assert!(alive.iter().all(|(rule, _)| *rule != Rule::ServerStayed), "{alive:?}");
+        }
     }
 
     #[test]
@@ -146,8 +174,8 @@ mod tests {
         );
         records.push(record(6).sent_at(11, 11, 11).failed(501, Failure::new(FailureKind::Reset, "")).build());
         records.push(record(7).sent_at(12, 12, 12).censored(900).build());
-        records.extend((8..11).map(|i| lost(i, 500 + i, FailureKind::Connect).build()));
-        let summary = summarise(&run(1_000, records), &[]);
+        records.extend((8..11).map(|i| lost(i, 500 * (i - 6), FailureKind::Connect).build()));
+        let summary = summarise(&run(3_000, records), &[]);
         let first = &summary.verdict.reasons[0].sentence;
         assert!(first.starts_with("the server stopped answering at 500 ms: from"), "{first}");
         assert!(first.contains("(5 requests)") && first.ends_with(REFUSED), "{first}");

@@ -1,4 +1,4 @@
-//! The rule on stamps: nothing came before its cause, nothing lay in the client for as long as no client takes, and no
+//! The rules on stamps: nothing came before its cause, nothing lay in the client for as long as no client takes, and no
 //! first token waited for the last.
 
 use std::time::Duration;
@@ -83,12 +83,12 @@ pub(super) fn handed_over(observed: &Observed<'_>) -> Option<Check> {
     Some(measure.at_most(share, HELD_BACK, sentence, cure))
 }
 
-/// First tokens came before the last.
+/// The check of [`Rule::StreamsWhole`].
 pub(super) fn held_back(observed: &Observed<'_>) -> Check {
-    let measure = Measure { rule: Rule::Stamps, statistic: "share of long answers that came whole" };
+    let measure = Measure { rule: Rule::StreamsWhole, statistic: "share of long answers that came whole" };
     let StreamDelivery { long_answers, whole_answers, .. } = observed.delivery;
-    if long_answers == 0 {
-        return measure.not_tested("no streamed answer of eight chunks or more");
+    if !observed.delivery.has_long_answers() {
+        return measure.not_tested("too few streamed answers of eight chunks or more");
     }
     let share = whole_answers as f64 / long_answers as f64;
     let sentence = format!(

@@ -100,7 +100,10 @@ impl AcrossJudgement {
             Some(repeats_for(figure.std?, distance)?.saturating_sub(runs.len() as u64).max(1))
         });
         let found = match &figure {
-            None => "no such figure in these runs".to_owned(),
+            None => {
+                let why = runs.iter().find_map(|run| run.delivery.why_absent(objective.key.metric));
+                why.unwrap_or("no such figure in these runs").to_owned()
+            }
             Some(figure) => found(objective, figure, runs.len() as u64),
         };
         let exact = figure.as_ref().is_some_and(|figure| figure.mean.is_some());
