@@ -3,9 +3,10 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
@@ -192,6 +193,21 @@ pub(crate) struct Interrupts {
     running: Arc<AtomicBool>,
     /// Several runs are: there is something to report between them too.
     series: Arc<AtomicBool>,
+    /// When the last signal came.
+    heard: Arc<Mutex<Option<Instant>>>,
+}
+
+/// A signal other than Ctrl-C that follows one within this time repeats it.
+const ECHO: Duration = Duration::from_secs(1);
+
+/// What asks for a stop.
+#[derive(Clone, Copy, Debug)]
+enum Signal {
+    CtrlC,
+    #[cfg(unix)]
+    Terminate,
+    #[cfg(unix)]
+    HangUp,
 }
 
 impl Interrupts {
@@ -202,7 +218,8 @@ impl Interrupts {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         std::thread::spawn(move || match runtime {
             Ok(runtime) => {
-                let listened = runtime.block_on(each_stop(|| heard.heed(printer)));
+                let listened =
+                    runtime.block_on(each_stop(|signal| heard.hear(signal, Instant::now(), printer)));
                 listened
                     .unwrap_or_else(|error| tracing::warn!("signals end the run without a report: {error}"));
             }
@@ -253,6 +270,23 @@ impl Interrupts {
         self.running.store(false, Relaxed);
     }
 
+    /// Takes a signal, unless it repeats one that was taken: a lost terminal sends SIGHUP more than once (an interactive
+    /// shell does, and so does the kernel), and a supervisor may send SIGTERM to each process and to the group.
+    fn hear(&self, signal: Signal, now: Instant, printer: Printer) {
+        let before = self.heard.lock().unwrap_or_else(PoisonError::into_inner).replace(now);
+        let at_once = before.is_some_and(|before| now.duration_since(before) < ECHO);
+        let is_repeat = match signal {
+            Signal::CtrlC => false,
+            #[cfg(unix)]
+            Signal::Terminate => at_once,
+            #[cfg(unix)]
+            Signal::HangUp => at_once || self.stop_is_wished(),
+        };
+        if !is_repeat {
+            self.heed(printer);
+        }
+    }
+
     /// Takes one interrupt.
     fn heed(&self, printer: Printer) {
         let heeded = self.running.load(Relaxed) || self.series.load(Relaxed);
@@ -278,7 +312,7 @@ impl Interrupts {
 
 /// Calls `heed` at each Ctrl-C, and each SIGTERM and SIGHUP.
 #[cfg(unix)]
-async fn each_stop(mut heed: impl FnMut()) -> io::Result<()> {
+async fn each_stop(mut heed: impl FnMut(Signal)) -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let hangup = SignalKind::hangup();
     // Under `nohup` a lost terminal ends nothing.
@@ -288,19 +322,19 @@ async fn each_stop(mut heed: impl FnMut()) -> io::Result<()> {
     let mut hung_up = if is_heeded { Some(signal(hangup)?) } else { None };
     loop {
         tokio::select! {
-            _ = interrupted.recv() => heed(),
-            _ = terminated.recv() => heed(),
-            _ = async { hung_up.as_mut()?.recv().await }, if is_heeded => heed(),
+            _ = interrupted.recv() => heed(Signal::CtrlC),
+            _ = terminated.recv() => heed(Signal::Terminate),
+            _ = async { hung_up.as_mut()?.recv().await }, if is_heeded => heed(Signal::HangUp),
         }
     }
 }
 
 /// The same, of Ctrl-C alone.
 #[cfg(not(unix))]
-async fn each_stop(mut heed: impl FnMut()) -> io::Result<()> {
+async fn each_stop(mut heed: impl FnMut(Signal)) -> io::Result<()> {
     loop {
         tokio::signal::ctrl_c().await?;
-        heed();
+        heed(Signal::CtrlC);
     }
 }
 
@@ -333,5 +367,33 @@ mod tests {
         interrupts.heed(Printer);
         assert_eq!(*next.borrow_and_update(), Interrupt::Leave);
         assert_eq!(*first.borrow_and_update(), Interrupt::Leave);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_lost_terminal_drains_however_often_it_is_signalled_and_a_second_of_quiet_makes_sigterm_a_wish() {
+        let interrupts = Interrupts::default();
+        interrupts.series_begins();
+        let begin = Instant::now();
+        let hear = |signal, ms| interrupts.hear(signal, begin + Duration::from_millis(ms), Printer);
+        for ms in [0, 1, 5, 9_000] {
+            hear(Signal::HangUp, ms);
+            assert_eq!(*interrupts.wish.borrow(), Interrupt::StopReleasing);
+        }
+        hear(Signal::Terminate, 9_900);
+        assert_eq!(*interrupts.wish.borrow(), Interrupt::StopReleasing);
+        hear(Signal::Terminate, 10_950);
+        assert_eq!(*interrupts.wish.borrow(), Interrupt::Leave);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn ctrl_c_is_a_wish_at_once() {
+        let interrupts = Interrupts::default();
+        interrupts.series_begins();
+        let now = Instant::now();
+        interrupts.hear(Signal::HangUp, now, Printer);
+        interrupts.hear(Signal::CtrlC, now, Printer);
+        assert_eq!(*interrupts.wish.borrow(), Interrupt::Leave);
     }
 }

@@ -1,5 +1,6 @@
-//! Signals that ask a run to stop: the first drains, the second ends at once, and the run is stored either way.
+//! Signals that ask a run to stop: the first drains, a second Ctrl-C or SIGTERM ends at once, and the run is stored either way.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -41,23 +42,23 @@ fn sigterm_and_sighup_drain_as_ctrl_c_does() {
 }
 
 #[test]
-fn the_second_signal_of_any_kind_ends_the_run_at_once_and_it_is_stored() {
+fn a_second_sigterm_ends_the_run_at_once_and_it_is_stored() {
+    let desk = Desk::new();
     use std::io::Write as _;
     let address = serve_by_hand(|seen, socket| match control(seen) {
         Some(said) => drop(socket.write_all(said.as_bytes())),
         None if seen.generation < 12 => drop(socket.write_all(stream(8).as_bytes())),
         None => std::thread::sleep(Duration::from_secs(60)),
     });
-    let desk = Desk::new();
     let url = format!("http://{address}");
     // Of a minute, so that the drain limit is not what ends it.
-    let bench = ["bench", "quick.toml", "60", "--url", &url, "--no-calibration", "--drain", "1m"];
-    let bench = desk.start(&bench);
+    let bench =
+        desk.start(&["bench", "quick.toml", "60", "--url", &url, "--no-calibration", "--drain", "1m"]);
     desk.await_answers();
     std::thread::sleep(Duration::from_secs(1));
-    signal(&bench, "-TERM");
-    std::thread::sleep(Duration::from_millis(500));
     signal(&bench, hang_up());
+    std::thread::sleep(Duration::from_millis(1_500));
+    signal(&bench, "-TERM");
     assert_eq!(code(bench), Some(130));
     let summary = desk.summary();
     assert_eq!(summary["window"]["ending"], "interrupted");
@@ -65,11 +66,28 @@ fn the_second_signal_of_any_kind_ends_the_run_at_once_and_it_is_stored() {
 }
 
 #[test]
+fn a_lost_terminal_that_signals_twice_still_drains() {
+    let desk = Desk::new();
+    let bench = desk.start(&["bench", "quick.toml", "60", "--no-calibration"]);
+    desk.await_answers();
+    signal(&bench, hang_up());
+    std::thread::sleep(Duration::from_millis(5));
+    signal(&bench, hang_up());
+    assert_eq!(code(bench), Some(130));
+    let summary = desk.summary();
+    assert_eq!(summary["window"]["ending"], "interrupted");
+    assert_eq!(summary["requests"]["censored"], 0, "answers in flight are awaited");
+}
+
+#[test]
 fn a_signal_before_the_run_ends_the_program() {
     let desk = Desk::new();
-    let url = "http://127.0.0.1:9";
-    let bench = desk.start(&["bench", "quick.toml", "--url", url, "--no-calibration", "--wait", "1m"]);
-    std::thread::sleep(Duration::from_secs(1));
+    let mut bench = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
+    bench.current_dir(desk.path());
+    bench.args(["bench", "quick.toml", "--url", "http://127.0.0.1:9", "--no-calibration", "--wait", "1m"]);
+    let mut bench = bench.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(bench.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("waiting for")), "it never waits");
     signal(&bench, "-TERM");
     assert_eq!(code(bench), Some(130));
     assert!(desk.runs().iter().all(|run| !run.join("run.jsonl").exists()));
@@ -80,12 +98,14 @@ fn under_nohup_a_lost_terminal_ends_nothing() {
     let desk = Desk::new();
     let mut nohup = Command::new("nohup");
     nohup.current_dir(desk.path()).arg(assert_cmd::cargo::cargo_bin("skyline"));
-    nohup.args(["bench", "quick.toml", "3", "--no-calibration", "--allow-invalid"]);
-    let bench = nohup.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    nohup.args(["bench", "quick.toml", "20", "--no-calibration"]);
+    let mut bench = nohup.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     desk.await_answers();
     signal(&bench, "-HUP");
-    code(bench);
-    assert_ne!(desk.summary()["window"]["ending"], "interrupted");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(bench.try_wait().unwrap().is_none(), "it ended");
+    signal(&bench, "-TERM");
+    assert_eq!(code(bench), Some(130));
 }
 
 #[test]
