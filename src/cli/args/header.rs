@@ -24,7 +24,7 @@ fn of_file(path: &Path) -> Result<Vec<Header>, String> {
     let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines().map(str::trim));
     let headers =
         lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(|(number, line)| {
-            let header = with_variable(line).and_then(|header| Ok(header.parse::<Header>()?));
+            let header = with_variable(line).and_then(|header| header.parse::<Header>());
             header.map_err(|error| format!("line {number} of `{shown}`: {error}"))
         });
     match headers.collect::<Result<Vec<_>, _>>()? {

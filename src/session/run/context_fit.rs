@@ -57,14 +57,11 @@ impl Context {
         };
         let of_users = schedule.of_users();
         let is_sample = of_users.is_some();
-        match of_users {
-            Some(users) => {
-                users.take(requests.map_or(SAMPLE, |all| SAMPLE.min(all as usize))).for_each(&mut judge)
-            }
-            None => {
-                let planned = plan.warmup_requests + plan.measured_requests;
-                schedule.plan().take(planned as usize).for_each(&mut judge);
-            }
+        if let Some(users) = of_users {
+            users.take(requests.map_or(SAMPLE, |all| SAMPLE.min(all as usize))).for_each(&mut judge);
+        } else {
+            let planned = plan.warmup_requests + plan.measured_requests;
+            schedule.plan().take(planned as usize).for_each(&mut judge);
         }
         if over == 0 {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! Signals that ask a run to stop: the first drains, a second Ctrl-C or SIGTERM ends at once, and the run is stored either way.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,6 @@ fn sigterm_and_sighup_drain_as_ctrl_c_does() {
 #[test]
 fn a_second_sigterm_ends_the_run_at_once_and_it_is_stored() {
     let desk = Desk::new();
-    use std::io::Write as _;
     let address = serve_by_hand(|seen, socket| match control(seen) {
         Some(said) => drop(socket.write_all(said.as_bytes())),
         None if seen.generation < 12 => drop(socket.write_all(stream(8).as_bytes())),
