@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::HeaderMap;
 
 use super::http::RequestHead;
 use super::reply::{IncomingResponse, Origin};
-use crate::engine::answer::{AnswerEnd, AnswerEvents};
-use crate::engine::captured_text::CaptureText;
+use crate::engine::answer::{AnswerEnd, AnswerEvents, PreparedRequest};
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::fuzzing::{ARRIVAL, pieces};
 use crate::engine::target::AnswerForm;
@@ -15,7 +15,8 @@ use crate::engine::target::AnswerForm;
 fn taken(pieces: &[&[u8]]) -> (AnswerEvents, Option<AnswerEnd>) {
     let head =
         RequestHead::new("/", &HeaderMap::new(), String::new(), AnswerForm::Streamed, Secrets::default());
-    let mut reply = IncomingResponse::new(Arc::new(head), Origin::Opened, CaptureText::No);
+    let request = PreparedRequest::new(0, Bytes::new());
+    let mut reply = IncomingResponse::new(Arc::new(head), Origin::Opened, &request);
     let mut events = AnswerEvents::new();
     // The last read is empty: the server closes.
     for piece in pieces.iter().chain([&&b""[..]]) {
