@@ -7,6 +7,8 @@ mod captured_text;
 mod dialect;
 mod dialect_traits;
 mod exposition;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod http_url;
 mod intake;
 mod limits;
@@ -17,21 +19,6 @@ mod secrets;
 mod stream;
 mod target;
 mod wire;
-
-/// What the fuzz targets of `tests/fuzz` may call that no other crate may.
-#[cfg(fuzzing)]
-pub mod fuzzing {
-    pub use super::stream::fuzzing::{answer, event_stream};
-    pub use super::wire::fuzzing::response;
-
-    /// Reads a metrics page to its end.
-    pub fn metrics_page(page: &str) {
-        for sample in super::exposition::metric_samples(page) {
-            assert!(!sample.name.is_empty());
-            let _ = (sample.label("le"), sample.is_of_failures(), sample.is_of_one_priority());
-        }
-    }
-}
 
 pub use address::{BaseUrl, Endpoint};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};

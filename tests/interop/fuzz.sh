@@ -1,14 +1,31 @@
 #!/usr/bin/env bash
-# Fuzzes each reader of foreign bytes, one target after another, beginning from tests/fuzz/corpus and the tests' own data.
-# Needs a nightly toolchain and cargo-fuzz (`cargo install cargo-fuzz`). What it finds lies in target/fuzz.
+# Fuzzes each reader of foreign bytes, beginning from tests/fuzz/corpus and the tests' own data. Prints how long each ran and
+# how often. Needs a nightly toolchain and cargo-fuzz (`cargo install cargo-fuzz`). What it finds lies in target/fuzz.
+# `cargo test` reads tests/fuzz/corpus again; `fuzz.sh gather` adds what fuzzing has reached since, the smallest inputs first.
 #
-#   tests/interop/fuzz.sh [MINUTES [TARGET…]]     [default: 30 minutes each, all targets]
+#   tests/interop/fuzz.sh [MINUTES [TARGET…]]     [default: 30 minutes each, all targets, one after another]
+#   tests/interop/fuzz.sh gather [TARGET…]
 set -eu
 cd "$(dirname "$0")/../.."
 minutes=${1:-30}
 [ $# -gt 0 ] && shift
 [ $# -gt 0 ] || set -- event_stream answer response metrics_page workload run_log trace
+programs=target/fuzz/build/x86_64-unknown-linux-gnu/release
+# Logs and traces are read from files: in memory.
+export TMPDIR=/dev/shm
 
+if [ "$minutes" = gather ]; then
+  for target in "$@"; do
+    gathered=$(mktemp -d)
+    "$programs/$target" -merge=1 "$gathered" "tests/fuzz/corpus/$target" "target/fuzz/corpus/$target" 2>&1 | grep -E 'MERGE-OUTER.*new'
+    # 60 of each, none over 4 kB.
+    find "$gathered" -type f -size -4k -printf '%s %p\n' | sort -n | head -n 60 | cut -d' ' -f2- | xargs -r cp -t "tests/fuzz/corpus/$target"
+    rm -r "$gathered"
+  done
+  exit
+fi
+
+cargo +nightly fuzz build --fuzz-dir tests/fuzz --target-dir target/fuzz/build
 seed() { # TARGET PREFIX FILE…: what a target begins from, up to 8 kB of each file
   target=$1 prefix=$2
   mkdir -p "target/fuzz/corpus/$target"
@@ -31,7 +48,10 @@ for first in '\x00' '\x08'; do seed trace "$first" tests/data/traces/*; done
 for target in "$@"; do
   echo "== $target, $minutes minutes"
   mkdir -p "tests/fuzz/corpus/$target"
-  cargo +nightly fuzz run --fuzz-dir tests/fuzz --target-dir target/fuzz/build "$target" \
-    "target/fuzz/corpus/$target" "tests/fuzz/corpus/$target" -- -artifact_prefix=target/fuzz/ -max_total_time=$((minutes * 60)) -timeout=20 -rss_limit_mb=4096 \
-    -print_final_stats=1 2>&1 | grep -E 'stat::|DONE|panicked|ERROR|SUMMARY|Test unit'
+  (
+    "$programs/$target" "target/fuzz/corpus/$target" "tests/fuzz/corpus/$target" -artifact_prefix=target/fuzz/ \
+      -max_total_time=$((minutes * 60)) -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 2>&1 |
+      grep -E 'stat::|DONE|panicked|ERROR|SUMMARY|Test unit' || true
+    times | tail -n 1 | sed 's/^/CPU time: /'
+  )
 done

@@ -14,6 +14,7 @@ mod coverage;
 mod damaged_logs;
 mod distributions;
 mod experiment;
+mod fuzzed;
 mod mock;
 mod page;
 mod plan;

@@ -3,7 +3,7 @@
 pub(crate) mod chunk;
 mod fast_chunk;
 pub(crate) mod fault;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
 pub(crate) mod grammar;
 mod json;

@@ -8,7 +8,7 @@
 //! alternating runs on a busy two-core cloud VM (Intel Xeon). A waiting stream holds 4.2 KB, everything of
 //! its request included (5,000 streams).
 
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
 mod http;
 mod http_answer;

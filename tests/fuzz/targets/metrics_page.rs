@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|page: &str| skyline::engine::fuzzing::metrics_page(page));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| skyline::engine::fuzzing::metrics_page(data));
