@@ -133,6 +133,11 @@ def write_file(file, mutants):
     return lines
 
 
+def plain_name(mutant):
+    """The function's name without parameters of types."""
+    return re.sub(r"<[^<>]*>", "", mutant["function"]["function_name"])
+
+
 def build(mutants):
     """Writes the changes and builds the tests: the program of the tests, or the changes that do not build, with the reason."""
     lines = {}
@@ -154,9 +159,8 @@ def build(mutants):
                     of_change.append(mutant["id"])
                 elif function_first <= span["line_start"] <= function_last:
                     of_function.append(mutant["id"])
-        called = re.findall(r"non-const (?:\w+ )?(?:function|method) `([^`]+)`", message["message"])
-        names = {name.split("::")[-1] for name in called}
-        of_constant = [one["id"] for one in mutants if one["function"]["function_name"].split("::")[-1] in names]
+        called = re.search(r"non-const .*`([^`]+)` in ", message["message"])
+        of_constant = [one["id"] for one in mutants if called and f"::{called[1]}".endswith(f"::{plain_name(one)}")]
         blamed = of_constant or of_change or of_function
         if not blamed:
             sys.exit(f"the copy does not build: {message['rendered']}")

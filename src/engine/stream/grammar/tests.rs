@@ -152,4 +152,7 @@ fn usage_is_kept_with_its_details_and_zeros_are_no_usage() {
     grammar.event(&event(r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#)).unwrap();
     grammar.event(&event(r#"{"choices":[],"usage":null}"#)).unwrap();
     assert_eq!(grammar.usage, Some(usage));
+    // A server that counts only the answer has counted.
+    grammar.event(&event(r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":4}}"#)).unwrap();
+    assert_eq!(grammar.usage.map(|usage| usage.completion_tokens), Some(4));
 }
