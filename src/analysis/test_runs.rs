@@ -2,9 +2,10 @@
 
 use crate::clock::Timestamp;
 use crate::record::{
-    BreakerTrip, ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, LateStamps,
-    LogDamage, Outcome, PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding,
-    RunFooter, RunHeader, RunLog, StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
+    BreakerTrip, ChunkStores, ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts,
+    LateStamps, LogDamage, Outcome, PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord,
+    RunEnding, RunFooter, RunHeader, RunLog, StampSource, Telemetry, TelemetrySource, TokenChunk,
+    TokenSource, Usage,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo,
@@ -252,6 +253,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
         }),
         damage: LogDamage::default(),
         plan_check: None,
+        chunk_stores: ChunkStores::default(),
     }
 }
 

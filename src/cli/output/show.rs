@@ -136,8 +136,10 @@ impl ShowArgs {
 /// A run in the requested form; only a page has its charts.
 pub(in crate::cli) fn render_run(report: RunReport<'_>, format: Format) -> Result<String, Stop> {
     let RunReport { log, summary, extras } = report;
-    let log = (format == Format::Html).then_some(log);
-    rendered(format, || documents::run(summary, extras, log), || report::json_with(summary, extras))
+    let with_log = (format == Format::Html).then_some(log);
+    let text =
+        rendered(format, || documents::run(summary, extras, with_log), || report::json_with(summary, extras));
+    log.check_unchanged().map_err(Stop::impossible).and(text)
 }
 
 /// A result that is its own JSON, in the requested form.

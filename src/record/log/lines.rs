@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::record::request::chunk_store::{ChunkStore, ROOM};
+
 /// Bytes that gather before they are written without being asked for.
 const BLOCK: usize = 64 << 10;
 
@@ -70,6 +72,11 @@ impl LineFile {
         self.written += self.waiting.len() as u64;
         self.waiting.clear();
         Ok(())
+    }
+
+    /// The store of the chunks in these lines, which lie at `path`.
+    pub(super) fn store(&self, path: &Path) -> ChunkStore {
+        ChunkStore::of(self.file.try_clone(), path, self.written, ROOM)
     }
 
     /// All lines from the first on, those that could not be written too.

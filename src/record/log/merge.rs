@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::runlog::RunLog;
 use super::shard_difference::{ShardDifference, difference};
-use crate::record::request::chunks::TokenChunk;
+use crate::record::request::chunk_store::ChunkStores;
 use crate::record::request::turn::SessionCounts;
 use crate::record::run::client::{ClientFacts, Delays, HostStall, Shard, StampSource};
 use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
@@ -199,8 +199,7 @@ fn later(mut log: RunLog, by: Duration) -> RunLog {
         for moment in always.into_iter().chain(optional) {
             *moment = moment.after(by);
         }
-        let chunks = record.chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk });
-        record.chunks = chunks.collect();
+        record.chunks = record.chunks.later(by);
     }
     for reading in &mut log.telemetry.readings {
         reading.asked = reading.asked.after(by);
@@ -236,15 +235,16 @@ fn join(logs: Vec<RunLog>) -> RunLog {
         // Each would have counted the requests of all shards.
         server: None,
     };
-    let (mut records, mut checks) = (Vec::new(), Vec::new());
+    let (mut records, mut checks, mut chunk_stores) = (Vec::new(), Vec::new(), ChunkStores::default());
     let telemetry = telemetry(&header, &logs);
     for log in logs {
         records.extend(log.records);
         checks.extend(log.checks);
+        chunk_stores.extend(log.chunk_stores);
     }
     records.sort_by_key(|record| (record.ended, record.index));
     checks.sort_by_key(|check| check.released);
-    RunLog { records, checks, telemetry, footer: Some(footer), ..RunLog::begun(header) }
+    RunLog { records, checks, telemetry, footer: Some(footer), chunk_stores, ..RunLog::begun(header) }
 }
 
 /// Every metrics page, as seen by the first shard that read it, numbered as in the merged header. Samples of a

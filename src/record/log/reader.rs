@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::line::{LogLine, StoredLine};
 use super::plausibility::LineRules;
 use super::runlog::{RunLog, RunLogError};
 use super::seal::{Seal, unseal};
+use crate::record::request::chunk_store::{ChunkStore, ROOM};
 use crate::record::request::record::UnendedRequest;
 use crate::record::run::header::RunHeader;
 use crate::units::count;
@@ -23,23 +25,36 @@ impl RunLog {
     ///
     /// [`RunLogError`] names the file and the cause: it is no run log, or its header cannot be used.
     pub fn read(path: &Path) -> Result<Self, RunLogError> {
+        Self::read_with(path, ROOM)
+    }
+
+    /// The same with `room` for the chunks of all logs that are in use.
+    pub(crate) fn read_with(path: &Path, room: u64) -> Result<Self, RunLogError> {
         let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_owned() };
         let file = File::open(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
-        Self::from_lines(BufReader::new(file), &path)
+        let store = ChunkStore::of(file.try_clone(), &path, u64::MAX, room);
+        Self::from_lines(BufReader::new(file), &path, store)
     }
 
     /// The run that these lines of the file at `path` hold.
-    pub(super) fn from_lines(mut lines: impl BufRead, path: &Path) -> Result<Self, RunLogError> {
+    pub(super) fn from_lines(
+        mut lines: impl BufRead,
+        path: &Path,
+        store: ChunkStore,
+    ) -> Result<Self, RunLogError> {
         let io_error = |source| RunLogError::Io { path: path.to_owned(), source };
         let mut text = Vec::new();
-        lines.read_until(b'\n', &mut text).map_err(io_error)?;
-        let mut reader = LogReader::begin(path, &mut text)?;
+        let mut begin = lines.read_until(b'\n', &mut text).map_err(io_error)? as u64;
+        let mut reader = LogReader::begin(path, &mut text, Arc::new(store))?;
         loop {
             text.clear();
-            if lines.read_until(b'\n', &mut text).map_err(io_error)? == 0 {
-                return Ok(reader.end());
+            match lines.read_until(b'\n', &mut text).map_err(io_error)? as u64 {
+                0 => return Ok(reader.end()),
+                bytes => {
+                    reader.take(&mut text, begin);
+                    begin += bytes;
+                }
             }
-            reader.take(&mut text);
         }
     }
 }
@@ -57,6 +72,7 @@ const SEALED: u32 = 6;
 /// A log that is being read.
 struct LogReader {
     log: RunLog,
+    store: Arc<ChunkStore>,
     rules: LineRules,
     /// The line of the file that is read, from 1.
     place: u64,
@@ -71,7 +87,7 @@ struct LogReader {
 
 impl LogReader {
     /// Begins with the first line.
-    fn begin(path: &Path, text: &mut Vec<u8>) -> Result<Self, RunLogError> {
+    fn begin(path: &Path, text: &mut Vec<u8>, store: Arc<ChunkStore>) -> Result<Self, RunLogError> {
         let line = |message: String| RunLogError::Line { path: path.to_owned(), line: 1, message };
         if text.is_empty() {
             return Err(line("the file is empty; a run log begins with a header".to_owned()));
@@ -100,11 +116,12 @@ impl LogReader {
             log.damage.note(|| "line 1, the header, was altered".to_owned());
         }
         let (dispatched, uncounted) = (BTreeMap::new(), HashMap::new());
-        Ok(Self { log, rules, place: 1, number: 1, unread: 0, dispatched, uncounted })
+        log.chunk_stores = Arc::clone(&store).into();
+        Ok(Self { log, store, rules, place: 1, number: 1, unread: 0, dispatched, uncounted })
     }
 
-    /// Takes the next line.
-    fn take(&mut self, text: &mut Vec<u8>) {
+    /// Takes the next line, which begins at byte `begin` of the file.
+    fn take(&mut self, text: &mut Vec<u8>, begin: u64) {
         self.place += 1;
         let cut_off = !text.ends_with(b"\n");
         // A power cut leaves zeros where the file system had no data yet.
@@ -127,7 +144,7 @@ impl LogReader {
                     if let Seal::Whole(number) = seal {
                         self.count_missing(number);
                     }
-                    let Err(why) = self.believe(text) else { return };
+                    let Err(why) = self.believe(text, begin + zeros as u64) else { return };
                     self.log.damage.lost_lines += 1;
                     why
                 }
@@ -158,7 +175,7 @@ impl LogReader {
     }
 
     /// Takes what a line says, or says why not.
-    fn believe(&mut self, text: &[u8]) -> Result<(), String> {
+    fn believe(&mut self, text: &[u8], begin: u64) -> Result<(), String> {
         let line: StoredLine =
             serde_json::from_slice(text).map_err(|error| format!("cannot be read ({error})"))?;
         self.rules.check(line.as_line()).map_err(|what| format!("is not believed: {what}"))?;
@@ -167,7 +184,8 @@ impl LogReader {
             StoredLine::InFlight(requests) => {
                 self.dispatched.extend(requests.into_iter().map(|request| (request.index, request)));
             }
-            StoredLine::Request(record) => {
+            StoredLine::Request(mut record) => {
+                record.chunks.settle(&self.store, begin, text);
                 self.dispatched.remove(&record.index);
                 if record.is_uncounted() {
                     self.uncounted.insert(record.index, self.log.records.len());

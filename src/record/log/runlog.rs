@@ -9,6 +9,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::damage::LogDamage;
+use crate::record::request::chunk_store::ChunkStores;
 use crate::record::request::record::{CheckRecord, RequestRecord, UnendedRequest};
 use crate::record::run::header::{RunFooter, RunHeader};
 use crate::record::run::plan_check::PlanCheck;
@@ -34,6 +35,8 @@ pub struct RunLog {
     pub damage: LogDamage,
     /// What came of holding the records to their plan; absent until somebody has done so, and never stored.
     pub plan_check: Option<PlanCheck>,
+    /// Where the chunks are that memory has no room for; never stored.
+    pub chunk_stores: ChunkStores,
 }
 
 /// A run log that cannot be used.
@@ -108,6 +111,16 @@ impl RunLog {
             footer: None,
             damage: LogDamage::default(),
             plan_check: None,
+            chunk_stores: ChunkStores::default(),
         }
+    }
+
+    /// Refuses what was computed from a log that changed meanwhile, or could not be read again.
+    pub(crate) fn check_unchanged(&self) -> Result<(), RunLogError> {
+        let Some((path, why)) = self.chunk_stores.fault() else { return Ok(()) };
+        let why = format!(
+            "the log cannot be read again for its figures: {why}\nhint: leave it as it is until they are there"
+        );
+        Err(RunLogError::Io { path: path.to_owned(), source: io::Error::other(why) })
     }
 }

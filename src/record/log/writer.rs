@@ -88,8 +88,9 @@ impl RunLogWriter {
     /// When the file cannot be read.
     pub fn read_back(self) -> Result<RunLog, RunLogError> {
         let Self { lines, path, .. } = self;
+        let store = lines.store(&path);
         match lines.read_back() {
-            Ok(lines) => RunLog::from_lines(lines, &path),
+            Ok(lines) => RunLog::from_lines(lines, &path, store),
             Err(source) => Err(RunLogError::Io { path, source }),
         }
     }

@@ -1,11 +1,13 @@
 //! The record of one request: its moments, its tokens, its place in a session, how it ended.
 
+pub(super) mod chunk_store;
 pub(super) mod chunks;
 pub(super) mod outcome;
 pub(super) mod record;
 pub(super) mod turn;
 pub(super) mod usage_bounds;
 
+pub use chunk_store::ChunkStores;
 pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{

@@ -140,7 +140,7 @@ impl RunContext {
         let counter = prepared.counter.take();
         let (started, footer) = self.send(prepared, started);
         let (log, folder, written) = self.collect(started, &footer, counter.as_ref())?;
-        Ok(self.summarise(log, folder, written))
+        self.summarise(log, folder, written)
     }
 
     /// Draws the prompts, brings the server's cache into its declared state, sends the golden prompts and reads what the
@@ -355,11 +355,11 @@ impl RunContext {
     }
 
     /// Computes what the run says, and stores it beside the log.
-    fn summarise(&self, log: RunLog, folder: PathBuf, written: Result<(), Stop>) -> StoredRun {
+    fn summarise(&self, log: RunLog, folder: PathBuf, written: Result<(), Stop>) -> Result<StoredRun, Stop> {
         let requests = counted(log.records.len() as u64, "request");
         let _line = StepLine::start(self.settings.screen, format!("computing the figures of {requests}"));
-        let run = JudgedRun::of(log, &self.settings.objectives);
+        let run = JudgedRun::of(log, &self.settings.objectives)?;
         let stored = written.and(save::run(run.report(None), &folder));
-        StoredRun { run, folder, stored }
+        Ok(StoredRun { run, folder, stored })
     }
 }

@@ -24,11 +24,12 @@ pub(crate) struct JudgedRun {
 
 impl JudgedRun {
     /// The run of `log`, held to its plan and judged by `objectives`.
-    pub(crate) fn of(log: RunLog, objectives: &[Objective]) -> Self {
+    pub(crate) fn of(log: RunLog, objectives: &[Objective]) -> Result<Self, Stop> {
         let log = held_to_plan(log);
         let summary = summarise(&log, objectives);
         let diagnosis = Diagnosis::of_run(&log, &summary);
-        Self { log, summary, diagnosis }
+        log.check_unchanged().map_err(Stop::impossible)?;
+        Ok(Self { log, summary, diagnosis })
     }
 
     /// The run stored at `path`, judged by `objectives`, or by those that it was started with where there are none.
@@ -36,10 +37,10 @@ impl JudgedRun {
         let log = read_log(path)?;
         if objectives.is_empty() {
             let own = save::objectives_of(&log.header)?;
-            return Ok(Self::of(log, &own));
+            return Self::of(log, &own);
         }
         Objective::check_all(objectives, &log.header.workload).map_err(Stop::usage)?;
-        Ok(Self::of(log, objectives))
+        Self::of(log, objectives)
     }
 
     /// What is reported of it, with the open run that is paired with it.
@@ -51,8 +52,15 @@ impl JudgedRun {
     /// The comparison of this closed run, which is stored at `path`, with the open run beside it, if that came to its end.
     pub(crate) fn paired_open(&self, path: &Path) -> Result<Option<PairedOpen>, Stop> {
         let open = completed(&folder::of(path).join(OPEN))?;
-        Ok(open.and_then(|log| PairedOpen::of(&self.summary, &summarise(&log, &[]))))
+        let open = open.map(|log| summary_of(&log, &[])).transpose()?;
+        Ok(open.and_then(|open| PairedOpen::of(&self.summary, &open)))
     }
+}
+
+/// The summary of `log`, judged by `objectives`.
+pub(crate) fn summary_of(log: &RunLog, objectives: &[Objective]) -> Result<Summary, Stop> {
+    let summary = summarise(log, objectives);
+    log.check_unchanged().map(|()| summary).map_err(Stop::impossible)
 }
 
 /// Creates the folder of the open run inside that of the closed one.
@@ -140,7 +148,7 @@ pub(crate) fn repeats_again(
             demanded = save::objectives_of(&log.header)?;
         }
         Objective::check_all(objectives, &log.header.workload).map_err(Stop::usage)?;
-        let run = JudgedRun::of(log, &demanded);
+        let run = JudgedRun::of(log, &demanded)?;
         report(folder, &run)?;
         diagnoses.push(run.diagnosis);
         runs.push(run.summary);
@@ -153,4 +161,74 @@ pub(crate) fn repeats_again(
         ))
     })?;
     Ok(repeats.diagnosed(&runs, &diagnoses))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::record::{NamedLog, Shard, merge};
+    use crate::report::{documents, render};
+
+    /// A copy of each stored run, read with memory for its chunks and without.
+    fn copies() -> impl Iterator<Item = (tempfile::TempDir, RunLog, RunLog)> {
+        let runs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs");
+        runs_in(&runs).unwrap().into_iter().map(|run| {
+            let copy = tempfile::tempdir().unwrap();
+            std::fs::copy(run.join(RunLog::FILE_NAME), copy.path().join(RunLog::FILE_NAME)).unwrap();
+            let [whole, settled] = [u64::MAX, 0].map(|room| RunLog::read_with(copy.path(), room).unwrap());
+            (copy, whole, settled)
+        })
+    }
+
+    /// All that is said of a run.
+    fn said(log: RunLog) -> Result<String, Stop> {
+        let run = JudgedRun::of(log, &[])?;
+        let page = render::html(&documents::run(&run.summary, run.report(None).extras, Some(&run.log)));
+        Ok(format!("{}{page}", crate::report::json_with(&run.summary, Extras::default()).unwrap()))
+    }
+
+    #[test]
+    fn figures_are_the_same_to_the_bit_where_memory_has_no_room_for_chunks() {
+        assert!(copies().count() >= 6);
+        for (_copy, whole, settled) in copies() {
+            assert_eq!(whole.records, settled.records);
+            assert!(said(whole).unwrap() == said(settled).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_log_that_changes_while_its_figures_are_computed_gives_none() {
+        for (copy, whole, settled) in copies() {
+            let file = File::options().write(true).open(copy.path().join(RunLog::FILE_NAME)).unwrap();
+            file.set_len(500).unwrap();
+            said(whole).unwrap();
+            let refusal = said(settled.clone()).unwrap_err();
+            assert!(
+                refusal.message().contains("run.jsonl: the log cannot be read again"),
+                "{}",
+                refusal.message()
+            );
+            let other = tempfile::tempdir().unwrap();
+            assert!(settled.store(other.path()).is_err(), "what is not there is not written");
+        }
+    }
+
+    #[test]
+    fn shards_merge_to_the_same_where_memory_has_no_room_for_chunks() {
+        let (_copy, whole, settled) = copies().next().unwrap();
+        let merged = |log: &RunLog| {
+            let part = |number| {
+                let mut log = log.clone();
+                log.header.shard = Some(Shard { number, of: 2 });
+                log.header.started_at += std::time::Duration::from_millis(15 * number);
+                log.records.retain(|record| record.index % 2 == number - 1);
+                NamedLog { name: number.to_string(), log }
+            };
+            merge(vec![part(1), part(2)]).unwrap().log
+        };
+        assert_eq!(merged(&whole).records, merged(&settled).records);
+        assert!(said(merged(&whole)).unwrap() == said(merged(&settled)).unwrap());
+    }
 }

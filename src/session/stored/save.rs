@@ -22,7 +22,9 @@ pub(super) const REPEATS: &str = "repeats.json";
 pub(crate) fn run(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {
     let RunReport { log, summary, extras } = report;
     text(&folder.join(SUMMARY), &report::json_with(summary, extras).map_err(Stop::impossible)?)?;
-    text(&folder.join(RUN_PAGE), &render::html(&documents::run(summary, extras, Some(log))))
+    let page = render::html(&documents::run(summary, extras, Some(log)));
+    log.check_unchanged().map_err(Stop::impossible)?;
+    text(&folder.join(RUN_PAGE), &page)
 }
 
 /// The same with the log itself.
