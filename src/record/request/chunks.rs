@@ -1,6 +1,5 @@
 //! Stores the arrival of every chunk of an answer compactly.
 
-use std::iter::{once, once_with};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -153,15 +152,20 @@ impl ChunkTrain {
             Kept::Memory { bytes, .. } => (bytes.as_slice(), None),
             Kept::Log(train) => (&[][..], Some(train)),
         };
-        let mut at = 0;
-        let memory = std::iter::from_fn(move || {
-            at += read_varint(&mut rest)?;
-            let tokens = read_varint(&mut rest)? as u32;
-            Some(TokenChunk { at: Timestamp::from_nanos(at), tokens })
-        });
-        memory.chain(
-            log.into_iter().flat_map(|train| once(train.first).chain(once_with(|| train.later()).flatten())),
-        )
+        let (mut at, mut later) = (0, None);
+        std::iter::from_fn(move || {
+            if let Some(gap) = read_varint(&mut rest) {
+                at += gap;
+                let tokens = read_varint(&mut rest)? as u32;
+                return Some(TokenChunk { at: Timestamp::from_nanos(at), tokens });
+            }
+            let train = log?;
+            match &mut later {
+                None => later = Some(None),
+                Some(chunks) => return chunks.get_or_insert_with(|| train.later().into_iter()).next(),
+            }
+            Some(train.first)
+        })
     }
 
     /// Leaves the chunks in their log, where memory has no room for them: they are in `line`, which begins at byte `begin`
