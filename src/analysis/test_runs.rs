@@ -3,9 +3,8 @@
 use crate::clock::Timestamp;
 use crate::record::{
     BreakerTrip, ChunkStores, ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts,
-    LateStamps, LogDamage, Outcome, PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord,
-    RunEnding, RunFooter, RunHeader, RunLog, StampSource, Telemetry, TelemetrySource, TokenChunk,
-    TokenSource, Usage,
+    LogDamage, Outcome, PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding,
+    RunFooter, RunHeader, RunLog, StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo,
@@ -60,7 +59,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         output_tokens: 0,
         output_tokens_source: TokenSource::Chunks,
         merged_reads: 0,
-        late_stamps: LateStamps::default(),
+        late_stamps: None,
         context_full: false,
         opened_connection: false,
         lost_connection: None,
@@ -126,7 +125,7 @@ impl RecordBuilder {
 
     pub(crate) fn failed(mut self, at: u64, failure: Failure) -> Self {
         self.0.ended = ms(at);
-        self.0.outcome = Outcome::Failed(failure);
+        self.0.outcome = Outcome::Failed(failure.into());
         self
     }
 

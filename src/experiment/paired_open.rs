@@ -198,7 +198,8 @@ mod tests {
             let at = 1_000 * u64::from(number);
             let mut record =
                 record(Turn::index_of(0, number)).sent_at(at, at, at).paced(at + ttft, 10, 3).build();
-            record.turn = Some(Turn { session: 0, number, of: None, begun: number, history_tokens: 0 });
+            record.turn =
+                Some(Turn { session: 0, number, of: None, begun: number, history_tokens: 0 }.into());
             record
         };
         (0..).zip(ttfts).map(request).collect()

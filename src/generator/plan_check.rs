@@ -99,7 +99,7 @@ impl<'a> Shift<'a> {
 
     /// A moment of this record on the clock of its own generator.
     fn back(&self, record: &RequestRecord, moment: Timestamp) -> Timestamp {
-        let session = record.turn.map_or(record.index, |turn| turn.session);
+        let session = record.turn().map_or(record.index, |turn| turn.session);
         let shard = session.checked_rem(self.0.len() as u64).unwrap_or_default();
         let by = self.0.get(shard as usize).copied().unwrap_or_default();
         Timestamp::from_nanos(moment.as_nanos().saturating_sub(by))
@@ -119,7 +119,7 @@ fn planned(record: &RequestRecord) -> PlannedRequest {
         prefix: record.prefix,
         tenant: record.tenant,
         model: record.model,
-        turn: record.turn,
+        turn: record.turn(),
         ..PlannedRequest::default()
     }
 }
@@ -175,7 +175,7 @@ impl<'a> Comparison<'a> {
             self.log.records.iter().partition(|record| record.is_opener());
         openers.sort_by_key(|record| record.index);
         self.openers(&openers);
-        turns.sort_by_key(|record| record.turn.map(|turn| (turn.session, turn.number)));
+        turns.sort_by_key(|record| record.turn().map(|turn| (turn.session, turn.number)));
         self.turns(&openers, &turns);
         match self.number {
             0 => PlanCheck::Held { records: self.log.records.len() as u64, unchecked: self.unchecked },
@@ -259,7 +259,7 @@ impl<'a> Comparison<'a> {
         for &record in records {
             let session = planned(record).session();
             let before = last.insert(session, record);
-            let number = |record: &RequestRecord| record.turn.map_or(0, |turn| turn.number);
+            let number = |record: &RequestRecord| record.turn().map_or(0, |turn| turn.number);
             if !self.log.damage.is_none() && before.is_none_or(|before| number(before) + 1 < number(record)) {
                 // The turn before may be among the lost lines.
                 after_lost = true;
@@ -291,7 +291,7 @@ impl<'a> Comparison<'a> {
         before: &RequestRecord,
         record: &RequestRecord,
     ) -> Option<PlannedRequest> {
-        let answered = match (record.turn?, &before.outcome) {
+        let answered = match (record.turn()?, &before.outcome) {
             // The next turn says how many tokens of the answer it repeats.
             (turn, Outcome::Completed) if turn.place() > 0 => {
                 Some(turn.history_tokens.checked_sub(before.input_tokens_asked)?)

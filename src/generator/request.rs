@@ -63,7 +63,7 @@ impl PlannedRequest {
             prefix: self.prefix,
             tenant: self.tenant,
             model: self.model,
-            turn: self.turn,
+            turn: self.turn.map(Box::new),
             input_tokens_asked: self.input_tokens,
             output_tokens_asked: self.output_tokens,
             scheduled: self.scheduled,

@@ -53,7 +53,7 @@ impl RequestRun {
     pub(super) fn lost(mut self, ended: Timestamp) -> RequestRecord {
         let failure =
             Failure::new(FailureKind::Internal, "skyline itself failed while executing this request");
-        self.close(ended, Outcome::Failed(failure))
+        self.close(ended, Outcome::Failed(failure.into()))
     }
 
     /// Executes the request: sends it, takes every event of its answer, enforces its limits. `cancel` censors
@@ -100,7 +100,7 @@ impl RequestRun {
                                 if let AnswerEvent::Chunk { at, .. } = event
                                     && let Some(failure) = limits.broken(at)
                                 {
-                                    return run.close(at, Outcome::Failed(failure)).into();
+                                    return run.close(at, Outcome::Failed(failure.into())).into();
                                 }
                                 run.note(&event, &mut limits, progress);
                             }
@@ -113,7 +113,7 @@ impl RequestRun {
                 () = alarm.as_mut() => {
                     let now = clock.now();
                     if let Some(failure) = limits.broken(now) {
-                        return run.cut_off(&answer, now, Outcome::Failed(failure)).into();
+                        return run.cut_off(&answer, now, Outcome::Failed(failure.into())).into();
                     }
                     armed = limits.next();
                     alarm.set(ring_at(clock, armed));
@@ -150,7 +150,9 @@ impl RequestRun {
                 record.chunks.push(TokenChunk { at, tokens });
                 record.merged_reads += u32::from(merged);
             }
-            AnswerEvent::LateStamp { by } => record.late_stamps.add(record.chunks.len(), by),
+            AnswerEvent::LateStamp { by } => {
+                record.late_stamps.get_or_insert_default().add(record.chunks.len(), by)
+            }
             AnswerEvent::Ended(_) => {}
         }
     }
@@ -159,13 +161,16 @@ impl RequestRun {
     /// program saw it.
     fn end(&mut self, end: AnswerEnd, limits: &Deadlines) -> FinishedRequest {
         if let Some(failure) = limits.broken(end.at) {
-            return self.close(end.at, Outcome::Failed(failure)).into();
+            return self.close(end.at, Outcome::Failed(failure.into())).into();
         }
         self.record.finish_reason = end.finish_reason;
         self.record.usage = end.usage;
-        self.record.impossible_usage = end.impossible_usage;
+        self.record.impossible_usage = end.impossible_usage.map(Box::new);
         self.record.whole_answer = end.whole_answer;
-        let record = self.close(end.at, end.result.map_or_else(Outcome::Failed, |()| Outcome::Completed));
+        let record = self.close(
+            end.at,
+            end.result.map_or_else(|failure| Outcome::Failed(failure.into()), |()| Outcome::Completed),
+        );
         FinishedRequest { record, captured: end.captured }
     }
 
@@ -278,7 +283,7 @@ mod tests {
         assert_eq!(calling.first_answer, Some(Timestamp::from_nanos(230)));
         assert_eq!(executed(&[(200, None, Content), (210, None, Reasoning)], None).first_answer, None);
         assert_eq!(calling.merged_reads, 1);
-        assert_eq!(calling.late_stamps, LateStamps { count: 1, longest_ns: 7, first_ns: 7 });
+        assert_eq!(calling.late_stamps(), LateStamps { count: 1, longest_ns: 7, first_ns: 7 });
     }
 
     #[test]

@@ -43,7 +43,7 @@ fn flown(pattern: &RequestRecord, index: u64, random: &mut RandomStream) -> Requ
     let mut record = answered(pattern, index, random);
     record.class = index.is_multiple_of(3).into();
     if index.is_multiple_of(FAILS) {
-        record.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(500), "out of memory"));
+        record.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(500), "out of memory").into());
     }
     if index >= REQUESTS - CUT_OFF {
         record.outcome = Outcome::Censored;

@@ -308,7 +308,7 @@ fn every_part_of_what_was_planned_is_compared() {
     // A session whose middle is gone.
     let mut log = run_of(&workload(USERS, TURNS));
     let gone =
-        log.records.iter().position(|record| record.turn.is_some_and(|turn| turn.number == 3)).unwrap();
+        log.records.iter().position(|record| record.turn().is_some_and(|turn| turn.number == 3)).unwrap();
     log.records.remove(gone);
     assert!(!differences(&log).is_empty());
 }

@@ -186,7 +186,7 @@ fn a_log_that_was_cut_inside_a_character_keeps_what_was_whole() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
     let mut failed = log.records[0].clone();
-    failed.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(500), "mémoire"));
+    failed.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(500), "mémoire").into());
     writer.append(LogLine::Request(&log.records[0])).unwrap();
     writer.append(LogLine::Request(&failed)).unwrap();
     writer.flush().unwrap();

@@ -60,7 +60,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         4 => Just(Outcome::Completed),
         1 => Just(Outcome::Censored),
         1 => (any::<u16>(), any::<String>())
-            .prop_map(|(status, text)| Outcome::Failed(Failure::new(FailureKind::HttpStatus(status), text))),
+            .prop_map(|(status, text)| Outcome::Failed(Failure::new(FailureKind::HttpStatus(status), text).into())),
     ]
 }
 
@@ -101,7 +101,7 @@ fn record() -> impl Strategy<Value = RequestRecord> {
             class: u16::from(!of_plan && flag),
             priority: if of_plan { Priority::Medium } else { Priority::High },
             prefix: prefix.map(|(number, tokens)| SharedPrefix { number, tokens }),
-            turn,
+            turn: turn.map(Box::new),
             input_tokens_asked: 8,
             output_tokens_asked: 4,
             scheduled,
@@ -120,7 +120,7 @@ fn record() -> impl Strategy<Value = RequestRecord> {
             output_tokens,
             output_tokens_source: if usage.is_some() { TokenSource::Usage } else { TokenSource::Chunks },
             merged_reads: number,
-            late_stamps,
+            late_stamps: (late_stamps.count > 0).then(|| late_stamps.into()),
             validity: flag.then_some(Validity::CutAtLimit),
             ..RequestRecord::default()
         }

@@ -142,7 +142,7 @@ fn sent_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Withou
 }
 
 fn stamped_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Without> {
-    let late_ms = |record: &RequestRecord| millis(Duration::from_nanos(record.late_stamps.first_ns));
+    let late_ms = |record: &RequestRecord| millis(Duration::from_nanos(record.late_stamps().first_ns));
     // Without stamps of the kernel the delay of the read loop holds these already.
     let by_kernel = client.is_none_or(|client| client.stamps == StampSource::KernelReceived);
     if !by_kernel || observed.requests.iter().all(|request| late_ms(request.record) == 0.0) {

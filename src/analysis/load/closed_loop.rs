@@ -91,12 +91,12 @@ impl ClosedLoop {
 
 /// Whether a request is the first of what a user does: of a conversation only its first turn is.
 fn begins(record: &RequestRecord) -> bool {
-    record.turn.is_none_or(|turn| turn.place() == 0)
+    record.turn().is_none_or(|turn| turn.place() == 0)
 }
 
 /// Whether the user goes on with a conversation after this request, rather than beginning something else.
 fn goes_on(record: &RequestRecord) -> bool {
-    let more = record.turn.is_some_and(|turn| turn.of.is_some_and(|of| turn.place() + 1 < of));
+    let more = record.turn().is_some_and(|turn| turn.of.is_some_and(|of| turn.place() + 1 < of));
     more && record.outcome == Outcome::Completed && !record.context_full
 }
 

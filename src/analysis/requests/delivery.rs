@@ -97,12 +97,12 @@ impl StreamDelivery {
             let gap = last.replace(at).map_or(Duration::ZERO, |before| at.since(before));
             // The chunks of one read have one stamp; those of a simulation may have it without a read.
             let is_close = !gap.is_zero() && gap <= TOGETHER;
-            let is_punctual = place > 0 || record.late_stamps.first_ns == 0;
+            let is_punctual = place > 0 || record.late_stamps().first_ns == 0;
             close += u64::from(is_close);
             in_lead &= is_close || (gap.is_zero() && record.merged_reads > 0 && is_punctual);
             lead += u64::from(in_lead);
         }
-        let together = close + u64::from(record.merged_reads.saturating_sub(record.late_stamps.count));
+        let together = close + u64::from(record.merged_reads.saturating_sub(record.late_stamps().count));
         // TPOT leaves out the time of those that came with the first: it is too low by their share.
         let lead = together.min(lead);
         let gathered = lead >= FEWEST_WITH_FIRST && lead as f64 > TOO_LOW * (chunks - 1) as f64;
@@ -304,7 +304,8 @@ mod tests {
         // This client did not look for 300 ms, and then read all that had come.
         let mut log = answers(24, 24);
         for answer in &mut log.records {
-            answer.late_stamps = LateStamps { count: 23, longest_ns: 300_000_000, first_ns: 300_000_000 };
+            answer.late_stamps =
+                Some(LateStamps { count: 23, longest_ns: 300_000_000, first_ns: 300_000_000 }.into());
         }
         assert_eq!(StreamDelivery::of(&log).together, 0);
         assert!(summarise(&log, &[]).latency.row(Metric::Tpot).is_some());

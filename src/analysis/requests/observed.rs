@@ -19,19 +19,37 @@ pub(crate) struct Measured<'a> {
     pub(crate) record: &'a RequestRecord,
     pub(crate) slo: SloOutcome,
     form: LoadForm,
-    streamed: bool,
-    /// Whether the streams of the run came gathered: see [`StreamDelivery`].
-    tpot_withheld: bool,
+    came: Came,
+}
+
+/// How the answers of a run came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    Streamed,
+    /// In streams that were gathered: see [`StreamDelivery`].
+    Gathered,
+    Whole,
+}
+
+impl Came {
+    fn of(log: &RunLog, tpot_withheld: bool) -> Self {
+        match tpot_withheld {
+            _ if !log.header.engine.streamed => Self::Whole,
+            true => Self::Gathered,
+            false => Self::Streamed,
+        }
+    }
 }
 
 impl Measured<'_> {
     /// Its latencies.
     pub(crate) fn latency(&self) -> RequestLatency {
-        let mut latency = RequestLatency::of(self.record, self.form);
-        if self.tpot_withheld {
-            (latency.tpot, latency.tpot_adjusted) = (None, None);
+        let latency = RequestLatency::of(self.record, self.form);
+        match self.came {
+            Came::Streamed => latency,
+            Came::Gathered => RequestLatency { tpot: None, tpot_adjusted: None, ..latency },
+            Came::Whole => latency.of_whole_answer(),
         }
-        if self.streamed { latency } else { latency.of_whole_answer() }
     }
 }
 
@@ -309,8 +327,8 @@ fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
 
 /// The latencies of `record` in a run with this log.
 pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency {
-    let (form, streamed) = (LoadForm::of(&log.header.workload), log.header.engine.streamed);
-    Measured { record, slo: SloOutcome::default(), form, streamed, tpot_withheld: false }.latency()
+    let form = LoadForm::of(&log.header.workload);
+    Measured { record, slo: SloOutcome::default(), form, came: Came::of(log, false) }.latency()
 }
 
 /// The latencies of a request of a run, and whether it met its SLO: `None` where it has none, or that cannot be
@@ -331,11 +349,11 @@ pub(crate) fn measure<'a>(
     record: &'a RequestRecord,
 ) -> Measured<'a> {
     let latency = latency_of(log, record);
-    let (form, streamed) = (LoadForm::of(&log.header.workload), log.header.engine.streamed);
+    let form = LoadForm::of(&log.header.workload);
     let completed = record.outcome == Outcome::Completed;
     let target = log.header.workload.slo_of(record.class, record.priority, record.tenant);
     let latency_of_answer = completed.then_some(&latency);
-    let slo = if !streamed {
+    let slo = if !log.header.engine.streamed {
         SloOutcome::of_whole_answer(target, latency_of_answer)
     } else if delivery.tpot_withheld {
         SloOutcome::of_part(target, Slo { tpot_ms: None, ..target }, latency_of_answer)
@@ -348,7 +366,7 @@ pub(crate) fn measure<'a>(
         Some(validity) if in_slo => slo.with_form(validity),
         _ => slo,
     };
-    Measured { record, slo, form, streamed, tpot_withheld: delivery.tpot_withheld }
+    Measured { record, slo, form, came: Came::of(log, delivery.tpot_withheld) }
 }
 
 #[cfg(test)]
@@ -357,7 +375,7 @@ mod tests {
 
     #[test]
     fn what_analysis_holds_of_each_request_is_small() {
-        assert!(size_of::<RequestRecord>() <= 376, "{}", size_of::<RequestRecord>());
-        assert!(size_of::<Measured<'_>>() <= 24, "{}", size_of::<Measured<'_>>());
+        assert!(size_of::<RequestRecord>() <= 296, "{}", size_of::<RequestRecord>());
+        assert!(size_of::<Measured<'_>>() <= 16, "{}", size_of::<Measured<'_>>());
     }
 }

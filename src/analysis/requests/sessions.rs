@@ -131,7 +131,7 @@ impl Sessions {
 fn in_conversation(observed: &Observed<'_>, record: &RequestRecord) -> Option<Turn> {
     let class = observed.log.header.workload.classes.get(usize::from(record.class))?;
     class.conversation.as_ref()?;
-    record.turn
+    record.turn()
 }
 
 /// When the run stopped waiting.

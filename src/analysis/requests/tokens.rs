@@ -91,7 +91,7 @@ impl ImpossibleUsage {
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
         let mut all = Self::default();
         for record in observed.requests.iter().map(|request| request.record) {
-            let Some(usage) = record.impossible_usage else { continue };
+            let Some(usage) = &record.impossible_usage else { continue };
             all.answers += 1;
             all.prompt_tokens = all.prompt_tokens.max(usage.prompt_tokens);
             all.requested_prompt_tokens = all.requested_prompt_tokens.max(record.input_tokens_asked.into());
@@ -189,7 +189,7 @@ impl TokenAccount {
             let added = class.map_or(template_tokens, |class| added(class, template_tokens));
             account.added_tokens += added.unwrap_or(0);
             account.input.add(asked + added.unwrap_or(0), usage.prompt_tokens);
-            let opens = record.turn.is_none_or(|turn| turn.place() == 0);
+            let opens = record.turn().is_none_or(|turn| turn.place() == 0);
             if let (Some(added), true) = (added, opens && class.is_some_and(is_made_to_length)) {
                 account.made.add(asked + added, usage.prompt_tokens);
             }
@@ -345,7 +345,8 @@ mod tests {
             vec![reported(0, 0, 111), reported(1, 0, 114), reported(2, 1, 100), reported(3, 1, 111)],
         );
         // A first turn is a prompt like any other.
-        log.records[0].turn = Some(Turn { session: 0, number: 0, of: Some(3), begun: 0, history_tokens: 0 });
+        log.records[0].turn =
+            Some(Turn { session: 0, number: 0, of: Some(3), begun: 0, history_tokens: 0 }.into());
         let mut ids = log.header.workload.classes[0].clone();
         ids.prompt = PromptSource::RandomTokens { vocabulary: Some(9) };
         log.header.workload.classes.push(ids);
@@ -359,7 +360,8 @@ mod tests {
         assert_eq!((account.input.requested_tokens, account.input.received_tokens), (422, 436));
         assert_eq!((account.template_tokens, account.added_tokens), (Some(11), 22));
         // A later turn is not.
-        log.records[0].turn = Some(Turn { session: 0, number: 1, of: Some(3), begun: 0, history_tokens: 50 });
+        log.records[0].turn =
+            Some(Turn { session: 0, number: 1, of: Some(3), begun: 0, history_tokens: 50 }.into());
         assert_eq!(
             TokenAccount::of(&Observed::of(&log)).made,
             MadePrompts { requests: 3, exact: 1, most_off: 11 }

@@ -175,7 +175,7 @@ fn was_looked_up(record: &RequestRecord) -> bool {
 /// Tokens of what was said before a later turn of a conversation whose keys and values are there to be found: all but the
 /// last, as it was asked for and with all that a template may have put between. `None` for other requests.
 fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, Usage>) -> Option<(u64, u64)> {
-    let turn = record.turn.filter(|turn| turn.history_tokens > 0)?;
+    let turn = record.turn().filter(|turn| turn.history_tokens > 0)?;
     let asked = u64::from(turn.history_tokens);
     let before = reported.get(&Turn::index_of(turn.session, turn.number.saturating_sub(1)));
     let reported = before.map_or(asked + template, |usage| usage.prompt_tokens + usage.completion_tokens);

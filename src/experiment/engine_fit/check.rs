@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::analysis::{Figure, Metric, Quantile, Summary, VerdictOutcome, summarise};
 use crate::clock::Timestamp;
 use crate::experiment::virtual_time::log::{answered, declared, with_turns};
-use crate::record::{LateStamps, Outcome, RequestRecord, RunLog};
+use crate::record::{Outcome, RequestRecord, RunLog};
 use crate::simulator::{BadFleet, Driver, Fleet, Job, JobHistory, JobId, PrefixHashes, urgency};
 use crate::workload::{Overrides, Slo, WorkloadSpec};
 
@@ -276,7 +276,7 @@ fn job(record: &RequestRecord) -> Job {
 fn prefix(record: &RequestRecord) -> PrefixHashes {
     let begins = record.prefix.map(|prefix| declared(record.model, record.class, prefix)).unwrap_or_default();
     let tokens = record.input_tokens_asked.saturating_add(record.output_tokens_asked);
-    record.turn.map_or_else(|| begins.clone(), |turn| with_turns(&begins, turn, tokens))
+    record.turn().map_or_else(|| begins.clone(), |turn| with_turns(&begins, turn, tokens))
 }
 
 /// The request as it was before anything answered it.
@@ -286,7 +286,7 @@ fn unanswered(record: &RequestRecord) -> RequestRecord {
         first_answer: None,
         whole_answer: None,
         merged_reads: 0,
-        late_stamps: LateStamps::default(),
+        late_stamps: None,
         validity: None,
         ..record.clone()
     }

@@ -288,7 +288,7 @@ fn what_several_runs_have_against_them_is_said_once_with_its_cure() {
     let failed = |number: u64, failures: usize| {
         let mut log = repeat(number, 100);
         for record in log.records.iter_mut().take(failures) {
-            record.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(503), "busy"));
+            record.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(503), "busy").into());
         }
         summarise(&log, &[])
     };

@@ -67,7 +67,7 @@ pub(in crate::experiment) fn answered(
     let (ended, outcome) = match end {
         JobEnd::Finished => (chunks.last_at().unwrap_or(arrived), Outcome::Completed),
         JobEnd::Rejected(reject) => {
-            (arrived, Outcome::Failed(Failure::new(FailureKind::HttpStatus(400), reject.to_string())))
+            (arrived, Outcome::Failed(Failure::new(FailureKind::HttpStatus(400), reject.to_string()).into()))
         }
         JobEnd::Unfinished => (cut_off, Outcome::Censored),
     };
@@ -93,7 +93,7 @@ pub(in crate::experiment) fn answered(
         usage,
         output_tokens: tokens,
         output_tokens_source,
-        ..*request
+        ..request.clone()
     }
 }
 

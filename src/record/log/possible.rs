@@ -1,7 +1,7 @@
 //! Makes what is measured fit for a log: what no run can have is left out before it is stored, and counts nowhere.
 
 use super::plausibility::in_order;
-use crate::record::request::chunks::{ChunkTrain, LateStamps};
+use crate::record::request::chunks::ChunkTrain;
 use crate::record::request::outcome::{Failure, FailureKind, Outcome, Validity};
 use crate::record::request::record::{CheckRecord, RequestRecord, TokenSource, Usage};
 use crate::record::telemetry::Reading;
@@ -47,13 +47,13 @@ impl RequestRecord {
             first_answer: None,
             whole_answer: None,
             ended: self.dispatched,
-            outcome: Outcome::Failed(failure),
+            outcome: Outcome::Failed(failure.into()),
             finish_reason: None,
             usage: None,
             output_tokens: 0,
             output_tokens_source: TokenSource::Chunks,
             merged_reads: 0,
-            late_stamps: LateStamps::default(),
+            late_stamps: None,
             validity: self.validity.map(|_| Validity::NotCompleted),
             ..self
         }

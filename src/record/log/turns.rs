@@ -18,7 +18,7 @@ impl SessionChecker {
     /// Checks that the next record can be the turn it says. Records are ordered by their ends, and a turn begins
     /// after the end of the one before.
     pub(super) fn check(&mut self, record: &RequestRecord) -> Result<(), String> {
-        let Some(turn) = record.turn else { return Ok(()) };
+        let Some(turn) = record.turn() else { return Ok(()) };
         let refused = |what: String| Err(format!("request {}: {what}", record.index));
         if let Some(&(number, ended)) = self.last.get(&turn.session) {
             if turn.number <= number {
@@ -49,7 +49,7 @@ impl SessionChecker {
 
 /// The record must be a turn of the workload's sessions, with the index of its place.
 pub(super) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
-    let Some(turn) = record.turn else { return Ok(()) };
+    let Some(turn) = record.turn() else { return Ok(()) };
     let Turn { session, number, of, begun, history_tokens } = turn;
     let workload = &header.workload;
     let class = workload.classes.get(usize::from(record.class));
@@ -93,7 +93,8 @@ mod tests {
         for (number, record) in (0..).zip(&mut log.records) {
             record.class = 0;
             record.index = Turn::index_of(4, number);
-            record.turn = Some(Turn { session: 4, number, of: Some(3), begun: 0, history_tokens: number });
+            record.turn =
+                Some(Turn { session: 4, number, of: Some(3), begun: 0, history_tokens: number }.into());
         }
         log.records[1].scheduled = log.records[0].ended;
         log

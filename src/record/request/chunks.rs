@@ -40,10 +40,6 @@ impl LateStamps {
             self.first_ns = late_ns;
         }
     }
-
-    pub(super) fn is_none(&self) -> bool {
-        self.count == 0
-    }
 }
 
 /// The chunks of one answer in order of arrival, delta-coded: about five bytes a chunk. Of a log with more than memory has

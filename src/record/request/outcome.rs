@@ -15,7 +15,7 @@ pub enum Outcome {
     /// The answer is complete: a finish reason for every choice, or `[DONE]`, and no error.
     Completed,
     /// The request failed.
-    Failed(Failure),
+    Failed(Box<Failure>),
     /// The request was still running when the run stopped waiting; its true duration is unknown.
     #[default]
     Censored,
@@ -151,8 +151,8 @@ mod tests {
     fn outcomes_survive_json() {
         for outcome in [
             Outcome::Completed,
-            Outcome::Failed(Failure::new(FailureKind::HttpStatus(429), "slow down")),
-            Outcome::Failed(Failure::new(FailureKind::Reset, "connection reset by peer")),
+            Outcome::Failed(Failure::new(FailureKind::HttpStatus(429), "slow down").into()),
+            Outcome::Failed(Failure::new(FailureKind::Reset, "connection reset by peer").into()),
             Outcome::Censored,
         ] {
             let json = serde_json::to_string(&outcome).unwrap();

@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::workload::Priority;
 
 /// The course of one request, from its plan to its end. `analysis` computes latencies from these moments; they are
-/// never stored.
+/// never stored. A run may have millions: what is large and few have is boxed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestRecord {
@@ -34,7 +34,7 @@ pub struct RequestRecord {
     pub model: Option<u16>,
     /// Its place in a session; absent if it stands alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn: Option<Turn>,
+    pub turn: Option<Box<Turn>>,
     /// Requested prompt tokens, including a shared prefix and previous turns.
     pub input_tokens_asked: u32,
     /// Requested answer tokens.
@@ -78,7 +78,7 @@ pub struct RequestRecord {
     pub usage: Option<Usage>,
     /// Its counts where they are impossible, by [`UsageBounds`](super::usage_bounds::UsageBounds): nothing uses them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub impossible_usage: Option<Usage>,
+    pub impossible_usage: Option<Box<Usage>>,
     /// Answer tokens, by the best available source.
     pub output_tokens: u64,
     /// Source of `output_tokens`.
@@ -87,8 +87,8 @@ pub struct RequestRecord {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub merged_reads: u32,
     /// Those of its chunks whose stamps may be late.
-    #[serde(default, skip_serializing_if = "LateStamps::is_none")]
-    pub late_stamps: LateStamps,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_stamps: Option<Box<LateStamps>>,
     /// Whether its conversation ended early with it: the next turn would have exceeded the context.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub context_full: bool,
@@ -146,7 +146,17 @@ pub struct CountedAnswer {
 impl RequestRecord {
     /// Whether its moment was planned before the run, unlike that of a later turn.
     pub fn is_opener(&self) -> bool {
-        self.turn.is_none_or(|turn| turn.is_opener())
+        self.turn().is_none_or(|turn| turn.is_opener())
+    }
+
+    /// Its place in a session, if it has one.
+    pub fn turn(&self) -> Option<Turn> {
+        self.turn.as_deref().copied()
+    }
+
+    /// Those of its chunks whose stamps may be late.
+    pub fn late_stamps(&self) -> LateStamps {
+        self.late_stamps.as_deref().copied().unwrap_or_default()
     }
 
     /// Whether the tokens of a complete answer were never counted, so that its chunks stand for them.

@@ -113,11 +113,11 @@ impl RequestRow<'_> {
                 Some(models) => named(|place| models.names.get(place).map(String::as_str), row.record.model),
                 None => Some(row.log.header.engine.model.as_str().into()),
             }),
-            whole("session", "Number of its session", |row| Some(row.record.turn?.session)),
-            whole("turn", "Place in its session, from 0", |row| Some(row.record.turn?.number.into())),
-            whole("turns", "Turns of its conversation", |row| Some(row.record.turn?.of?.into())),
+            whole("session", "Number of its session", |row| Some(row.record.turn()?.session)),
+            whole("turn", "Place in its session, from 0", |row| Some(row.record.turn()?.number.into())),
+            whole("turns", "Turns of its conversation", |row| Some(row.record.turn()?.of?.into())),
             tokens("history_tokens", "Of its prompt: said in turns before", |row| {
-                Some(row.record.turn?.history_tokens.into())
+                Some(row.record.turn()?.history_tokens.into())
             }),
             whole("prefix", "Number of the prefix that it shares, from 0", |row| {
                 Some(row.record.prefix?.number.into())

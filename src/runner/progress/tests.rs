@@ -121,7 +121,7 @@ fn ends_are_counted_by_their_kinds() {
         progress.started();
         progress.ended(&record, Slo::default());
     };
-    let failed = |kind| Outcome::Failed(Failure::new(kind, ""));
+    let failed = |kind| Outcome::Failed(Failure::new(kind, "").into());
     ended(Phase::Warmup, failed(FailureKind::Reset));
     ended(Phase::Measured, failed(FailureKind::HttpStatus(503)));
     ended(Phase::Measured, failed(FailureKind::HttpStatus(503)));
@@ -181,7 +181,7 @@ fn requests_that_meet_their_slo_are_counted() {
     ended(Phase::Warmup, 100, Outcome::Completed, slo);
     ended(Phase::Measured, 100, Outcome::Completed, slo);
     ended(Phase::Measured, 300, Outcome::Completed, slo);
-    ended(Phase::Measured, 100, Outcome::Failed(Failure::new(FailureKind::Reset, "")), slo);
+    ended(Phase::Measured, 100, Outcome::Failed(Failure::new(FailureKind::Reset, "").into()), slo);
     ended(Phase::Measured, 100, Outcome::Completed, Slo::default());
     let snapshot = progress.snapshot(at(1_000));
     assert_eq!((snapshot.measured.with_slo, snapshot.measured.met), (3, 1));

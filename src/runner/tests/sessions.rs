@@ -108,7 +108,7 @@ fn moments(executed: &Executed, session: u64) -> Vec<[u64; 3]> {
 }
 
 fn turn(record: &RequestRecord) -> Turn {
-    record.turn.unwrap()
+    record.turn().unwrap()
 }
 
 fn counts(executed: &Executed) -> SessionCounts {

@@ -388,7 +388,7 @@ fn stalls_are_laid_to_prompts_or_to_memory() {
 fn refusals_are_named() {
     let spec = poisson(2.0, 60.0, &[("chat", 1.0, QUESTION, REPLY)]);
     let (mut log, _) = report(&spec, &llama_on("h100"), None);
-    let refused = Outcome::Failed(Failure::new(FailureKind::HttpStatus(429), "slow down".to_owned()));
+    let refused = Outcome::Failed(Failure::new(FailureKind::HttpStatus(429), "slow down".to_owned()).into());
     log.records.iter_mut().step_by(10).for_each(|record| record.outcome = refused.clone());
     let summary = skyline::analysis::summarise(&log, &[]);
     assert!(Diagnosis::of_run(&log, &summary).names(Regime::Refusals));

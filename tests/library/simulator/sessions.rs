@@ -52,9 +52,9 @@ fn of_session(flown: &SimulatedRun, session: u64) -> Vec<&RequestRecord> {
     let mut records: Vec<_> = flown
         .records
         .iter()
-        .filter(|record| record.turn.is_some_and(|turn| turn.session == session))
+        .filter(|record| record.turn().is_some_and(|turn| turn.session == session))
         .collect();
-    records.sort_by_key(|record| record.turn.map(|turn| turn.number));
+    records.sort_by_key(|record| record.turn().map(|turn| turn.number));
     records
 }
 
@@ -150,7 +150,7 @@ fn no_more_than_all_users_are_there_at_once_and_turns_find_their_history() {
     let engine = EngineModel::Batching(Box::new(ten_ms_engine(1_000)));
     let flown = fly(&spec, &mut *Fleet::of_one(engine, 0).server().unwrap());
     for record in &flown.records {
-        let Some(turn) = record.turn else { panic!("users have sessions") };
+        let Some(turn) = record.turn() else { panic!("users have sessions") };
         let Some(usage) = record.usage else { continue };
         // All but the last token of what was said before, in whole blocks of 16.
         let expected = u64::from(turn.history_tokens).saturating_sub(1) / 16 * 16;

@@ -16,7 +16,7 @@ fn turn(session: u64, number: u32, of: u32) -> Turn {
 fn answered(turn: Turn, at: u64, first: u64) -> RequestRecord {
     let index = Turn::index_of(turn.session, turn.number);
     let mut record = record(index).sent_at(at, at, at).paced(first, 10, 11).build();
-    record.turn = Some(turn);
+    record.turn = Some(turn.into());
     record.input_tokens_asked = 100 + turn.history_tokens;
     record
 }
@@ -38,7 +38,7 @@ fn with_conversations(records: Vec<RequestRecord>) -> RunLog {
 fn three() -> RunLog {
     let failure = Failure::new(FailureKind::Reset, "gone");
     let mut broken = record(Turn::index_of(2, 1)).sent_at(1_800, 1_800, 1_800).failed(1_900, failure).build();
-    broken.turn = Some(turn(2, 1, 2));
+    broken.turn = Some(turn(2, 1, 2).into());
     let mut before = answered(turn(0, 0, 2), 0, 90);
     before.phase = Phase::Warmup;
     let mut after = answered(turn(4, 0, 3), 10_000, 10_080);
@@ -120,7 +120,7 @@ fn later_turns_are_put_together_and_cached_tokens_averaged_where_told() {
 #[test]
 fn a_conversation_without_room_has_ended() {
     let mut log = three();
-    let full = log.records.iter_mut().find(|record| record.turn == Some(turn(3, 0, 2))).unwrap();
+    let full = log.records.iter_mut().find(|record| record.turn() == Some(turn(3, 0, 2))).unwrap();
     full.context_full = true;
     let sessions = Sessions::of(&Observed::of(&log)).unwrap();
     assert_eq!((sessions.completed, sessions.censored, sessions.turns_sent), (2, 0, 6));

@@ -69,7 +69,8 @@ fn a_later_turn_hits_what_was_said_before() {
     });
     for (number, record) in (0..).zip(&mut log.records) {
         record.index = Turn::index_of(5, number);
-        record.turn = Some(Turn { session: 5, number, of: Some(2), begun: 0, history_tokens: 102 * number });
+        record.turn =
+            Some(Turn { session: 5, number, of: Some(2), begun: 0, history_tokens: 102 * number }.into());
     }
     log.records[1].usage = Some(Usage { prompt_tokens: 192, ..log.records[1].usage.unwrap() });
     let cache = PrefixCache::of(&log).unwrap();
@@ -99,7 +100,7 @@ fn a_template_may_add_a_block_and_is_shared_itself() {
 fn only_requests_that_were_looked_up_are_expected_to_hit() {
     let mut log = log(&[(0, Some(1)), (0, Some(1)), (0, Some(1)), (0, Some(1))], 0);
     log.records[0].outcome =
-        Outcome::Failed(Failure::new(FailureKind::HttpStatus(503), "not now".to_owned()));
+        Outcome::Failed(Failure::new(FailureKind::HttpStatus(503), "not now".to_owned()).into());
     log.records[0].usage = None;
     // The first was refused, so that the second is the first of its prefix; by hand: 2 hits among 3.
     close(PrefixCache::of(&log).unwrap().expected_least, 64.0 / 300.0);

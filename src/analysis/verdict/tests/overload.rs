@@ -215,7 +215,7 @@ fn a_smoke_run_is_judged_by_its_answers_alone() {
     cut.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
     assert_eq!(summarise(&cut, &[]).verdict.outcome, VerdictOutcome::Overloaded);
     for record in log.records.iter_mut().take(60) {
-        record.outcome = Outcome::Failed(Failure::new(FailureKind::Reset, "gone"));
+        record.outcome = Outcome::Failed(Failure::new(FailureKind::Reset, "gone").into());
     }
     assert_eq!(summarise(&log, &[]).verdict.outcome, VerdictOutcome::Invalid);
 }
