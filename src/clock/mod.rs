@@ -1,12 +1,14 @@
 //! The run clock: every moment of a run is a [`Timestamp`], nanoseconds since the run began; and the priority of the
 //! threads that must not miss one.
 
+mod asleep;
 mod kernel;
 mod pacing;
 mod raised;
 mod run_clock;
 mod sharp_wait;
 
+pub(crate) use asleep::asleep;
 pub use kernel::{KernelClock, Receipt};
 pub use pacing::Pacing;
 pub(crate) use raised::{overruns, with_users_limit};

@@ -157,6 +157,7 @@ pub(super) fn observed() -> RunLog {
         loop_delay: Some(delays),
         read_delay: Some(Delays { p99_ns: 500_000, ..delays }),
         host_stalls: Vec::new(),
+        slept_ns: None,
         peak_memory_bytes: Some(50_000_000),
         priority_lost: false,
     });

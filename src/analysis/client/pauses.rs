@@ -25,6 +25,12 @@ pub struct HostStallImpact {
     pub total_s: f64,
     /// The longest, milliseconds; absent when there is none.
     pub longest_ms: Option<f64>,
+    /// The longest time in which nothing ran at all.
+    #[serde(skip)]
+    pub(crate) unbroken_ms: Option<f64>,
+    /// How long the machine slept besides, by a clock that counts it, seconds; absent where it did not. No latency counts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slept_s: Option<f64>,
     /// Measured requests with a stall between their scheduled moment and the last that a latency of theirs is taken
     /// from: their last chunk or, where they were cut off, their end.
     pub requests_touched: u64,
@@ -36,7 +42,8 @@ impl HostStallImpact {
     /// The stalls of a run, and its latencies with every stall cut out of them, where there is one in any; `None` where
     /// nobody watched for stalls.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<(Self, Option<LatencyTable>)> {
-        let stalls = &observed.log.footer.as_ref()?.client.as_ref()?.host_stalls;
+        let client = observed.log.footer.as_ref()?.client.as_ref()?;
+        let stalls = &client.host_stalls;
         let timelines = Timelines::without(stalls);
         let requests = observed.requests.iter().enumerate();
         let shortened: Vec<_> = requests
@@ -48,6 +55,8 @@ impl HostStallImpact {
             count: stalls.len() as u64,
             total_s: stalls.iter().map(|stall| stall.length_ns).sum::<u64>() as f64 / 1e9,
             longest_ms: stalls.iter().map(|stall| stall.length_ns).max().map(|ns| ns as f64 / 1e6),
+            unbroken_ms: stalls.iter().map(HostStall::unbroken_ns).max().map(|ns| ns as f64 / 1e6),
+            slept_s: client.slept_ns.map(|ns| ns as f64 / 1e9),
             requests_touched,
             share_touched: (all > 0.0).then(|| requests_touched as f64 / all),
         };

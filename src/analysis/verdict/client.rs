@@ -36,6 +36,8 @@ const STOOD_STILL: Measure = Measure {
 };
 const STOPPED: Measure =
     Measure { rule: Rule::HostStalls, statistic: "longest time for which the process was stopped, seconds" };
+const SLEPT: Measure =
+    Measure { rule: Rule::HostStalls, statistic: "time for which this machine slept, seconds" };
 /// A stall that is longer is a stop of the whole process: a busy machine gives a thread that only watches a core sooner.
 const LONGEST_STALL_S: f64 = 2.0;
 const FILES_AND_PORTS: Measure = Measure {
@@ -133,7 +135,7 @@ pub(crate) fn late_but_passed(summary: &Summary) -> impl Iterator<Item = &Check>
 
 /// Whether it is the stop of the whole process that fails a check: the cause of whatever else was late.
 pub(super) fn is_stop(check: &Check) -> bool {
-    check.statistic == STOPPED.statistic
+    [STOPPED, SLEPT].map(|measure| measure.statistic).contains(&check.statistic)
 }
 
 /// The check of [`Rule::HostStalls`].
@@ -141,14 +143,21 @@ pub(crate) fn stall_check(summary: &Summary) -> Check {
     let Some(impact) = &summary.host_stalls else {
         return STOOD_STILL.not_tested("host stalls were not measured");
     };
-    if let Some(stopped_s) = impact.longest_ms.map(|ms| ms / 1e3).filter(|s| *s > LONGEST_STALL_S) {
+    if let Some(slept_s) = impact.slept_s {
         let sentence = format!(
-            "the process was stopped for {} (SIGSTOP, or the machine slept): what was due meanwhile was sent and read late; \
+            "this machine slept for {} during the run, and no latency counts that; limit: none",
+            seconds(slept_s)
+        );
+        return SLEPT.at_most(slept_s, 0.0, sentence, "run again, and keep this machine from sleeping");
+    }
+    if let Some(stopped_s) = impact.unbroken_ms.map(|ms| ms / 1e3).filter(|s| *s > LONGEST_STALL_S) {
+        let sentence = format!(
+            "the process was stopped for {} (SIGSTOP, or a paused machine): what was due meanwhile was sent and read late; \
              limit: {}",
             seconds(stopped_s),
             seconds(LONGEST_STALL_S)
         );
-        let cure = "run again, and suspend neither the process nor the machine";
+        let cure = "run again, and suspend neither the process nor its machine";
         return STOPPED.at_most(stopped_s, LONGEST_STALL_S, sentence, cure);
     }
     let cure = "run again on a machine with spare cores, without a CPU quota and without suspension";
@@ -254,15 +263,27 @@ mod tests {
 
     #[test]
     fn a_stop_of_the_process_is_the_first_reason() {
-        let stalled = |ms: u64| {
+        let stalled = |ms: u64, step: Option<u64>| {
             let mut log = log(100, 3_000, 2_000, ReadReturned);
-            let stall = HostStall { from: Timestamp::ZERO, length_ns: ms * 1_000_000, shard: None };
+            let length_ns = ms * 1_000_000;
+            let stall = HostStall { from: Timestamp::ZERO, length_ns, longest_step_ns: step, shard: None };
             log.footer.as_mut().unwrap().client.as_mut().unwrap().host_stalls = vec![stall];
             summarise(&log, &[]).verdict.reasons
         };
-        let first = stalled(3_500).swap_remove(0);
+        let first = stalled(3_500, None).swap_remove(0);
         assert!(first.sentence.starts_with("the process was stopped for 3.5 s (SIGSTOP"), "{first:?}");
-        assert!(stalled(1_900).iter().all(|reason| !reason.sentence.contains("was stopped")));
+        // Steps that were late one after another are a machine without a free core.
+        for starved in [stalled(1_900, None), stalled(3_500, Some(40_000_000))] {
+            assert!(starved.iter().all(|reason| !reason.sentence.contains("was stopped")), "{starved:?}");
+        }
+    }
+
+    #[test]
+    fn a_sleep_of_the_machine_is_the_first_reason() {
+        let mut log = log(100, 3_000, 2_000, ReadReturned);
+        log.footer.as_mut().unwrap().client.as_mut().unwrap().slept_ns = Some(12_000_000_000);
+        let first = summarise(&log, &[]).verdict.reasons.swap_remove(0);
+        assert!(first.sentence.starts_with("this machine slept for 12"), "{first:?}");
     }
 
     #[test]

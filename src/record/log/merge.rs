@@ -340,6 +340,7 @@ fn client(all: &[ClientFacts]) -> ClientFacts {
         loop_delay: worst(|client| client.loop_delay),
         read_delay: worst(|client| client.read_delay),
         host_stalls,
+        slept_ns: all.iter().filter_map(|client| client.slept_ns).max(),
         peak_memory_bytes: all.iter().map(|client| client.peak_memory_bytes).sum(),
         priority_lost: all.iter().any(|client| client.priority_lost),
     }

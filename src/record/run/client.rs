@@ -38,6 +38,9 @@ pub struct ClientFacts {
     /// Host stalls, in order.
     #[serde(default, alias = "pauses", skip_serializing_if = "Vec::is_empty")]
     pub host_stalls: Vec<HostStall>,
+    /// How long this machine was suspended, which its monotonic clock does not count; absent where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slept_ns: Option<u64>,
     /// Peak memory of the process, bytes, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
@@ -69,6 +72,9 @@ pub struct HostStall {
     pub from: Timestamp,
     /// Its longest possible duration.
     pub length_ns: u64,
+    /// The longest of several stalls that followed at once and are one here; absent where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_step_ns: Option<u64>,
     /// The shard whose machine stalled, in a merged run; it affected only that shard's requests. Absent in a run of
     /// one generator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,6 +82,11 @@ pub struct HostStall {
 }
 
 impl HostStall {
+    /// The longest time in it in which nothing ran.
+    pub fn unbroken_ns(&self) -> u64 {
+        self.longest_step_ns.unwrap_or(self.length_ns)
+    }
+
     /// Its end.
     pub fn until(&self) -> Timestamp {
         self.from.after(Duration::from_nanos(self.length_ns))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::loop_delay::{Longest, LoopDelay};
 use super::usage::{CpuTime, Thread, memory_bytes, peak_memory_bytes, retransmits};
 use super::watcher::Watcher;
-use crate::clock::{Pacing, RunClock, Timestamp, overruns};
+use crate::clock::{Pacing, RunClock, Timestamp, asleep, overruns};
 use crate::record::{ClientFacts, ClientSample};
 
 /// Monitors this process and its machine.
@@ -14,6 +14,7 @@ pub(crate) struct ClientWatch {
     loop_delay: LoopDelay,
     before: CpuTime,
     overruns: u64,
+    asleep: Option<Duration>,
 }
 
 impl ClientWatch {
@@ -25,7 +26,7 @@ impl ClientWatch {
         let mut meter = samples.map(|samples| Meter::new(before, loop_delay.longest(), samples));
         let look = move |now| meter.iter_mut().for_each(|meter: &mut Meter| meter.look(now));
         let watcher = Watcher::start(clock, pacing, look);
-        Some(Self { watcher, loop_delay, before, overruns: overruns() })
+        Some(Self { watcher, loop_delay, before, overruns: overruns(), asleep: asleep() })
     }
 
     /// What was seen. Must be called on the thread that called `start`.
@@ -37,10 +38,20 @@ impl ClientWatch {
             loop_delay: self.loop_delay.finish().await,
             read_delay: None,
             host_stalls: self.watcher.finish(),
+            slept_ns: slept(self.asleep, asleep()),
             peak_memory_bytes: peak_memory_bytes(),
             priority_lost: overruns() > self.overruns,
         })
     }
+}
+
+/// Readings of the time asleep that are closer together show no sleep: they are read one clock after the other.
+const READ_WITHIN: Duration = Duration::from_millis(100);
+
+/// How long this machine slept between two readings of the time that it has been asleep.
+fn slept(before: Option<Duration>, after: Option<Duration>) -> Option<u64> {
+    let slept = after?.checked_sub(before?)?;
+    (slept > READ_WITHIN).then_some(slept.as_nanos() as u64)
 }
 
 /// Time between two samples. One takes about 0.1 ms of the monitoring thread.
@@ -106,6 +117,17 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+
+    #[test]
+    fn a_sleep_is_what_the_clocks_differ_by_more_than_before() {
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(slept(ms(500), ms(12_500)), Some(12_000_000_000));
+        for (before, after) in [(ms(500), ms(500)), (ms(500), ms(560)), (ms(560), ms(500)), (None, ms(9_000))]
+        {
+            assert_eq!(slept(before, after), None);
+        }
+        assert_eq!(slept(asleep(), asleep()), None, "this machine is awake");
+    }
 
     #[test]
     fn a_sample_is_taken_at_each_second_once() {

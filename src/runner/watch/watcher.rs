@@ -162,8 +162,11 @@ impl HostStalls {
         }
         let length_ns = length.as_nanos() as u64;
         match self.pauses.last_mut() {
-            Some(before) if before.until() == from => before.length_ns += length_ns,
-            _ => self.pauses.push(HostStall { from, length_ns, shard: None }),
+            Some(before) if before.until() == from => {
+                before.longest_step_ns = Some(before.unbroken_ns().max(length_ns));
+                before.length_ns += length_ns;
+            }
+            _ => self.pauses.push(HostStall { from, length_ns, longest_step_ns: None, shard: None }),
         }
         if self.pauses.len() == 2 * KEPT {
             self.keep_the_longest();
@@ -246,6 +249,10 @@ mod tests {
     fn neighbours_are_one_pause() {
         let wakes = [(0, 0), (10_000, 0), (30_000, 0), (33_000, 0), (43_000, 0)];
         assert_eq!(pauses(&wakes), [(0, 30_000), (33_000, 10_000)]);
+        let mut host_stalls = HostStalls::default();
+        wakes.iter().for_each(|&(at, _)| host_stalls.woke(us(at), || Duration::ZERO));
+        let unbroken: Vec<_> = host_stalls.finish().iter().map(HostStall::unbroken_ns).collect();
+        assert_eq!(unbroken, [20_000_000, 10_000_000]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::record::{ClientFacts, RunLog};
 
 fn stall(from: u64, length: u64) -> HostStall {
-    HostStall { from: ms(from), length_ns: length * 1_000_000, shard: None }
+    HostStall { from: ms(from), length_ns: length * 1_000_000, longest_step_ns: None, shard: None }
 }
 
 fn watched(mut log: RunLog, stalls: &[HostStall]) -> Summary {

@@ -81,7 +81,12 @@ fn what_a_later_shard_saw_is_put_later() {
 #[test]
 fn what_generators_went_through_is_joined() {
     let mut parts = shards(2);
-    let pause = |from, length_ns| HostStall { from: Timestamp::from_nanos(from), length_ns, shard: None };
+    let pause = |from, length_ns| HostStall {
+        from: Timestamp::from_nanos(from),
+        length_ns,
+        longest_step_ns: None,
+        shard: None,
+    };
     let own = |number, pause| HostStall { shard: Some(Shard { number, of: 2 }), ..pause };
     let delays = |p99_ns| Some(Delays { n: 100, p50_ns: 10, p99_ns, max_ns: 900 });
     let calibration = |p99_ns| {
@@ -114,6 +119,7 @@ fn what_generators_went_through_is_joined() {
             loop_delay: delays(p99_ns),
             read_delay: None,
             host_stalls,
+            slept_ns: (p99_ns == 70).then_some(9),
             peak_memory_bytes: Some(1_000),
             priority_lost: p99_ns == 70,
         });
@@ -133,6 +139,7 @@ fn what_generators_went_through_is_joined() {
         loop_delay: Some(Delays { n: 200, p50_ns: 10, p99_ns: 70, max_ns: 900 }),
         read_delay: None,
         host_stalls: vec![own(1, pause(50, 20)), own(2, pause(60, 30)), own(1, pause(400, 10))],
+        slept_ns: Some(9),
         peak_memory_bytes: Some(2_000),
         priority_lost: true,
     };

@@ -132,7 +132,12 @@ fn empty_and_hopeless_runs_have_pages_too() {
 #[test]
 fn pauses_of_this_machine_are_drawn() {
     let mut log = failing_run("no");
-    let pause = HostStall { from: Timestamp::from_nanos(2_000_000_000), length_ns: 250_000_000, shard: None };
+    let pause = HostStall {
+        from: Timestamp::from_nanos(2_000_000_000),
+        length_ns: 250_000_000,
+        longest_step_ns: None,
+        shard: None,
+    };
     let client = ClientFacts { host_stalls: vec![pause], ..ClientFacts::default() };
     log.footer.as_mut().unwrap().client = Some(client);
     let page = page(&log);

@@ -20,7 +20,7 @@ fn a_normal_run() {
     let objectives = ["p95 ttft < 500ms", "slo_attainment > 95%", "p50 queue_wait < 1s"];
     let mut log = minute();
     let late = Delays { n: 6_000, p50_ns: 1_000_000, p99_ns: 1_900_000, max_ns: 4_000_000 };
-    let pause = HostStall { from: ms(30_000), length_ns: 8_000_000, shard: None };
+    let pause = HostStall { from: ms(30_000), length_ns: 8_000_000, longest_step_ns: None, shard: None };
     log.footer.as_mut().unwrap().client = Some(ClientFacts {
         cpu_ns: 3_000_000_000,
         loop_cpu_ns: 1_200_000_000,
@@ -50,7 +50,7 @@ fn a_valid_run_names_the_figures_that_a_pause_could_have_moved() {
         let late = record(i).class(0, Priority::High).sent_at(at, at, at + 1).paced(31_000 + i, 20, 40);
         log.records[i as usize] = late.usage(112, 40).build();
     }
-    let pause = HostStall { from: ms(30_450), length_ns: 500_000_000, shard: None };
+    let pause = HostStall { from: ms(30_450), length_ns: 500_000_000, longest_step_ns: None, shard: None };
     log.footer.as_mut().unwrap().client =
         Some(ClientFacts { host_stalls: vec![pause], ..ClientFacts::default() });
     let page = shown(&log, &[]);
