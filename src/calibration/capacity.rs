@@ -1,7 +1,7 @@
 //! Compares what a plan demands of the client with what this machine can do.
 
 use crate::record::{Calibration, Shard};
-use crate::workload::{RequestClass, WorkloadSpec};
+use crate::workload::WorkloadSpec;
 
 /// What a plan demands of one client at its peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,12 +16,10 @@ pub struct ClientDemand {
 impl ClientDemand {
     /// The demand of a workload whose answers are streamed token by token.
     pub fn of(workload: &WorkloadSpec) -> Self {
-        let weight = |class: &RequestClass| class.weight * class.mean_turns();
-        let weights: f64 = workload.classes.iter().map(weight).sum();
-        let tokens = |class: &RequestClass| weight(class) * class.output_tokens.mean();
+        let [_, answer_tokens] = workload.mean_tokens();
         Self {
             requests_per_s: workload.arrival.peak_rate_per_s() * workload.mean_turns(),
-            events_per_request: workload.classes.iter().map(tokens).sum::<f64>() / weights,
+            events_per_request: answer_tokens,
         }
     }
 

@@ -18,6 +18,7 @@ use crate::record::DeploymentFacts;
 use crate::report::documents;
 use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion, AbTargets, Require};
 use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::run::announce_load;
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, all, both, datasets, folder,
@@ -134,13 +135,13 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     let PlannedAb { runs, design, manifest } = plan;
     let workload = &manifest.question.workload;
-    let resumed = campaign.resume.as_deref().map(|folder| ExperimentDir::resume(folder, &manifest));
-    let resumed = resumed.transpose()?;
+    let resumed = campaign.resume.as_deref().map(|at| ExperimentDir::resume(at, &manifest)).transpose()?;
+    let announce = campaign.live.announce(printer);
+    announce_load(&runs.load(), runs.sides.each_ref().map(|side| &side.settings), announce, printer)?;
     folder::base(&campaign.out)?;
     let empties_cache = runs.sides[0].settings.requests.reset_cache || runs.reset.is_some();
     advise(args, &design, workload, empties_cache, printer);
 
-    let announce = campaign.live.announce(printer);
     let mut targets = AbTargets::new(&runs, design.clone(), &interrupts, printer, announce);
     interrupts.series_begins();
     let dir = if let Some(dir) = resumed {
@@ -258,7 +259,7 @@ impl AbArgs {
         let [a, b] = &runs.sides;
         let mut facts = planned_requests(workload);
         facts.push(("rounds", format!("{}, each with a run of A and one of B", design.rounds())));
-        facts.extend(planned_load(&runs.rounds, 2));
+        facts.extend(planned_load(&runs.rounds, &runs.load()));
         facts.extend([planned_server("A", &a.settings), planned_server("B", &b.settings)]);
         facts.extend(planned_limits(&a.settings));
         facts.push(("warm-up requests", self.design.warmup_requests.to_string()));

@@ -9,15 +9,15 @@ use super::args::{
 };
 use super::output::exits::ExitRules;
 use super::output::{
-    FormatArgs, Outputs, RUN, exits, planned_limits, planned_load, planned_requests, planned_server, render,
-    render_run, say_saved, show_dry_run,
+    FormatArgs, Outputs, RUN, advise_repeats, exits, planned_limits, planned_load, planned_requests,
+    planned_server, render, render_run, say_saved, show_dry_run,
 };
 use crate::experiment::{PairedOpen, RepeatsExperiment, drive};
 use crate::generator::Schedule;
 use crate::record::RunEnding;
 use crate::report::{Format, documents};
 use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign, repeats_so_far};
-use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
+use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load};
 use crate::session::settings::{LoadOption, RunSettings};
 use crate::session::stored::open_folder;
 use crate::session::{
@@ -103,6 +103,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.save_result {
         printer.words(&format!("--save-result: each run is stored anyway, in {}", plan.out.display()));
     }
+    announce_load(&args.load(&plan), [&plan.checked.settings], plan.announce, printer)?;
     folder::base(&plan.out)?;
     let context = plan.checked.connect(&interrupts, printer)?;
     if let Some(first) = plan.runs.first() {
@@ -115,12 +116,18 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 impl BenchArgs {
+    fn load(&self, plan: &BenchPlan) -> PlannedLoad {
+        let settings = &plan.checked.settings;
+        let load = PlannedLoad::of_all(&plan.runs, settings).warmed_with(self.warmup_requests);
+        if plan.paired_open { load.with_open_pairs(settings.requests.max_concurrency) } else { load }
+    }
+
     /// Shows what would be run.
     fn show_plan(&self, plan: &BenchPlan, printer: Printer) -> Result<(), Stop> {
         let CheckedWorkload { spec, settings, .. } = &plan.checked;
         let format = plan.outputs.shown().unwrap_or(Format::Json);
         let mut facts = planned_requests(spec);
-        facts.extend(planned_load(&plan.runs, 1));
+        facts.extend(planned_load(&plan.runs, &self.load(plan)));
         if plan.paired_open {
             facts.push((
                 "then",
@@ -147,7 +154,7 @@ impl BenchArgs {
         let (_, checked) =
             both(both(self.check_pair(&spec), self.check_share(&spec)), settings.check(&spec, &datasets))?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
-        advise(repeats, printer);
+        advise_repeats(repeats, printer);
         if repeats > 1 && !self.percentiles.is_empty() {
             printer.words("note: --percentiles are in each run's own report, not in that of all runs");
         }
@@ -170,11 +177,10 @@ impl BenchArgs {
         let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
         let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
         let (share, objectives) = (self.share.settings(), self.objectives.objectives());
-        let runs = Some(self.workload.repeats);
         let mut percentiles = self.percentiles.clone();
         percentiles.sort_by(f64::total_cmp);
         percentiles.dedup();
-        let mut settings = RunSettings { machine, share, runs, objectives, percentiles, ..settings };
+        let mut settings = RunSettings { machine, share, objectives, percentiles, ..settings };
         if self.workload.is_rate_max() {
             // So many users are never more.
             settings.requests.max_concurrency = None;
@@ -209,18 +215,6 @@ impl BenchArgs {
             return Ok(());
         };
         Err(Stop::usage(refusal))
-    }
-}
-
-/// Fewer runs make intervals too wide to be of much use.
-const ADVISED: u64 = 5;
-
-/// Says before they are executed when runs are too few for narrow intervals.
-pub(super) fn advise(runs: u64, printer: Printer) {
-    if (2..ADVISED).contains(&runs) {
-        printer.words(&format!(
-            "{runs} runs make wide intervals; {ADVISED} or more are advised (--repeats {ADVISED})"
-        ));
     }
 }
 

@@ -23,7 +23,7 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
-use crate::session::run::{check_series, of_one_server};
+use crate::session::run::{PlannedLoad, announce_load, check_series, of_one_server};
 use crate::session::settings::{LoadOption, MachineCheck, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
 
@@ -40,6 +40,11 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.plan || args.campaign.dry_run {
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
+    let cells = plan.cells.iter().filter(|cell| args.wants(&cell.row));
+    let loads = cells.clone().map(|cell| PlannedLoad::of_all(&cell.runs, &cell.checked.settings));
+    let load = loads.reduce(PlannedLoad::and).unwrap_or_default();
+    let servers = cells.map(|cell| &cell.checked.settings);
+    announce_load(&load, servers, campaign.live.announce(printer), printer)?;
     if let Some(cell) = plan.cells.first() {
         check_series(&cell.checked.settings, printer)?;
     }
@@ -131,6 +136,9 @@ impl MatrixArgs {
         let experiments = self.experiments()?;
         let cells = self.cells(&experiments, printer)?;
         let several_addresses = self.have_several_addresses(&cells)?;
+        // A breaker that can end the runs of one row is of use.
+        let useless = cells.iter().map(|cell| cell.checked.settings.check_breakers());
+        useless.reduce(Result::or).unwrap_or(Ok(()))?;
         Ok(MatrixPlan { experiments, cells, several_addresses })
     }
 

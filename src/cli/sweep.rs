@@ -21,7 +21,7 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::sweep::{
     MORE, SweepCampaign, SweepManifest, SweepStart, at_load, check_axis, pace_of_users, start_of_search,
 };
-use crate::session::run::{CheckedWorkload, RunContext};
+use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, announce_load};
 use crate::session::settings::{LoadOption, MachineCheck};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder,
@@ -116,6 +116,8 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.campaign.dry_run {
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
+    let progress = args.campaign.live.announce(printer);
+    announce_load(&args.load(&plan)?, [&plan.checked.settings], progress, printer)?;
     folder::base(&args.campaign.out)?;
     // Locked first: to calibrate this machine would disturb another process that runs the sweep.
     let resumed = args.campaign.resume.as_deref().map(ExperimentDir::locked).transpose()?;
@@ -125,7 +127,6 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let settings = &plan.checked.settings;
     let forced = plan.checked.settings.machine == MachineCheck::Overridden;
     let mut experiment = experiment(&manifest, &context, forced)?;
-    let progress = args.campaign.live.announce(printer);
     let campaign = SweepCampaign {
         context: &context,
         workload: &manifest.workload,
@@ -239,6 +240,8 @@ impl SweepArgs {
             "lasts",
             format!("{longest} a run at most, less where {samples} requests are measured sooner"),
         ));
+        let load = self.load(planned)?;
+        facts.push((load.label(), load.to_string()));
         if let Some(sustain) = self.loads.sustain {
             facts.push(("then", format!("the highest load that passed, held for {}", spoken(sustain))));
         }
@@ -247,6 +250,24 @@ impl SweepArgs {
         facts.push(("warm-up requests", self.loads.warmup_requests.to_string()));
         facts.push(("stored in", self.campaign.out.display().to_string()));
         show_dry_run(&format!("sweep {}", planned.spec.name), facts, printer, self.campaign.show.shown())
+    }
+
+    /// What is sent at most.
+    fn load(&self, planned: &PlannedSweep) -> Result<PlannedLoad, Stop> {
+        let PlannedSweep { spec, checked, plan, .. } = planned;
+        let cap = checked.settings.requests.max_concurrency;
+        let lasting = |(load, window_s)| PlannedLoad::lasting(spec.warmup_s + window_s, load, spec, cap);
+        let listed = Search::new(plan.clone()).map_err(Stop::usage)?.listed();
+        let highest = listed.last().map_or(Load::Rate(1.0), |(load, _)| *load);
+        let is_search = listed.is_empty();
+        let searched = || lasting((highest, plan.longest_s)).times(plan.most_trials);
+        let mut load = listed.into_iter().map(lasting).reduce(PlannedLoad::and).unwrap_or_else(searched);
+        if let Some(sustain) = self.loads.sustain {
+            load = load.and(lasting((highest, sustain.as_secs_f64())));
+        }
+        let load = if is_search { load.searched() } else { load };
+        let load = if self.loads.paired_open { load.with_open_pairs(cap) } else { load };
+        Ok(load.warmed_with(self.loads.warmup_requests).at_most())
     }
 
     fn search_plan(&self, spec: &WorkloadSpec, axis: LoadAxis, objectives: &[Objective]) -> SweepPlan {

@@ -55,6 +55,16 @@ impl Breaker {
     pub fn is_about_error_rate(&self) -> bool {
         self.figure == BreakerFigure::ErrorRate
     }
+
+    /// Whether it is about requests that wait under the concurrency cap.
+    pub fn is_about_queued(&self) -> bool {
+        self.figure == BreakerFigure::Queued
+    }
+
+    /// Whether it is about requests that wait in the server, which a page of metrics reports.
+    pub fn is_about_waiting(&self) -> bool {
+        self.figure == BreakerFigure::Waiting
+    }
 }
 
 impl FromStr for Breaker {

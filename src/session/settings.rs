@@ -28,8 +28,6 @@ pub(crate) struct RunSettings {
     /// How the threads that measure wait for their moments.
     pub(crate) pacing: Pacing,
     pub(crate) share: Share,
-    /// How often the load is sent; absent where what is found decides it.
-    pub(crate) runs: Option<u64>,
     /// What each run is judged by.
     pub(crate) objectives: Vec<Objective>,
     /// Percentiles of the table of latencies; empty: the usual ones.

@@ -17,5 +17,7 @@ mod runs;
 mod servers;
 mod simulate;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod traffic;
 mod translate;

@@ -83,7 +83,6 @@ impl TargetArgs {
             },
             pacing: if self.machine.no_realtime { Pacing::Precise } else { Pacing::RealTime },
             share: Share::default(),
-            runs: None,
             percentiles: Vec::new(),
             objectives: Vec::new(),
             load_option,

@@ -6,6 +6,7 @@ use super::show::rendered;
 use crate::analysis::LoadForm;
 use crate::analysis::wording::counted;
 use crate::report::{self, Format, documents};
+use crate::session::run::PlannedLoad;
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{PlannedRun, Printer, Stop, command_line};
 use crate::units::{count, spoken, three_digits};
@@ -36,8 +37,8 @@ pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
     facts
 }
 
-/// The load of runs, each of which is executed `times` times, and how long they take.
-pub(in crate::cli) fn planned_load(runs: &[PlannedRun], times: u32) -> Vec<PlanFact> {
+/// The first of the runs that make this load, and the load.
+pub(in crate::cli) fn planned_load(runs: &[PlannedRun], load: &PlannedLoad) -> Vec<PlanFact> {
     let Some(PlannedRun { workload: spec, plan, .. }) = runs.first() else { return Vec::new() };
     let planned = plan.warmup_requests + plan.measured_requests;
     let of_run = match (spec.arrival.users(), spec.requests) {
@@ -47,18 +48,12 @@ pub(in crate::cli) fn planned_load(runs: &[PlannedRun], times: u32) -> Vec<PlanF
             format!("{}, {} of them in the warm-up", counted(planned, "request"), count(plan.warmup_requests))
         }
     };
-    let load = runs.iter().map(PlannedRun::length).sum::<Duration>() * times;
-    let lasts = if plan.is_open_ended() {
-        "until they are answered".to_owned()
-    } else {
-        format!("{} of load", spoken(load))
-    };
     let drain = spoken(Duration::from_secs_f64(spec.drain_s));
     vec![
         ("arrivals", documents::arrivals::in_words(&spec.arrival, LoadForm::of(spec))),
         ("plan", format!("{of_run}; hash {:.12}", plan.hash)),
-        ("runs", (runs.len() * times as usize).to_string()),
-        ("lasts", format!("{lasts}, then at most {drain} for answers that are still to come")),
+        (load.label(), load.to_string()),
+        ("drain", format!("at most {drain} after a run, for answers that are still to come")),
     ]
 }
 

@@ -183,3 +183,15 @@ pub(in crate::cli) fn columns() -> Option<usize> {
     let terminal = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
     terminal.or_else(|| std::env::var("COLUMNS").ok()?.parse().ok())
 }
+
+/// Fewer runs make intervals too wide to be of much use.
+const ADVISED: u64 = 5;
+
+/// Says before they are executed when runs are too few for narrow intervals.
+pub(in crate::cli) fn advise_repeats(runs: u64, printer: Printer) {
+    if (2..ADVISED).contains(&runs) {
+        printer.words(&format!(
+            "{runs} runs make wide intervals; {ADVISED} or more are advised (--repeats {ADVISED})"
+        ));
+    }
+}

@@ -12,8 +12,7 @@ use self::fit::FitArgs;
 use self::simulation::Simulation;
 use self::sweep::SimulatedLoads;
 use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
-use super::bench::advise;
-use super::output::{ShowArgs, exits, render, say_saved};
+use super::output::{ShowArgs, advise_repeats, exits, render, say_saved};
 use crate::analysis::Objective;
 use crate::experiment::{
     CompletedRun, EngineFit, Experiment, Grade, InvalidRuns, Load, LoadAxis, PredictedRates, RepeatRun,
@@ -95,7 +94,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
         Work::Sweep(plan) => sweep::run(&simulation, plan, quiet, printer),
         Work::Rates(fit, axis) => rates(&simulation, *fit, &axis, printer),
         Work::Runs(runs) => {
-            advise(simulation.repeats, printer);
+            advise_repeats(simulation.repeats, printer);
             match <[PlannedRun; 1]>::try_from(runs) {
                 Ok([run]) => once(&simulation, run, printer),
                 Err(runs) => repeatedly(&simulation, runs, printer),

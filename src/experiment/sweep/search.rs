@@ -215,6 +215,12 @@ impl Search {
         !self.trials.is_empty() && self.requests_per_s(rate_per_s) * SHORTEST_S > MOST_REQUESTS
     }
 
+    /// The runs of listed loads before any is carried out, each with the length of its window; none of a search.
+    pub fn listed(&self) -> Vec<(Load, f64)> {
+        let each = |load| std::iter::repeat_n((load, self.window_s(load)), self.plan.repeats as usize);
+        self.plan.axis.loads().into_iter().flat_map(each).collect()
+    }
+
     /// Runs that are still wanted at most, if none is repeated.
     pub(super) fn runs_left(&self) -> u64 {
         let trusted = |load: Load| {

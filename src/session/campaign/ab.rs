@@ -15,7 +15,7 @@ use crate::report::{self, documents, render};
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::hooks::{Hook, Line, Output, Variable, Variables};
 use crate::session::planned::PlannedRun;
-use crate::session::run::{CheckedWorkload, Conditions, RunContext, StoredRun};
+use crate::session::run::{CheckedWorkload, Conditions, PlannedLoad, RunContext, StoredRun};
 use crate::session::stored::save::PAGE;
 use crate::workload::WorkloadSpec;
 
@@ -117,6 +117,15 @@ pub(crate) struct AbPlan {
     pub(crate) switch: Option<String>,
     /// Is run before each run.
     pub(crate) reset: Option<String>,
+}
+
+impl AbPlan {
+    /// The load on both sides together.
+    pub(crate) fn load(&self) -> PlannedLoad {
+        let load = PlannedLoad::of_all(&self.rounds, &self.sides[0].settings).times(2);
+        let warmings = if self.switch.is_some() { self.rounds.len() as u64 + 1 } else { 2 };
+        load.warmed_with(warmings * self.warmup_requests)
+    }
 }
 
 /// The two servers, made ready when they are needed.

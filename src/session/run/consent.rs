@@ -1,54 +1,17 @@
 //! Whether a server that may be somebody else's gets a load: the user confirms it in a terminal, or with `--yes`.
 
 use std::io::{self, IsTerminal};
-use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs as _};
 
-use crate::engine::BaseUrl;
+use super::load::PlannedLoad;
+use crate::engine::{BaseUrl, Proxy};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{RunSettings, ServerAddress};
-use crate::units::{count, three_digits};
-use crate::workload::WorkloadSpec;
+use crate::units::count;
 
 /// What any server gets unasked.
 const FEW_REQUESTS: f64 = 1_000.0;
 const SLOW_PER_S: f64 = 10.0;
-
-/// Whether the user has confirmed: a table of experiments asks once.
-static CONFIRMED: AtomicBool = AtomicBool::new(false);
-
-/// The load that is planned against a server.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct IntendedLoad {
-    /// Requests per second at the peak; of users one each.
-    per_s: f64,
-    /// Requests of all runs; absent where their number follows from what they find.
-    requests: Option<f64>,
-}
-
-impl IntendedLoad {
-    fn of(spec: &WorkloadSpec, runs: Option<u64>) -> Self {
-        let (mean_per_s, per_s) = match spec.arrival.users() {
-            Some(users) => (users as f64, users as f64),
-            None => (spec.arrival.mean_rate_per_s(), spec.arrival.peak_rate_per_s()),
-        };
-        let turns = spec.mean_turns();
-        let of_run = spec.requests.map_or(mean_per_s * turns * spec.horizon_s, |requests| requests as f64);
-        Self { per_s: per_s * turns, requests: runs.map(|runs| runs as f64 * of_run) }
-    }
-
-    fn is_small(self) -> bool {
-        self.per_s <= SLOW_PER_S && self.requests.is_some_and(|requests| requests <= FEW_REQUESTS)
-    }
-
-    fn in_words(self) -> String {
-        let rate = three_digits(self.per_s);
-        match self.requests {
-            Some(requests) => format!("about {} requests at up to {rate}/s", count(requests.ceil() as u64)),
-            None => format!("several runs at {rate} requests/s or more"),
-        }
-    }
-}
 
 /// Whether an address is this machine's or in a private network: RFC 1918, link-local, unique local, and that of
 /// carriers (RFC 6598).
@@ -72,30 +35,58 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// The first address of a server that is not private; `None` too where its name has none, which connecting reports.
-fn public_address(url: &BaseUrl) -> Option<IpAddr> {
-    let mut addresses = (url.host(), url.port()).to_socket_addrs().ok()?.map(|address| address.ip());
-    addresses.find(|address| !is_private(*address))
+/// The first address of a server that is not private. A name without an address is public behind a proxy, which may know
+/// it; elsewhere connecting reports it.
+fn public_address(url: &BaseUrl) -> Option<String> {
+    match (url.host(), url.port()).to_socket_addrs() {
+        Ok(addresses) => {
+            addresses.map(|address| address.ip()).find(|ip| !is_private(*ip)).map(|ip| ip.to_string())
+        }
+        Err(_) => {
+            matches!(Proxy::of_environment(url.whole()), Ok(Some(_))).then(|| "behind a proxy".to_owned())
+        }
+    }
 }
 
-/// Asks the user before a public server gets more than little, unless it was confirmed; without a terminal that is
-/// refused.
-pub(super) fn ask(settings: &RunSettings, spec: &WorkloadSpec, printer: Printer) -> Result<(), Stop> {
-    let load = IntendedLoad::of(spec, settings.runs);
-    if settings.requests.confirmed || load.is_small() || CONFIRMED.load(Relaxed) {
+/// Says in one line what is planned, and asks the user before public servers get more than little; without a terminal, or
+/// `--yes`, that is refused. All servers of an experiment are asked for at once.
+pub(crate) fn announce_load<'a>(
+    load: &PlannedLoad,
+    servers: impl IntoIterator<Item = &'a RunSettings>,
+    announce: Option<Printer>,
+    printer: Printer,
+) -> Result<(), Stop> {
+    if let Some(printer) = announce {
+        printer.words(&format!("{}: {load}", load.label()));
+    }
+    let mut urls: Vec<&BaseUrl> = Vec::new();
+    for settings in servers.into_iter().filter(|settings| !settings.requests.confirmed) {
+        match &settings.server.address {
+            ServerAddress::At(url) if !is_small(load) && !urls.contains(&url) => urls.push(url),
+            ServerAddress::At(_) | ServerAddress::EmbeddedMock(_) => {}
+        }
+    }
+    let named = |url: &BaseUrl| public_address(url).map(|address| format!("{url} ({address})"));
+    let public: Vec<_> = urls.into_iter().filter_map(named).collect();
+    if public.is_empty() {
         return Ok(());
     }
-    let ServerAddress::At(url) = &settings.server.address else { return Ok(()) };
-    let Some(address) = public_address(url) else { return Ok(()) };
     let what = format!(
-        "{url} ({address}) is neither on this machine nor in a private network, and {} are planned",
-        load.in_words()
+        "{} {} neither on this machine nor in a private network, and {} are planned",
+        public.join(" and "),
+        if public.len() == 1 { "is" } else { "are" },
+        load.requests_in_words()
     );
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        // How much a search sends is not known before.
+        let free = load.all_requests().is_finite().then(|| {
+            let few = count(FEW_REQUESTS as u64);
+            format!("; up to {SLOW_PER_S} requests/s and {few} requests in all need no confirmation")
+        });
         return Err(Stop::usage(format!(
-            "{what}\nhint: if you may load this server, repeat the command with --yes; up to {SLOW_PER_S} requests/s and \
-             {} requests need no confirmation",
-            count(FEW_REQUESTS as u64)
+            "{what}\nhint: if you may load {}, repeat the command with --yes{}",
+            if public.len() == 1 { "this server" } else { "these servers" },
+            free.unwrap_or_default()
         )));
     }
     printer.words(&format!("{what}. Send them? [y/N]"));
@@ -104,14 +95,20 @@ pub(super) fn ask(settings: &RunSettings, spec: &WorkloadSpec, printer: Printer)
     if read.is_err() || !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Err(Stop::usage("nothing was sent, because it was not confirmed"));
     }
-    CONFIRMED.store(true, Relaxed);
     Ok(())
+}
+
+fn is_small(load: &PlannedLoad) -> bool {
+    load.all_per_s() <= SLOW_PER_S && load.all_requests() <= FEW_REQUESTS
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::workload::Overrides;
+    use crate::session::planned::PlannedRun;
+    use crate::workload::{Overrides, WorkloadSpec};
 
     #[test]
     fn private_addresses_are_known() {
@@ -151,26 +148,23 @@ mod tests {
 
     #[test]
     fn little_load_needs_no_confirmation() {
-        let small = |rate_per_s: f64, seconds: f64, runs: Option<u64>| {
-            let overrides = Overrides {
-                rate_per_s: Some(rate_per_s),
-                horizon_s: Some(seconds),
-                warmup_s: Some(0.0),
-                ..Overrides::default()
-            };
+        let of = |overrides: Overrides| {
+            let overrides = Overrides { warmup_s: Some(0.0), seed: Some(1), ..overrides };
             let spec = WorkloadSpec::load("short_chat").unwrap().with(&overrides).unwrap();
-            IntendedLoad::of(&spec, runs).is_small()
+            PlannedLoad::of(&PlannedRun::alone(spec, &Arc::default(), "").unwrap(), None, None)
         };
-        assert!(small(10.0, 100.0, Some(1)));
-        assert!(!small(10.1, 10.0, Some(1)), "too fast");
-        assert!(!small(10.0, 101.0, Some(1)), "too many");
-        assert!(!small(10.0, 50.0, Some(3)), "too many in all");
-        assert!(!small(1.0, 10.0, None), "nobody knows how many");
-        let users = |users| {
-            let overrides = Overrides { users: Some(users), horizon_s: Some(20.0), ..Overrides::default() };
-            let spec = WorkloadSpec::load("short_chat").unwrap().with(&overrides).unwrap();
-            IntendedLoad::of(&spec, Some(1)).is_small()
+        let open = |rate_per_s: f64, seconds: f64| {
+            let (rate_per_s, horizon_s) = (Some(rate_per_s), Some(seconds));
+            of(Overrides { rate_per_s, horizon_s, ..Overrides::default() })
         };
-        assert!(users(2) && !users(11));
+        assert!(is_small(&open(10.0, 90.0)));
+        assert!(!is_small(&open(10.1, 10.0)), "too fast");
+        assert!(!is_small(&open(10.0, 120.0)), "too many");
+        assert!(!is_small(&open(10.0, 50.0).times(3)), "too many in all");
+        assert!(!is_small(&open(1.0, 10.0).searched()), "nobody knows how many");
+        let users =
+            |users| of(Overrides { users: Some(users), horizon_s: Some(20.0), ..Overrides::default() });
+        assert!(is_small(&users(2)) && !is_small(&users(11)));
+        assert!(!is_small(&open(1.0, 10.0).and(users(11))) && is_small(&open(1.0, 10.0).and(users(2))));
     }
 }

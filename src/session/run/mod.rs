@@ -7,6 +7,7 @@ mod context;
 mod context_fit;
 mod embedded;
 mod golden;
+mod load;
 mod machine;
 mod pages;
 mod setup;
@@ -14,8 +15,10 @@ mod tokens;
 mod warm;
 
 pub(crate) use self::connect::{RequestNeeds, ServerConnection};
+pub(crate) use self::consent::announce_load;
 pub(crate) use self::context::{Conditions, RunContext, StoredRun};
 pub(crate) use self::golden::{Golden, fit as check_golden, needs as request_needs};
+pub(crate) use self::load::PlannedLoad;
 pub(crate) use self::machine::{check_series, host_facts};
 pub(crate) use self::pages::of_one_server;
 pub(crate) use self::setup::CheckedWorkload;

@@ -9,17 +9,17 @@ use crate::engine::MetricsPage;
 use crate::record::{PlanFacts, Reading};
 use crate::runner::Progress;
 use crate::session::console::{Printer, Stop};
-use crate::session::settings::{OwnPage, TelemetrySettings};
+use crate::session::settings::{OwnPage, RequestSettings, TelemetrySettings};
 use crate::telemetry::{FoundPage, LatestReadings, ScrapeTimes};
 
 /// Finds the pages. One that was asked for and cannot be read is named here, once; runs go on without it, and say so. The
 /// server's own, which nobody asked for, is then left out.
 pub(super) fn find(
-    telemetry: &TelemetrySettings,
+    requests: &RequestSettings,
     server: &ServerConnection,
     printer: Printer,
 ) -> Result<Vec<FoundPage>, Stop> {
-    let engine = &server.engine;
+    let (engine, telemetry) = (&server.engine, &requests.telemetry);
     let own = match telemetry.own_page {
         OwnPage::Read => engine.metrics_page(),
         OwnPage::Unread => None,
@@ -47,6 +47,10 @@ pub(super) fn find(
     });
     for (url, first) in FoundPage::leave_out_repeated(&mut found) {
         printer.words(&format!("note: {url} is the same page as {first}, and is read once"));
+    }
+    let is_read = found.iter().any(|page| page.problem.is_none());
+    if let Some(breaker) = requests.breakers.iter().find(|breaker| breaker.is_about_waiting() && !is_read) {
+        printer.words(&format!("note: `{breaker}` cannot end a run: no page of metrics can be read"));
     }
     Ok(found)
 }

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use super::connect::{GiveUp, RequestNeeds, ServerConnection};
 use super::context::{Conditions, RunContext};
-use super::{cache, connect, consent, embedded, golden, machine, pages, tokens};
+use super::{cache, connect, embedded, golden, machine, pages, tokens};
 use crate::analysis::Objective;
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder};
 use crate::record::Calibration;
+use crate::runner::Breaker;
 use crate::session::console::{Interrupts, Printer, Stop, all, both};
 use crate::session::datasets;
-use crate::session::settings::{RunSettings, ServerAddress};
+use crate::session::settings::{LoadOption, OwnPage, RequestSettings, RunSettings, ServerAddress};
 use crate::workload::WorkloadSpec;
 
 /// A workload that can be executed, as far as can be known before the server is asked.
@@ -42,6 +43,8 @@ impl RunSettings {
             Objective::check_all(&self.objectives, spec).map_err(Stop::usage),
             self.check_shard(spec),
             self.check_priority(),
+            // Rows of a file have caps of their own.
+            if self.load_option == LoadOption::InFile { Ok(()) } else { self.check_breakers() },
         ]);
         let exact = tokens::exact(spec, salt, requests.tokenizer.as_deref(), self.screen);
         let embedded = match server.address {
@@ -77,6 +80,25 @@ impl RunSettings {
             )));
         }
         Ok(())
+    }
+
+    /// Refuses a breaker that can never end a run.
+    pub(crate) fn check_breakers(&self) -> Result<(), Stop> {
+        let RequestSettings { breakers, max_concurrency, telemetry, .. } = &self.requests;
+        let unread = telemetry.own_page == OwnPage::Unread && telemetry.urls.is_empty();
+        let refusal = |breaker: &Breaker, why: &str| {
+            Stop::usage(format!("--abort-on `{breaker}` can never end a run: {why}, or watch `in_flight`"))
+        };
+        breakers.iter().try_for_each(|breaker| match breaker {
+            queued if queued.is_about_queued() && max_concurrency.is_none() => {
+                Err(refusal(queued, "without a cap no request waits to be sent\nhint: add --max-concurrency"))
+            }
+            waiting if waiting.is_about_waiting() && unread => Err(refusal(
+                waiting,
+                "no page of metrics is read\nhint: leave --no-metrics out, name a page with --metrics-url",
+            )),
+            _ => Ok(()),
+        })
     }
 
     fn check_priority(&self) -> Result<(), Stop> {
@@ -124,7 +146,6 @@ impl CheckedWorkload {
     }
 
     fn announce(&self, printer: Printer) -> Result<(), Stop> {
-        consent::ask(&self.settings, &self.spec, printer)?;
         cache::advise(&self.settings, printer);
         embedded::announce(&self.settings, &self.spec, printer);
         connect::in_time(self.settings.share.start_at)
@@ -140,7 +161,7 @@ impl CheckedWorkload {
         let Self { settings, spec, datasets, salt, .. } = self;
         let (server, needs, screen) = (&settings.server, self.needs.clone(), settings.screen);
         let server = ServerConnection::open_unless(give_up, server, settings.pacing, needs, screen, printer)?;
-        let pages = pages::find(&settings.requests.telemetry, &server, printer)?;
+        let pages = pages::find(&settings.requests, &server, printer)?;
         let prompts = match &self.exact {
             Some(exact) => exact.clone(),
             None if datasets.writes_words() => tokens::counted(spec, *salt, &server, printer)?,

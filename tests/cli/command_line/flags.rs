@@ -168,7 +168,7 @@ fn dry_runs_show_what_would_be_run_for_how_long_and_where_options_come_from() {
     for (typed, said) in [
         (
             "bench 60 --input-tokens 100..400 --output-tokens 50 --rate 5",
-            &["250 prompt tokens and 50.0 answer", "1 min of load"][..],
+            &["250 prompt tokens and 50.0 answer", "over 1 min"][..],
         ),
         (
             "bench quick.toml --users 3 --paired-open --percentiles 99,50",
@@ -176,12 +176,9 @@ fn dry_runs_show_what_would_be_run_for_how_long_and_where_options_come_from() {
         ),
         (
             "bench --input-tokens 9 --rate max --max-concurrency 64 --requests 1000",
-            &["closed", "1,000 requests", "until they are answered"],
+            &["closed", "1,000 requests", "at most 64 in flight"],
         ),
-        (
-            "bench quick.toml --warmup-requests 7 --repeats 3",
-            &["runs 3", "6 s of load", "warm-up requests 7"],
-        ),
+        ("bench quick.toml --warmup-requests 7 --repeats 3", &["in 3 runs over 6 s", "warm-up requests 7"]),
         (
             "sweep quick.toml --rates 1:8:x2 --objective error_rate<1% --sustain 10m",
             &[
@@ -189,12 +186,13 @@ fn dry_runs_show_what_would_be_run_for_how_long_and_where_options_come_from() {
                 "5 min a run at most",
                 "held for 10 min",
                 "judged by error_rate<1%",
+                "load at most about",
             ],
         ),
         ("sweep quick.toml --users 1,4 --think-time 1s", &["1 user, 4 users"]),
         (
             "ab quick.toml --a http://x:1 --b http://x:2 --rounds 8",
-            &["8, each with a run of A and one of B", "runs 16", "32 s of load", "http://x:1", "http://x:2"],
+            &["8, each with a run of A and one of B", "in 16 runs over 32 s", "http://x:1", "http://x:2"],
         ),
         ("matrix rows_a_to_f --only A --seconds 5", &["--label=team=a from skyline.toml"]),
     ] {

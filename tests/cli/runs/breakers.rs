@@ -3,7 +3,7 @@
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::support::{Desk, answer, control, serve, stream};
+use crate::support::{Desk, answer, control, mock, serve, stream};
 
 /// A server that answers its first requests, and then two of three with 500.
 fn failing(first: usize) -> String {
@@ -62,6 +62,49 @@ fn none_leaves_the_default_out_and_nonsense_is_refused() {
 }
 
 #[test]
+fn a_breaker_that_can_never_hold_is_refused_or_named() {
+    let (desk, url) = (Desk::new(), failing(1_000));
+    let bench = ["bench", "quick.toml", "1", "--no-calibration", "--url", &url, "--abort-on"];
+    let row = "name = \"t\"\n[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\n";
+    desk.file("t.toml", row);
+    desk.file(
+        "capped.toml",
+        &format!("{row}[[rows]]\nname = \"B\"\nworkload = \"quick.toml\"\nmax_concurrency = 2\n"),
+    );
+    let matrix = |file| ["matrix", file, "--dry-run", "--abort-on", "queued > 5 for 1s"];
+    let queued = [&bench[..], &["queued > 5 for 1s"]].concat();
+    for typed in [&queued[..], &matrix("t.toml")] {
+        let cure = contains("`queued > 5 for 1s` can never end a run").and(contains("add --max-concurrency"));
+        desk.skyline(typed).assert().code(2).stderr(cure);
+    }
+    let waiting = [&bench[..], &["waiting > 5 for 1s"]].concat();
+    let unread = [&waiting[..], &["--no-metrics"]].concat();
+    desk.skyline(&unread).assert().code(2).stderr(contains("leave --no-metrics out"));
+    assert!(desk.runs().is_empty(), "nothing is sent");
+    desk.skyline(&[&queued[..], &["--max-concurrency", "2"]].concat())
+        .assert()
+        .stderr(contains("never").not());
+    desk.skyline(&matrix("capped.toml")).assert().code(0);
+    desk.skyline(&waiting).assert().stderr(contains("`waiting > 5 for 1s` cannot end a run"));
+}
+
+/// The mock ends in the middle of the run.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_default_breaker_ends_a_run_whose_server_dies() {
+    let (desk, server) = (Desk::new(), mock(&["--ttft", "1ms", "--itl", "1ms"]));
+    let bench = desk.start(&["bench", "quick.toml", "120", "--no-calibration", "--url", &server.url]);
+    desk.await_answers();
+    drop(server);
+    assert_eq!(super::signals::code(bench), Some(1));
+    let summary = desk.summary();
+    assert_eq!(summary["breaker"]["breaker"], "error_rate > 50% for 10s");
+    assert_eq!(summary["window"]["ending"], "aborted");
+    let requests = &summary["requests"];
+    assert!(requests["completed"].as_u64() > Some(0) && requests["failed"].as_u64() > Some(50), "{requests}");
+}
+
+#[test]
 fn a_sweep_goes_on_and_repeats_end() {
     let (desk, url) = (Desk::new(), failing(4));
     let abort = ["--url", &url, "--no-calibration", "--pause", "0s", "--abort-on", "error_rate > 50% for 1s"];
@@ -93,18 +136,4 @@ fn an_absurd_rate_is_refused_without_calibration_too() {
         .code(3)
         .stderr(contains("too much for any machine").and(contains("leave --no-calibration out")));
     assert!(desk.runs().is_empty(), "nothing is sent");
-}
-
-/// The address is one of documentation: nothing is there, and nothing is connected to.
-#[test]
-fn a_load_on_a_public_server_needs_a_confirmation() {
-    let desk = Desk::new();
-    for verb in [&["bench", "quick.toml"][..], &["sweep", "quick.toml", "--rates", "1,2"]] {
-        desk.skyline(&[verb, &["--url", "http://203.0.113.1:8000", "--no-calibration"]].concat())
-            .assert()
-            .code(2)
-            .stdout("")
-            .stderr(contains("203.0.113.1) is neither on this machine").and(contains("--yes")));
-    }
-    assert!(desk.runs().is_empty());
 }

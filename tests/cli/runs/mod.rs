@@ -3,6 +3,8 @@
 mod bench;
 mod breakers;
 mod closed_loop;
+#[cfg(target_os = "linux")]
+mod guards;
 mod killed;
 #[cfg(target_os = "linux")]
 mod live;

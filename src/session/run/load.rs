@@ -1,0 +1,260 @@
+//! The load that is planned, in one line, before it is sent.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use crate::experiment::Load;
+use crate::record::Shard;
+use crate::session::planned::PlannedRun;
+use crate::session::settings::RunSettings;
+use crate::units::{count, spoken, three_digits};
+use crate::workload::WorkloadSpec;
+
+/// The load of a run, or of all runs of an experiment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PlannedLoad {
+    /// Whether less may be enough: what the runs find decides.
+    at_most: bool,
+    runs: u64,
+    /// Requests, those of closed loops apart; infinite where what is found decides.
+    requests: f64,
+    /// Requests of closed loops, as if each user sent one a second.
+    of_users: f64,
+    /// Requests per second at the peak, those of closed loops apart.
+    per_s: f64,
+    /// Those of closed loops, as if each user sent one.
+    of_users_per_s: f64,
+    /// Infinite where a load ends with its requests.
+    seconds: f64,
+    /// Mean tokens of a prompt and of an answer; not a number where a file decides.
+    tokens: [f64; 2],
+    /// Whether prompts grow beyond that: later turns of a conversation repeat the earlier ones.
+    grows: bool,
+    /// Most requests in flight; absent: no limit.
+    in_flight: Option<u64>,
+}
+
+impl PlannedLoad {
+    /// That of these runs.
+    pub(crate) fn of_all<'a>(runs: impl IntoIterator<Item = &'a PlannedRun>, settings: &RunSettings) -> Self {
+        let (cap, shard) = (settings.requests.max_concurrency, settings.share.shard);
+        let loads = runs.into_iter().map(|run| Self::of(run, cap, shard));
+        loads.reduce(Self::and).unwrap_or_default()
+    }
+
+    /// That of a run, or of one generator's share of it.
+    pub(super) fn of(run: &PlannedRun, cap: Option<NonZeroUsize>, shard: Option<Shard>) -> Self {
+        let PlannedRun { workload, plan, .. } = run;
+        let seconds = if plan.is_open_ended() { f64::INFINITY } else { run.length().as_secs_f64() };
+        let Some(users) = workload.arrival.users() else {
+            let peak_per_s = workload.arrival.peak_rate_per_s() / shard.map_or(1, |shard| shard.of) as f64;
+            let drawn = plan.warmup_requests + plan.measured_requests;
+            let requests = drawn as f64 * workload.mean_turns();
+            return Self { requests, ..Self::lasting(seconds, Load::Rate(peak_per_s), workload, cap) };
+        };
+        let own = shard.map_or(users, |shard| shard.among_first(users));
+        let load = Self::lasting(seconds, Load::Users(own), workload, cap);
+        match workload.requests {
+            Some(requests) => Self { requests: requests as f64, of_users: 0.0, ..load },
+            None => load,
+        }
+    }
+
+    /// That of a run of `workload` under `load` for so many seconds.
+    pub(crate) fn lasting(
+        seconds: f64,
+        load: Load,
+        workload: &WorkloadSpec,
+        cap: Option<NonZeroUsize>,
+    ) -> Self {
+        let cap = cap.map(|cap| cap.get() as u64);
+        let (rate, users) = match load {
+            Load::Rate(per_s) => (per_s, None),
+            Load::Users(users) => (0.0, Some(users)),
+        };
+        let turns = workload.mean_turns();
+        let (per_s, of_users_per_s) = (rate * turns, users.unwrap_or(0) as f64 * turns);
+        Self {
+            at_most: false,
+            runs: 1,
+            requests: if users.is_none() { per_s * seconds } else { 0.0 },
+            of_users: if users.is_some() { of_users_per_s * seconds } else { 0.0 },
+            per_s,
+            of_users_per_s,
+            seconds,
+            tokens: workload.mean_tokens(),
+            grows: workload.classes.iter().any(|class| class.conversation.is_some()),
+            in_flight: users.into_iter().chain(cap).min(),
+        }
+    }
+
+    /// So many runs of it.
+    pub(crate) fn times(self, runs: u64) -> Self {
+        let times = runs as f64;
+        let (requests, of_users) = (self.requests * times, self.of_users * times);
+        Self { runs: self.runs * runs, requests, of_users, seconds: self.seconds * times, ..self }
+    }
+
+    /// The two, one after the other.
+    pub(crate) fn and(self, next: Self) -> Self {
+        let (one, other) = (self.requests + self.of_users, next.requests + next.of_users);
+        let mean = |place: usize| (self.tokens[place] * one + next.tokens[place] * other) / (one + other);
+        Self {
+            at_most: self.at_most || next.at_most,
+            runs: self.runs + next.runs,
+            requests: self.requests + next.requests,
+            of_users: self.of_users + next.of_users,
+            per_s: self.per_s.max(next.per_s),
+            of_users_per_s: self.of_users_per_s.max(next.of_users_per_s),
+            seconds: self.seconds + next.seconds,
+            tokens: [mean(0), mean(1)],
+            grows: self.grows || next.grows,
+            in_flight: self.in_flight.zip(next.in_flight).map(|(one, other)| one.max(other)),
+        }
+    }
+
+    /// The same with so many requests before the first run.
+    pub(crate) fn warmed_with(self, requests: u64) -> Self {
+        match self.of_users > 0.0 {
+            true => Self { of_users: self.of_users + requests as f64, ..self },
+            false => Self { requests: self.requests + requests as f64, ..self },
+        }
+    }
+
+    /// The same, each closed run followed by an open one of the same work, under the cap alone.
+    pub(crate) fn with_open_pairs(self, cap: Option<NonZeroUsize>) -> Self {
+        Self { in_flight: cap.map(|cap| cap.get() as u64), ..self.times(2) }
+    }
+
+    /// The same as what is sent at most.
+    pub(crate) fn at_most(self) -> Self {
+        Self { at_most: true, ..self }
+    }
+
+    /// The same, with rates and requests that a search finds.
+    pub(crate) fn searched(self) -> Self {
+        Self { requests: f64::INFINITY, per_s: f64::INFINITY, ..self }
+    }
+
+    /// Requests per second at the peak, as if a user sent one a second; infinite where a search finds it.
+    pub(super) fn all_per_s(&self) -> f64 {
+        self.per_s.max(self.of_users_per_s)
+    }
+
+    /// How many requests, and how fast.
+    pub(super) fn requests_in_words(&self) -> String {
+        let users = "as many requests as users get answered";
+        let counted = match self.requests {
+            f64::INFINITY => "as many requests as the search needs".to_owned(),
+            requests => format!("about {} requests", count(requests.ceil() as u64)),
+        };
+        let is_paced = self.per_s > 0.0 && self.per_s.is_finite();
+        let rate = if is_paced { format!(" at up to {}/s", three_digits(self.per_s)) } else { String::new() };
+        match (self.requests > 0.0, self.of_users > 0.0) {
+            (true, true) => format!("{counted}{rate} and {users}"),
+            (true, false) => counted + &rate,
+            (false, _) => users.to_owned(),
+        }
+    }
+
+    /// All requests, as if a user sent one a second.
+    pub(super) fn all_requests(&self) -> f64 {
+        self.requests + self.of_users
+    }
+
+    /// What it is called before a colon.
+    pub(crate) fn label(&self) -> &'static str {
+        if self.at_most { "load at most" } else { "load" }
+    }
+}
+
+impl fmt::Display for PlannedLoad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.requests_in_words())?;
+        if self.runs > 1 {
+            write!(f, " in {} runs", count(self.runs))?;
+        }
+        if self.seconds.is_finite() {
+            write!(f, " over {}", spoken(Duration::from_secs_f64(self.seconds)))?;
+        }
+        let is_counted = self.of_users == 0.0 && self.requests.is_finite();
+        let each = if is_counted { self.requests } else { 1.0 };
+        let [prompt, answer] = self.tokens.map(|tokens| tokens * each);
+        if prompt.is_finite() && answer.is_finite() {
+            let least = if self.grows { "at least " } else { "" };
+            let end = if is_counted { "" } else { " each" };
+            write!(f, ", {least}{} prompt + {} answer tokens{end}", rounded(prompt), rounded(answer))?;
+        }
+        match self.in_flight {
+            Some(most) => write!(f, ", at most {} in flight", count(most)),
+            None => f.write_str(", no limit in flight"),
+        }
+    }
+}
+
+/// A large number with three digits.
+fn rounded(number: f64) -> String {
+    match number {
+        1e6.. => format!("{}M", three_digits(number / 1e6)),
+        1e4.. => format!("{}k", three_digits(number / 1e3)),
+        _ => count(number.round() as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::workload::Overrides;
+
+    fn planned(overrides: Overrides, cap: Option<usize>, shard: Option<Shard>) -> PlannedLoad {
+        let horizon_s = overrides.requests.is_none().then_some(30.0);
+        let overrides = Overrides { horizon_s, warmup_s: Some(0.0), seed: Some(1), ..overrides };
+        let spec = WorkloadSpec::load("short_chat").unwrap().with(&overrides).unwrap();
+        let run = PlannedRun::alone(spec, &Arc::default(), "").unwrap();
+        PlannedLoad::of(&run, cap.and_then(NonZeroUsize::new), shard)
+    }
+
+    #[test]
+    fn a_line_says_what_is_known() {
+        let open = planned(Overrides { rate_per_s: Some(10.0), ..Overrides::default() }, Some(64), None);
+        let users = || Overrides { users: Some(8), ..Overrides::default() };
+        let closed = planned(users(), None, None);
+        let counted = planned(Overrides { requests: Some(500), ..users() }, None, None);
+        for (load, line) in [
+            (
+                open,
+                "about 287 requests at up to 10.0/s over 30 s, 76.1k prompt + 38.0k answer tokens, at most 64 in flight",
+            ),
+            (
+                open.times(100),
+                "about 28,700 requests at up to 10.0/s in 100 runs over 50 min, 7.61M prompt + 3.80M answer tokens, at \
+                 most 64 in flight",
+            ),
+            (
+                closed.warmed_with(20),
+                "as many requests as users get answered over 30 s, 265 prompt + 133 answer tokens each, at most 8 in flight",
+            ),
+            (
+                counted.with_open_pairs(None),
+                "about 1,000 requests in 2 runs, 265k prompt + 133k answer tokens, no limit in flight",
+            ),
+            (
+                open.and(closed),
+                "about 287 requests at up to 10.0/s and as many requests as users get answered in 2 runs over 1 min, 265 \
+                 prompt + 133 answer tokens each, at most 64 in flight",
+            ),
+            (
+                open.searched(),
+                "as many requests as the search needs over 30 s, 265 prompt + 133 answer tokens each, at most 64 in flight",
+            ),
+        ] {
+            assert_eq!(load.to_string(), line);
+        }
+        let half = Shard { number: 1, of: 2 };
+        assert_eq!(planned(users(), None, Some(half)).in_flight, Some(4));
+        assert_eq!(planned(users(), Some(3), Some(half)).in_flight, Some(3));
+    }
+}

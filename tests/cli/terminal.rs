@@ -1,0 +1,52 @@
+//! A terminal for the binary, whose other end a test holds.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::support::Desk;
+
+/// What a user has before them. Dropped, it is lost: the program's writes fail.
+pub(crate) struct Terminal {
+    user: File,
+    path: PathBuf,
+}
+
+impl Terminal {
+    pub(crate) fn new() -> Self {
+        let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&user).unwrap();
+        unlockpt(&user).unwrap();
+        let name = ptsname(&user, Vec::new()).unwrap();
+        Self { user: user.into(), path: OsStr::from_bytes(name.to_bytes()).into() }
+    }
+
+    /// Starts the binary in the folder of `desk`, with this terminal, of this kind, for all that it reads and
+    /// writes.
+    pub(crate) fn start(&self, kind: &str, desk: &Desk, arguments: &[&str]) -> Child {
+        let end = || Stdio::from(File::options().read(true).write(true).open(&self.path).unwrap());
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
+        command.current_dir(desk.path()).args(arguments).env("TERM", kind);
+        command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap()
+    }
+
+    /// Reads what is shown until `text` is.
+    pub(crate) fn await_text(&mut self, text: &str) {
+        let (mut shown, mut buffer) = (String::new(), [0; 4096]);
+        while !shown.contains(text) {
+            match self.user.read(&mut buffer) {
+                Ok(count @ 1..) => shown.push_str(&String::from_utf8_lossy(&buffer[..count])),
+                _ => panic!("`{text}` is not in {shown}"),
+            }
+        }
+    }
+
+    pub(crate) fn types(&mut self, text: &str) {
+        self.user.write_all(text.as_bytes()).unwrap();
+    }
+}
