@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::load::ClientLoad;
+use super::load::{ClientLoad, TIMER_MS};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
@@ -23,8 +23,6 @@ pub(crate) const NOTED: f64 = 0.01;
 pub(crate) const LEAST_MS: f64 = 1.0;
 /// An effect of more than this share of a figure spoils it.
 pub(crate) const SPOILED: f64 = 0.05;
-/// A timer itself may be this late without the event loop being so, milliseconds.
-const TIMER_MS: f64 = 2.0;
 
 /// A reported percentile that this machine could have made longer by over 1 % of it and over 1 ms.
 ///

@@ -9,6 +9,8 @@ use crate::units::{count, millis, three_digits};
 
 /// A p99 of the read loop's delay from which on the client has no time to spare, milliseconds.
 pub(crate) const DELAY_FLOOR_MS: f64 = 20.0;
+/// A timer itself may be this late without the event loop being so, milliseconds.
+pub(crate) const TIMER_MS: f64 = 2.0;
 
 /// What the measuring machine had to do in a run, from its zero to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -6,6 +6,7 @@ use crate::analysis::requests::quality::ClassForms;
 use crate::analysis::requests::tokens::IMPOSSIBLE_CURE;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
+use crate::analysis::verdict::client::CURE;
 use crate::analysis::wording::{counted, percent};
 use crate::record::PromptMethod;
 use crate::units::count;
@@ -135,9 +136,9 @@ pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
 pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
     let delivery = &summary.delivery;
     let share = delivery.together_share().filter(|&share| share > MERGED_BAR || delivery.itl_withheld)?;
-    let reads_late = summary.client.is_some_and(|client| client.reads_late())
-        || Rule::OF_CLIENT.iter().any(|rule| summary.verdict.breaks(*rule));
-    if reads_late && !delivery.itl_withheld {
+    let reads_late = delivery.may_be_of_client(summary.client.as_ref());
+    let is_late = || reads_late || Rule::OF_CLIENT.iter().any(|rule| summary.verdict.breaks(*rule));
+    if !delivery.itl_withheld && is_late() {
         return None;
     }
     let (what, limit) = match (delivery.tpot_withheld, delivery.itl_withheld) {
@@ -149,7 +150,7 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
         (false, false) => ("", MERGED_BAR),
     };
     let (cause, cure) = if reads_late {
-        ("this client read late", "free up CPU on this machine, or split the load (--shard)")
+        ("this client read late", CURE)
     } else {
         ("something between the model and this client gathers them", UNGATHERED)
     };

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::analysis::client::load::{ClientLoad, TIMER_MS};
 use crate::analysis::figures::catalogue::Metric;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
+use crate::units::millis;
 
 /// No engine sends the chunks of one answer faster than this: those that come so close were held back together.
 const TOGETHER: Duration = Duration::from_micros(50);
@@ -30,6 +32,9 @@ pub(crate) const GATHERED_BAR: f64 = 0.2;
 pub(crate) const TOGETHER_BAR: f64 = 0.5;
 /// Above this share of answers that came whole TTFT is doubtful.
 pub(crate) const WHOLE_BAR: f64 = 0.5;
+
+/// A read loop that is late by this part of the time between two reads of an answer may itself gather what comes between.
+const LATE_SHARE: f64 = 0.25;
 
 /// What to do about streams that come gathered.
 pub(crate) const UNGATHERED: &str = "let the proxy or gateway pass events on as they come (nginx: proxy_buffering off and gzip \
@@ -62,6 +67,10 @@ pub struct StreamDelivery {
     /// Complete answers, streamed or not.
     #[serde(skip)]
     completed: u64,
+    /// The time between the reads of the answers, of one that came in one read since it was sent; and how many such times
+    /// there are.
+    #[serde(skip)]
+    between_reads: (Duration, u64),
 }
 
 impl StreamDelivery {
@@ -84,6 +93,16 @@ impl StreamDelivery {
             && self.long_answers as f64 >= FEWEST_LONG_SHARE * self.completed as f64
     }
 
+    /// Whether this client may have gathered the chunks that came together itself: most of them where half of its reads are
+    /// late enough, some where one in a hundred is.
+    pub(crate) fn may_be_of_client(&self, client: Option<&ClientLoad>) -> bool {
+        let (time, reads) = self.between_reads;
+        let bar_ms = LATE_SHARE * millis(time) / reads.max(1) as f64;
+        let delay = client.and_then(|client| client.loop_delay);
+        let delay_ms = delay.map(|delay| if self.itl_withheld { delay.p50_ms } else { delay.p99_ms });
+        delay_ms.is_some_and(|delay_ms| delay_ms - TIMER_MS > bar_ms)
+    }
+
     fn add(&mut self, record: &RequestRecord) {
         let chunks = record.chunks.len() as u64;
         let is_complete = record.outcome == Outcome::Completed;
@@ -103,6 +122,11 @@ impl StreamDelivery {
             lead += u64::from(in_lead);
         }
         let together = close + u64::from(record.merged_reads.saturating_sub(record.late_stamps().count));
+        let begin = if together == chunks - 1 { record.sent } else { record.chunks.first_at() };
+        if let (Some(begin), Some(last)) = (begin, last) {
+            self.between_reads.0 += last.since(begin);
+            self.between_reads.1 += (chunks - 1).saturating_sub(together).max(1);
+        }
         // TPOT leaves out the time of those that came with the first: it is too low by their share.
         let lead = together.min(lead);
         let gathered = lead >= FEWEST_WITH_FIRST && lead as f64 > TOO_LOW * (chunks - 1) as f64;
@@ -152,7 +176,7 @@ mod tests {
     use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{class, record, run};
     use crate::analysis::verdict::check::{Rule, VerdictOutcome};
-    use crate::record::LateStamps;
+    use crate::record::{ClientFacts, Delays, LateStamps};
     use crate::workload::{Priority, Slo};
 
     /// 60 answers of 24 tokens 10 ms apart, of which so many come in each read, and of the first read so many.
@@ -309,6 +333,46 @@ mod tests {
         }
         assert_eq!(StreamDelivery::of(&log).together, 0);
         assert!(summarise(&log, &[]).latency.row(Metric::Tpot).is_some());
+    }
+
+    /// Tokens each 3 ms that come in reads of so many, to a client whose read loop is late by so much.
+    fn cause(each_read: u64, p50_ms: u64, p99_ms: u64) -> Option<String> {
+        let answer = |i: u64| {
+            let chunks: Vec<_> =
+                (0..49).map(|token| (i * 200 + 50 + token / each_read * each_read * 3, 1)).collect();
+            let mut record = record(i).sent_at(i * 200, i * 200, i * 200).chunks(&chunks).build();
+            record.merged_reads = (49 - 49_u64.div_ceil(each_read)) as u32;
+            record
+        };
+        let mut log = run(13_000, (0..60).map(answer).collect());
+        let [p50_ns, p99_ns] = [p50_ms, p99_ms].map(|ms| ms * 1_000_000);
+        let delay = Delays { n: 1_300, p50_ns, p99_ns, max_ns: p99_ns };
+        let client = ClientFacts { loop_delay: Some(delay), ..ClientFacts::default() };
+        log.footer.as_mut().unwrap().client = Some(client);
+        let summary = summarise(&log, &[]);
+        let whole = summary.verdict.reasons.iter().find(|reason| reason.rule == Rule::StreamsWhole);
+        let cures = whole.into_iter().map(|reason| reason.cure.as_str());
+        Some(format!("{} {}", finding(&summary)?, cures.collect::<String>()))
+    }
+
+    #[test]
+    fn the_cause_is_the_client_where_its_delay_compares_with_the_time_between_its_reads() {
+        let (client, proxy) = ("this client read late", "something between the model and this client");
+        // Late by 5 to 10 ms, it reads three tokens at once, but neither 24 nor a whole answer; rarely late, a few.
+        for (expected, cases) in [
+            (client, &[(3, 5, 10), (4, 6, 20), (64, 60, 90)][..]),
+            (proxy, &[(24, 5, 10), (64, 5, 10), (3, 1, 2), (3, 1, 20), (2, 1, 2)]),
+            ("", &[(1, 1, 2), (1, 5, 10), (2, 1, 10)]),
+        ] {
+            for &(each_read, p50_ms, p99_ms) in cases {
+                let said = cause(each_read, p50_ms, p99_ms);
+                let what = format!("{each_read} a read, late by {p50_ms} to {p99_ms} ms: {said:?}");
+                assert_eq!(said.is_some(), !expected.is_empty(), "{what}");
+                let said = said.unwrap_or_default();
+                assert!(said.contains(expected), "{what}");
+                assert_eq!(said.contains("proxy_buffering"), expected == proxy && each_read == 64, "{what}");
+            }
+        }
     }
 
     #[test]

@@ -154,6 +154,16 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_the_end_of_the_run_cuts_off_has_a_server() {
+        let gone = |open_at: u64| {
+            let fails = (0..40).map(|i| lost(i, i * 100, FailureKind::Connect).build());
+            let open = record(40).sent_at(open_at, open_at, open_at).censored(4_000).build();
+            summarise(&run(4_000, fails.chain([open]).collect()), &[]).verdict.breaks(Rule::ServerStayed)
+        };
+        assert!(!gone(3_950) && gone(50), "sent on a connection that was there then");
+    }
+
+    #[test]
     fn chance_at_the_end_of_a_run_is_no_death() {
         // Every other connection is lost, and the last five of them in a row.
         let flaky = reasons(|i| (i % 2 == 0 || i >= 35).then_some(FailureKind::Reset));

@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use super::check::{Check, Measure, Rule};
+use super::client::CURE;
+use crate::analysis::client::load::ClientLoad;
 use crate::analysis::requests::delivery::{StreamDelivery, UNGATHERED, WHOLE_BAR};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::wording::{counted, percent};
@@ -97,7 +99,9 @@ pub(super) fn held_back(observed: &Observed<'_>) -> Check {
         counted(long_answers, "long answer"),
         percent(WHOLE_BAR)
     );
-    measure.at_most(share, WHOLE_BAR, sentence, UNGATHERED)
+    let client = ClientLoad::of(observed.log);
+    let cure = if observed.delivery.may_be_of_client(client.as_ref()) { CURE } else { UNGATHERED };
+    measure.at_most(share, WHOLE_BAR, sentence, cure)
 }
 
 /// What came before its cause, and by how much, if anything did by over a millisecond.
