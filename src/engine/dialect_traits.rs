@@ -125,6 +125,17 @@ pub(crate) enum LengthForcing {
     None,
 }
 
+impl LengthForcing {
+    /// The fields, if there are any.
+    pub(crate) const fn fields(self) -> Option<&'static str> {
+        match self {
+            Self::IgnoreEosAndMinTokens => Some("ignore_eos and min_tokens"),
+            Self::IgnoreEos => Some("ignore_eos"),
+            Self::None => None,
+        }
+    }
+}
+
 /// The fields by which a request asks for a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LengthFields {
@@ -144,12 +155,11 @@ impl LengthFields {
 
 impl fmt::Display for LengthFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let forcing = match self.forcing {
-            LengthForcing::IgnoreEosAndMinTokens => ", ignore_eos and min_tokens",
-            LengthForcing::IgnoreEos => " and ignore_eos",
-            LengthForcing::None => "",
-        };
-        write!(f, "{}{forcing}", self.limit)
+        let joined = if self.forcing == LengthForcing::IgnoreEosAndMinTokens { ", " } else { " and " };
+        match self.forcing.fields() {
+            Some(fields) => write!(f, "{}{joined}{fields}", self.limit),
+            None => f.write_str(self.limit),
+        }
     }
 }
 

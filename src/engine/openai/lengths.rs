@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::body::BodyTemplates;
+use super::body::{BodyTemplates, TEST_TOKENS};
 use super::engine::OpenAiEngine;
 use super::preflight::{LengthTest, SmokeError, SmokeReport};
 use crate::engine::dialect_traits::{LengthFields, LengthForcing};
@@ -95,6 +95,39 @@ impl OpenAiEngine {
     }
 }
 
+impl SmokeReport {
+    /// What the answer shows of the requested length.
+    pub fn length_in_words(&self) -> String {
+        let counted = self.usage.map(|usage| usage.completion_tokens).filter(|&tokens| tokens > 0);
+        let came =
+            counted.map_or_else(|| format!("{} chunks", self.chunks), |tokens| format!("{tokens} tokens"));
+        match self.length {
+            LengthTest::Kept if counted.is_none() => {
+                format!("not known: {came} for {TEST_TOKENS} tokens, which the server does not count")
+            }
+            LengthTest::Kept => format!("kept: {came} for {TEST_TOKENS}"),
+            LengthTest::Ignored => {
+                let with =
+                    if self.both_tried { ", with max_tokens as with max_completion_tokens" } else { "" };
+                format!(
+                    "the server ignores the requested length: {came} for {TEST_TOKENS} tokens{with}; choose its own \
+                     --engine, or set its field with --extra-body"
+                )
+            }
+            LengthTest::EndsEarly => {
+                let sent = self
+                    .forced_with
+                    .map_or_else(String::new, |fields| format!(", although it was sent {fields}"));
+                format!(
+                    "the server does not force the requested length: the model ended its answer after {came} of \
+                     {TEST_TOKENS}{sent}; answers may be shorter than planned"
+                )
+            }
+            LengthTest::NotTested => "not tested: --extra-body sets it".to_owned(),
+        }
+    }
+}
+
 /// The most tokens of an answer to a request with this extra body; `own` is the field of the planned length.
 fn requested(extra: &Map<String, Value>, own: &str, planned: u64) -> Option<u64> {
     let named = LENGTH_LIMITS.iter().filter_map(|name| extra.get(*name)).filter(|value| !value.is_null());
@@ -111,6 +144,9 @@ fn other_than(fields: LengthFields, length: LengthTest) -> Option<LengthFields> 
         (LengthTest::Ignored, _) => Some(fields.with_other_limit()),
         (LengthTest::EndsEarly, LengthForcing::None) => {
             Some(LengthFields { forcing: LengthForcing::IgnoreEos, ..fields })
+        }
+        (LengthTest::EndsEarly, LengthForcing::IgnoreEos) => {
+            Some(LengthFields { forcing: LengthForcing::IgnoreEosAndMinTokens, ..fields })
         }
         _ => None,
     }

@@ -31,7 +31,7 @@ pub struct SmokeReport {
     pub usage: Option<Usage>,
     /// Its counts, where they are impossible.
     pub impossible_usage: Option<Usage>,
-    /// The server's best count of an answer's tokens.
+    /// The server's best count of an answer's tokens. One that was cut off could not count them: its texts count.
     pub token_source: TokenSource,
     /// The prompt; `None` where the extra body replaces it.
     pub prompt: Option<&'static str>,
@@ -41,6 +41,8 @@ pub struct SmokeReport {
     pub length: LengthTest,
     /// Whether the answer went on for too long, and was not read on.
     pub cut_off: bool,
+    /// The fields that were sent to force the length.
+    pub forced_with: Option<&'static str>,
     /// Whether both names of the limit were tried, and answered.
     pub both_tried: bool,
     /// The dialect's own fields for it, where requests use others.
@@ -81,7 +83,7 @@ impl LengthTest {
     }
 }
 
-/// Chunks of the test request's answer after which it is not read on.
+/// Chunks of the answer after which it is not read on.
 const MOST_CHUNKS: usize = 8 * TEST_TOKENS as usize;
 
 /// Why the test request failed, and the remedy.
@@ -132,7 +134,8 @@ impl OpenAiEngine {
             Ok(end) => {
                 let report = SmokeReport::new(self.templates.test_prompt(), &events, end.as_ref());
                 let length = if self.sets_length() { LengthTest::NotTested } else { report.length };
-                return Ok(SmokeReport { length, ..report });
+                let forced_with = self.target.length_fields().forcing.fields();
+                return Ok(SmokeReport { length, forced_with, ..report });
             }
             Err(_) => smoke_timeout(limit, &events),
         };
@@ -202,31 +205,6 @@ impl OpenAiEngine {
 }
 
 impl SmokeReport {
-    /// What the answer shows of the requested length.
-    pub fn length_in_words(&self) -> String {
-        let counted = self.usage.map(|usage| usage.completion_tokens).filter(|&tokens| tokens > 0);
-        let came =
-            counted.map_or_else(|| format!("{} chunks", self.chunks), |tokens| format!("{tokens} tokens"));
-        match self.length {
-            LengthTest::Kept if counted.is_none() => {
-                format!("not known: {came} for {TEST_TOKENS} tokens, which the server does not count")
-            }
-            LengthTest::Kept => format!("kept: {came} for {TEST_TOKENS}"),
-            LengthTest::Ignored => {
-                let with =
-                    if self.both_tried { ", with max_tokens as with max_completion_tokens" } else { "" };
-                format!(
-                    "the server ignores the requested length: {came} for {TEST_TOKENS} tokens{with}; choose its own \
-                     --engine, or set its field with --extra-body"
-                )
-            }
-            LengthTest::EndsEarly => {
-                format!("not forced: the model ended its answer after {came} of {TEST_TOKENS}")
-            }
-            LengthTest::NotTested => "not tested: --extra-body sets it".to_owned(),
-        }
-    }
-
     /// Of an answer with this end; without one it went on for too long.
     fn new(prompt: Option<&'static str>, events: &[AnswerEvent], end: Option<&AnswerEnd>) -> Self {
         let mut counts = chunks(events);
@@ -240,16 +218,16 @@ impl SmokeReport {
             _ if chunks > 0 && counts.all(Option::is_some) => TokenSource::ChunkCounts,
             _ => TokenSource::Chunks,
         };
-        let impossible_usage = end.and_then(|end| end.impossible_usage);
         Self {
             chunks,
             usage,
-            impossible_usage,
+            impossible_usage: end.and_then(|end| end.impossible_usage),
             token_source,
             prompt,
             finish_reason,
             length,
             cut_off: end.is_none(),
+            forced_with: None,
             both_tried: false,
             instead_of: None,
         }

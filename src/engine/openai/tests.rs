@@ -13,6 +13,7 @@ use crate::engine::stream::transcripts::logged_reads;
 use crate::engine::target::{AnswerForm, Secret, Target};
 use crate::record::{FailureKind, FinishReason};
 
+mod lengths;
 mod readiness;
 mod reuse;
 mod secrets;

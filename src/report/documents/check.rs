@@ -68,6 +68,7 @@ pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPromp
     section.fact("test request", request);
     match (smoke.length, &facts.length_fields, &smoke.instead_of) {
         (LengthTest::Ignored, ..) => section.notes([Note::new(NoteKind::Missed, smoke.length_in_words())]),
+        (LengthTest::EndsEarly, ..) => section.notes([Note::new(NoteKind::Warning, smoke.length_in_words())]),
         (_, Some(fields), Some(own)) => {
             section
                 .fact("requested length", format!("{} with {fields}; not by {own}", smoke.length_in_words()));

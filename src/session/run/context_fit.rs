@@ -18,7 +18,7 @@ pub(super) fn report_length(engine: &OpenAiEngine, smoke: &SmokeReport, printer:
         printer
             .words(&format!("the server does not go by {own}: requests ask for their lengths with {fields}"));
     }
-    if smoke.length == LengthTest::Ignored {
+    if matches!(smoke.length, LengthTest::Ignored | LengthTest::EndsEarly) {
         printer.words(&format!("warning: {}", smoke.length_in_words()));
     }
 }

@@ -84,6 +84,51 @@ fn fields_that_a_server_refuses_by_name_are_left_out() {
         .stderr(contains("does not go by max_tokens, ignore_eos").and(contains("with max_tokens")));
 }
 
+/// A server whose model ends its answer to the test request after two tokens, unless this field keeps it from it.
+fn ends_early_without(field: &'static str) -> (String, Arc<Mutex<usize>>) {
+    let asked = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&asked);
+    let address = serve(move |seen: &Seen| {
+        control(seen).unwrap_or_else(|| {
+            *counted.lock().unwrap() += 1;
+            if seen.body.contains(field) { stream(4) } else { stream(2).replace("length", "stop") }
+        })
+    });
+    (format!("http://{address}"), asked)
+}
+
+#[test]
+fn an_answer_that_ends_early_shows_which_fields_force_its_length() {
+    let desk = Desk::new();
+    for (engine, field, with, tests) in [
+        ("llamacpp", "ignore_eos", None, 1),
+        ("llamacpp", "min_tokens", Some("ignore_eos and min_tokens"), 2),
+        ("openai", "min_tokens", Some("ignore_eos and min_tokens"), 3),
+    ] {
+        let (url, asked) = ends_early_without(field);
+        let check = ["check", "--url", &url, "--engine", engine, "--model", "toy"];
+        let check = desk.skyline(&check).assert().code(0).stdout(contains("kept: 4 tokens"));
+        if let Some(with) = with {
+            check.stdout(contains(with));
+        }
+        assert_eq!(*asked.lock().unwrap(), tests, "{engine}, {field}");
+    }
+}
+
+#[test]
+fn a_server_that_forces_no_length_is_named_before_the_load() {
+    let (url, _) = ends_early_without("nothing");
+    let desk = Desk::new();
+    let to = ["--url", &url, "--engine", "vllm", "--model", "toy"];
+    let said = || {
+        let what = contains("does not force the requested length").and(contains("2 tokens of 4"));
+        what.and(contains("although it was sent ignore_eos"))
+    };
+    desk.skyline(&[&["check"][..], &to].concat()).assert().code(0).stdout(said().and(contains("READY")));
+    let bench = ["bench", "quick.toml", "1", "--no-calibration", "--out", "results"];
+    desk.skyline(&[&bench[..], &to].concat()).assert().stderr(contains("warning: ").and(said()));
+}
+
 const LONG: &str = r#"
 name = "long"
 horizon_s = 2

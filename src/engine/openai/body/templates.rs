@@ -8,8 +8,8 @@ use crate::engine::target::{PriorityField, Sampling, Target};
 use crate::generator::{PlannedRequest, Prompt};
 use crate::workload::{AnswerShape, GoldenCheck, Priority};
 
-/// The prompt of the test request, and the tokens requested.
-const TEST_PROMPT: &str = "Count from one to ten.";
+/// The prompt of the test request, and the tokens requested: a model ends this answer before them unless it is kept from it.
+const TEST_PROMPT: &str = "Reply with one word: yes.";
 pub(crate) const TEST_TOKENS: u32 = 4;
 
 /// The field of a request's priority.

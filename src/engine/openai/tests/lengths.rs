@@ -1,0 +1,94 @@
+//! The second try at a length: what it asks for, and how long it may take.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+
+use super::engine;
+use super::server::{json, read_request};
+use crate::engine::LengthTest;
+use crate::engine::dialect::Dialect;
+use crate::engine::openai::preflight::SmokeReport;
+use crate::engine::target::{AnswerForm, Secret, Target};
+
+const KEY: &str = "hunter2hunter2";
+
+/// A server of one model, `m-` and the API key, that answers the first test request with this and the next after so long
+/// with four tokens.
+async fn picky(listener: TcpListener, first: Vec<u8>, pause: Duration, bodies: Bodies) -> Infallible {
+    let answer = async |mut socket: TcpStream| {
+        while let Some(request) = read_request(&mut socket).await {
+            let answer = if request.starts_with("GET /v1/models") {
+                json(200, &format!(r#"{{"data":[{{"id":"m-{KEY}"}}]}}"#))
+            } else if request.starts_with("GET") {
+                json(200, "{}")
+            } else {
+                bodies.lock().unwrap().push(request);
+                let tries = bodies.lock().unwrap().len();
+                tokio::time::sleep(if tries == 1 { Duration::ZERO } else { pause }).await;
+                if tries == 1 { first.clone() } else { whole(4) }
+            };
+            // The client may have given up.
+            let _ = socket.write_all(&answer).await;
+        }
+    };
+    let mut conversations = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => conversations.push(answer(accepted.unwrap().0)),
+            Some(()) = conversations.next() => {}
+        }
+    }
+}
+
+type Bodies = Arc<Mutex<Vec<String>>>;
+
+/// A whole answer of so many tokens by the server's count.
+fn whole(tokens: u32) -> Vec<u8> {
+    let choice = r#"{"index":0,"message":{"content":"w"},"finish_reason":"length"}"#;
+    let usage = format!(r#"{{"prompt_tokens":7,"completion_tokens":{tokens}}}"#);
+    json(200, &format!(r#"{{"choices":[{choice}],"usage":{usage}}}"#))
+}
+
+/// What comes of test requests within a minute of virtual time each, how long they took, and what they sent.
+async fn tested(first: Vec<u8>, pause: Duration) -> (SmokeReport, Duration, Vec<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut target =
+        Target::new(format!("http://{}", listener.local_addr().unwrap()).parse().unwrap(), Dialect::Openai);
+    (target.api_key, target.form) = (Some(Secret::new(KEY)), AnswerForm::Whole);
+    let bodies = Bodies::default();
+    // Time stands while the task of the test has something to do, so the server has no task of its own.
+    let mut server = Box::pin(picky(listener, first, pause, Arc::clone(&bodies)));
+    let engine = tokio::select! { engine = engine(target) => engine, never = &mut server => match never {} };
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    let report = tokio::select! {
+        tested = engine.tested(Duration::from_mins(1)) => tested.unwrap().1,
+        never = &mut server => match never {},
+    };
+    let sent = bodies.lock().unwrap().clone();
+    (report, begun.elapsed(), sent)
+}
+
+#[tokio::test]
+async fn after_a_refusal_the_same_model_has_all_of_the_time() {
+    let refusal = json(400, r#"{"error":"Unsupported parameter: 'max_completion_tokens'"}"#);
+    let (report, took, sent) = tested(refusal, Duration::from_secs(40)).await;
+    assert_eq!((report.length, report.instead_of.is_some()), (LengthTest::Kept, true));
+    assert!(took >= Duration::from_secs(40), "{took:?}");
+    // Its name is hidden where it is shown, and sent as it is.
+    assert!(sent.len() == 2 && sent[1].contains(&format!("\"m-{KEY}\"")), "{sent:?}");
+    assert!(sent[1].contains("max_tokens"), "{sent:?}");
+}
+
+#[tokio::test]
+async fn after_an_answer_the_server_is_warm_and_has_less() {
+    let (report, took, sent) = tested(whole(90), Duration::from_secs(40)).await;
+    assert_eq!((report.length, sent.len()), (LengthTest::Ignored, 2));
+    assert!(took < Duration::from_secs(40), "{took:?}");
+}
