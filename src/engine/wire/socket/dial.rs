@@ -11,6 +11,7 @@ use futures::stream::FuturesUnordered;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
+use tokio::sync::Notify;
 use tokio_rustls::TlsConnector;
 
 use super::handshake::no_handshake;
@@ -37,6 +38,8 @@ pub(crate) struct Dialer {
     /// Index of the last address that answered, which is tried first.
     preferred: AtomicUsize,
     pub(super) tls: Option<(TlsConnector, ServerName<'static>)>,
+    /// A connection is there, before anything is said on it.
+    pub(super) connected: Notify,
 }
 
 impl Dialer {
@@ -64,7 +67,8 @@ impl Dialer {
             None
         };
         let tunnel = proxy.filter(|_| tls.is_some()).map(|proxy| tunnel_request(url, proxy));
-        Ok(Self { addresses, proxy: proxy.cloned(), tunnel, preferred: AtomicUsize::new(0), tls })
+        let (preferred, connected) = (AtomicUsize::new(0), Notify::new());
+        Ok(Self { addresses, proxy: proxy.cloned(), tunnel, preferred, tls, connected })
     }
 
     /// Opens a connection.
@@ -77,6 +81,7 @@ impl Dialer {
 
     async fn open_unlimited(&self) -> Result<Socket, DiagnosedFailure> {
         let mut tcp = self.tcp().await.map_err(|fault| through(self.proxy.as_ref(), fault))?;
+        self.connected.notify_one();
         if let Some(tunnel) = &self.tunnel {
             open_tunnel(&mut tcp, tunnel).await.map_err(|fault| through(self.proxy.as_ref(), fault))?;
         }
@@ -173,7 +178,8 @@ mod tests {
     use super::*;
 
     fn dialer(addresses: Vec<SocketAddr>) -> Dialer {
-        Dialer { addresses, proxy: None, tunnel: None, preferred: AtomicUsize::new(0), tls: None }
+        let (preferred, connected) = (AtomicUsize::new(0), Notify::new());
+        Dialer { addresses, proxy: None, tunnel: None, preferred, tls: None, connected }
     }
 
     #[tokio::test]

@@ -46,12 +46,13 @@ impl Dialer {
         }
     }
 
-    /// Ends, with that as the failure, where the port of an address with TLS is silent for a while and then answers
-    /// without: many servers wait for the end of a line that a handshake never has.
+    /// Ends, with that as the failure, where the port of an address with TLS is silent for a while after it was connected to
+    /// and then answers without: many servers wait for the end of a line that a handshake never has.
     pub(crate) async fn meets_no_tls(&self, url: &BaseUrl) -> DiagnosedFailure {
         if self.proxy.is_some() || self.tls.is_none() {
             return pending().await;
         }
+        self.connected.notified().await;
         sleep(SILENCE).await;
         let asked = async {
             let mut tcp = self.tcp().await.ok()?;
@@ -70,5 +71,57 @@ impl Dialer {
             };
         }
         pending().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A port that is silent until a whole line comes, and then answers with this status.
+    async fn without_tls(listener: &TcpListener, status: &str) {
+        let mut kept = Vec::new();
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut begins = [0; 3];
+            socket.read_exact(&mut begins).await.unwrap();
+            if begins == *b"GET" {
+                socket.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).await.unwrap();
+            }
+            kept.push(socket);
+        }
+    }
+
+    /// A port, and a dialer for it with TLS.
+    async fn port() -> (TcpListener, Dialer, BaseUrl) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url: BaseUrl = format!("https://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let options = TlsOptions { check: CertificateCheck::Skipped, ..TlsOptions::default() };
+        let config = client_config(&options, Scheme::Https).unwrap();
+        (listener, Dialer::resolve(&url, None, config).await.unwrap(), url)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_port_is_silent_from_its_connection_on() {
+        let (listener, dialer, url) = port().await;
+        let mut probe = Box::pin(dialer.meets_no_tls(&url));
+        assert!(timeout(Duration::from_mins(1), &mut probe).await.is_err(), "nothing is connected yet");
+        tokio::select! {
+            opened = dialer.open() => panic!("{:?}", opened.err()),
+            found = &mut probe => assert_eq!(found.cause, Cause::NotTls),
+            () = without_tls(&listener, "200 OK") => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_port_with_tls_may_answer_400_to_what_has_none() {
+        let (listener, dialer, url) = port().await;
+        tokio::select! {
+            opened = dialer.open() => assert!(opened.is_err_and(|fault| fault.cause != Cause::NotTls)),
+            found = dialer.meets_no_tls(&url) => panic!("{found:?}"),
+            () = without_tls(&listener, "400 Bad Request") => {}
+        }
     }
 }
