@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::answer_limits::AnswerBudget;
+use super::answer_limits::{AnswerBudget, HeldMemory};
 use super::captured_text::{CaptureText, CapturedText};
 use super::secrets::Secrets;
 use super::stream::chunk::ChunkText;
@@ -184,6 +184,16 @@ impl AnswerEnd {
             impossible_usage: None,
             captured: None,
         }
+    }
+
+    /// The same, of which the text holds `memory` as long as it is there; a failure where that does not suffice.
+    pub(crate) fn counted_in(mut self, memory: Option<HeldMemory>) -> Self {
+        if let (Some(captured), Some(memory)) = (&mut self.captured, memory)
+            && let Err(failure) = captured.count_in(memory)
+        {
+            return Self::failed(self.at, failure);
+        }
+        self
     }
 
     /// The same with `secrets` hidden in what the server said.

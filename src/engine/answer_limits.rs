@@ -13,7 +13,7 @@ pub struct AnswerLimits {
     pub times_requested: u32,
     /// … or a body of more bytes than this.
     pub bytes: u64,
-    /// Bytes that the answers in flight hold together: text that is captured, and events that are not whole.
+    /// Bytes that answers hold together: text that is captured, until it is counted or judged, and events that are not whole.
     pub memory: u64,
 }
 
@@ -117,7 +117,7 @@ impl AnswerMemory {
     }
 }
 
-/// What one answer holds of it, given back when it is dropped.
+/// What one answer holds of it, given back when it is dropped: with its text, where that is captured.
 #[derive(Debug)]
 pub(crate) struct HeldMemory {
     of: Arc<AnswerMemory>,
@@ -133,9 +133,13 @@ impl HeldMemory {
         Self { of: memory, held: 0 }
     }
 
-    /// Holds so many bytes in all. The failure of the answer for which the memory does not suffice.
+    /// Holds so many bytes in all, while more come. The failure of the answer for which the memory does not suffice.
     pub(crate) fn hold(&mut self, bytes_held: usize) -> Result<(), Failure> {
-        let wanted = bytes_held as u64 / STEP * STEP;
+        self.hold_all(bytes_held as u64 / STEP * STEP)
+    }
+
+    /// The same to the byte, once all have come.
+    pub(crate) fn hold_all(&mut self, wanted: u64) -> Result<(), Failure> {
         if wanted <= self.held {
             return Ok(());
         }
@@ -146,8 +150,9 @@ impl HeldMemory {
             return Ok(());
         }
         let limit = bytes(self.of.limit);
-        let message =
-            format!("the answers in flight hold more than {limit} of memory (limit: --answer-memory)");
+        let message = format!(
+            "answers that are in flight, counted or judged hold more than {limit} of memory (limit: --answer-memory)"
+        );
         Err(Failure::new(FailureKind::ClientLimit, message))
     }
 }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
+use super::answer_limits::HeldMemory;
 use super::stream::chunk::ChunkJson;
+use crate::record::Failure;
 
 /// Whether the text of an answer is captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,13 +19,23 @@ pub enum CaptureText {
 }
 
 /// The bytes of an answer that came whole, one JSON document after another.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct CapturedText(Vec<u8>);
+#[derive(Clone, Default)]
+pub struct CapturedText {
+    bytes: Vec<u8>,
+    /// What it holds of the memory for answers, as long as it is there.
+    memory: Option<Arc<HeldMemory>>,
+}
+
+impl PartialEq for CapturedText {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
 
 impl fmt::Debug for CapturedText {
     /// Shows the length, not the bytes: they may repeat a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CapturedText").field("length", &self.0.len()).finish_non_exhaustive()
+        f.debug_struct("CapturedText").field("length", &self.bytes.len()).finish_non_exhaustive()
     }
 }
 
@@ -48,13 +61,21 @@ pub struct ToolCall {
 
 impl CapturedText {
     pub(super) fn push(&mut self, document: &[u8]) {
-        self.0.extend_from_slice(document);
-        self.0.push(b'\n');
+        self.bytes.reserve(document.len() + 1);
+        self.bytes.extend_from_slice(document);
+        self.bytes.push(b'\n');
     }
 
     /// Bytes that it holds.
     pub(super) fn held(&self) -> usize {
-        self.0.capacity()
+        self.bytes.capacity()
+    }
+
+    /// Counts it in `memory` until it is dropped.
+    pub(super) fn count_in(&mut self, mut memory: HeldMemory) -> Result<(), Failure> {
+        memory.hold_all(self.held() as u64)?;
+        self.memory = Some(Arc::new(memory));
+        Ok(())
     }
 
     /// An answer with this content, for tests.
@@ -77,7 +98,7 @@ impl CapturedText {
         let mut answers = BTreeMap::from([(0, AnswerText::default())]);
         let mut calls: BTreeMap<(u32, u32), ToolCall> = BTreeMap::new();
         // An answer that came whole is nothing but documents; if one is broken, those before it count.
-        let documents = serde_json::Deserializer::from_slice(&self.0).into_iter::<ChunkJson<'_>>();
+        let documents = serde_json::Deserializer::from_slice(&self.bytes).into_iter::<ChunkJson<'_>>();
         for document in documents.map_while(Result::ok) {
             for choice in document.choices() {
                 let text = answers.entry(choice.index()).or_default();

@@ -180,7 +180,10 @@ impl ResponseReader {
     ) -> Option<AnswerEnd> {
         self.limits.size.bytes += piece.len() as u64;
         match &mut self.body {
-            Body::Stream(stream) => stream.piece(piece, arrival, events, &mut self.limits),
+            Body::Stream(stream) => {
+                let end = stream.piece(piece, arrival, events, &mut self.limits)?;
+                Some(end.counted_in(self.limits.memory.take()))
+            }
             Body::Whole(bytes) => {
                 bytes.extend_from_slice(piece);
                 let failure = self.limits.exceeded(bytes.capacity())?;
@@ -202,9 +205,9 @@ impl ResponseReader {
             && (&*last.data == b"[DONE]" || ChunkJson::parse(&last.data).is_ok())
             && let Some(end) = stream.event(&last, arrival, events, &mut self.limits)
         {
-            return end;
+            return end.counted_in(self.limits.memory);
         }
-        match (self.body, close) {
+        let end = match (self.body, close) {
             (Body::Stream(mut stream), _) => {
                 let result = stream.grammar.close(close);
                 stream.over(arrival.at, result)
@@ -216,7 +219,8 @@ impl ResponseReader {
             (Body::Whole(_), BodyEnd::Broken) => {
                 failed(arrival.at, FailureKind::Reset, "the connection broke before the answer was whole")
             }
-        }
+        };
+        end.counted_in(self.limits.memory)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Streams cut and corrupted at random: the reader neither panics nor gives different results.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use http::header::HeaderValue;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use super::*;
+use crate::engine::answer_limits::AnswerMemory;
 use crate::engine::stream::transcripts::streamed_bodies;
 
 /// Everything read from a stream in pieces cut at `cuts`. Every piece has the same stamp, so that the pieces
@@ -108,4 +109,40 @@ fn an_event_of_several_lines_without_its_empty_line_is_taken_whole() {
     let stream = b"data: {\"choices\":\ndata: [{\"text\":\"a\",\"finish_reason\":\"stop\"}]}\n";
     let (events, end) = read_in_pieces(stream, Vec::new(), BodyEnd::Clean);
     assert_eq!((events.len(), end.result), (1, Ok(())));
+}
+
+/// One answer of so many bytes of text, captured, in this memory.
+fn captured(memory: &Arc<AnswerMemory>, form: AnswerForm, bytes: usize) -> AnswerEnd {
+    let stream = form == AnswerForm::Streamed;
+    let media = if stream { "text/event-stream" } else { "application/json" };
+    let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(media))]);
+    let reader = ResponseReader::new(StatusCode::OK, &headers, form, Secrets::default());
+    let held = HeldMemory::none(Arc::clone(memory));
+    let mut reader = reader.within(AnswerBudget::default(), 1, held).capturing(CaptureText::Yes);
+    let arrival = ArrivalStamp { at: Timestamp::ZERO, late_by: Duration::ZERO, read: 1 };
+    let (part, text) = (if stream { "delta" } else { "message" }, "w".repeat(bytes));
+    let document =
+        format!(r#"{{"choices":[{{"index":0,"{part}":{{"content":"{text}"}},"finish_reason":"stop"}}]}}"#);
+    let body = if stream { format!("data: {document}\n\ndata: [DONE]\n\n") } else { document };
+    let mut events = AnswerEvents::new();
+    let end = reader.bytes(body.as_bytes(), arrival, &mut events);
+    end.unwrap_or_else(|| reader.end(BodyEnd::Clean, arrival, &mut events))
+}
+
+/// Texts that wait to be written, however short each of them is.
+#[test]
+fn captured_texts_count_as_memory_until_they_are_dropped() {
+    for form in [AnswerForm::Streamed, AnswerForm::Whole] {
+        let memory = Arc::new(AnswerMemory::new(1 << 20));
+        let mut waiting: Vec<_> = (0..40).map(|_| captured(&memory, form, 9_000)).collect();
+        assert!(waiting.iter().all(|end| end.result.is_ok() && end.captured.is_some()), "{form:?}");
+        waiting.extend((0..200).map(|_| captured(&memory, form, 9_000)));
+        let failure = waiting[239].result.clone().unwrap_err();
+        assert!(failure.reason == FailureKind::ClientLimit && failure.message.contains("--answer-memory"));
+        // A clone is the same text.
+        waiting.truncate(1);
+        let copy = waiting.pop().unwrap().captured;
+        assert!(captured(&memory, form, 900_000).result.is_ok(), "{form:?}");
+        assert!(captured(&memory, form, 9_000).result.is_ok() && copy.is_some());
+    }
 }
