@@ -170,7 +170,7 @@ fn experiment(manifest: &SweepManifest, context: &RunContext, forced: bool) -> R
 fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
     args.campaign.show.result(printer, sweep, || documents::sweep(sweep))?;
     say_saved(dir.folder(), None, printer);
-    if matches!(sweep.stopped, StopReason::Interrupted | StopReason::ServerGone) {
+    if matches!(sweep.stopped, StopReason::Interrupted | StopReason::ServerGone | StopReason::Untrusted) {
         printer.words(&format!("resume with: {}", dir.command_to_resume(&[])));
     }
     Ok(match sweep.stopped {

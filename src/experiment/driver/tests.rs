@@ -309,9 +309,13 @@ fn rows_that_are_not_asked_for_are_only_read() {
 }
 
 fn sweep() -> SweepExperiment {
+    sweep_of(LoadAxis::List { rates_per_s: vec![4.0, 8.0] })
+}
+
+fn sweep_of(axis: LoadAxis) -> SweepExperiment {
     let objective = "p50 ttft < 5s";
     let plan = SweepPlan {
-        axis: LoadAxis::List { rates_per_s: vec![4.0, 8.0] },
+        axis,
         objectives: vec![objective.parse().unwrap()],
         repeats: 1,
         samples: 130,
@@ -320,7 +324,7 @@ fn sweep() -> SweepExperiment {
         longest_s: 60.0,
         fewest_users_per_s: None,
         precision: 0.05,
-        most_trials: 9,
+        most_trials: 4,
         saturated_in_a_row: 2,
         first_seed: 1,
     };
@@ -351,6 +355,51 @@ fn the_highest_load_that_passed_is_held_in_the_end() {
     let result = sweep.result();
     assert_eq!((result.stopped, result.points.len()), (StopReason::AllMeasured, 2));
     assert!(result.sustained.is_some_and(|sustained| sustained.held && sustained.run == "sustained"));
+}
+
+#[test]
+fn a_disturbed_run_that_holds_the_answer_is_repeated_up_to_twice() {
+    let disturbed = || Summary { verdict: summary(true).verdict, ..minute() };
+    for (spoiled, ran, unknown) in [(0, 3, false), (1, 4, false), (2, 5, false), (3, 5, true)] {
+        let mut executor = Scripted::new(|run: &SweepRun| match run {
+            SweepRun::Sustained(wanted) if wanted.repeat <= spoiled => found(disturbed()),
+            _ => found(minute()),
+        });
+        let mut sweep = sweep();
+        let Ok(()) = drive(&mut sweep, &mut executor);
+        let all = ["run-001", "run-002", "sustained", "sustained-2", "sustained-3"];
+        assert_eq!(executor.ran, all[..ran], "{spoiled} disturbed");
+        let sustained = sweep.result().sustained.unwrap();
+        assert_eq!((sustained.run.as_str(), sustained.held), (all[ran - 1], !unknown), "{spoiled} disturbed");
+        assert_eq!(sustained.unknown.is_some(), unknown);
+    }
+}
+
+#[test]
+fn a_search_that_could_trust_no_run_of_a_load_is_tried_again() {
+    let search = || sweep_of(LoadAxis::Automatic { from_per_s: 4.0 });
+    let disturbed = || Summary { verdict: summary(true).verdict, ..minute() };
+    let mut executor = Scripted::new(|_: &SweepRun| found(disturbed()));
+    let mut sweep = search();
+    let Ok(()) = drive(&mut sweep, &mut executor);
+    let names = ["run-001", "run-002", "run-003"];
+    assert_eq!(
+        (executor.ran, sweep.result().stopped),
+        (names.map(String::from).into(), StopReason::Untrusted)
+    );
+    let stored = BTreeMap::from(names.map(|name| (name.to_owned(), disturbed())));
+    for (find, ran, stopped) in [
+        (minute as fn() -> Summary, &["run-003", "run-004", "sustained"][..], StopReason::TrialsSpent),
+        (disturbed, &["run-003"], StopReason::Untrusted),
+    ] {
+        let mut executor = Scripted { stored: stored.clone(), ..Scripted::new(|_: &SweepRun| found(find())) };
+        let mut sweep = search();
+        let Ok(()) = drive(&mut sweep, &mut executor);
+        assert_eq!(
+            (executor.ran, sweep.result().stopped),
+            (ran.iter().map(|name| name.to_string()).collect(), stopped)
+        );
+    }
 }
 
 #[test]

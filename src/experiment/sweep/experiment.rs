@@ -11,6 +11,8 @@ use crate::analysis::Summary;
 use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunsLeft};
 use crate::experiment::paired_open::PairedOpen;
 use crate::experiment::repeats::seed_of_run;
+use crate::experiment::spoiled::replacement;
+use crate::record::Repeat;
 use crate::workload::WorkloadSpec;
 
 /// Folder of the run that holds the answer.
@@ -33,6 +35,8 @@ pub struct SweepExperiment {
     unpaired: Option<Unpaired>,
     paired: Vec<PairedLoad>,
     sustained: Option<Sustained>,
+    /// Runs that held the answer and were spoiled, one after the other.
+    spoiled_holds: u64,
     /// What ended it, where that is not the search.
     ended: Option<End>,
 }
@@ -78,6 +82,7 @@ impl SweepExperiment {
             unpaired: None,
             paired: Vec::new(),
             sustained: None,
+            spoiled_holds: 0,
             ended: None,
         }
     }
@@ -113,14 +118,20 @@ impl SweepExperiment {
         }
     }
 
+    /// Whether the answer is to be held, for the first time or because the run that held it was spoiled.
+    fn is_to_hold(&self) -> bool {
+        self.sustained.is_none() || (1..=Repeat::MOST_SPARE).contains(&self.spoiled_holds)
+    }
+
     /// The run that holds the answer, if it is asked for, possible and not there yet.
     fn holding(&self, end: &End) -> Option<TrialRequest> {
         let cut_short = matches!(end.stopped, StopReason::Interrupted | StopReason::ServerGone);
-        let window_s = self.sustain_s.filter(|_| !cut_short && self.sustained.is_none())?;
+        let window_s = self.sustain_s.filter(|_| !cut_short && self.is_to_hold())?;
         let load = self.answer()?.passed?;
-        let number = self.search.trials().len() as u64 + 1;
+        let repeat = self.spoiled_holds + 1;
+        let number = self.search.trials().len() as u64 + repeat;
         let seed = seed_of_run(self.search.plan().first_seed, number);
-        Some(TrialRequest { number, load, repeat: 1, seed, window_s, run: SUSTAINED.to_owned() })
+        Some(TrialRequest { number, load, repeat, seed, window_s, run: holding_run(repeat) })
     }
 
     /// What came of the sweep's run, or how it ended the sweep.
@@ -170,15 +181,25 @@ impl SweepExperiment {
 
     fn hold(&mut self, wanted: &TrialRequest, outcome: RunOutcome) {
         match Self::completed(outcome) {
-            Ok(found) => self.sustained = Some(Sustained::of(&Trial::of(wanted, &found))),
+            Ok(found) => {
+                let trial = Trial::of(wanted, &found);
+                self.spoiled_holds = if trial.spoiled { wanted.repeat } else { 0 };
+                self.sustained = Some(Sustained::of(&trial));
+            }
             // The search is over all the same: only how its answer holds is not known.
             Err(End { stopped: StopReason::Generator, sentence }) => {
+                self.spoiled_holds = 0;
                 let reason = format!("it was not run: {}", sentence.unwrap_or_default());
                 self.sustained = Some(Sustained::unknown(wanted.load, wanted.window_s, &wanted.run, &reason));
             }
             Err(end) => self.ended = Some(end),
         }
     }
+}
+
+/// The name of the run that holds the answer, the first or a spare one.
+fn holding_run(repeat: u64) -> String {
+    if repeat == 1 { SUSTAINED.to_owned() } else { format!("{SUSTAINED}-{repeat}") }
 }
 
 fn gone(reason: &str) -> String {
@@ -227,13 +248,26 @@ impl Experiment for SweepExperiment {
     }
 
     fn remaining(&self) -> RunsLeft {
-        let holding = u64::from(self.sustain_s.is_some() && self.sustained.is_none());
+        let holding = u64::from(self.sustain_s.is_some() && self.is_to_hold());
         let loads = self.next_load().map_or(0, |_| self.search.runs_left());
         RunsLeft::AtMost(loads + holding)
     }
 
-    fn accepts_stored(&self, _request: &RunRequest<SweepRun>, run: &Summary) -> bool {
-        Trial::server_gone(run).is_none()
+    fn accepts_stored(&self, request: &RunRequest<SweepRun>, run: &Summary) -> bool {
+        // The run after which the search could trust none is tried again.
+        let ends_untrusted = |wanted: &TrialRequest| {
+            let mut search = self.search.clone();
+            search.record(Trial::of(wanted, run));
+            search.next() == SearchStep::Done(StopReason::Untrusted)
+        };
+        let untrusted = matches!(&request.part, SweepRun::Load(wanted) if ends_untrusted(wanted));
+        Trial::server_gone(run).is_none() && !untrusted
+    }
+
+    fn replacement(&self, request: &RunRequest<SweepRun>) -> Option<String> {
+        let why = self.sustained.as_ref().and_then(|sustained| sustained.unknown.as_deref())?;
+        let SweepRun::Sustained(wanted) = &request.part else { return None };
+        replacement(wanted.repeat, 1, self.spoiled_holds, why, holding_run)
     }
 
     fn counts_spoiled(&self, request: &RunRequest<SweepRun>) -> bool {

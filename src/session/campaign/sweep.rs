@@ -230,6 +230,30 @@ fn finding(trial: &Trial) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::summarise;
+    use crate::analysis::test_runs::{record, run};
+
+    #[test]
+    fn the_line_of_a_run_says_why_it_does_not_count() {
+        let wanted = TrialRequest {
+            number: 1,
+            load: Load::Rate(2.0),
+            repeat: 1,
+            seed: 1,
+            window_s: 60.0,
+            run: "run-001".to_owned(),
+        };
+        let mut trial = Trial::of(&wanted, &summarise(&run(1_000, vec![record(0).build()]), &[]));
+        trial.saturated = None;
+        trial.invalid = vec!["late ".repeat(50), "another".to_owned()];
+        let said = finding(&trial);
+        assert!(said.starts_with("INVALID, and does not count: late late") && !said.contains("another"));
+        assert!(said.len() < 200 && said.contains('…'), "{said}");
+        trial.invalid.clear();
+        assert_eq!(finding(&trial), "done");
+        trial.saturated = Some("it grew".to_owned());
+        assert_eq!(finding(&trial), "the server did not keep up");
+    }
 
     #[test]
     fn a_search_begins_at_a_round_rate() {
