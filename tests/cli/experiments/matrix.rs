@@ -8,7 +8,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::{Desk, Seen, answer, control, serve, signal, stream};
+use crate::support::{Desk, Seen, answer, control, mock, serve, signal, stream};
 
 /// A port that is free now.
 fn free_port() -> u16 {
@@ -252,6 +252,20 @@ url = "{b}"
 name = "A"
 "#
     )
+}
+
+#[test]
+fn a_row_whose_prompts_no_context_holds_fails_alone() {
+    let mock = mock(&["--max-model-len", "512"]);
+    let desk = Desk::new();
+    let rows = "input_tokens = 600\n[[rows]]\nname = \"B\"\n";
+    desk.file("t.toml", &(two_addresses(&mock.url, &mock.url) + rows));
+    let typed = ["matrix", "t.toml", "--no-calibration", "--allow-invalid"];
+    desk.skyline(&typed).assert().stderr(contains("row A: ").and(contains("exceed 512 tokens")));
+    let matrix = read(&desk.run().join("matrix.json"));
+    let failed: Vec<bool> =
+        matrix["cells"].as_array().unwrap().iter().map(|cell| cell["failed"].is_string()).collect();
+    assert_eq!(failed, [true, false, true, false], "{matrix:#}");
 }
 
 #[test]
