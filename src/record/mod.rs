@@ -10,9 +10,9 @@ pub use log::{
     LogDamage, LogLine, MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge,
 };
 pub use request::{
-    CheckRecord, CheckResult, ChunkStores, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason,
-    LateStamps, LostConnection, Outcome, Phase, RequestRecord, SessionCounts, SharedPrefix, TokenChunk,
-    TokenSource, Turn, UnendedRequest, Usage, UsageBounds, Validity,
+    CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, LateStamps,
+    LostConnection, Outcome, Phase, RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource,
+    Turn, UnendedRequest, Usage, UsageBounds, Validity,
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,

@@ -5,6 +5,7 @@ mod arrival;
 mod class;
 mod lengths;
 pub mod library;
+mod means;
 mod overrides;
 mod prompt;
 pub(crate) mod reading;

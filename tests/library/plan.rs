@@ -56,7 +56,9 @@ fn run_of(spec: &WorkloadSpec) -> RunLog {
 }
 
 fn held(log: &RunLog) -> RunLog {
-    RunLog { plan_check: Some(check_plan(log)), ..log.clone() }
+    let mut checked = log.clone();
+    checked.plan_check = Some(check_plan(log));
+    checked
 }
 
 fn judged(log: &RunLog) -> Summary {

@@ -36,7 +36,7 @@ pub struct RunLog {
     /// What came of holding the records to their plan; absent until somebody has done so, and never stored.
     pub plan_check: Option<PlanCheck>,
     /// Where the chunks are that memory has no room for; never stored.
-    pub chunk_stores: ChunkStores,
+    pub(crate) chunk_stores: ChunkStores,
 }
 
 /// A run log that cannot be used.

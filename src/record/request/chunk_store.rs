@@ -52,7 +52,7 @@ impl ChunkStore {
 
 /// The stores of the logs that a run was read from. They say nothing of the run.
 #[derive(Clone, Debug, Default)]
-pub struct ChunkStores(Vec<Arc<ChunkStore>>);
+pub(crate) struct ChunkStores(Vec<Arc<ChunkStore>>);
 
 impl PartialEq for ChunkStores {
     fn eq(&self, _: &Self) -> bool {

@@ -7,7 +7,6 @@ pub(super) mod record;
 pub(super) mod turn;
 pub(super) mod usage_bounds;
 
-pub use chunk_store::ChunkStores;
 pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{
