@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes each reader of foreign bytes, beginning from tests/fuzz/corpus and the tests' own data. Prints how long each ran and
 # how often. Needs a nightly toolchain and cargo-fuzz (`cargo install cargo-fuzz`). What it finds lies in target/fuzz.
-# `cargo test` reads tests/fuzz/corpus again; `fuzz.sh gather` adds what fuzzing has reached since, the smallest inputs first.
+# `cargo test` reads tests/fuzz/corpus again; `fuzz.sh gather` adds 60 small inputs of what it reached.
 #
 #   tests/interop/fuzz.sh [MINUTES [TARGET…]]     [default: 30 minutes each, all targets, one after another]
 #   tests/interop/fuzz.sh gather [TARGET…]
@@ -18,8 +18,8 @@ if [ "$minutes" = gather ]; then
   for target in "$@"; do
     gathered=$(mktemp -d)
     "$programs/$target" -merge=1 "$gathered" "tests/fuzz/corpus/$target" "target/fuzz/corpus/$target" 2>&1 | grep -E 'MERGE-OUTER.*new'
-    # 60 of each, none over 4 kB.
-    find "$gathered" -type f -size -4k -printf '%s %p\n' | sort -n | head -n 60 | cut -d' ' -f2- | xargs -r cp -t "tests/fuzz/corpus/$target"
+    # 60 of each, by their hashes, none over 2 kB.
+    find "$gathered" -type f -size -2048c | sort | head -n 60 | xargs cp -t "tests/fuzz/corpus/$target"
     rm -r "$gathered"
   done
   exit
