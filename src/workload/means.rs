@@ -1,9 +1,8 @@
-//! What a workload asks for on average.
+//! What an arrival of a workload means on average: how many requests, of how many tokens.
 
-use super::arrival::pattern::ArrivalPattern;
-use super::class::request_class::RequestClass;
-use super::lengths::Distribution;
 use super::spec::WorkloadSpec;
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::class::request_class::RequestClass;
 
 impl WorkloadSpec {
     /// Mean number of requests per arrival over the classes: the turns of conversations.
@@ -13,21 +12,19 @@ impl WorkloadSpec {
 
     /// Mean tokens of a request's prompt and of its answer; not a number where a file decides that has not been read.
     pub fn mean_tokens(&self) -> [f64; 2] {
-        let mean = |lengths: fn(&RequestClass) -> &Distribution| {
-            self.mean_per_arrival(|class| class.mean_turns() * lengths(class).mean()) / self.mean_turns()
-        };
-        [mean(|class| &class.input_tokens), mean(|class| &class.output_tokens)]
+        let prompt = self.mean_per_arrival(|class| class.mean_turns() * class.input_tokens.mean());
+        let answer = self.mean_per_arrival(|class| class.mean_turns() * class.output_tokens.mean());
+        [prompt, answer].map(|tokens| tokens / self.mean_turns())
     }
 
     fn mean_per_arrival(&self, figure: impl Fn(&RequestClass) -> f64) -> f64 {
-        let share = |class: &RequestClass, index: usize| match &self.arrival {
+        let shares: Vec<_> = match &self.arrival {
             ArrivalPattern::ByClass { classes } => {
-                classes.get(index).map_or(0.0, ArrivalPattern::mean_rate_per_s)
+                classes.iter().map(ArrivalPattern::mean_rate_per_s).collect()
             }
-            _ => class.weight,
+            _ => self.classes.iter().map(|class| class.weight).collect(),
         };
-        let shares = || self.classes.iter().enumerate().map(|(index, class)| (share(class, index), class));
-        let all: f64 = shares().map(|(share, _)| share).sum();
-        shares().map(|(share, class)| share * figure(class)).sum::<f64>() / all
+        let weighted = shares.iter().zip(&self.classes).map(|(share, class)| share * figure(class));
+        weighted.sum::<f64>() / shares.iter().sum::<f64>()
     }
 }

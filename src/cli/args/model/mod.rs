@@ -167,7 +167,7 @@ impl ModelArgs {
         facts.insert("model_seed".to_owned(), json!(self.model_seed));
         let (model, max_model_len) = match &engine {
             EngineModel::Batching(config) => {
-                (self.physics.placed().model.name.to_owned(), Some(u64::from(config.limits.max_model_len)))
+                (self.physics.model().name.to_owned(), Some(u64::from(config.limits.max_model_len)))
             }
             EngineModel::Plain { .. } => ("plain".to_owned(), None),
         };

@@ -96,15 +96,20 @@ pub(super) struct PhysicsArgs {
 }
 
 /// Which model is served on what.
-pub(super) struct Placed {
+struct Placed {
     hardware: Hardware,
-    pub(super) model: ServingModel,
+    model: ServingModel,
     precision: Precision,
     tensor_parallel: u32,
 }
 
 impl PhysicsArgs {
-    pub(super) fn placed(&self) -> Placed {
+    /// The model that is served.
+    pub(super) fn model(&self) -> ServingModel {
+        self.placed().model
+    }
+
+    fn placed(&self) -> Placed {
         Placed {
             hardware: self.hardware.unwrap_or(HARDWARE[0]),
             model: self.serving_model.unwrap_or(MODELS[0]),
@@ -193,7 +198,7 @@ impl PhysicsArgs {
     fn limits(&self, defaults: SchedulerLimits, capacity: u64) -> Result<SchedulerLimits, Stop> {
         let given = |option: Option<NonZeroU32>, default: u32| option.map_or(default, NonZeroU32::get);
         let max_model_len = given(self.max_model_len, defaults.max_model_len);
-        let model = self.placed().model;
+        let model = self.model();
         let longest = u64::from(model.max_model_len).min(capacity);
         if u64::from(max_model_len) > longest {
             return Err(Stop::usage(format!(
