@@ -116,10 +116,10 @@ impl PlannedLoad {
 
     /// The same with so many requests before the first run.
     pub(crate) fn warmed_with(self, requests: u64) -> Self {
-        match self.of_users > 0.0 {
-            true => Self { of_users: self.of_users + requests as f64, ..self },
-            false => Self { requests: self.requests + requests as f64, ..self },
+        if self.of_users > 0.0 {
+            return Self { of_users: self.of_users + requests as f64, ..self };
         }
+        Self { requests: self.requests + requests as f64, ..self }
     }
 
     /// The same, each closed run followed by an open one of the same work, under the cap alone.
