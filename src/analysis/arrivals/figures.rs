@@ -62,13 +62,10 @@ impl ArrivalFigures {
         moments: &[(Timestamp, Timestamp)],
     ) -> Self {
         let in_time: Vec<_> = moments.iter().copied().filter(|moment| moment.0 < until).collect();
+        let shift = ArrivalShift::of(&in_time);
+        drop(in_time);
         let (planned, delivered) = sequences(pattern, hidden, until, moments);
-        Self {
-            planned: Some(planned),
-            delivered: Some(delivered),
-            shift: ArrivalShift::of(&in_time),
-            ..Self::default()
-        }
+        Self { planned: Some(planned), delivered: Some(delivered), shift, ..Self::default() }
     }
 
     /// Of a plan that has not been run: its requests before `until`, each with the place of its class.
@@ -80,20 +77,19 @@ impl ArrivalFigures {
             .iter()
             .map(|&(class, planned)| Departure { class, planned, delivered: planned })
             .collect();
-        let figures = Self::of_departures(workload, until, &departures);
+        let figures = Self::of_departures(workload, until, departures);
         let classes = figures.classes.into_iter().map(|class| ClassArrivals { delivered: None, ..class });
         Self { delivered: None, shift: None, classes: classes.collect(), ..figures }
     }
 
     /// Of all requests of a workload in the order of its plan, as far as they are before `until`.
-    fn of_departures(workload: &WorkloadSpec, until: Timestamp, departures: &[Departure]) -> Self {
-        let moments: Vec<_> = departures.iter().map(|request| (request.planned, request.delivered)).collect();
+    fn of_departures(workload: &WorkloadSpec, until: Timestamp, departures: Vec<Departure>) -> Self {
+        let classes = ClassArrivals::of(workload, until, &departures);
+        let moments: Vec<_> =
+            departures.into_iter().map(|request| (request.planned, request.delivered)).collect();
         let stream = RandomStream::named(workload.seed, "arrivals");
         let hidden = LatentStates::of(&workload.arrival, stream, moments.len());
-        Self {
-            classes: ClassArrivals::of(workload, until, departures),
-            ..Self::of_delivery(&workload.arrival, &hidden, until, &moments)
-        }
+        Self { classes, ..Self::of_delivery(&workload.arrival, &hidden, until, &moments) }
     }
 
     fn untested(why: Untested) -> Self {
@@ -123,7 +119,7 @@ impl ArrivalFigures {
                 delivered: record.dispatched,
             })
             .collect();
-        Self::of_departures(&log.header.workload, until, &departures)
+        Self::of_departures(&log.header.workload, until, departures)
     }
 
     /// Puts the arrivals to all tests, those of the plan first.

@@ -51,13 +51,13 @@ impl Alias {
         let own = |tool, name, formula, of: fn(&RequestRecord) -> Option<f64>| {
             let completed = observed.requests.iter().map(|request| request.record);
             let completed = completed.filter(|record| record.outcome == Outcome::Completed);
-            let figures: Vec<_> = completed.filter_map(of).map(Figure::Exact).collect();
+            let figures = completed.filter_map(of).map(Figure::Exact);
             Self {
                 tool,
                 name,
                 formula,
                 same_as: None,
-                latency: crate::analysis::latency::table::of_requests(&figures, &[]),
+                latency: crate::analysis::latency::table::of_requests(figures, &[]),
             }
         };
         let mut all: Vec<_> = same.collect();

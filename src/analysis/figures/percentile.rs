@@ -1,9 +1,12 @@
 //! Exact percentiles of samples that may be known only within bounds.
 
+mod tally;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::units::millis;
+use self::tally::Ranked;
+pub(crate) use self::tally::Tally;
 
 /// A value that was measured, or of which only bounds are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,45 +65,50 @@ impl Figure {
 /// when both are finite, and is known only to reach the lower one when its rank falls among the infinite.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    observed: Sorted,
-    /// The observed samples and the censored ones at their bounds; absent when none is censored.
-    with_bounds: Option<Sorted>,
+    exact: Sorted,
+    /// The least that each of the others can be, ascending.
+    least: Arc<Vec<f64>>,
+    /// The most that each of those can be that something bounds from above, ascending.
+    most: Arc<Vec<f64>>,
 }
 
 impl Sample {
     /// A sample in which every value was observed.
     pub fn new(values: Vec<f64>) -> Self {
-        Self { observed: Sorted::new(values), with_bounds: None }
+        Self { exact: Sorted::Values(ascending(values)), ..Self::default() }
     }
 
-    /// A sample of lengths of time in milliseconds: `nanos` in nanoseconds, and those too long for it, `rest`. Half the
-    /// memory, and a run may have a hundred million.
-    pub(crate) fn of_nanos(mut nanos: Vec<u32>, rest: Vec<f64>) -> Self {
-        nanos.sort_unstable();
-        let observed = Sorted { nanos: Arc::new(nanos), ..Sorted::new(rest) };
-        Self { observed, with_bounds: None }
+    /// A sample of lengths of time, milliseconds a token.
+    pub(crate) fn tallied(tally: Tally) -> Self {
+        Self { exact: Sorted::Tallied(Arc::new(tally.ranked())), ..Self::default() }
     }
 
-    /// A sample of pairs of a value and the number of samples that it stands for.
-    pub fn weighted(pairs: Vec<(f64, u32)>) -> Self {
-        Self { observed: Sorted::weighted(pairs), with_bounds: None }
+    /// A sample of lengths of time, milliseconds: however many they are.
+    pub fn of_lengths(lengths: impl IntoIterator<Item = Duration>) -> Self {
+        let mut tally = Tally::default();
+        lengths.into_iter().for_each(|length| tally.add(length.as_nanos() as u64, 1));
+        Self::tallied(tally)
     }
 
     /// The same sample and one sample more for each of `bounds`, which it is known only to exceed.
     #[must_use]
-    pub fn and_at_least(self, bounds: impl IntoIterator<Item = f64>) -> Self {
-        let mut bounds = bounds.into_iter().map(|bound| (bound, 1)).peekable();
-        if bounds.peek().is_none() {
-            return self;
+    pub(crate) fn and_at_least(self, bounds: impl IntoIterator<Item = f64>) -> Self {
+        Self { least: ascending(self.least.iter().copied().chain(bounds).collect()), ..self }
+    }
+
+    /// Whether both are the same, and share their values.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        match (&self.exact, &other.exact) {
+            (Sorted::Tallied(own), Sorted::Tallied(of_other)) => {
+                Arc::ptr_eq(own, of_other) && (&self.least, &self.most) == (&other.least, &other.most)
+            }
+            _ => false,
         }
-        let lowest =
-            self.lower().iter().map(|(value, weight)| (value, weight as u32)).chain(bounds).collect();
-        Self { with_bounds: Some(Sorted::weighted(lowest)), observed: self.observed }
     }
 
     /// Number of samples, censored ones included.
     pub fn len(&self) -> u64 {
-        self.lower().len()
+        self.exact.len() + self.least.len() as u64
     }
 
     /// Whether there is no sample.
@@ -110,37 +118,39 @@ impl Sample {
 
     /// Number of samples of which only a bound is known.
     pub fn censored(&self) -> u64 {
-        self.len() - self.observed.len()
+        (self.least.len() - self.most.len()) as u64
     }
 
     /// The quantile at `fraction`, by linear interpolation between closest ranks (numpy's default; type 7 of
     /// Hyndman and Fan, 1996). `None` for an empty sample.
     pub fn quantile(&self, fraction: f64) -> Option<Figure> {
         let rank = self.len().checked_sub(1)? as f64 * fraction.clamp(0.0, 1.0);
-        Some(Figure::within(at_rank(self.lower(), rank)?, at_rank(&self.observed, rank)))
+        Some(Figure::within(self.at_rank(&self.least, rank)?, self.at_rank(&self.most, rank)))
     }
 
     /// The share of the samples that are at most `value`, between 0 and 1, each censored one at its bound; 0 for an empty
     /// sample.
     pub fn share_at_most(&self, value: f64) -> f64 {
         let all = self.len();
-        if all == 0 { 0.0 } else { self.lower().at_most(value) as f64 / all as f64 }
+        if all == 0 {
+            0.0
+        } else {
+            (self.exact.at_most(value) + at_most(&self.least, value)) as f64 / all as f64
+        }
     }
 
     /// Arithmetic mean; `None` when there is no sample or one is censored.
     pub fn mean(&self) -> Option<f64> {
-        if self.is_empty() || self.with_bounds.is_some() {
+        if self.is_empty() || !self.least.is_empty() {
             return None;
         }
-        let sum: f64 = self.observed.iter().map(|(value, weight)| value * weight as f64).sum();
-        Some(sum / self.len() as f64)
+        Some(self.exact.sum(|value| value) / self.len() as f64)
     }
 
     /// Standard deviation with n − 1; `None` under two samples or when one is censored.
     pub fn std(&self) -> Option<f64> {
         let mean = self.mean().filter(|_| self.len() >= 2)?;
-        let squares: f64 =
-            self.observed.iter().map(|(value, weight)| (value - mean).powi(2) * weight as f64).sum();
+        let squares = self.exact.sum(|value| (value - mean).powi(2));
         Some((squares / (self.len() - 1) as f64).sqrt())
     }
 
@@ -156,36 +166,51 @@ impl Sample {
 
     /// The sample of rank `rank`, counted from 0.
     fn order_statistic(&self, rank: u64) -> Option<Figure> {
-        Some(Figure::within(self.lower().at(rank)?, self.observed.at(rank)))
+        Some(Figure::within(self.at(&self.least, rank)?, self.at(&self.most, rank)))
     }
 
-    fn lower(&self) -> &Sorted {
-        self.with_bounds.as_ref().unwrap_or(&self.observed)
+    /// The value at a rank counted from 0, which may lie between two samples, of the exact ones and these `others`; `None`
+    /// past the end.
+    fn at_rank(&self, others: &[f64], rank: f64) -> Option<f64> {
+        let low = self.at(others, rank as u64)?;
+        let share = rank.fract();
+        if share == 0.0 {
+            Some(low)
+        } else {
+            Some(interpolate(low, self.at(others, rank as u64 + 1)?, share))
+        }
+    }
+
+    /// The sample of rank `rank`, counted from 0, of the exact ones and these `others`; `None` past the end.
+    fn at(&self, others: &[f64], rank: u64) -> Option<f64> {
+        // Each of the others lies behind those before it and the exact ones that are no longer.
+        let rank_of = |place: usize| place as u64 + self.exact.at_most(others[place]);
+        let (mut before, mut end) = (0, others.len());
+        while before < end {
+            let middle = before.midpoint(end);
+            if rank_of(middle) < rank { before = middle + 1 } else { end = middle }
+        }
+        let is_here = before < others.len() && rank_of(before) == rank;
+        if is_here { Some(others[before]) } else { self.exact.at(rank - before as u64) }
     }
 }
 
 impl FromIterator<Figure> for Sample {
     fn from_iter<I: IntoIterator<Item = Figure>>(figures: I) -> Self {
-        // Until one is known only within bounds, both lists are the same.
-        let (mut observed, mut lowest) = (Vec::new(), None);
+        let figures = figures.into_iter();
+        let mut exact = Vec::with_capacity(figures.size_hint().0);
+        let (mut least, mut most) = (Vec::new(), Vec::new());
         for figure in figures {
-            if figure.exact().is_none() {
-                lowest.get_or_insert_with(|| observed.clone());
+            match figure {
+                Figure::Exact(value) => exact.push(value),
+                open => {
+                    least.push(open.at_least());
+                    most.extend(open.at_most());
+                }
             }
-            if let Some(lowest) = &mut lowest {
-                lowest.push(figure.at_least());
-            }
-            observed.extend(figure.at_most());
         }
-        Self { observed: Sorted::new(observed), with_bounds: lowest.map(Sorted::new) }
+        Self { least: ascending(least), most: ascending(most), ..Self::new(exact) }
     }
-}
-
-/// The value at a rank counted from 0, which may lie between two samples; `None` past the end.
-fn at_rank(sorted: &Sorted, rank: f64) -> Option<f64> {
-    let low = sorted.at(rank as u64)?;
-    let share = rank.fract();
-    if share == 0.0 { Some(low) } else { Some(interpolate(low, sorted.at(rank as u64 + 1)?, share)) }
 }
 
 /// The point `share` of the way from `low` to `high`, computed from the nearer end, as numpy does.
@@ -194,88 +219,60 @@ fn interpolate(low: f64, high: f64, share: f64) -> f64 {
     if share < 0.5 { low + step * share } else { high - step * (1.0 - share) }
 }
 
-fn in_millis(nanos: u32) -> f64 {
-    millis(Duration::from_nanos(u64::from(nanos)))
+fn ascending(mut values: Vec<f64>) -> Arc<Vec<f64>> {
+    values.sort_unstable_by(f64::total_cmp);
+    Arc::new(values)
 }
 
-/// Values in ascending order; a value of weight k stands for k equal samples. Clones share them: a run may have a hundred
-/// million.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Sorted {
-    /// Milliseconds, stored as nanoseconds; none is above those of `values`.
-    nanos: Arc<Vec<u32>>,
-    values: Arc<Vec<f64>>,
-    /// Samples up to and including each value; absent when every weight is 1, which is the common case and
-    /// halves the memory.
-    through: Option<Arc<Vec<u64>>>,
+/// How many of ascending `values` are at most `value`.
+fn at_most(values: &[f64], value: f64) -> u64 {
+    values.partition_point(|one| *one <= value) as u64
+}
+
+/// Values in ascending order. Clones share them: a run may have a billion.
+#[derive(Clone, Debug)]
+enum Sorted {
+    Values(Arc<Vec<f64>>),
+    Tallied(Arc<Ranked>),
+}
+
+impl Default for Sorted {
+    fn default() -> Self {
+        Self::Values(Arc::default())
+    }
 }
 
 impl Sorted {
-    pub(crate) fn new(mut values: Vec<f64>) -> Self {
-        values.sort_unstable_by(f64::total_cmp);
-        Self { values: Arc::new(values), ..Self::default() }
-    }
-
-    /// From pairs of value and weight; a pair of weight 0 is no sample.
-    pub(crate) fn weighted(mut pairs: Vec<(f64, u32)>) -> Self {
-        pairs.retain(|&(_, weight)| weight > 0);
-        if pairs.iter().all(|&(_, weight)| weight == 1) {
-            return Self::new(pairs.into_iter().map(|(value, _)| value).collect());
-        }
-        pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        let mut sum = 0;
-        let through = pairs.iter().map(|&(_, weight)| {
-            sum += u64::from(weight);
-            sum
-        });
-        let through = Some(Arc::new(through.collect()));
-        Self { through, ..Self::new(pairs.into_iter().map(|(value, _)| value).collect()) }
-    }
-
     /// Number of samples.
-    pub(crate) fn len(&self) -> u64 {
-        match &self.through {
-            None => (self.nanos.len() + self.values.len()) as u64,
-            Some(through) => through.last().copied().unwrap_or(0),
+    fn len(&self) -> u64 {
+        match self {
+            Self::Values(values) => values.len() as u64,
+            Self::Tallied(ranked) => ranked.len(),
         }
     }
 
     /// The sample of rank `rank`, counted from 0; `None` past the end.
-    pub(crate) fn at(&self, rank: u64) -> Option<f64> {
-        let place = match &self.through {
-            None => usize::try_from(rank).ok()?,
-            Some(through) => through.partition_point(|&through| through <= rank),
-        };
-        self.in_place(place)
-    }
-
-    fn in_place(&self, place: usize) -> Option<f64> {
-        match place.checked_sub(self.nanos.len()) {
-            None => Some(in_millis(self.nanos[place])),
-            Some(place) => self.values.get(place).copied(),
+    fn at(&self, rank: u64) -> Option<f64> {
+        match self {
+            Self::Values(values) => values.get(usize::try_from(rank).ok()?).copied(),
+            Self::Tallied(ranked) => ranked.at(rank),
         }
     }
 
     /// Number of samples of at most `value`.
     fn at_most(&self, value: f64) -> u64 {
-        let place = self.nanos.partition_point(|&one| in_millis(one) <= value)
-            + self.values.partition_point(|&one| one <= value);
-        match &self.through {
-            None => place as u64,
-            Some(through) => place.checked_sub(1).map_or(0, |last| through[last]),
+        match self {
+            Self::Values(values) => at_most(values, value),
+            Self::Tallied(ranked) => ranked.at_most(value),
         }
     }
 
-    /// Values with their weights, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
-        let values = self.nanos.iter().copied().map(in_millis).chain(self.values.iter().copied());
-        values.enumerate().map(|(i, value)| {
-            let weight = self
-                .through
-                .as_ref()
-                .map_or(1, |through| through[i] - i.checked_sub(1).map_or(0, |previous| through[previous]));
-            (value, weight)
-        })
+    /// The sum over all samples, in ascending order, of something of each.
+    fn sum(&self, of: impl Fn(f64) -> f64) -> f64 {
+        match self {
+            Self::Values(values) => values.iter().map(|value| of(*value)).sum(),
+            Self::Tallied(ranked) => ranked.iter().map(|(value, samples)| of(value) * samples as f64).sum(),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::request::text_is_whole;
-use crate::analysis::figures::percentile::Sample;
+use crate::analysis::figures::percentile::{Sample, Tally};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, Outcome, RequestRecord};
 use crate::units::millis;
@@ -19,13 +19,11 @@ const STALL_FACTOR: u64 = 5;
 /// Gaps of many answers, gathered one answer at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
-    /// Gap of each chunk, nanoseconds.
-    chunk: Vec<u32>,
-    /// Those of 4.3 s and longer, milliseconds.
-    long: Vec<f64>,
-    /// Gap per token and the tokens that it stands for; filled from the first chunk on that carries not
-    /// exactly one token, because until then it says the same as `chunk`.
-    token: Option<Vec<(f64, u32)>>,
+    /// Gap of each chunk, as one of one token.
+    chunk: Tally,
+    /// Gap per token; filled from the first chunk on that carries not exactly one token, because until then it says the
+    /// same as `chunk`.
+    token: Option<Tally>,
     /// Silences in which answers were cut off.
     open: Vec<OpenGap>,
     stalls: Stalls,
@@ -136,19 +134,15 @@ impl Gaps {
         for chunk in chunks {
             let gap = chunk.at.since(last_chunk);
             last_chunk = chunk.at;
-            if chunk.tokens != 1 && self.token.is_none() {
-                let short = self.chunk.iter().map(|&nanos| millis(Duration::from_nanos(nanos.into())));
-                self.token = Some(short.chain(self.long.iter().copied()).map(|gap| (gap, 1)).collect());
+            if chunk.tokens != 1 {
+                self.token.get_or_insert_with(|| self.chunk.clone());
             }
-            match u32::try_from(nanos(gap)) {
-                Ok(nanos) => self.chunk.push(nanos),
-                Err(_) => self.long.push(millis(gap)),
-            }
+            self.chunk.add(nanos(gap), 1);
             if chunk.tokens > 0 {
-                let gap = millis(chunk.at.since(last_token)) / f64::from(chunk.tokens);
+                let gap = nanos(chunk.at.since(last_token));
                 last_token = chunk.at;
                 if let Some(token) = &mut self.token {
-                    token.push((gap, chunk.tokens));
+                    token.add(gap, chunk.tokens);
                 }
             }
             self.scratch.push(nanos(gap));
@@ -175,8 +169,8 @@ impl Gaps {
 
     /// The gaps as they arrived, the gaps per token, and the stalls.
     pub(crate) fn finish(self) -> (Sample, Sample, Stalls) {
-        let chunk = Sample::of_nanos(self.chunk, self.long);
-        let token = self.token.map_or_else(|| chunk.clone(), Sample::weighted);
+        let chunk = Sample::tallied(self.chunk);
+        let token = self.token.map_or_else(|| chunk.clone(), Sample::tallied);
         let chunk = chunk.and_at_least(self.open.iter().map(|open| open.chunk));
         let token = token.and_at_least(self.open.iter().map(|open| open.token));
         (chunk, token, self.stalls)

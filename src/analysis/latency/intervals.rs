@@ -14,7 +14,8 @@ const Z: f64 = 1.959_963_984_540_054;
 /// How close a figure should be known: within a tenth of itself.
 const CLOSE: f64 = 0.1;
 
-/// Gives every percentile of `row` its interval, from `figures`: one a request, in order of arrival.
+/// Gives every percentile of `row` its interval, from `values`: one a request, the least that it can be, in order of
+/// arrival.
 ///
 /// The share of requests at or below a percentile is a mean of zeros and ones, and how sure it is follows from how many
 /// independent requests they are worth: their number ÷ their correlation time ([`Memory`]), the longer of that of their
@@ -22,9 +23,8 @@ const CLOSE: f64 = 0.1;
 /// ([`Effective::shares_around`]). Where the window holds fewer than 20 correlation times it may have missed what the
 /// server does at other times, and there is no interval; where fewer than ten effective samples lie beyond the percentile,
 /// it has no end on that side.
-pub(crate) fn add_intervals(row: &mut LatencyRow, sample: &Sample, figures: &[Figure]) {
-    let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
-    let Some(memory) = Memory::of_ranks(&values) else { return };
+pub(crate) fn add_intervals(row: &mut LatencyRow, sample: &Sample, values: &[f64]) {
+    let Some(memory) = Memory::of_ranks(values) else { return };
     row.correlation_times = Some(values.len() as f64 / memory.cautious_time);
     let (bounds, n) = (row.bounds(), row.n);
     row.know(sample, n, |place| {
@@ -44,8 +44,8 @@ pub(crate) fn add_intervals(row: &mut LatencyRow, sample: &Sample, figures: &[Fi
 pub(crate) fn add_intervals_of_many<R>(
     row: &mut LatencyRow,
     sample: &Sample,
-    requests: &[R],
-    samples_of: impl Fn(&R, &mut dyn FnMut(f64, u32)),
+    requests: impl Iterator<Item = R>,
+    samples_of: impl Fn(R, &mut dyn FnMut(f64, u32)),
 ) {
     let bounds = row.bounds();
     let mut counts = Counts { samples: Vec::new(), at_most: vec![Vec::new(); bounds.len()] };
@@ -170,12 +170,11 @@ impl<Q: Copy> Percentile<Q> {
 
 /// Whether neighbours are alike beyond chance: von Neumann's ratio of the ranks (Bartels, *JASA* 77, 1982), one-sided
 /// at 1 %. `None` for fewer than 20 requests, or where all are alike.
-pub(crate) fn are_dependent(figures: &[Figure]) -> Option<bool> {
-    if figures.len() < FEWEST_ALIKE {
+pub(crate) fn are_dependent(values: &[f64]) -> Option<bool> {
+    if values.len() < FEWEST_ALIKE {
         return None;
     }
-    let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
-    Some(von_neumann(&ranks(&values))? > DEPENDENT_Z)
+    Some(von_neumann(&ranks(values))? > DEPENDENT_Z)
 }
 
 #[cfg(test)]
@@ -281,15 +280,12 @@ mod tests {
     #[test]
     fn dependence_is_seen_and_independence_believed() {
         let seen = |memory| {
-            let dependent = |seed: &u64| {
-                let figures: Vec<_> = requests(*seed, 150, memory).into_iter().map(Figure::Exact).collect();
-                are_dependent(&figures) == Some(true)
-            };
+            let dependent = |seed: &u64| are_dependent(&requests(*seed, 150, memory)) == Some(true);
             (0..200).filter(dependent).count()
         };
         assert!(seen(0.0) <= 8, "{}", seen(0.0));
         assert!(seen(0.5) >= 195, "{}", seen(0.5));
-        assert_eq!(are_dependent(&[Figure::Exact(1.0); 19]), None);
-        assert_eq!(are_dependent(&[Figure::Exact(1.0); 40]), None);
+        assert_eq!(are_dependent(&[1.0; 19]), None);
+        assert_eq!(are_dependent(&[1.0; 40]), None);
     }
 }

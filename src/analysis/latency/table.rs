@@ -1,5 +1,7 @@
 //! The latency table of a run: one row a metric.
 
+use std::cell::LazyCell;
+
 use serde::Serialize;
 
 use super::gaps::{Gaps, Received, Stalls};
@@ -41,34 +43,29 @@ impl LatencyTable {
         let asked = &observed.log.header.percentiles;
         let mut gaps = Gaps::default();
         // What an answer had sent until it was cut off was received like any other.
-        let answers: Vec<Received<'_>> =
-            observed.requests.iter().filter_map(|request| Received::of(request.record)).collect();
-        for answer in &answers {
-            gaps.add(*answer);
-        }
+        let answers = || observed.requests.iter().filter_map(|request| Received::of(request.record));
+        answers().for_each(|answer| gaps.add(answer));
         let (chunk_gap, itl, mut stalls) = gaps.finish();
         if observed.delivery.itl_withheld {
             stalls = Stalls::default();
         }
+        let of_itl = LazyCell::new(|| of_answers(&itl, asked, answers(), Received::token_gaps));
         let table = Self::from_rows(Metric::LATENCIES, |metric| match metric {
             metric if observed.delivery.withholds(metric) => None,
-            Metric::Itl => of_answers(&itl, asked, &answers, Received::token_gaps),
-            Metric::ChunkGap => of_answers(&chunk_gap, asked, &answers, Received::chunk_gaps),
+            Metric::Itl => of_itl.clone(),
+            // Where each chunk has one token.
+            Metric::ChunkGap if chunk_gap.is_same_as(&itl) => of_itl.clone(),
+            Metric::ChunkGap => of_answers(&chunk_gap, asked, answers(), Received::chunk_gaps),
             Metric::QueueWait if !capped => None,
             Metric::Ttfa if !reasoned => None,
-            metric => {
-                let figures = figures(observed.requests.iter(), metric);
-                let mut row = of_requests(&figures, asked)?;
-                row.dependent = are_dependent(&figures);
-                Some(row)
-            }
+            metric => in_order(figures(observed.requests.iter(), metric), asked),
         });
         (table, stalls)
     }
 
     /// The metrics of a group of requests.
     pub(crate) fn of_group(requests: &[&Measured<'_>]) -> Self {
-        Self::from_rows(Metric::MAIN, |metric| of_requests(&figures(requests.iter().copied(), metric), &[]))
+        Self::from_rows(Metric::MAIN, |metric| of_requests(figures(requests.iter().copied(), metric), &[]))
     }
 
     fn from_rows<const N: usize>(metrics: [Metric; N], row: impl Fn(Metric) -> Option<LatencyRow>) -> Self {
@@ -89,17 +86,14 @@ impl LatencyTable {
 impl LatencyRow {
     /// Describes a latency that each request has one of, the requests in order of arrival; `None` without any.
     pub fn in_order(values: &[f64]) -> Option<Self> {
-        let figures: Vec<Figure> = values.iter().copied().map(Figure::Exact).collect();
-        let mut row = of_requests(&figures, &[])?;
-        row.dependent = are_dependent(&figures);
-        Some(row)
+        in_order(values.iter().copied().map(Figure::Exact), &[])
     }
 
     /// Describes the gaps inside answers, of each answer its own, the answers in order of arrival; `None` without any.
     pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
         let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
         let mut row = Self::of(&sample, &[])?;
-        add_intervals_of_many(&mut row, &sample, answers, |gaps, take| {
+        add_intervals_of_many(&mut row, &sample, answers.iter(), |gaps, take| {
             gaps.iter().for_each(|gap| take(*gap, 1));
         });
         Some(row)
@@ -107,29 +101,45 @@ impl LatencyRow {
 }
 
 /// The figures of a latency that each request has one of, in order of arrival.
-fn figures<'r, 'a: 'r>(requests: impl Iterator<Item = &'r Measured<'a>>, metric: Metric) -> Vec<Figure> {
-    requests.filter_map(|request| request.latency().get(metric)).collect()
+fn figures<'r, 'a: 'r>(
+    requests: impl Iterator<Item = &'r Measured<'a>>,
+    metric: Metric,
+) -> impl Iterator<Item = Figure> {
+    requests.filter_map(move |request| request.latency().get(metric))
+}
+
+/// The row of one figure a request, in order of arrival, with whether those that follow one another are alike.
+fn in_order(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<LatencyRow> {
+    let (mut row, values) = row_and_values(figures, asked)?;
+    row.dependent = are_dependent(&values);
+    Some(row)
 }
 
 /// The row of one figure a request, in order of arrival, with the percentiles that the user asked for, in percent; `None`
 /// without one.
-pub(crate) fn of_requests(figures: &[Figure], asked: &[f64]) -> Option<LatencyRow> {
-    let sample = figures.iter().copied().collect();
+pub(crate) fn of_requests(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<LatencyRow> {
+    row_and_values(figures, asked).map(|(row, _)| row)
+}
+
+/// The same with the least that each figure can be.
+fn row_and_values(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<(LatencyRow, Vec<f64>)> {
+    let mut values = Vec::new();
+    let sample = figures.inspect(|figure| values.push(figure.at_least())).collect();
     let mut row = LatencyRow::of(&sample, asked)?;
-    add_intervals(&mut row, &sample, figures);
-    Some(row)
+    add_intervals(&mut row, &sample, &values);
+    Some((row, values))
 }
 
 /// The row of what lies between the chunks of `answers`: the gaps of each, with the samples that one stands for.
 fn of_answers<'c, G: Iterator<Item = (f64, u32)>>(
     sample: &Sample,
     asked: &[f64],
-    answers: &[Received<'c>],
+    answers: impl Iterator<Item = Received<'c>>,
     gaps: impl Fn(Received<'c>) -> G,
 ) -> Option<LatencyRow> {
     let mut row = LatencyRow::of(sample, asked)?;
     add_intervals_of_many(&mut row, sample, answers, |answer, take| {
-        gaps(*answer).for_each(|(gap, weight)| take(gap, weight));
+        gaps(answer).for_each(|(gap, weight)| take(gap, weight));
     });
     Some(row)
 }

@@ -87,7 +87,7 @@ impl Sessions {
             .turns_planned
             .filter(|planned| *planned > 0)
             .map(|planned| planned.saturating_sub(sessions.turns_sent) as f64 / planned as f64);
-        sessions.duration = of_requests(&durations, &[]);
+        sessions.duration = of_requests(durations.into_iter(), &[]);
         Some(sessions)
     }
 

@@ -1,5 +1,7 @@
 //! How long a sequence remembers: its correlation time, by the means of batches of it.
 
+use std::borrow::Cow;
+
 use super::ranks::ranks;
 
 /// Fewest batches whose means tell a variance and a correlation.
@@ -36,7 +38,7 @@ impl Memory {
             return None;
         }
         let mut memory = Self { correlation_time: 1.0, cautious_time: 1.0 };
-        let mut means = values.to_vec();
+        let mut means = Cow::Borrowed(values);
         let mut variance_of_one = None;
         let mut size = 1.0;
         while means.len() >= FEWEST {
@@ -51,7 +53,7 @@ impl Memory {
             let time = size * variance / of_one * (1.0 + r) / (1.0 - r);
             memory.correlation_time = memory.correlation_time.max(time);
             memory.cautious_time = memory.cautious_time.max(time).max(time * (1.0 + r));
-            means = pairs(&means);
+            means = Cow::Owned(pairs(&means));
             size *= 2.0;
         }
         Some(memory)

@@ -25,19 +25,23 @@ pub fn ranks(values: &[f64]) -> Vec<f64> {
 /// Gibbons, *Rank Correlation Methods*, 1990; Wald and Wolfowitz 1943 for neighbours). Ties share
 /// their mean rank. Absent for fewer than three values, or when all are alike.
 pub fn lag1_spearman(values: &[f64]) -> Option<f64> {
-    let pairs: Vec<_> = values.windows(2).map(|pair| (pair[0], pair[1])).collect();
-    spearman(&pairs)
+    correlation(&values[..values.len().checked_sub(1)?], &values[1..])
 }
 
 /// Spearman's rank correlation of pairs: Pearson's correlation of their ranks, ties sharing their mean rank
 /// (`scipy.stats.spearmanr`). Absent for fewer than two pairs, or when all of one side are alike.
 pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
-    if pairs.len() < 2 {
+    let (ones, others): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    correlation(&ones, &others)
+}
+
+/// That of equally many `ones` and `others`.
+fn correlation(ones: &[f64], others: &[f64]) -> Option<f64> {
+    if ones.len() < 2 {
         return None;
     }
-    let (ones, others): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    let (ones, others) = (ranks(&ones), ranks(&others));
-    let middle = (pairs.len() + 1) as f64 / 2.0;
+    let middle = (ones.len() + 1) as f64 / 2.0;
+    let (ones, others) = (ranks(ones), ranks(others));
     let products =
         |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - middle) * (b - middle)).sum() };
     let spread = products(&ones, &ones) * products(&others, &others);

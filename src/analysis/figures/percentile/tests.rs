@@ -37,7 +37,7 @@ fn figures_are_numpys() {
     );
 
     // x = np.repeat([10, 4.5, 7.25, 30], [3, 5, 2, 1])
-    let repeated = vec![(10.0, 3), (4.5, 5), (99.0, 0), (7.25, 2), (30.0, 1)];
+    let repeated = [(30_000_000, 3), (22_500_000, 5), (99_000_000, 0), (14_500_000, 2), (30_000_000, 1)];
     let expected = [
         7.25,
         10.0,
@@ -47,7 +47,7 @@ fn figures_are_numpys() {
         8.818_181_818_181_818,
         7.423_013_967_630_424,
     ];
-    assert_numpy(&Sample::weighted(repeated), expected);
+    assert_numpy(&tallied(&repeated), expected);
 }
 
 #[test]
@@ -89,19 +89,6 @@ fn a_bound_among_the_observed_leaves_what_lies_above_it_between_two_ends() {
 }
 
 #[test]
-fn weighted_samples_may_have_bounds_too() {
-    let pairs = vec![(10.0, 3), (20.0, 1)];
-    let sample = Sample::weighted(pairs.clone()).and_at_least([5.0, 15.0]);
-    let spread = [10.0, 10.0, 10.0, 20.0].map(Figure::Exact).into_iter();
-    let plain: Sample = spread.chain([5.0, 15.0].map(Figure::AtLeast)).collect();
-    assert_eq!((sample.len(), sample.censored(), sample.mean()), (6, 2, None));
-    for fraction in [0.0, 0.2, 0.5, 0.7, 1.0] {
-        assert_eq!(sample.quantile(fraction), plain.quantile(fraction), "{fraction}");
-    }
-    assert_eq!(Sample::weighted(pairs).and_at_least([]).mean(), Some(12.5));
-}
-
-#[test]
 fn one_request_censored_early_leaves_a_long_run_its_percentiles() {
     // 1 … 546 and one known only to exceed 0.25. By hand, ranks 273, 540.54 and 545.454 from 0: with that one
     // first every sample stands a rank higher than with it last.
@@ -124,16 +111,19 @@ proptest! {
         prop_assert_eq!(Some(Figure::Exact(ladder[100])), sample.max());
     }
 
+    /// Lengths that lie close together and far apart, often the same, some too long for pages; of few and of many tokens;
+    /// and bounds that lie among them.
     #[test]
-    fn a_weight_is_that_many_equal_samples(pairs in prop::collection::vec((0.0..1e3f64, 0u32..5), 1..60)) {
-        let spread = pairs.iter().flat_map(|&(value, weight)| vec![value; weight as usize]).collect();
-        let (weighted, plain) = (Sample::weighted(pairs), Sample::new(spread));
-        prop_assert_eq!(weighted.len(), plain.len());
-        for quantile in Quantile::ALL {
-            prop_assert_eq!(weighted.quantile(quantile.fraction()), plain.quantile(quantile.fraction()));
-            let value = 1e3 * quantile.fraction();
-            prop_assert_eq!(weighted.share_at_most(value).to_bits(), plain.share_at_most(value).to_bits());
-        }
+    fn a_tally_says_what_a_list_says(
+        lengths in prop::collection::vec(
+            (prop_oneof![0..40_u64, 0..200_000_u64, 0..9_000_000_000_u64], prop_oneof![0..4_u32, 1..90_u32], 1..3_usize),
+            0..60,
+        ),
+        bounds in prop::collection::vec(prop_oneof![0.0..1e-4f64, 0.0..9e3f64], 0..6),
+        asked in prop::collection::vec(0.0..=1.0f64, 8),
+    ) {
+        let lengths: Vec<_> = lengths.iter().flat_map(|&(ns, tokens, times)| vec![(ns, tokens); times]).collect();
+        assert_same(&tallied(&lengths).and_at_least(bounds.iter().copied()), &listed(&lengths, &bounds), &asked)?;
     }
 
     #[test]
@@ -173,30 +163,100 @@ proptest! {
     }
 }
 
+/// Lengths in nanoseconds, with the tokens of each.
+fn tallied(lengths: &[(u64, u32)]) -> Sample {
+    let mut tally = Tally::default();
+    for (nanos, tokens) in lengths {
+        tally.add(*nanos, *tokens);
+    }
+    Sample::tallied(tally)
+}
+
+/// The same, every sample in a list: its value, and by how many tokens it is weighed when it is summed up.
+struct Listed {
+    exact: Vec<(f64, u32)>,
+    bounds: Vec<f64>,
+}
+
+fn listed(lengths: &[(u64, u32)], bounds: &[f64]) -> Listed {
+    let of_token = |&(nanos, tokens): &(u64, u32)| (nanos as f64 / 1e6 / f64::from(tokens), tokens);
+    let mut exact: Vec<_> = lengths.iter().filter(|(_, tokens)| *tokens > 0).map(of_token).collect();
+    exact.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    Listed { exact, bounds: bounds.to_vec() }
+}
+
+/// Every figure is the same to the last bit.
+fn assert_same(sample: &Sample, list: &Listed, asked: &[f64]) -> Result<(), TestCaseError> {
+    let spread = || list.exact.iter().flat_map(|(value, tokens)| vec![*value; *tokens as usize]);
+    let in_order = |others: &[f64]| {
+        let mut all: Vec<f64> = spread().chain(others.iter().copied()).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    let (lower, upper) = (in_order(&list.bounds), in_order(&[]));
+    prop_assert_eq!((sample.len(), sample.censored()), (lower.len() as u64, list.bounds.len() as u64));
+    for rank in (0..lower.len()).step_by(lower.len() / 20 + 1) {
+        let expected = Figure::within(lower[rank], upper.get(rank).copied());
+        prop_assert_eq!(sample.order_statistic(rank as u64), Some(expected), "{}", rank);
+    }
+    prop_assert_eq!(sample.order_statistic(lower.len() as u64), None);
+    for &share in asked {
+        let of = |sorted: &[f64]| {
+            let rank = (lower.len().checked_sub(1)?) as f64 * share;
+            let (low, part) = (*sorted.get(rank as usize)?, rank.fract());
+            if part == 0.0 {
+                Some(low)
+            } else {
+                Some(interpolate(low, *sorted.get(rank as usize + 1)?, part))
+            }
+        };
+        prop_assert_eq!(sample.quantile(share), of(&lower).map(|low| Figure::within(low, of(&upper))));
+        let value = lower.get((share * lower.len() as f64) as usize).copied().unwrap_or(1.0);
+        for value in [value, value.next_down(), value.next_up(), value * share, 1e9 * share] {
+            let below = lower.iter().filter(|one| **one <= value).count();
+            let expected = if lower.is_empty() { 0.0 } else { below as f64 / lower.len() as f64 };
+            prop_assert_eq!(sample.share_at_most(value).to_bits(), expected.to_bits());
+        }
+    }
+    let n = upper.len() as f64;
+    let known = list.bounds.is_empty() && n > 0.0;
+    let sum: f64 = list.exact.iter().map(|(value, tokens)| value * f64::from(*tokens)).sum();
+    prop_assert_eq!(sample.mean().map(f64::to_bits), known.then(|| (sum / n).to_bits()));
+    let squares = list.exact.iter().map(|(value, tokens)| (value - sum / n).powi(2) * f64::from(*tokens));
+    let std = (squares.sum::<f64>() / (n - 1.0)).sqrt();
+    prop_assert_eq!(sample.std().map(f64::to_bits), (known && n > 1.0).then(|| std.to_bits()));
+    Ok(())
+}
+
+/// 200,000 lengths in three pages, a third of them in one nanosecond: counts start again, and blocks are summed up.
 #[test]
-fn a_clone_shares_the_values() {
-    for sorted in [Sorted::new(vec![3.0, 1.0]), Sorted::weighted(vec![(3.0, 2), (1.0, 1)])] {
-        assert!(Arc::ptr_eq(&sorted.values, &sorted.clone().values));
+fn full_pages_are_exact_too() {
+    let lengths: Vec<_> = (0..200_000_u64)
+        .map(|i| if i.is_multiple_of(3) { 70_001 } else { i * i * 7_919 % (3 << 16) })
+        .zip((0..).map(|i| 1 + i / 150_000))
+        .collect();
+    let sample = tallied(&lengths);
+    let list = listed(&lengths, &[]);
+    let spread: Vec<f64> =
+        list.exact.iter().flat_map(|(value, tokens)| vec![*value; *tokens as usize]).collect();
+    assert_eq!(sample.len(), 250_000);
+    for rank in (0..250_000).step_by(17_777) {
+        assert_eq!(sample.order_statistic(rank as u64), Some(Figure::Exact(spread[rank])), "{rank}");
+    }
+    let sum: f64 = list.exact.iter().map(|(value, tokens)| value * f64::from(*tokens)).sum();
+    assert_eq!(sample.mean(), Some(sum / 250_000.0));
+    for value in [0.0, 0.07, 0.070_001, 0.131_071, 0.131_072, 0.3] {
+        let below = spread.partition_point(|one| *one <= value) as f64;
+        assert_eq!(sample.share_at_most(value), below / 250_000.0, "{value}");
     }
 }
 
+/// A clone of what may be a billion values shares them.
 #[test]
-fn nanoseconds_give_the_same_figures_as_milliseconds() {
-    let nanos: Vec<u64> = (0..1_000).map(|i| (i * 7_919_317) % 5_000_000_123).collect();
-    let in_ms: Vec<f64> = nanos.iter().map(|&nanos| millis(Duration::from_nanos(nanos))).collect();
-    let (short, long): (Vec<u64>, Vec<u64>) = nanos.iter().partition(|&&nanos| u32::try_from(nanos).is_ok());
-    assert!(short.len() > 500 && long.len() > 50);
-    let long = long.into_iter().map(|nanos| millis(Duration::from_nanos(nanos))).collect();
-    let compact = Sample::of_nanos(short.into_iter().map(|nanos| nanos as u32).collect(), long);
-    let plain = Sample::new(in_ms);
-    for sample in
-        [(&compact, &plain), (&compact.clone().and_at_least([9.0]), &plain.clone().and_at_least([9.0]))]
-    {
-        let figures = |sample: &Sample| {
-            let quantiles = [0.0, 0.001, 0.5, 0.77, 0.9, 0.999, 1.0].map(|share| sample.quantile(share));
-            let shares = [0.0, 1.0, 4_294.967, 4_500.0, 9e9].map(|value| sample.share_at_most(value));
-            (sample.len(), sample.censored(), sample.mean(), quantiles, shares)
-        };
-        assert_eq!(figures(sample.0), figures(sample.1));
-    }
+fn a_clone_shares_the_values() {
+    let shared = |sample: &Sample| match &sample.clone().exact {
+        Sorted::Values(values) => Arc::strong_count(values),
+        Sorted::Tallied(ranked) => Arc::strong_count(ranked),
+    };
+    assert_eq!([Sample::new(vec![3.0, 1.0]), tallied(&[(3, 1)])].map(|sample| shared(&sample)), [2, 2]);
 }

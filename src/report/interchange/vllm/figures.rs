@@ -34,12 +34,12 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     set("max_concurrent_requests", json!(peaks.map(|peaks| peaks.present)));
     // Seconds of sound per second: no request carries any.
     set("rtfx", json!(0.0));
-    let ms = |seconds: f64| seconds * 1e3;
+    let ms = |seconds: f64| Figure::Exact(seconds * 1e3);
     let asked = &report.log.header.percentiles;
-    let mut put = |name: &str, values: Vec<f64>| statistics(&mut map, name, values, asked);
+    let mut put = |name: &str, sample: Sample| statistics(&mut map, name, &sample, asked);
     put("ttft", good.iter().filter_map(|output| output.ttft_s()).map(ms).collect());
     put("tpot", good.iter().filter_map(|output| output.tpot_s()).map(ms).collect());
-    put("itl", good.iter().flat_map(|output| output.itls_s()).map(ms).collect());
+    put("itl", Sample::of_lengths(good.iter().flat_map(|output| output.gaps())));
     put("e2el", good.iter().map(|output| ms(output.latency_s())).collect());
     if report.summary.run.limits.max_concurrency.is_some() {
         put("client_queue_time", good.iter().map(|output| ms(output.queue_s())).collect());
@@ -63,8 +63,7 @@ fn met(report: RunReport<'_>, good: &[RequestOutput<'_>]) -> Option<u64> {
 }
 
 /// Mean, median, standard deviation (over n, as numpy's `std`) and percentiles of a latency, milliseconds.
-fn statistics(map: &mut Map<String, Value>, name: &str, values: Vec<f64>, asked: &[f64]) {
-    let sample = Sample::new(values);
+fn statistics(map: &mut Map<String, Value>, name: &str, sample: &Sample, asked: &[f64]) {
     let quantile = |fraction| json!(sample.quantile(fraction).and_then(Figure::exact));
     let n = sample.len() as f64;
     let std = match sample.std() {

@@ -71,7 +71,10 @@ impl Serialize for File<'_> {
         map.serialize_entry(input_lens, &list(outputs, RequestOutput::prompt_len))?;
         map.serialize_entry(output_lens, &list(outputs, RequestOutput::output_len))?;
         map.serialize_entry(ttfts, &list(outputs, |output| output.ttft_s().unwrap_or(0.0)))?;
-        map.serialize_entry(itls, &list(outputs, |output| output.itls_s().collect::<Vec<_>>()))?;
+        map.serialize_entry(
+            itls,
+            &list(outputs, |output| output.gaps().map(|gap| gap.as_secs_f64()).collect::<Vec<_>>()),
+        )?;
         map.serialize_entry(latencies, &list(outputs, RequestOutput::latency_s))?;
         map.serialize_entry(start_times, &list(outputs, |output| output.start().as_secs_f64()))?;
         map.serialize_entry(queue_times, &list(outputs, RequestOutput::queue_s))?;

@@ -1,5 +1,7 @@
 //! One request as vLLM's client reports it.
 
+use std::time::Duration;
+
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
 use crate::workload::Slo;
@@ -61,14 +63,14 @@ impl<'a> RequestOutput<'a> {
         self.start().since(self.record.dispatched).as_secs_f64()
     }
 
-    /// The gaps between chunks as they came, seconds.
-    pub(super) fn itls_s(self) -> impl Iterator<Item = f64> + 'a {
+    /// The gaps between chunks as they came.
+    pub(super) fn gaps(self) -> impl Iterator<Item = Duration> + 'a {
         let mut last = self.record.chunks.first_at();
         self.record
             .chunks
             .iter()
             .skip(1)
-            .filter_map(move |chunk| Some(chunk.at.since(last.replace(chunk.at)?).as_secs_f64()))
+            .filter_map(move |chunk| Some(chunk.at.since(last.replace(chunk.at)?)))
     }
 
     /// What went wrong; nothing of a success.
