@@ -272,3 +272,61 @@ pub fn repeats_for(std: f64, target: f64) -> Option<u64> {
     }
     Some(plenty)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::figures::catalogue::Metric;
+    use crate::analysis::figures::quantile::Quantile;
+
+    fn known(values: &[f64]) -> AcrossRuns {
+        let figures: Vec<_> = values.iter().map(|value| Some(Figure::Exact(*value))).collect();
+        AcrossRuns::of_figures(&figures, f64::INFINITY)
+    }
+
+    /// By hand: mean 10, standard deviation 2; t of two degrees of freedom is 4.3027, and 4.3027 · 2 / √3 = 4.9683. Of 18
+    /// runs t is 2.1098 and (2.1098 · 2)² = 17.8; of 17 it is 2.1199 and 17.98.
+    #[test]
+    fn three_runs_have_students_interval_and_say_how_many_would_do() {
+        let runs = known(&[8.0, 10.0, 12.0]);
+        let (low, high) = runs.interval().unwrap();
+        assert!((low - 5.0317).abs() < 1e-4 && (high - 14.9683).abs() < 1e-4, "{low} {high}");
+        assert!((runs.relative_half_width().unwrap() - 0.49683).abs() < 1e-5);
+        assert_eq!((runs.mean, runs.std, runs.runs_for_ten_percent), (Some(10.0), Some(2.0), Some(18)));
+        assert_eq!((runs.level().low, runs.level().high), (Some(low), Some(high)));
+        let none = known(&[0.0; 3]);
+        assert_eq!((none.interval(), none.relative_half_width()), (Some((0.0, 0.0)), None));
+        assert_eq!((known(&[8.0]).interval(), known(&[8.0]).relative_half_width()), (None, None));
+    }
+
+    /// Of 10,000 runs t is 1.9602, and half of their interval is 0.019602 standard deviations; of 9,999, 0.019603.
+    #[test]
+    fn no_number_of_repeats_is_named_where_none_would_do() {
+        assert_eq!((repeats_for(1.0, 0.0196), repeats_for(1.0, 0.0)), (None, None));
+        assert_eq!((repeats_for(1.0, 0.019_602_5), repeats_for(0.0, 1.0)), (Some(10_000), Some(2)));
+    }
+
+    #[test]
+    fn a_tail_has_an_interval_only_where_each_run_shows_five_samples_of_it() {
+        let of = |quantile, beyond| {
+            let runs = known(&[8.0, 10.0, 12.0]);
+            runs.with_tail(&FigureKey::percentile(quantile, Metric::Ttft), beyond)
+        };
+        let lost = of(Quantile::P99, Some(4.9));
+        assert_eq!((lost.interval(), lost.runs_for_ten_percent), (None, None));
+        assert_eq!((lost.unresolvable, lost.effective_beyond), (Some(Unresolvable::TooFewBeyond), Some(4.9)));
+        assert_eq!(of(Quantile::P99, None).unresolvable, Some(Unresolvable::TooFewBeyond));
+        for kept in [of(Quantile::P99, Some(5.0)), of(Quantile::P50, None)] {
+            assert_eq!((kept.interval().is_some(), kept.unresolvable), (true, None));
+        }
+    }
+
+    /// One run with 4 and three with 12: 4 / (1/4 + 3/12).
+    #[test]
+    fn the_shortest_runs_weigh_most_in_what_lies_beyond() {
+        let of = |numbers: &[(Option<f64>, f64)]| harmonic_mean(numbers.iter().copied());
+        assert_eq!(of(&[(Some(4.0), 1.0), (Some(12.0), 3.0)]), Some(8.0));
+        assert_eq!(of(&[(Some(4.0), 1.0), (None, 3.0)]), None);
+        assert_eq!((of(&[(Some(0.0), 1.0)]), of(&[])), (None, None));
+    }
+}

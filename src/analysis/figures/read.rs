@@ -143,8 +143,32 @@ mod tests {
         assert_eq!(figure("p50 ttft"), Some(100.0));
         assert_eq!(figure("p50 ttft of chat"), Some(100.0));
         assert_eq!((figure("p50 ttft of search"), figure("error_rate")), (None, Some(0.0)));
+        // A token each 10 ms is 100 of them in a second.
+        assert_eq!(figure("tokens_per_s_per_user"), Some(100.0));
         let unfit =
             "p50 ttft of search".parse::<FigureKey>().unwrap().check(&log.header.workload).unwrap_err();
         assert!(unfit.to_string().starts_with("the figure `p50 ttft of search` does not fit"), "{unfit}");
+    }
+    #[test]
+    fn only_percentiles_other_than_the_median_have_a_tail() {
+        let tail = |text: &str| {
+            let share = text.parse::<FigureKey>().unwrap().tail()?;
+            Some((share * 1e6).round() / 1e6)
+        };
+        assert_eq!([tail("p50 ttft"), tail("p90 ttft"), tail("p99 ttft")], [None, Some(0.1), Some(0.01)]);
+        assert_eq!([tail("mean ttft"), tail("error_rate")], [None, None]);
+    }
+
+    /// 2,000 independent latencies, even from 0 to 1 s.
+    #[test]
+    fn half_of_an_interval_is_a_share_of_its_figure() {
+        let spread = |i: u64| i * 7_919 % 1_000;
+        let records = (0..2_000).map(|i| record(i).sent_at(i, i, i).paced(i + spread(i), 10, 3).build());
+        let summary = summarise(&run(3_000, records.collect()), &[]);
+        let key = "p50 ttft".parse::<FigureKey>().unwrap();
+        let (Some(low), Some(high)) = key.interval(&summary).unwrap() else { panic!("no interval") };
+        let median = key.read(&summary).and_then(Figure::exact).unwrap();
+        let share = key.relative_half_width(&summary).unwrap();
+        assert!((share * median - (high - low) / 2.0).abs() < 1e-9 && share < 0.2, "{low} {median} {high}");
     }
 }

@@ -119,5 +119,8 @@ mod tests {
         assert_eq!(serde_json::from_value::<FigureSet>(stored).unwrap(), joined);
         let unknown = serde_json::from_str::<FigureSet>("{\"ttft_p51_ms\": null}").unwrap_err();
         assert!(unknown.to_string().contains("unknown field `ttft_p51_ms`"), "{unknown}");
+        let other = of(500).get(&p50).cloned();
+        let replaced = joined.clone().with(&p50, other.as_ref()).with(&attainment, None);
+        assert_eq!((replaced.get(&p50).unwrap().mean, replaced.get(&attainment)), (Some(500.0), None));
     }
 }

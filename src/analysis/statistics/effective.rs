@@ -372,5 +372,8 @@ mod tests {
         assert_eq!((alike.hits, alike.n, alike.side_of(0.05)), (15, 1_000, Some(Ordering::Less)));
         let differing = OrderedShare::pooled(&[0, 0, 0, 0, 15].map(|hits| even(hits, 200))).unwrap();
         assert_eq!((differing.hits, differing.side_of(0.05)), (15, None));
+        // By hand: 2 · 0.2 · 0.8 / 0.02 = 16, times (1.6449 / 6.3138)².
+        let two = OrderedShare::pooled(&[even(1, 10), even(3, 10)]).unwrap();
+        assert!((two.worth_at_most - 1.0859).abs() < 1e-4, "{}", two.worth_at_most);
     }
 }

@@ -166,5 +166,8 @@ mod tests {
             Some(Estimate { value: 2.0, low: 2.0, high: 2.0 })
         );
         assert_eq!(bootstrap(&[1.0], "one", mean_of), None);
+        // Of two units a quarter of the resamples are the one alone, and a quarter the other.
+        let two = Estimate { value: 2.0, low: 1.0, high: 3.0 };
+        assert_eq!(bootstrap(&[1.0, 3.0], "two", mean_of), Some(two));
     }
 }

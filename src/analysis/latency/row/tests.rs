@@ -18,3 +18,13 @@ fn percentiles_that_are_asked_for_come_once_each_and_in_order() {
     );
     assert_eq!(stored.as_object().unwrap().keys().filter(|key| key.starts_with("p95")).count(), 1);
 }
+
+/// Of answers that were cut off after 40 and 60 ms nothing bounds the times from above.
+#[test]
+fn what_is_known_only_within_bounds_is_stored_with_them() {
+    let row = LatencyRow::of(&Sample::new(vec![10.0]).and_at_least([40.0, 60.0]), &[]).unwrap();
+    let stored = serde_json::to_value(&row).unwrap();
+    assert_eq!((&stored["min_ms"], &stored["min_at_least_ms"]), (&10.0.into(), &().into()));
+    assert_eq!((&stored["max_ms"], &stored["max_at_least_ms"]), (&().into(), &60.0.into()));
+    assert_eq!((&stored["max_at_most_ms"], &stored["p50"]["at_most_ms"]), (&().into(), &().into()));
+}
