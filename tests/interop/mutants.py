@@ -235,9 +235,10 @@ def build_enough(order, size):
 
 
 def is_missed(program, mutant, limit):
-    """Whether the room's tests pass with this change. Those of the changed file come first, since most changes fail them."""
-    nearest = mutant["file"].removeprefix("src/").removesuffix(".rs").removesuffix("/mod").replace("/", "::")
-    return all(passes(program, mutant["number"], tests, limit) for tests in ([f"{nearest}::"], ROOMS[mutant["room"]][1]))
+    """Whether the room's tests pass with this change. Those nearest to it come first, since most changes fail them."""
+    module = mutant["file"].removeprefix("src/").removesuffix(".rs").removesuffix("/mod").split("/")
+    near = [["::".join(module) + "::"], ["::".join(module[:-1]) + "::"]]
+    return all(passes(program, mutant["number"], tests, limit) for tests in [*near, ROOMS[mutant["room"]][1]])
 
 
 def measure(room, program, sample, explained, replaced):

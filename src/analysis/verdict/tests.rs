@@ -46,6 +46,8 @@ fn a_reason_is_a_failed_check_and_nothing_else() {
     }
     let sound = summarise(&steady(), &[]);
     assert!(sound.verdict.valid && sound.verdict.checks.len() > 5, "{:?}", sound.verdict);
+    assert_eq!(summary.verdict.gravest(), summary.verdict.reasons.first());
+    assert_eq!(sound.verdict.gravest(), None);
 }
 
 /// Ten requests a second for 20 s, a warm-up of 2 s before them; each answer takes a second and closes 2 ms later.
@@ -90,6 +92,37 @@ fn what_was_there_is_what_the_stays_add_up_to() {
     let said = law(&slow);
     assert_eq!(said.outcome, CheckOutcome::Failed);
     assert!(said.sentence.contains("3.03 % apart; limit: 1 %"), "{}", said.sentence);
+}
+
+#[test]
+fn littles_law_allows_for_the_lag_that_another_rule_judges() {
+    // Each request left 30 ms late: the run counted 200 stays of 0.972 s, the latencies say 1.002 s.
+    let mut late = steady();
+    for record in late.records.iter_mut().filter(|record| record.phase == Phase::Measured) {
+        record.dispatched = record.scheduled.after(Duration::from_millis(30));
+    }
+    late.footer.as_mut().unwrap().present_ns = Some(194_400_000_000);
+    let law = checks(&summarise(&late, &[]), Rule::LittlesLaw).remove(0);
+    assert_eq!(law.outcome, CheckOutcome::Passed);
+    assert!(law.sentence.contains("3.09 % apart; limit: 3.19 %"), "{}", law.sentence);
+    // What the warm-up left in the window is no request of it.
+    late.records.iter_mut().for_each(|record| record.phase = Phase::Warmup);
+    assert_eq!(outcomes(&summarise(&late, &[]), Rule::LittlesLaw), [CheckOutcome::NotTested]);
+}
+
+#[test]
+fn a_request_may_take_a_second_to_be_sent_and_longer_with_a_long_prompt() {
+    // 10 µs for each of 100 tokens.
+    let sent_after = |millis: u64| {
+        let mut log = steady();
+        for record in &mut log.records {
+            record.sent = Some(record.dispatched.after(Duration::from_millis(millis)));
+        }
+        let checks = checks(&summarise(&log, &[]), Rule::ScheduleLag);
+        checks.into_iter().find(|check| check.statistic.contains("between dispatch and sending")).unwrap()
+    };
+    assert_eq!(sent_after(1_001).outcome, CheckOutcome::Passed);
+    assert_eq!(sent_after(1_002).outcome, CheckOutcome::Failed);
 }
 
 #[test]
@@ -190,6 +223,14 @@ fn the_servers_counters_are_the_clients() {
     assert_eq!(counters(Some(22_000), Some(2_300), Some(230)), [Failed, Passed, Failed]);
     assert_eq!(counters(Some(21_000), Some(2_206), None), [Passed, Failed, NotTested]);
     assert_eq!(outcomes(&summarise(&log, &[]), Rule::CounterIdentity), [NotTested]);
+    // Prompts without a count are at most a tenth longer than the others make likely.
+    let said = |mut log: RunLog| {
+        let server = ServerCounters { prompt_tokens: Some(22_000), ..ServerCounters::default() };
+        log.footer.as_mut().unwrap().server = Some(server);
+        checks(&summarise(&log, &[]), Rule::CounterIdentity).remove(1).sentence
+    };
+    assert!(said(log.clone()).contains("the client 22,000 to 22,220: "), "{}", said(log));
+    assert!(said(steady()).contains("the client 22,000: "), "{}", said(steady()));
 }
 
 #[test]

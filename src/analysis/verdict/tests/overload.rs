@@ -243,3 +243,20 @@ fn a_run_that_a_breaker_ended_says_which_and_the_failures_decide_who_is_to_blame
     );
     assert_eq!(ended(FailureKind::HttpStatus(500)).verdict.outcome, VerdictOutcome::Invalid);
 }
+
+/// Forty requests in a second, whose answers take three: half of them wait 0.4 s for the first token.
+#[test]
+fn a_load_that_is_over_before_an_answer_could_be_is_no_long_wait() {
+    let of = |gap| {
+        let records =
+            (0..40).map(|i| record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 400, gap, 11).build());
+        let mut log = run(1_000, records.collect());
+        let ramp = RateStage { duration_s: 1.0, from_rate_per_s: 0.0, to_rate_per_s: 80.0 };
+        log.header.workload.arrival = ArrivalPattern::Stages { stages: vec![ramp] };
+        checks(&summarise(&log, &[]), Rule::SteadyState).pop().unwrap()
+    };
+    let burst = of(260);
+    assert_eq!(burst.outcome, CheckOutcome::NotTested);
+    assert!(burst.sentence.starts_with("a burst: the load was over after 1 s"), "{}", burst.sentence);
+    assert_eq!(of(10).outcome, CheckOutcome::Failed);
+}
