@@ -85,8 +85,12 @@ pub(super) fn outside_server(summary: &Summary) -> Option<Finding> {
             three_digits(ttft.client_ms),
             percent(OUTSIDE_BAR)
         );
-        let cure = "run the client on the server's machine: what stays is the server's own HTTP front end (it reads, tokenizes \
-                    and sends outside of that count), what goes is the network or a proxy";
+        let cure = if summary.delivery.tpot_withheld {
+            "let events pass as they come: first tokens that are gathered with later ones are held back outside of that count"
+        } else {
+            "run the client on the server's machine: what stays is the server's own HTTP front end (it reads, tokenizes \
+             and sends outside of that count), what goes is the network or a proxy"
+        };
         finding(FindingKind::OutsideServer, sentence, cure)
     })
 }

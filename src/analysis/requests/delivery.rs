@@ -335,8 +335,8 @@ mod tests {
         assert!(summarise(&log, &[]).latency.row(Metric::Tpot).is_some());
     }
 
-    /// Tokens each 3 ms that come in reads of so many, to a client whose read loop is late by so much.
-    fn cause(each_read: u64, p50_ms: u64, p99_ms: u64) -> Option<String> {
+    /// Tokens each 3 ms that come in reads of so many, to a client whose read loop is late by so many ms.
+    fn cause(each_read: u64, p50: u64, p99: u64) -> Option<String> {
         let answer = |i: u64| {
             let chunks: Vec<_> =
                 (0..49).map(|token| (i * 200 + 50 + token / each_read * each_read * 3, 1)).collect();
@@ -345,8 +345,8 @@ mod tests {
             record
         };
         let mut log = run(13_000, (0..60).map(answer).collect());
-        let [p50_ns, p99_ns] = [p50_ms, p99_ms].map(|ms| ms * 1_000_000);
-        let delay = Delays { n: 1_300, p50_ns, p99_ns, max_ns: p99_ns };
+        let p99_ns = p99 * 1_000_000;
+        let delay = Delays { n: 1_300, p50_ns: p50 * 1_000_000, p99_ns, max_ns: p99_ns };
         let client = ClientFacts { loop_delay: Some(delay), ..ClientFacts::default() };
         log.footer.as_mut().unwrap().client = Some(client);
         let summary = summarise(&log, &[]);

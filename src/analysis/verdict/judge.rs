@@ -265,7 +265,7 @@ fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
         count(summary.slo.scheduled),
         percent(ERROR_RATE_BAR)
     );
-    let cure = "lower the rate or fix the cause shown under Failures; if failures are expected, allow them with --objective \
+    let cure = "lower the rate or fix the cause of the failures; if failures are expected, allow them with --objective \
                 \"error_rate < 5%\"";
     measure.at_most(rate, ERROR_RATE_BAR, sentence, cure)
 }

@@ -198,7 +198,8 @@ fn the_servers_counters_are_the_clients() {
     let mut log = steady();
     log.records.extend((220..222).map(|i| {
         let mut cut = record(i).phase(Phase::Cooldown).sent_at(22_000, 22_000, 22_001).paced(22_100, 10, 3);
-        cut = cut.censored(22_200);
+        // One of them says with each chunk how many there are.
+        cut = if i == 220 { cut.usage(100, 3).censored(22_200) } else { cut.censored(22_200) };
         let mut cut = cut.build();
         cut.output_tokens_asked = 10;
         cut

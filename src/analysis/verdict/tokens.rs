@@ -206,7 +206,9 @@ fn answer_tokens(records: &[RequestRecord]) -> Account {
     for record in records {
         let reported = record.usage.map(|usage| usage.completion_tokens);
         let seen = reported.unwrap_or_else(|| record.chunks.tokens());
-        let longest = reported.unwrap_or_else(|| u64::from(record.output_tokens_asked));
+        // What is reported with each chunk is final at the end alone.
+        let last = reported.filter(|_| record.outcome == Outcome::Completed);
+        let longest = last.unwrap_or_else(|| u64::from(record.output_tokens_asked));
         account.add(seen as f64, longest.saturating_sub(seen) as f64);
     }
     account

@@ -354,6 +354,13 @@ fn a_stream_that_is_held_back_is_compared_all_the_same() {
     assert_eq!((ttft.client_n, ttft.server_n, ttft.same_requests), (6, 10.0, true));
     let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::OutsideServer);
     assert!(finding.unwrap().sentence.starts_with("360 ms (80 %)"), "{finding:?}");
+    assert!(finding.unwrap().cure.starts_with("run the client on the server's machine"), "{finding:?}");
+    for answer in &mut log.records {
+        answer.merged_reads = 3;
+    }
+    let findings = summarise(&log, &[]).findings;
+    let finding = findings.iter().find(|finding| finding.kind == FindingKind::OutsideServer).unwrap();
+    assert!(finding.cure.starts_with("let events pass as they come"), "{finding:?}");
 }
 
 #[test]
