@@ -227,7 +227,7 @@ fn the_servers_counters_are_the_clients() {
         log.footer.as_mut().unwrap().server = Some(server);
         checks(&summarise(&log, &[]), Rule::CounterIdentity).remove(1).sentence
     };
-    assert!(said(log.clone()).contains("the client 22,000 to 22,220: "), "{}", said(log));
+    assert!(said(log.clone()).contains("the client 22,100 to 22,210: "), "{}", said(log));
     assert!(said(steady()).contains("the client 22,000: "), "{}", said(steady()));
 }
 
