@@ -167,15 +167,15 @@ fn sigterm_while_this_machine_is_calibrated_ends_every_verb_before_anything_is_s
 fn answering(few: usize) -> (String, Arc<AtomicUsize>) {
     let seen_so_far = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&seen_so_far);
-    let address = serve_by_hand(move |seen, socket| match control(seen) {
-        Some(said) => drop(socket.write_all(said.as_bytes())),
-        None => {
+    let address = serve_by_hand(move |seen, socket| {
+        let said = control(seen).unwrap_or_else(|| {
             counter.store(seen.generation, Relaxed);
             if seen.generation > few {
                 std::thread::sleep(Duration::from_secs(60));
             }
-            drop(socket.write_all(stream(8).as_bytes()));
-        }
+            stream(8)
+        });
+        drop(socket.write_all(said.as_bytes()));
     });
     (format!("http://{address}"), seen_so_far)
 }
