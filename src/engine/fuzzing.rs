@@ -4,6 +4,10 @@ pub use super::stream::fuzzing::{answer, event_stream};
 pub use super::wire::fuzzing::response;
 
 /// Reads a metrics page to its end.
+///
+/// # Panics
+///
+/// When a sample has no name.
 pub fn metrics_page(page: &[u8]) {
     let Ok(page) = std::str::from_utf8(page) else { return };
     for sample in super::exposition::metric_samples(page) {
@@ -19,7 +23,8 @@ mod tests {
     /// What fuzzing has found or gathered is read again in each test run.
     #[test]
     fn the_corpus_is_read() {
-        let readers: [(&str, fn(&[u8])); 4] = [
+        type Reader = fn(&[u8]);
+        let readers: [(&str, Reader); 4] = [
             ("event_stream", super::event_stream),
             ("answer", super::answer),
             ("response", super::response),

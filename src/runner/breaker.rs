@@ -208,6 +208,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_is_read_or_refused_with_the_cure() {
+        assert!(BreakerWatch::new(Vec::new()).is_idle() && !watch(Breaker::DEFAULT).is_idle());
         let breaker: Breaker = Breaker::DEFAULT.parse().unwrap();
         assert_eq!((breaker.bound, breaker.lasting), (0.5, Duration::from_secs(10)));
         assert_eq!(breaker.to_string(), Breaker::DEFAULT);

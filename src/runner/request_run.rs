@@ -151,7 +151,7 @@ impl RequestRun {
                 record.merged_reads += u32::from(merged);
             }
             AnswerEvent::LateStamp { by } => {
-                record.late_stamps.get_or_insert_default().add(record.chunks.len(), by)
+                record.late_stamps.get_or_insert_default().add(record.chunks.len(), by);
             }
             AnswerEvent::Ended(_) => {}
         }

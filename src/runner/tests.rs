@@ -302,6 +302,15 @@ async fn the_first_interrupt_stops_releases_and_drains() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_drain_limit_counts_from_the_interrupt() {
+    let options = RunOptions { drain: ms(100), ..PATIENT };
+    let script = Script { ttft: ms(50), gap: ms(50), tokens: 100 };
+    let executed = execute(script, 10, 1_000, options, &[(95, Interrupt::StopReleasing)]).await;
+    assert_eq!((executed.footer.ended, executed.records.len()), (at(195), 10));
+    assert!(executed.records.iter().all(|record| record.outcome == Outcome::Censored));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_breaker_stops_releases_and_drains() {
     let script = Script { ttft: ms(10_000), gap: ms(0), tokens: 1 };
     let breakers = vec!["in_flight > 5 for 2s".parse().unwrap()];

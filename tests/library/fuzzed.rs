@@ -8,7 +8,8 @@ mod readers;
 
 #[test]
 fn the_corpus_is_read() {
-    let readers: [(&str, fn(&[u8])); 3] =
+    type Reader = fn(&[u8]);
+    let readers: [(&str, Reader); 3] =
         [("run_log", readers::run_log), ("trace", readers::trace), ("workload", readers::workload)];
     for (target, read) in readers {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(target);

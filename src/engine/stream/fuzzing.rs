@@ -41,6 +41,10 @@ fn framed(pieces: &[&[u8]]) -> (Vec<OwnedEvent>, bool) {
 }
 
 /// An event stream has the same events however it is cut.
+///
+/// # Panics
+///
+/// When it has not.
 pub fn event_stream(data: &[u8]) {
     let pieces = pieces(data);
     assert_eq!(framed(&pieces), framed(&[&pieces.concat()]));
@@ -63,6 +67,10 @@ fn answered(pieces: &[&[u8]], status: StatusCode, content_type: &'static str) ->
 }
 
 /// An answer has the same chunks and end however it is cut. The first byte chooses status and content type.
+///
+/// # Panics
+///
+/// When it has not.
 pub fn answer(data: &[u8]) {
     let Some((&first, body)) = data.split_first() else { return };
     let (status, content_type) = match first % 4 {

@@ -28,6 +28,10 @@ fn taken(pieces: &[&[u8]]) -> (AnswerEvents, Option<AnswerEnd>) {
 }
 
 /// A response has the same events and end however it is cut, and an end.
+///
+/// # Panics
+///
+/// When it has not.
 pub fn response(data: &[u8]) {
     let pieces = pieces(data);
     let whole = taken(&[&pieces.concat()]);

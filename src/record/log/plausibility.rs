@@ -254,6 +254,49 @@ mod tests {
     use crate::record::log::runlog::RunLog;
 
     #[test]
+    fn a_window_may_be_empty_and_ends_no_sooner_than_it_begins() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+        let check = |millis: u64| {
+            let mut header = RunLog::read(&folder).unwrap().header;
+            header.plan.window_start = Timestamp::from_nanos(500_000_000);
+            header.plan.window_end = Timestamp::from_nanos(millis * 1_000_000);
+            check_header(&header)
+        };
+        assert_eq!((check(500), check(501)), (Ok(()), Ok(())));
+        assert_eq!(check(499), Err("the window ends at 0.499 s, before it begins at 0.5 s".to_owned()));
+    }
+
+    #[test]
+    fn a_tenant_and_a_prefix_are_those_of_the_workload() {
+        assert_eq!((known("tenant", Some(1), 2), known("tenant", None, 0)), (Ok(()), Ok(())));
+        let said = known("tenant", Some(2), 2).unwrap_err();
+        assert_eq!(said, "tenant 2 does not exist; the workload has 2, numbered from 0");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+        let mut log = RunLog::read(&folder).unwrap();
+        let tokens = crate::workload::Distribution::Constant { value: 4 };
+        log.header.workload.classes[0].shared_prefix =
+            Some(crate::workload::SharedPrefixes { tokens, count: 2, zipf: 0.0, warm: 0.0 });
+        let mut record = log.records.remove(0);
+        (record.class, record.input_tokens_asked) = (0, 10);
+        let mut check = |number, tokens| {
+            record.prefix = Some(crate::record::SharedPrefix { number, tokens });
+            of_the_workload(&log.header, &record)
+        };
+        assert_eq!([check(1, 10), check(1, 4)], [Ok(()), Ok(())]);
+        assert_eq!(check(1, 11), Err("its prefix has 11 of 10 prompt tokens".to_owned()));
+        assert!(check(2, 4).is_err());
+    }
+
+    #[test]
+    fn counts_beyond_any_run_are_impossible() {
+        let usage = Usage { prompt_tokens: Usage::MOST, completion_tokens: 3, ..Usage::default() };
+        assert_eq!(usage.impossible(), None);
+        let beyond = Usage { completion_tokens: Usage::MOST + 1, ..usage };
+        assert_eq!(beyond.impossible(), Some(("completion_tokens", Usage::MOST + 1)));
+        assert!(counted(&beyond).is_err() && counted(&usage).is_ok());
+    }
+
+    #[test]
     fn a_repeat_has_a_number_up_to_the_planned_ones_and_two_spare_ones() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
         let check = |number, of| {

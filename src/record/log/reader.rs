@@ -214,3 +214,84 @@ impl LogReader {
         self.log
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::log::writer::RunLogWriter;
+
+    /// A stored run, its header first, its footer last, between them its requests.
+    fn stored() -> (RunLog, Vec<String>) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+        let mut log = RunLog::read(&folder).unwrap();
+        log.header.schema = RunHeader::SCHEMA;
+        let folder = tempfile::tempdir().unwrap();
+        log.store(folder.path()).unwrap();
+        let text = std::fs::read_to_string(folder.path().join(RunLog::FILE_NAME)).unwrap();
+        (log, text.split_inclusive('\n').map(str::to_owned).collect())
+    }
+
+    fn read(lines: &[String]) -> RunLog {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(RunLog::FILE_NAME), lines.concat()).unwrap();
+        RunLog::read(folder.path()).unwrap()
+    }
+
+    #[test]
+    fn a_log_that_is_whole_is_read_as_it_was_written() {
+        let (log, lines) = stored();
+        assert_eq!(lines.len(), log.records.len() + 2);
+        assert_eq!(read(&lines), log);
+        let again = RunLog::of_requests(log.header.clone(), log.records.clone(), log.footer.clone().unwrap());
+        assert_eq!(again, log);
+    }
+
+    #[test]
+    fn lines_that_are_missing_or_altered_are_counted_once() {
+        let (log, lines) = stored();
+        let damage = |change: fn(&mut Vec<String>)| {
+            let mut lines = lines.clone();
+            change(&mut lines);
+            read(&lines).damage.in_words()
+        };
+        assert_eq!(damage(|lines| drop(lines.remove(1))), "1 line is missing before line 2; 1 line is lost");
+        assert_eq!(
+            damage(|lines| drop(lines.drain(1..3))),
+            "2 lines are missing before line 2; 2 lines are lost"
+        );
+        let altered = |lines: &mut Vec<String>| lines[2] = lines[2].replacen("\"index\":", "\"Index\":", 1);
+        assert_eq!(damage(altered), "line 3 was altered; 1 line is lost");
+        assert_eq!(damage(|lines| lines[2] = "{}\n".to_owned()), "line 3 cannot be read; 1 line is lost");
+        assert_eq!(
+            damage(|lines| lines.swap(1, 2)),
+            "1 line is missing before line 2, line 3 is repeated or out of its place; 1 line is lost"
+        );
+        let mut torn = lines.clone();
+        let last = torn.last_mut().unwrap();
+        last.truncate(last.len() / 2);
+        let torn = read(&torn);
+        assert_eq!((torn.damage.is_none(), torn.footer, torn.records), (true, None, log.records));
+    }
+
+    #[test]
+    fn what_was_flushed_is_in_the_file() {
+        let (log, lines) = stored();
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
+        writer.append(LogLine::Request(&log.records[0])).unwrap();
+        writer.flush().unwrap();
+        let text = std::fs::read_to_string(folder.path().join(RunLog::FILE_NAME)).unwrap();
+        assert_eq!(text, lines[..2].concat());
+    }
+
+    #[test]
+    fn chunks_that_the_server_did_not_count_are_counted_by_their_number() {
+        let (log, _) = stored();
+        let mut record = log.records[0].clone();
+        (record.output_tokens, record.chunks_counted) = (u64::MAX, false);
+        let number = record.chunks.len() as u64;
+        assert!(record.chunks.tokens() <= crate::record::Usage::MOST);
+        let possible = record.possible();
+        assert_eq!((possible.chunks_counted, possible.output_tokens), (false, number));
+    }
+}

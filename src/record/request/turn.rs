@@ -133,6 +133,21 @@ mod tests {
     }
 
     #[test]
+    fn counts_of_two_shards_add_up() {
+        let of = |times| SessionCounts {
+            warmup_turns: times,
+            measured_turns: 2 * times,
+            cooldown_turns: 3 * times,
+            broken_off: 4 * times,
+            full: 5 * times,
+            turns_not_reached: 6 * times,
+        };
+        let mut sum = of(3);
+        sum += of(4);
+        assert_eq!(sum, of(7));
+    }
+
+    #[test]
     fn a_mark_says_no_more_than_it_must() {
         let turn = Turn { session: 3, number: 2, of: Some(4), begun: 0, history_tokens: 70 };
         let json = serde_json::to_string(&turn).unwrap();

@@ -223,6 +223,22 @@ mod tests {
     }
 
     #[test]
+    fn a_cost_is_a_rate() {
+        let delays = Delays::default();
+        let (request_cpu_ns, paced_event_cpu_ns, coalesced_event_cpu_ns) = (100_000, 5_000, 500);
+        let found = Calibration {
+            took_ns: 1,
+            stamp_delay: delays,
+            pacer_delay: delays,
+            request_cpu_ns,
+            paced_event_cpu_ns,
+            coalesced_event_cpu_ns,
+        };
+        assert_eq!([found.requests_per_s(), found.paced_events_per_s()], [1e4, 2e5]);
+        assert_eq!(found.coalesced_events_per_s(), 2e6);
+    }
+
+    #[test]
     fn shares_add_up() {
         for first in 0..20 {
             let shares = (1..=3).map(|number| Shard { number, of: 3 }.among_first(first));

@@ -169,6 +169,24 @@ fn a_long_run_has_few_entries_and_keeps_its_beginning() {
 }
 
 #[test]
+fn a_second_keeps_the_pace_of_its_answers_and_the_end_that_was_first() {
+    let progress = Progress::default();
+    let mut record = RequestRecord { ended: at(700), output_tokens: 5, ..due(at(0), Phase::Measured) };
+    record.outcome = Outcome::Completed;
+    record.chunks.push(TokenChunk { at: at(100), tokens: 1 });
+    record.chunks.push(TokenChunk { at: at(180), tokens: 4 });
+    progress.ended(&record, Slo::default());
+    assert_eq!(progress.snapshot(at(900)).stopped, None);
+    progress.stopped(at(1_000));
+    progress.stopped(at(1_500));
+    let snapshot = progress.snapshot(at(2_000));
+    // Four tokens follow the first within 80 ms.
+    let (p50, p99) = snapshot.seconds[0].tpot.unwrap();
+    assert!(close(p50, ms(20)) && close(p99, ms(20)), "{p50:?} {p99:?}");
+    assert_eq!(snapshot.stopped, Some(at(1_000)));
+}
+
+#[test]
 fn requests_that_meet_their_slo_are_counted() {
     let progress = Progress::default();
     let ended = |phase, ttft_ms: u64, outcome, slo| {

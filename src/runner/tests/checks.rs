@@ -22,7 +22,7 @@ fn checks(ttft: u64, limit: Option<u64>) -> Checks<Script> {
     }
 }
 
-/// The prompts sent every 10 ms from 5 ms to 40 ms, in a run that ended at `over`: index, dispatch and end,
+/// The prompts sent every 10 ms from 5 ms on, at 45 ms no more, in a run that ended at `over`: index, dispatch and end,
 /// ms.
 async fn asked(checks: Checks<Script>, over: u64, stopped: Option<u64>) -> Vec<(u16, u64, Option<u64>)> {
     let clock = RunClock::starting_in(Duration::ZERO);
@@ -36,7 +36,7 @@ async fn asked(checks: Checks<Script>, over: u64, stopped: Option<u64>) -> Vec<(
         sleep_until(clock.instant(at(over))).await;
         ending.cancel();
     });
-    let times = CheckTimes { from: at(5), until: at(40), every: ms(10) };
+    let times = CheckTimes { from: at(5), until: at(45), every: ms(10) };
     let mut kept = Vec::new();
     checks.under_load(clock, times, interrupt, cancel, |check| kept.push(check)).await;
     let millis = |moment: Timestamp| moment.as_nanos() / 1_000_000;

@@ -100,6 +100,9 @@ mod tests {
         assert_eq!(memory_of("VmHWM:", status), Some(2 << 20));
         assert_eq!(memory_of("VmRSS:", status), Some(1 << 10));
         assert_eq!(memory_of("VmRSS:", "Name:\tx\n"), None);
+        // No program of this size runs in a megabyte.
+        #[cfg(target_os = "linux")]
+        assert!(memory_bytes().unwrap() > 1 << 20 && peak_memory_bytes().unwrap() > 1 << 20);
     }
 
     #[test]

@@ -250,7 +250,9 @@ mod tests {
         let wakes = [(0, 0), (10_000, 0), (30_000, 0), (33_000, 0), (43_000, 0)];
         assert_eq!(pauses(&wakes), [(0, 30_000), (33_000, 10_000)]);
         let mut host_stalls = HostStalls::default();
-        wakes.iter().for_each(|&(at, _)| host_stalls.woke(us(at), || Duration::ZERO));
+        for &(at, _) in &wakes {
+            host_stalls.woke(us(at), || Duration::ZERO);
+        }
         let unbroken: Vec<_> = host_stalls.finish().iter().map(HostStall::unbroken_ns).collect();
         assert_eq!(unbroken, [20_000_000, 10_000_000]);
     }

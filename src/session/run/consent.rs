@@ -155,7 +155,7 @@ mod tests {
         };
         let open = |rate_per_s: f64, seconds: f64| {
             let (rate_per_s, horizon_s) = (Some(rate_per_s), Some(seconds));
-            of(Overrides { rate_per_s, horizon_s, ..Overrides::default() })
+            of(Overrides { horizon_s, rate_per_s, ..Overrides::default() })
         };
         assert!(is_small(&open(10.0, 90.0)));
         assert!(!is_small(&open(10.1, 10.0)), "too fast");

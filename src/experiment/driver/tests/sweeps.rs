@@ -92,7 +92,7 @@ fn a_search_that_could_trust_no_run_of_a_load_is_tried_again() {
         let Ok(()) = drive(&mut sweep, &mut executor);
         assert_eq!(
             (executor.ran, sweep.result().stopped),
-            (ran.iter().map(|name| name.to_string()).collect(), stopped)
+            (ran.iter().copied().map(str::to_owned).collect(), stopped)
         );
     }
 }
