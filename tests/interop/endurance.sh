@@ -53,12 +53,16 @@ done
 printf '%8s %10s %10s %12s %11s %10s\n' 'time, s' 'requests' 'RSS, KB' 'descriptors' 'p99 lag, ms' 'mock, KB'
 peak=0 begun=$SECONDS
 while kill -0 "$run" 2>/dev/null; do
+  # The load is over: what follows is analysis, of which the system keeps the peak.
+  if tail -n 3 "$log" | grep -q '"phase":"cooldown"\|^{"footer"'; then
+    sleep 0.1
+    rss=$(awk '/^VmHWM/ { print $2 }' "/proc/$run/status" 2>/dev/null)
+    [ "${rss:-0}" -gt "$peak" ] && peak=$rss
+    continue
+  fi
   sleep "$every"
   rss=$(resident "$run") open=$(ls "/proc/$run/fd" 2>/dev/null | wc -l)
   [ -n "$rss" ] || break
-  [ "$rss" -gt "$peak" ] && peak=$rss
-  # The load is over: what follows is analysis.
-  tail -n 3 "$log" | grep -q '"phase":"cooldown"\|^{"footer"' && continue
   printf '%8s %10s %10s %12s %11s %10s\n' $((SECONDS - begun)) "$(wc -l <"$log")" "$rss" "$open" "$(lag "$log")" \
     "$(resident "$mock")" | tee -a "$folder/samples"
 done

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Fuzzes each reader of foreign bytes, beginning from tests/fuzz/corpus and the tests' own data. Prints how long each ran and
-# how often. Needs a nightly toolchain and cargo-fuzz (`cargo install cargo-fuzz`). What it finds lies in target/fuzz.
-# `cargo test` reads tests/fuzz/corpus again; `fuzz.sh gather` adds 60 small inputs of what it reached.
+# how often; exits 1 if anything was found, which then lies in target/fuzz. Needs a nightly toolchain and cargo-fuzz
+# (`cargo install cargo-fuzz`). `cargo test` reads tests/fuzz/corpus again; `fuzz.sh gather` adds small inputs of what was reached.
 #
 #   tests/interop/fuzz.sh [MINUTES [TARGET…]]     [default: 30 minutes each, all targets, one after another]
 #   tests/interop/fuzz.sh gather [TARGET…]
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/../.."
 minutes=${1:-30}
 [ $# -gt 0 ] && shift
 [ $# -gt 0 ] || set -- event_stream answer response metrics_page workload run_log trace
+cargo +nightly fuzz build --fuzz-dir tests/fuzz --target-dir target/fuzz/build
 programs=target/fuzz/build/x86_64-unknown-linux-gnu/release
 # Logs and traces are read from files: in memory.
 export TMPDIR=/dev/shm
@@ -18,21 +19,22 @@ if [ "$minutes" = gather ]; then
   for target in "$@"; do
     gathered=$(mktemp -d)
     "$programs/$target" -merge=1 "$gathered" "tests/fuzz/corpus/$target" "target/fuzz/corpus/$target" 2>&1 | grep -E 'MERGE-OUTER.*new'
-    # 60 of each, by their hashes, none over 2 kB.
-    find "$gathered" -type f -size -2048c | sort | head -n 60 | xargs cp -t "tests/fuzz/corpus/$target"
+    # 60 of each, by their hashes, none over 2 kB (a log's header alone takes more).
+    most=2048
+    [ "$target" = run_log ] && most=6000
+    find "$gathered" -type f -size "-${most}c" | sort | sed -n 1,60p | xargs cp -t "tests/fuzz/corpus/$target"
     rm -r "$gathered"
   done
   exit
 fi
 
-cargo +nightly fuzz build --fuzz-dir tests/fuzz --target-dir target/fuzz/build
-seed() { # TARGET PREFIX FILE…: what a target begins from, up to 8 kB of each file
+seed() { # TARGET PREFIX FILE…: what a target begins from, up to 20 kB of each file
   target=$1 prefix=$2
   mkdir -p "target/fuzz/corpus/$target"
   shift 2
   for file in "$@"; do
     [ -f "$file" ] || continue
-    { printf '%b' "$prefix"; head -c 8192 "$file"; } > "target/fuzz/corpus/$target/$(printf '%s' "$prefix$file" | sha256sum | head -c 12)"
+    { printf '%b' "$prefix"; head -c 20000 "$file"; } > "target/fuzz/corpus/$target/$(printf '%s' "$prefix$file" | sha256sum | head -c 12)"
   done
 }
 transcripts=$(find tests/data/transcripts -type f)
@@ -45,13 +47,13 @@ seed workload '' workloads/*
 seed run_log '' tests/data/runs/*/run.jsonl
 for first in '\x00' '\x08'; do seed trace "$first" tests/data/traces/*; done
 
+failed=0
 for target in "$@"; do
   echo "== $target, $minutes minutes"
   mkdir -p "tests/fuzz/corpus/$target"
-  (
-    "$programs/$target" "target/fuzz/corpus/$target" "tests/fuzz/corpus/$target" -artifact_prefix=target/fuzz/ \
-      -max_total_time=$((minutes * 60)) -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 2>&1 |
-      grep -E 'stat::|DONE|panicked|ERROR|SUMMARY|Test unit' || true
-    times | tail -n 1 | sed 's/^/CPU time: /'
-  )
+  TIMEFORMAT='%R s, %U s of CPU time'
+  time "$programs/$target" "target/fuzz/corpus/$target" "tests/fuzz/corpus/$target" -artifact_prefix=target/fuzz/ \
+    -max_total_time=$((minutes * 60)) -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 >"target/fuzz/$target.log" 2>&1 || failed=1
+  grep -E 'stat::|DONE|panicked|ERROR|SUMMARY|Test unit' "target/fuzz/$target.log" || true
 done
+exit "$failed"

@@ -270,7 +270,7 @@ def main():
         mutant["number"] = number
     copy_tree()
     program, usable, faults = build_enough(order, asked.sample)
-    explained = dict(line.split(" | ") for line in (Path(__file__).parent / "mutants.txt").read_text().splitlines())
+    explained = dict(line.rsplit(" | ", 1) for line in (Path(__file__).parent / "mutants.txt").read_text().splitlines())
     for room, mutants in usable.items():
         sample = mutants[: asked.sample]
         before = order[room][: order[room].index(sample[-1])]

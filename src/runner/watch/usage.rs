@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(memory_of("VmRSS:", "Name:\tx\n"), None);
         // No program of this size runs in a megabyte.
         #[cfg(target_os = "linux")]
-        assert!(memory_bytes().unwrap() > 1 << 20 && peak_memory_bytes().unwrap() > 1 << 20);
+        assert!(memory_bytes().unwrap() > 1 << 20 && peak_memory_bytes().is_none_or(|peak| peak > 1 << 20));
     }
 
     #[test]

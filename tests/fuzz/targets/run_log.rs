@@ -3,4 +3,6 @@
 #[path = "../readers.rs"]
 mod readers;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| readers::run_log(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    readers::run_log(data);
+});

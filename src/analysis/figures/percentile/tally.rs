@@ -23,13 +23,13 @@ const FULL: u64 = 256;
 
 /// Lengths of time, each shared out among tokens: it stands for so many samples of its length ÷ its tokens.
 ///
-/// A run of a day has two billion, within a hundred milliseconds or less. Each takes two bytes until its page is full;
-/// from then on each nanosecond of the page takes one, however many there are.
+/// A run of a day has two billion, within a hundred milliseconds or less. Each takes two bytes until its page is full, which
+/// then takes one for each of its nanoseconds, and two for each 256 equal lengths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// By their tokens, then by their high bits.
     pages: Vec<Vec<Page>>,
-    /// Those that are too long or have too many tokens, which are few: nanoseconds and tokens.
+    /// Those that are too long or have too many tokens: nanoseconds and tokens, 16 bytes each.
     rare: Vec<(u64, u32)>,
 }
 
@@ -243,7 +243,7 @@ impl Lengths {
     fn iter(&self) -> impl Iterator<Item = (f64, u64, u64)> + '_ {
         self.pages.iter().zip(0_u64..).flat_map(move |(page, high)| {
             page.iter().map(move |(low, times)| {
-                let nanos = high << PAGE_BITS | u64::from(low);
+                let nanos = (high << PAGE_BITS) + u64::from(low);
                 (per_token(nanos, self.tokens), self.tokens.into(), times)
             })
         })

@@ -249,6 +249,10 @@ fn full_pages_are_exact_too() {
         let below = spread.partition_point(|one| *one <= value) as f64;
         assert_eq!(sample.share_at_most(value), below / 250_000.0, "{value}");
     }
+    let asked = [0.0, 0.37, 0.5, 0.999, 1.0];
+    assert_same(&sample, &list, &asked).unwrap();
+    let bounds = [0.070_001, 0.1];
+    assert_same(&sample.and_at_least(bounds), &listed(&lengths, &bounds), &asked).unwrap();
 }
 
 /// A clone of what may be a billion values shares them.
