@@ -11,7 +11,9 @@ use super::schedule::{PlanHash, Schedule};
 use super::sessions::{SessionPlanner, TurnEnd};
 use super::traces::survey::survey;
 use crate::clock::Timestamp;
-use crate::record::{Outcome, Phase, PlanCheck, PlanFacts, PromptMethod, RequestRecord, RunHeader, RunLog};
+use crate::record::{
+    Outcome, Phase, PlanCheck, PlanFacts, PromptMethod, RequestRecord, RunHeader, RunLog, Turn,
+};
 use crate::workload::{Distribution, WorkloadSpec};
 
 /// Differences that are put into words.
@@ -62,16 +64,16 @@ fn by_hash(log: &RunLog, why: String) -> PlanCheck {
     if blocks || files || shard.is_some() || SessionPlanner::are_in(workload) {
         return PlanCheck::NotChecked(why);
     }
-    let in_run = |record: &&RequestRecord| record.phase != Phase::Cooldown;
-    let mut records: Vec<_> = log.records.iter().filter(in_run).collect();
-    records.sort_by_key(|record| record.index);
+    let in_run = |record: &RequestRecord| (record.phase != Phase::Cooldown).then_some(record.index);
+    let places = log.records.places_by(in_run);
+    let records = log.records.in_places(&places);
     if records.len() as u64 != plan.warmup_requests + plan.measured_requests {
         // Their number is against the run already, or the run was broken off.
         return PlanCheck::NotChecked(why);
     }
     let mut hash = PlanHash::of(workload);
-    for record in &records {
-        hash.add(&PlannedRequest { scheduled: shift.back(record, record.scheduled), ..planned(record) });
+    for record in records.clone() {
+        hash.add(&PlannedRequest { scheduled: shift.back(&record, record.scheduled), ..planned(&record) });
     }
     let unchecked = vec![format!("each request by itself ({why})")];
     match hash.in_digits() {
@@ -171,11 +173,11 @@ impl<'a> Comparison<'a> {
 
     fn result(mut self) -> PlanCheck {
         self.facts();
-        let (mut openers, mut turns): (Vec<&RequestRecord>, Vec<_>) =
-            self.log.records.iter().partition(|record| record.is_opener());
-        openers.sort_by_key(|record| record.index);
+        let records = &self.log.records;
+        let openers = records.places_by(|record| record.is_opener().then_some(record.index));
         self.openers(&openers);
-        turns.sort_by_key(|record| record.turn().map(|turn| (turn.session, turn.number)));
+        let place = |turn: Turn| (turn.session, turn.number);
+        let turns = records.places_by(|record| record.turn().map(place).filter(|_| !record.is_opener()));
         self.turns(&openers, &turns);
         match self.number {
             0 => PlanCheck::Held { records: self.log.records.len() as u64, unchecked: self.unchecked },
@@ -223,10 +225,10 @@ impl<'a> Comparison<'a> {
     }
 
     /// The requests that were planned, in order of their indices.
-    fn openers(&mut self, records: &[&RequestRecord]) {
+    fn openers(&mut self, places: &[u32]) {
         let mut plan = self.schedule.plan();
         let (mut next, mut before) = (plan.next(), None);
-        for &record in records {
+        for record in self.log.records.in_places(places) {
             let index = record.index;
             if before.replace(index) == Some(index) {
                 self.differs(format!("request {index} has two records"));
@@ -237,30 +239,35 @@ impl<'a> Comparison<'a> {
             }
             let of_another = self.log.header.shard.is_some_and(|shard| index % shard.of != shard.number - 1);
             match next.filter(|request| request.index == index && !of_another) {
-                Some(planned) => self.compare(record, &planned, true),
+                Some(planned) => self.compare(&record, &planned, true),
                 None => self.differs(format!("request {index} is not in the plan")),
             }
         }
     }
 
     /// The requests that follow others in their sessions, in order of their sessions and numbers.
-    fn turns(&mut self, openers: &[&RequestRecord], records: &[&RequestRecord]) {
+    fn turns(&mut self, openers: &[u32], turns: &[u32]) {
+        let all = &self.log.records;
         let Some(sessions) = self.schedule.sessions(&self.log.header.plan) else {
             // What is read from a file has been held to that already.
-            return records.iter().for_each(|record| {
+            return all.in_places(turns).for_each(|record| {
                 self.differs(format!("request {} is not in the plan", record.index));
             });
         };
         // The server decides where a window ends that a number of requests ends.
         let phases_known = !self.log.header.workload.ends_by_count();
-        let mut last: HashMap<u64, &RequestRecord> =
-            openers.iter().map(|record| (planned(record).session(), *record)).collect();
+        let opened = all.in_places(openers).zip(openers);
+        let mut last: HashMap<u64, u32> =
+            opened.map(|(record, place)| (planned(&record).session(), *place)).collect();
         let mut after_lost = false;
-        for &record in records {
-            let session = planned(record).session();
-            let before = last.insert(session, record);
+        for &place in turns {
+            let record = all.at(place as usize);
+            let session = planned(&record).session();
+            let before = last.insert(session, place).map(|place| all.at(place as usize));
             let number = |record: &RequestRecord| record.turn().map_or(0, |turn| turn.number);
-            if !self.log.damage.is_none() && before.is_none_or(|before| number(before) + 1 < number(record)) {
+            if !self.log.damage.is_none()
+                && before.as_ref().is_none_or(|before| number(before) + 1 < number(&record))
+            {
                 // The turn before may be among the lost lines.
                 after_lost = true;
                 continue;
@@ -269,8 +276,8 @@ impl<'a> Comparison<'a> {
                 self.differs(format!("request {} follows no other in session {session}", record.index));
                 continue;
             };
-            match self.sequel(&sessions, before, record) {
-                Some(planned) => self.compare(record, &planned, phases_known),
+            match self.sequel(&sessions, &before, &record) {
+                Some(planned) => self.compare(&record, &planned, phases_known),
                 None => {
                     self.differs(format!(
                         "request {} does not follow request {}",

@@ -7,7 +7,8 @@ mod telemetry;
 
 pub(crate) use log::LineFile;
 pub use log::{
-    LogDamage, LogLine, MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge,
+    LogDamage, LogLine, MergeError, MergedRun, NamedLog, RecordRef, Records, RunLog, RunLogError,
+    RunLogWriter, merge,
 };
 pub use request::{
     CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, LateStamps,

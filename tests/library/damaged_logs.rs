@@ -28,7 +28,8 @@ fn hold(bytes: &[u8], lost: &[u64], lost_lines: u64, said: &[&str]) {
     assert_eq!(log.damage.first, said);
     assert_eq!(log.damage.lost_lines, lost_lines);
     let whole = read(STORED.as_bytes());
-    let left: Vec<_> = whole.records.iter().filter(|record| !lost.contains(&record.index)).cloned().collect();
+    let left: Vec<_> =
+        whole.records.as_slice().iter().filter(|record| !lost.contains(&record.index)).cloned().collect();
     assert_eq!(log.records, left, "nothing else is lost");
     let summary = summarise(&log, &[]);
     assert_eq!(summary.unrecorded_requests, lost);

@@ -170,7 +170,7 @@ fn a_stored_run_reads_back_and_reports_identically() {
     log.header.engine.modelled.insert("slots".to_owned(), 4.into());
     let folder = tempfile::tempdir().unwrap();
     let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
-    log.records.iter().for_each(|record| writer.append(LogLine::Request(record)).unwrap());
+    log.records.iter().for_each(|record| writer.append(LogLine::Request(&record)).unwrap());
     writer.finish(log.footer.as_ref().unwrap()).unwrap();
     let read = RunLog::read(folder.path()).unwrap();
     assert_eq!(read, log);

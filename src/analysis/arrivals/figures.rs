@@ -10,7 +10,7 @@ use crate::analysis::verdict::check::{Check, Rule};
 use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
-use crate::record::RunLog;
+use crate::record::{RecordRef, RunLog};
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
 /// The arrivals of a run, from its zero to the end of its window or, where it was stopped, to that moment.
@@ -104,21 +104,19 @@ impl ArrivalFigures {
         let Some(footer) = &log.footer else { return Self::untested(Untested::CutOffLog) };
         let until = footer.released_until.min(log.header.plan.window_end);
         // A later turn of a session leaves when the one before it has ended, by no process of its own.
-        let mut records: Vec<_> = log.records.iter().filter(|record| record.is_opener()).collect();
-        records.sort_unstable_by_key(|record| record.index);
-        let in_time = records.iter().filter(|record| record.scheduled < until);
-        if (0..).zip(in_time).any(|(place, record)| place != record.index) {
+        let openers = log.records.iter().filter(|record| record.is_opener());
+        let departure = |record: RecordRef<'_>| {
+            let (planned, delivered) = (record.scheduled, record.dispatched);
+            (record.index, Departure { class: record.class, planned, delivered })
+        };
+        let mut departures: Vec<_> = openers.map(departure).collect();
+        departures.sort_unstable_by_key(|(index, _)| *index);
+        let in_time = departures.iter().filter(|(_, departure)| departure.planned < until);
+        if (0..).zip(in_time).any(|(place, (index, _))| place != *index) {
             let share = log.header.shard.is_some();
             return Self::untested(if share { Untested::PartOfThePlan } else { Untested::BrokenPlan });
         }
-        let departures: Vec<_> = records
-            .into_iter()
-            .map(|record| Departure {
-                class: record.class,
-                planned: record.scheduled,
-                delivered: record.dispatched,
-            })
-            .collect();
+        let departures = departures.into_iter().map(|(_, departure)| departure).collect();
         Self::of_departures(&log.header.workload, until, departures)
     }
 

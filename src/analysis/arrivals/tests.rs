@@ -154,7 +154,8 @@ fn what_was_lost_or_doubled_is_no_reason_not_to_test() {
     let mut lost = poisson_run(60, |_| 0);
     lost.records.remove(7);
     let mut doubled = poisson_run(60, |_| 0);
-    doubled.records.push(doubled.records[7].clone());
+    let again = doubled.records[7].clone();
+    doubled.records.push(again);
     for log in [lost, doubled] {
         let outcomes: Vec<_> = checks(&log).into_iter().map(|check| (check.rule, check.outcome)).collect();
         let expected = [

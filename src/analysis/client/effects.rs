@@ -143,7 +143,7 @@ fn stamped_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Wit
     let late_ms = |record: &RequestRecord| millis(Duration::from_nanos(record.late_stamps().first_ns));
     // Without stamps of the kernel the delay of the read loop holds these already.
     let by_kernel = client.is_none_or(|client| client.stamps == StampSource::KernelReceived);
-    if !by_kernel || observed.requests.iter().all(|request| late_ms(request.record) == 0.0) {
+    if !by_kernel || observed.requests.iter().all(|request| late_ms(&request.record()) == 0.0) {
         return Vec::new();
     }
     without(observed, Rule::ClientStarved, &[Metric::Ttft], late_ms)
@@ -160,7 +160,7 @@ fn without(
         let requests = observed.requests.iter();
         requests
             .filter_map(|request| {
-                let late = late_ms(request.record);
+                let late = late_ms(&request.record());
                 Some(match request.latency().get(metric)? {
                     Figure::Exact(ms) => Figure::Exact((ms - late).max(0.0)),
                     open => Figure::AtLeast((open.at_least() - late).max(0.0)),

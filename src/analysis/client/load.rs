@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::record::{Calibration, Delays, RequestRecord, RunLog, StampSource};
+use crate::record::{Calibration, Delays, RunLog, StampSource};
 use crate::units::{count, millis, three_digits};
 
 /// A p99 of the read loop's delay from which on the client has no time to spare, milliseconds.
@@ -55,7 +55,7 @@ pub struct LateStampSummary {
 
 impl LateStampSummary {
     fn of(log: &RunLog) -> Option<Self> {
-        let late = || log.records.iter().map(RequestRecord::late_stamps);
+        let late = || log.records.iter().map(|record| record.late_stamps());
         let count = late().map(|late| u64::from(late.count)).sum();
         let of = log.records.iter().map(|record| record.chunks.len() as u64).sum();
         let longest = Duration::from_nanos(late().map(|late| late.longest_ns).max()?);

@@ -8,7 +8,7 @@ use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::observed::{Observed, measure};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::clock::Timestamp;
-use crate::record::{ChunkTrain, HostStall, RequestRecord, Shard, TokenChunk};
+use crate::record::{ChunkTrain, HostStall, Records, RequestRecord, Shard, TokenChunk};
 use crate::units::count;
 
 /// Host stalls of the client, and how many requests they touched.
@@ -46,10 +46,10 @@ impl HostStallImpact {
         let stalls = &client.host_stalls;
         let timelines = Timelines::without(stalls);
         let requests = observed.requests.iter().enumerate();
-        let shortened: Vec<_> = requests
-            .filter_map(|(place, request)| Some((place, timelines.shortened(request.record)?)))
-            .collect();
-        let requests_touched = shortened.len() as u64;
+        let (places, shortened): (Vec<_>, Vec<_>) = requests
+            .filter_map(|(place, request)| Some((place, timelines.shortened(&request.record())?)))
+            .unzip();
+        let requests_touched = places.len() as u64;
         let all = observed.requests.len() as f64;
         let impact = Self {
             count: stalls.len() as u64,
@@ -60,7 +60,7 @@ impl HostStallImpact {
             requests_touched,
             share_touched: (all > 0.0).then(|| requests_touched as f64 / all),
         };
-        Some((impact, (requests_touched > 0).then(|| table_of(observed, &shortened))))
+        Some((impact, (requests_touched > 0).then(|| table_of(observed, &places, &shortened.into()))))
     }
 
     /// The stalls and the requests that they touched.
@@ -84,10 +84,10 @@ impl HostStallImpact {
 }
 
 /// The latencies of the run, where each shortened record stands in the place of the request's own.
-fn table_of(observed: &Observed<'_>, shortened: &[(usize, RequestRecord)]) -> LatencyTable {
+fn table_of(observed: &Observed<'_>, places: &[usize], shortened: &Records) -> LatencyTable {
     let mut requests = observed.requests.clone();
-    for (place, record) in shortened {
-        requests[*place] = measure(observed.log, &observed.delivery, record);
+    for (&place, own) in places.iter().zip(0..) {
+        requests[place] = measure(observed.log, &observed.delivery, shortened, own);
     }
     LatencyTable::of_run(&Observed { requests, others: Vec::new(), ..*observed }).0
 }

@@ -49,9 +49,9 @@ impl Alias {
             })
         });
         let own = |tool, name, formula, of: fn(&RequestRecord) -> Option<f64>| {
-            let completed = observed.requests.iter().map(|request| request.record);
+            let completed = observed.requests.iter().map(|request| request.record());
             let completed = completed.filter(|record| record.outcome == Outcome::Completed);
-            let figures = completed.filter_map(of).map(Figure::Exact);
+            let figures = completed.filter_map(|record| of(&record)).map(Figure::Exact);
             Self {
                 tool,
                 name,

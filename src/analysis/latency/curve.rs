@@ -27,7 +27,7 @@ impl LatencyCurve {
     /// Of a latency of which each request has one; `None` without a sample of which anything is known.
     pub fn of(log: &RunLog, metric: Metric) -> Option<Self> {
         let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
-        let figures = measured.filter_map(|record| latency_of(log, record).get(metric));
+        let figures = measured.filter_map(|record| latency_of(log, &record).get(metric));
         let sample: Sample = figures.collect();
         let at_most = |share| Some((share, sample.quantile(share).and_then(Figure::at_most)?));
         Self::through(sample.len(), at_most)
@@ -86,7 +86,8 @@ impl GapHistogram {
         let mut gaps =
             Self { tiny: 0, whole: Histogram::new(DIGITS).ok()?, open: Histogram::new(DIGITS).ok()? };
         let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
-        for answer in measured.filter_map(Received::of) {
+        for record in measured {
+            let Some(answer) = Received::of(&record) else { continue };
             for (ms, tokens) in answer.whole_token_gaps() {
                 match nanos(ms) {
                     tiny if tiny < SHORTEST_NS => gaps.tiny += u64::from(tokens),

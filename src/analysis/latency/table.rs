@@ -11,6 +11,7 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::requests::observed::{Measured, Observed};
+use crate::record::RecordRef;
 
 /// Every latency of a run. A metric without a sample is absent.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,19 +44,23 @@ impl LatencyTable {
         let asked = &observed.log.header.percentiles;
         let mut gaps = Gaps::default();
         // What an answer had sent until it was cut off was received like any other.
-        let answers = || observed.requests.iter().filter_map(|request| Received::of(request.record));
-        answers().for_each(|answer| gaps.add(answer));
+        let answers = || observed.requests.iter().map(Measured::record);
+        answers().for_each(|record| Received::of(&record).into_iter().for_each(|answer| gaps.add(answer)));
         let (chunk_gap, itl, mut stalls) = gaps.finish();
         if observed.delivery.itl_withheld {
             stalls = Stalls::default();
         }
-        let of_itl = LazyCell::new(|| of_answers(&itl, asked, answers(), Received::token_gaps));
+        let of_tokens: SamplesOf =
+            |answer, take| answer.token_gaps().for_each(|(gap, tokens)| take(gap, tokens));
+        let of_chunks: SamplesOf =
+            |answer, take| answer.chunk_gaps().for_each(|(gap, times)| take(gap, times));
+        let of_itl = LazyCell::new(|| of_answers(&itl, asked, answers(), of_tokens));
         let table = Self::from_rows(Metric::LATENCIES, |metric| match metric {
             metric if observed.delivery.withholds(metric) => None,
             Metric::Itl => of_itl.clone(),
             // Where each chunk has one token.
             Metric::ChunkGap if chunk_gap.is_same_as(&itl) => of_itl.clone(),
-            Metric::ChunkGap => of_answers(&chunk_gap, asked, answers(), Received::chunk_gaps),
+            Metric::ChunkGap => of_answers(&chunk_gap, asked, answers(), of_chunks),
             Metric::QueueWait if !capped => None,
             Metric::Ttfa if !reasoned => None,
             metric => in_order(figures(observed.requests.iter(), metric), asked),
@@ -130,16 +135,20 @@ fn row_and_values(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Optio
     Some((row, values))
 }
 
+/// Hands out the samples of an answer, each with how many it stands for.
+type SamplesOf = fn(Received<'_>, &mut dyn FnMut(f64, u32));
+
 /// The row of what lies between the chunks of `answers`: the gaps of each, with the samples that one stands for.
-fn of_answers<'c, G: Iterator<Item = (f64, u32)>>(
+fn of_answers<'r>(
     sample: &Sample,
     asked: &[f64],
-    answers: impl Iterator<Item = Received<'c>>,
-    gaps: impl Fn(Received<'c>) -> G,
+    answers: impl Iterator<Item = RecordRef<'r>>,
+    gaps: SamplesOf,
 ) -> Option<LatencyRow> {
     let mut row = LatencyRow::of(sample, asked)?;
-    add_intervals_of_many(&mut row, sample, answers, |answer, take| {
-        gaps(answer).for_each(|(gap, weight)| take(gap, weight));
+    let answers = answers.filter(|record| Received::of(record).is_some());
+    add_intervals_of_many(&mut row, sample, answers, |record, take| {
+        Received::of(&record).into_iter().for_each(|answer| gaps(answer, take));
     });
     Some(row)
 }

@@ -50,15 +50,15 @@ impl ClosedLoop {
         let window = (observed.start, observed.end);
         let (mut accounted, mut variance, mut begun) = (0.0, 0.0, 0.0);
         let (mut stays, mut holds, mut thinks) = (Vec::new(), Vec::new(), Vec::new());
-        for record in &observed.log.records {
+        for record in observed.log.records.iter() {
             accounted += part(window, record.scheduled, record.ended);
-            if observed.contains(record.scheduled) && begins(record) {
+            if observed.contains(record.scheduled) && begins(&record) {
                 begun += 1.0;
             }
             if record.outcome == Outcome::Censored {
                 continue;
             }
-            let think = Think::after(observed, record, goes_on(record));
+            let think = Think::after(observed, &record, goes_on(&record));
             accounted += think.inside(window, record.ended);
             if observed.contains(record.ended) {
                 variance += think.variance;

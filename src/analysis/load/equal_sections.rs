@@ -3,7 +3,6 @@
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::statistics::SECTIONS;
 use crate::clock::Timestamp;
-use crate::record::RequestRecord;
 use crate::workload::RateProfile;
 
 /// Requests in a section, on average.
@@ -86,10 +85,11 @@ impl EqualSections {
         let left = log.records.iter().filter(|record| self.contains(record.ended)).count() as f64;
         let start_s = self.start.as_secs_f64();
         let planned = log.header.workload.arrival.expected_between(start_s, start_s + self.length_s());
-        if planned > 0.0 && log.header.shard.is_none() && log.records.iter().all(RequestRecord::is_opener) {
+        if planned > 0.0 && log.header.shard.is_none() && log.records.iter().all(|record| record.is_opener())
+        {
             return (planned, left);
         }
-        let came = observed.requests.iter().filter(|request| self.contains(request.record.scheduled));
+        let came = observed.requests.iter().filter(|request| self.contains(request.record().scheduled));
         (came.count() as f64, left)
     }
 
@@ -98,7 +98,7 @@ impl EqualSections {
         let (width, sections) = (self.each_s, self.sections);
         // Time in the sections that a request enters or leaves in, and how many more are there for whole ones.
         let (mut parts, mut steps) = (vec![0.0; sections], vec![0_i64; sections + 1]);
-        for record in &observed.log.records {
+        for record in observed.log.records.iter() {
             let (from, to) = (record.dispatched.max(self.start), record.ended.min(observed.end));
             if from >= to {
                 continue;

@@ -37,11 +37,11 @@ impl InFlight {
         let capped = observed.log.header.limits.max_concurrency.is_some();
         let window = (observed.start, observed.answers_end);
         let in_flight = TimeAverage::of(
-            records.iter().filter_map(|record| time_in_flight(observed.log, record)),
+            records.iter().filter_map(|record| time_in_flight(observed.log, &record)),
             window,
         )?;
         let until = |record: &RequestRecord| record.admitted.or(record.sent).unwrap_or(record.ended);
-        let waits = records.iter().map(|record| (record.dispatched, until(record)));
+        let waits = records.iter().map(|record| (record.dispatched, until(&record)));
         Some(Self {
             mean: in_flight.mean,
             peak: in_flight.peak,
@@ -126,8 +126,8 @@ impl Rates {
 
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
         let mut flow = Flow::default();
-        for record in &observed.log.records {
-            flow.add(observed, record);
+        for record in observed.log.records.iter() {
+            flow.add(observed, &record);
         }
         let offered = LoadForm::of(&observed.log.header.workload) != LoadForm::Closed;
         let output_tokens_per_s = observed.answers_per_second(flow.output);

@@ -122,7 +122,7 @@ impl SteadyState {
         let streamed = observed.log.header.engine.streamed;
         let first_tokens = observed.requests.iter().filter_map(|request| {
             let latency = if streamed { request.latency().ttft } else { request.latency().e2e };
-            Some((request.record.scheduled, latency?.at_least()))
+            Some((request.record().scheduled, latency?.at_least()))
         });
         let first_tokens = stretch.grouped(first_tokens);
         let (answers, by_length) = of_mean_answers(observed);
@@ -166,7 +166,7 @@ fn of_mean_answers(observed: &Observed<'_>) -> (Vec<(Timestamp, f64)>, f64) {
     let answered = observed
         .requests
         .iter()
-        .filter_map(|request| Some((request.record, request.latency().e2e.map(Figure::at_least)?)));
+        .filter_map(|request| Some((request.record(), request.latency().e2e.map(Figure::at_least)?)));
     let (due, points): (Vec<_>, Vec<_>) =
         answered.map(|(record, ms)| (record.scheduled, (record.output_tokens as f64, ms))).unzip();
     let (tokens, ms): (Vec<_>, Vec<_>) = points.iter().copied().unzip();

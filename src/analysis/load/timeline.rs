@@ -72,12 +72,12 @@ impl Timeline {
         let mut cut = Cut { width, end, bins: vec![Bin::default(); bins_of(end.as_nanos(), width)] };
         let mut waits: Vec<Vec<Figure>> = vec![Vec::new(); cut.bins.len()];
         let mut scratch = Vec::new();
-        for record in &log.records {
-            cut.count(record);
-            cut.add_tokens(record, &mut scratch);
-            waits[cut.place(record.scheduled)].extend(latency_of(log, record).get(metric));
+        for record in log.records.iter() {
+            cut.count(&record);
+            cut.add_tokens(&record, &mut scratch);
+            waits[cut.place(record.scheduled)].extend(latency_of(log, &record).get(metric));
         }
-        cut.add_in_flight(log.records.iter().filter_map(|record| time_in_flight(log, record)));
+        cut.add_in_flight(log.records.iter().filter_map(|record| time_in_flight(log, &record)));
         for (place, waits) in waits.into_iter().enumerate() {
             let (from, length) = cut.stretch(place);
             let bin = &mut cut.bins[place];

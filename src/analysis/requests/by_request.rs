@@ -16,20 +16,20 @@ impl FigureKey {
         let flag = |holds: bool| Figure::Exact(f64::from(u8::from(holds)));
         let counts = |record: &RequestRecord| answered(record).is_some_and(|at| observed.counts_answer(at));
         let of = |request: &Measured<'_>| match self.metric {
-            Metric::ErrorRate => Some(flag(matches!(request.record.outcome, Outcome::Failed(_)))),
+            Metric::ErrorRate => Some(flag(matches!(request.record().outcome, Outcome::Failed(_)))),
             Metric::SloAttainment => request.slo.is_met().map(flag),
             Metric::Goodput if observed.has_slos => {
-                Some(flag(request.slo.is_met() == Some(true) && counts(request.record)))
+                Some(flag(request.slo.is_met() == Some(true) && counts(&request.record())))
             }
-            Metric::Goodput | Metric::RequestRate => Some(flag(counts(request.record))),
+            Metric::Goodput | Metric::RequestRate => Some(flag(counts(&request.record()))),
             metric => request.latency().get(metric),
         };
         let workload = &log.header.workload;
         let meant = |request: &&Measured<'_>| {
-            self.part.as_ref().is_none_or(|part| part.has(workload, request.record))
+            self.part.as_ref().is_none_or(|part| part.has(workload, &request.record()))
         };
         let is_rate = self.kind() == FigureKind::Rate;
         let requests = observed.requests.iter().chain(observed.others.iter().filter(|_| is_rate));
-        requests.filter(meant).filter_map(|request| Some((request.record.index, of(request)?))).collect()
+        requests.filter(meant).filter_map(|request| Some((request.record().index, of(request)?))).collect()
     }
 }

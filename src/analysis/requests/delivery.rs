@@ -78,7 +78,7 @@ impl StreamDelivery {
     pub fn of(log: &RunLog) -> Self {
         let mut all = Self::default();
         for record in log.records.iter().filter(|record| record.phase == Phase::Measured) {
-            all.add(record);
+            all.add(&record);
         }
         let over = |part: u64, whole: u64, bar: f64| part as f64 > bar * whole as f64;
         all.tpot_withheld = over(all.gathered_answers, all.answers, GATHERED_BAR);

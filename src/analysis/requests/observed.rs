@@ -1,10 +1,11 @@
 //! Decides which requests and which stretch of time the figures of a run are about.
 
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::record::{Outcome, Phase, RequestRecord, RunEnding, RunLog, UnendedRequest};
+use crate::record::{Outcome, Phase, RecordRef, Records, RequestRecord, RunEnding, RunLog, UnendedRequest};
 use crate::workload::{AnswerShape, Slo};
 
 use super::delivery::StreamDelivery;
@@ -16,7 +17,8 @@ use crate::analysis::slo::targets::SloOutcome;
 /// computed again is not stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured<'a> {
-    pub(crate) record: &'a RequestRecord,
+    records: &'a Records,
+    place: u32,
     pub(crate) slo: SloOutcome,
     form: LoadForm,
     came: Came,
@@ -39,17 +41,26 @@ impl Came {
             false => Self::Streamed,
         }
     }
+
+    fn latency(self, record: &RequestRecord, form: LoadForm) -> RequestLatency {
+        let latency = RequestLatency::of(record, form);
+        match self {
+            Self::Streamed => latency,
+            Self::Gathered => RequestLatency { tpot: None, tpot_adjusted: None, ..latency },
+            Self::Whole => latency.of_whole_answer(),
+        }
+    }
 }
 
-impl Measured<'_> {
+impl<'a> Measured<'a> {
+    /// Its record.
+    pub(crate) fn record(&self) -> RecordRef<'a> {
+        self.records.at(self.place as usize)
+    }
+
     /// Its latencies.
     pub(crate) fn latency(&self) -> RequestLatency {
-        let latency = RequestLatency::of(self.record, self.form);
-        match self.came {
-            Came::Streamed => latency,
-            Came::Gathered => RequestLatency { tpot: None, tpot_adjusted: None, ..latency },
-            Came::Whole => latency.of_whole_answer(),
-        }
+        self.came.latency(&self.record(), self.form)
     }
 }
 
@@ -113,9 +124,8 @@ impl<'a> Observed<'a> {
             None => end_of_cut_off_log(log),
         };
 
-        let mut records: Vec<&RequestRecord> =
-            log.records.iter().filter(|record| record.phase == Phase::Measured).collect();
-        records.sort_unstable_by_key(|record| record.index);
+        let own = |record: &RequestRecord| (record.phase == Phase::Measured).then_some(record.index);
+        let places = log.records.places_by(own);
         // Requests leave in the order of the plan: of a run that stopped early, what is missing before the last
         // that left a record was lost, what would have come after it was never due.
         let account =
@@ -123,17 +133,19 @@ impl<'a> Observed<'a> {
         let Account { never_due, in_flight, unrecorded, unplanned } =
             account(Phase::Measured, plan.measured_requests, come(log));
         let delivery = StreamDelivery::of(log);
-        let requests: Vec<_> = records.into_iter().map(|record| measure(log, &delivery, record)).collect();
-        let (start, answers_end) = (plan.window_start, answers_end(&log.records, (plan.window_start, end)));
-        let others = log.records.iter().filter(|record| record.phase != Phase::Measured);
-        let others =
-            others.filter(|record| answered(record).is_some_and(|at| start <= at && at < answers_end));
+        let all = &log.records;
+        let requests: Vec<_> = places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
+        let (start, answers_end) = (plan.window_start, answers_end(|| all.iter(), (plan.window_start, end)));
+        let others = all.iter().zip(0..).filter(|(record, _)| {
+            let counts = |at| start <= at && at < answers_end;
+            record.phase != Phase::Measured && answered(record).is_some_and(counts)
+        });
         Self {
             log,
             start,
             end,
             answers_end,
-            others: others.map(|record| measure(log, &delivery, record)).collect(),
+            others: others.map(|(_, place)| measure(log, &delivery, all, place)).collect(),
             cut_short,
             has_slos: requests.iter().any(|request| request.slo.has_slo()),
             requests,
@@ -200,10 +212,13 @@ pub(crate) fn answered(record: &RequestRecord) -> Option<Timestamp> {
 /// second of such a window answers would be next to none, however fast they came. They count until the last answer to a
 /// request of the window instead, as throughput elsewhere is over the time from the first request to the last answer, or
 /// until the end of the wait for those that were cut off. The same holds of a window in which no answer at all was whole.
-pub fn answers_end(records: &[RequestRecord], (start, end): (Timestamp, Timestamp)) -> Timestamp {
+pub fn answers_end<R: Deref<Target = RequestRecord>, I: Iterator<Item = R>>(
+    records: impl Fn() -> I,
+    (start, end): (Timestamp, Timestamp),
+) -> Timestamp {
     let (mut inside, mut after, mut last) = (0_u64, 0_u64, end);
-    for record in records {
-        let whole = answered(record);
+    for record in records() {
+        let whole = answered(&record);
         inside += u64::from(whole.is_some_and(|at| start <= at && at < end));
         let cut_off = (record.outcome == Outcome::Censored).then_some(record.ended);
         if let Some(at) = whole.or(cut_off).filter(|&at| record.phase == Phase::Measured && at >= end) {
@@ -211,7 +226,7 @@ pub fn answers_end(records: &[RequestRecord], (start, end): (Timestamp, Timestam
             last = last.max(at.after(Duration::from_nanos(1)));
         }
     }
-    let goes_on = records.iter().any(|record| record.phase == Phase::Cooldown);
+    let goes_on = records().any(|record| record.phase == Phase::Cooldown);
     let enough = if goes_on { after.min(1) } else { after };
     if inside < enough { last } else { end }
 }
@@ -235,7 +250,7 @@ impl Account {
         }
     }
 
-    fn held<'a>(records: impl Iterator<Item = &'a RequestRecord>, planned: u64, come: u64) -> Self {
+    fn held<'a>(records: impl Iterator<Item = RecordRef<'a>>, planned: u64, come: u64) -> Self {
         let mut places: Vec<u64> = records.map(|record| record.index).collect();
         let all = places.len() as u64;
         places.sort_unstable();
@@ -327,8 +342,7 @@ fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
 
 /// The latencies of `record` in a run with this log.
 pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency {
-    let form = LoadForm::of(&log.header.workload);
-    Measured { record, slo: SloOutcome::default(), form, came: Came::of(log, false) }.latency()
+    Came::of(log, false).latency(record, LoadForm::of(&log.header.workload))
 }
 
 /// The latencies of a request of a run, and whether it met its SLO: `None` where it has none, or that cannot be
@@ -338,18 +352,25 @@ pub fn of_request(
     delivery: &StreamDelivery,
     record: &RequestRecord,
 ) -> (RequestLatency, Option<bool>) {
-    let measured = measure(log, delivery, record);
-    (measured.latency(), measured.slo.is_met())
+    let latency = Came::of(log, delivery.tpot_withheld).latency(record, LoadForm::of(&log.header.workload));
+    (latency, slo_of(log, delivery, record).is_met())
 }
 
-/// What `record` tells of a run with this log.
+/// What the record at `place` of `records` tells of a run with this log.
 pub(crate) fn measure<'a>(
     log: &RunLog,
     delivery: &StreamDelivery,
-    record: &'a RequestRecord,
+    records: &'a Records,
+    place: u32,
 ) -> Measured<'a> {
+    let slo = slo_of(log, delivery, &records.at(place as usize));
+    let (form, came) = (LoadForm::of(&log.header.workload), Came::of(log, delivery.tpot_withheld));
+    Measured { records, place, slo, form, came }
+}
+
+/// How `record` stands to its SLO.
+fn slo_of(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> SloOutcome {
     let latency = latency_of(log, record);
-    let form = LoadForm::of(&log.header.workload);
     let completed = record.outcome == Outcome::Completed;
     let target = log.header.workload.slo_of(record.class, record.priority, record.tenant);
     let latency_of_answer = completed.then_some(&latency);
@@ -362,11 +383,10 @@ pub(crate) fn measure<'a>(
     };
     let class = log.header.workload.classes.get(usize::from(record.class));
     let in_slo = class.and_then(|class| class.answer.as_ref()).is_some_and(AnswerShape::is_in_slo);
-    let slo = match record.validity {
+    match record.validity {
         Some(validity) if in_slo => slo.with_form(validity),
         _ => slo,
-    };
-    Measured { record, slo, form, came: Came::of(log, delivery.tpot_withheld) }
+    }
 }
 
 #[cfg(test)]
@@ -376,6 +396,6 @@ mod tests {
     #[test]
     fn what_analysis_holds_of_each_request_is_small() {
         assert!(size_of::<RequestRecord>() <= 296, "{}", size_of::<RequestRecord>());
-        assert!(size_of::<Measured<'_>>() <= 16, "{}", size_of::<Measured<'_>>());
+        assert!(size_of::<Measured<'_>>() <= 24, "{}", size_of::<Measured<'_>>());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::observed::Observed;
-use crate::record::{FailureKind, LostConnection, Outcome, Phase, RequestRecord};
+use crate::record::{FailureKind, LostConnection, Outcome, Phase, RecordRef};
 
 /// Outcomes of the requests planned for the window.
 ///
@@ -59,7 +59,7 @@ impl RequestCounts {
             warmup_unplanned: observed.warm_up.unplanned,
             ..Self::default()
         };
-        for record in observed.requests.iter().map(|request| request.record) {
+        for record in observed.requests.iter().map(|request| request.record()) {
             counts.opened_connection += u64::from(record.opened_connection);
             counts.reconnected += u64::from(record.lost_connection.is_some());
             counts.resent += u64::from(record.lost_connection == Some(LostConnection::AsSent));
@@ -120,22 +120,21 @@ fn in_words<S: serde::Serializer>(kind: &FailureKind, serializer: S) -> Result<S
 impl Failures {
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
         let due = observed.due() as f64;
-        let kinds = tally(observed.requests.iter().map(|request| request.record), due);
-        let cooldown: Vec<_> =
-            observed.log.records.iter().filter(|record| record.phase == Phase::Cooldown).collect();
+        let kinds = tally(observed.requests.iter().map(|request| request.record()), due);
+        let cooldown = || observed.log.records.iter().filter(|record| record.phase == Phase::Cooldown);
         let rate = |counts: fn(FailureKind) -> bool| {
             let count: u64 = kinds.iter().filter(|line| counts(line.kind)).map(|line| line.count).sum();
             (due > 0.0).then(|| count as f64 / due)
         };
         let (error_rate, reject_rate, timeout_rate) =
             (rate(|_| true), rate(FailureKind::is_reject), rate(FailureKind::is_timeout));
-        let cooldown_kinds = tally(cooldown.iter().copied(), cooldown.len() as f64);
+        let cooldown_kinds = tally(cooldown(), cooldown().count() as f64);
         Self { error_rate, reject_rate, timeout_rate, kinds, cooldown_kinds }
     }
 }
 
 /// Counts the failures among `records` by their kind, most frequent first, as shares of `all`.
-fn tally<'a>(records: impl Iterator<Item = &'a RequestRecord>, all: f64) -> Vec<FailureCount> {
+fn tally<'a>(records: impl Iterator<Item = RecordRef<'a>>, all: f64) -> Vec<FailureCount> {
     let mut kinds: BTreeMap<FailureKind, FailureCount> = BTreeMap::new();
     for record in records {
         if let Outcome::Failed(failure) = &record.outcome {

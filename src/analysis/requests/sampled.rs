@@ -4,7 +4,7 @@ use super::observed::latency_of;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
 use crate::clock::Timestamp;
-use crate::record::{FailureKind, Outcome, Phase, RequestRecord, RunLog};
+use crate::record::{FailureKind, Outcome, Phase, RecordRef, RequestRecord, RunLog};
 use crate::units::millis;
 
 /// Most points of a scatter plot.
@@ -77,16 +77,22 @@ impl Scatter {
     /// the others evenly in order of arrival.
     pub fn of(log: &RunLog) -> Self {
         let metric = if log.header.engine.streamed { Metric::Ttft } else { Metric::E2e };
-        let mut dots: Vec<Dot> = log.records.iter().filter_map(|record| dot(log, record, metric)).collect();
-        dots.sort_unstable_by(|a, b| a.scheduled_s.total_cmp(&b.scheduled_s));
-        let of = dots.len();
+        let mut places = log
+            .records
+            .places_by(|record| dot(log, record, metric).map(|_| (record.scheduled, record.index)));
+        let of = places.len();
+        let dots = |places: &[u32]| {
+            log.records.in_places(places).filter_map(|record| dot(log, &record, metric)).collect::<Vec<_>>()
+        };
         if of > POINTS {
-            let mut picked = slowest(of, SLOWEST_POINTS, |place| dots[place].fate.ms());
-            picked.extend(some_of(of, TROUBLED_POINTS, |place| dots[place].is_troubled()));
-            let picked = filled_up(picked, of, POINTS);
-            dots = picked.into_iter().map(|place| dots[place].clone()).collect();
+            let facts = log.records.in_places(&places).filter_map(|record| dot(log, &record, metric));
+            let (ms, troubled): (Vec<_>, Vec<_>) =
+                facts.map(|dot| (dot.fate.ms(), dot.is_troubled())).unzip();
+            let mut picked = slowest(of, SLOWEST_POINTS, |place| ms[place]);
+            picked.extend(some_of(of, TROUBLED_POINTS, |place| troubled[place]));
+            places = filled_up(picked, of, POINTS).into_iter().map(|place| places[place]).collect();
         }
-        Self { metric, of, dots }
+        Self { metric, of, dots: dots(&places) }
     }
 }
 
@@ -111,25 +117,27 @@ pub struct SampledRequests<'a> {
     /// Requests that there are.
     pub of: usize,
     /// Those picked, in order of their scheduled moments.
-    pub records: Vec<&'a RequestRecord>,
+    pub records: Vec<RecordRef<'a>>,
 }
 
 impl<'a> SampledRequests<'a> {
     /// Picks no more than 60: the ten that took longest, of those that did not complete ten evenly, the others evenly in
     /// order of arrival.
     pub fn of(log: &'a RunLog) -> Self {
-        let mut records: Vec<&RequestRecord> =
-            log.records.iter().filter(|record| record.phase == Phase::Measured).collect();
-        records.sort_unstable_by_key(|record| (record.scheduled, record.index));
-        let of = records.len();
+        let mut places = log.records.places_by(|record| {
+            (record.phase == Phase::Measured).then_some((record.scheduled, record.index))
+        });
+        let of = places.len();
         if of > LANES {
-            let took = |record: &RequestRecord| end_of(record).since(record.scheduled);
-            let mut picked = slowest(of, SLOWEST_LANES, |place| took(records[place]).as_secs_f64());
-            let troubled = |place: usize| records[place].outcome != Outcome::Completed;
-            picked.extend(some_of(of, TROUBLED_LANES, troubled));
-            records = filled_up(picked, of, LANES).into_iter().map(|place| records[place]).collect();
+            let took = |record: &RequestRecord| end_of(record).since(record.scheduled).as_secs_f64();
+            let facts = log.records.in_places(&places);
+            let (took, troubled): (Vec<_>, Vec<_>) =
+                facts.map(|record| (took(&record), record.outcome != Outcome::Completed)).unzip();
+            let mut picked = slowest(of, SLOWEST_LANES, |place| took[place]);
+            picked.extend(some_of(of, TROUBLED_LANES, |place| troubled[place]));
+            places = filled_up(picked, of, LANES).into_iter().map(|place| places[place]).collect();
         }
-        Self { of, records }
+        Self { of, records: places.into_iter().map(|place| log.records.at(place as usize)).collect() }
     }
 }
 

@@ -66,10 +66,11 @@ const PLACES: [(u32, Option<u32>); 6] =
 impl Sessions {
     /// `None` where no record is of a conversation.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
-        let mut conversations: BTreeMap<(u64, u32), Vec<(Turn, &RequestRecord)>> = BTreeMap::new();
-        for record in &observed.log.records {
-            if let Some(turn) = in_conversation(observed, record) {
-                conversations.entry((turn.session, turn.begun)).or_default().push((turn, record));
+        let mut conversations: BTreeMap<(u64, u32), Conversation> = BTreeMap::new();
+        for record in observed.log.records.iter() {
+            if let Some(turn) = in_conversation(observed, &record) {
+                let entry = conversations.entry((turn.session, turn.begun));
+                entry.or_insert_with(|| Conversation::of(turn, &record)).add(turn, &record);
             }
         }
         let run_ended = run_end(observed);
@@ -77,11 +78,10 @@ impl Sessions {
         all.peek()?;
         let mut sessions = Self { turns_planned: Some(0), by_turn: by_turn(observed), ..Self::default() };
         let mut durations = Vec::new();
-        while let Some(((session, _), mut turns)) = all.next() {
-            turns.sort_unstable_by_key(|(turn, _)| turn.number);
+        while let Some(((session, _), conversation)) = all.next() {
             // A user of a closed loop who began another conversation had come to the end of this one.
             let went_on = all.peek().is_some_and(|((next, _), _)| *next == session);
-            durations.extend(sessions.count(&turns, went_on, run_ended));
+            durations.extend(sessions.count(&conversation, went_on, run_ended));
         }
         sessions.turns_not_reached = sessions
             .turns_planned
@@ -91,39 +91,86 @@ impl Sessions {
         Some(sessions)
     }
 
-    /// Counts a conversation, whose turns these are, in order, and says how long it lasted; `None` for one that did not
-    /// begin in the window.
-    fn count(
-        &mut self,
-        turns: &[(Turn, &RequestRecord)],
-        went_on: bool,
-        run_ended: Timestamp,
-    ) -> Option<Figure> {
-        let (&(opening, first), &(_, last)) = (turns.first()?, turns.last()?);
-        if first.phase != Phase::Measured || opening.place() != 0 {
+    /// Counts a conversation and says how long it lasted; `None` for one that did not begin in the window.
+    fn count(&mut self, own: &Conversation, went_on: bool, run_ended: Timestamp) -> Option<Figure> {
+        let Conversation { sent, opening, first, ref last, .. } = *own;
+        if first.0 != Phase::Measured || opening.place() != 0 {
             return None;
         }
-        let sent = turns.len() as u64;
         let whole = went_on || last.context_full || opening.of.is_some_and(|of| sent >= u64::from(of));
         self.begun += 1;
         self.turns_planned = self.turns_planned.zip(opening.of).map(|(all, of)| all + u64::from(of));
         self.turns_sent += sent;
-        let since = |moment: Timestamp| moment.since(first.scheduled).as_secs_f64() * 1e3;
-        let last_token = last.chunks.last_at().or(last.whole_answer).unwrap_or(last.ended);
-        Some(match &last.outcome {
-            Outcome::Failed(_) => {
+        let since = |moment: Timestamp| moment.since(first.1).as_secs_f64() * 1e3;
+        Some(match last.outcome {
+            Ending::Failed => {
                 self.broken_off += 1;
                 Figure::AtLeast(since(last.ended))
             }
-            Outcome::Completed if whole => {
+            Ending::Completed if whole => {
                 self.completed += 1;
-                Figure::Exact(since(last_token))
+                Figure::Exact(since(last.last_token))
             }
-            Outcome::Completed | Outcome::Censored => {
+            Ending::Completed | Ending::Censored => {
                 self.censored += 1;
                 Figure::AtLeast(since(run_ended.max(last.ended)))
             }
         })
+    }
+}
+
+/// What the figures of a conversation need of its turns.
+struct Conversation {
+    sent: u64,
+    /// The first turn, its part of the run, and its scheduled moment.
+    opening: Turn,
+    first: (Phase, Timestamp),
+    last: LastTurn,
+}
+
+/// The last turn that was sent of a conversation.
+struct LastTurn {
+    number: u32,
+    context_full: bool,
+    last_token: Timestamp,
+    ended: Timestamp,
+    outcome: Ending,
+}
+
+#[derive(Clone, Copy)]
+enum Ending {
+    Completed,
+    Failed,
+    Censored,
+}
+
+impl Conversation {
+    fn of(turn: Turn, record: &RequestRecord) -> Self {
+        let first = (record.phase, record.scheduled);
+        Self { sent: 0, opening: turn, first, last: LastTurn::of(turn, record) }
+    }
+
+    fn add(&mut self, turn: Turn, record: &RequestRecord) {
+        self.sent += 1;
+        if turn.number < self.opening.number {
+            (self.opening, self.first) = (turn, (record.phase, record.scheduled));
+        }
+        if turn.number > self.last.number {
+            self.last = LastTurn::of(turn, record);
+        }
+    }
+}
+
+impl LastTurn {
+    fn of(turn: Turn, record: &RequestRecord) -> Self {
+        let outcome = match record.outcome {
+            Outcome::Completed => Ending::Completed,
+            Outcome::Failed(_) => Ending::Failed,
+            Outcome::Censored => Ending::Censored,
+        };
+        let last_token = record.chunks.last_at().or(record.whole_answer).unwrap_or(record.ended);
+        let (context_full, ended) = (record.context_full, record.ended);
+        Self { number: turn.number, context_full, last_token, ended, outcome }
     }
 }
 
@@ -144,7 +191,7 @@ fn run_end(observed: &Observed<'_>) -> Timestamp {
 fn by_turn(observed: &Observed<'_>) -> Vec<TurnGroup> {
     let mut groups: [Vec<&Measured<'_>>; PLACES.len()] = Default::default();
     for request in &observed.requests {
-        let Some(turn) = in_conversation(observed, request.record) else { continue };
+        let Some(turn) = in_conversation(observed, &request.record()) else { continue };
         let group = PLACES.iter().rposition(|(from, _)| turn.place() + 1 >= *from);
         if let Some(group) = group.and_then(|group| groups.get_mut(group)) {
             group.push(request);
@@ -159,12 +206,14 @@ impl TurnGroup {
         let prompts: Vec<f64> = requests
             .iter()
             .map(|request| {
-                let asked = u64::from(request.record.input_tokens_asked);
-                request.record.usage.map_or(asked, |usage| usage.prompt_tokens) as f64
+                let asked = u64::from(request.record().input_tokens_asked);
+                request.record().usage.map_or(asked, |usage| usage.prompt_tokens) as f64
             })
             .collect();
-        let cached: Vec<f64> =
-            requests.iter().filter_map(|request| Some(request.record.usage?.cached_tokens? as f64)).collect();
+        let cached: Vec<f64> = requests
+            .iter()
+            .filter_map(|request| Some(request.record().usage?.cached_tokens? as f64))
+            .collect();
         Self {
             from,
             to,

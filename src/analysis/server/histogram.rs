@@ -7,7 +7,8 @@ use serde::Serialize;
 use crate::analysis::figures::quantile::{Quantile, SampleWarning};
 use crate::clock::Timestamp;
 use crate::record::{
-    CheckResult, Counter, Outcome, PageKind, RequestRecord, RunLog, ServerTime, TimeHistogram, TokenCounting,
+    CheckResult, Counter, Outcome, PageKind, RecordRef, RequestRecord, RunLog, ServerTime, TimeHistogram,
+    TokenCounting,
 };
 
 /// What a server's histogram shows of the times between two readings.
@@ -161,14 +162,14 @@ impl BothAccounts {
         let inside = |at: Timestamp| (from..until).contains(&at.as_secs_f64());
         let time = |time: ServerTime, end: fn(&RequestRecord) -> Option<Timestamp>| {
             let server = times.get(&time)?;
-            let of_record = |record: &RequestRecord| {
-                let end = end(record).filter(|&end| inside(end))?;
+            let of_record = |record: RecordRef<'_>| {
+                let end = end(&record).filter(|&end| inside(end))?;
                 Some(end.since(record.sent?).as_secs_f64() * 1e3)
             };
             let client: Vec<f64> = log.records.iter().filter_map(of_record).collect();
             // Of a request in flight at an end of the stretch, the moment may lie inside on one side alone.
             let open_at = |edge: f64| {
-                let open = |record: &&RequestRecord| {
+                let open = |record: &RecordRef<'_>| {
                     let sent = record.sent.is_some_and(|sent| sent.as_secs_f64() <= edge);
                     sent && end(record).unwrap_or(record.ended).as_secs_f64() >= edge
                 };
@@ -189,7 +190,7 @@ impl BothAccounts {
         // Answers of which several chunks share a count are spread over them alike on both sides.
         let counting = counting(log);
         let tokens = log.records.iter().map(|record| match counting {
-            TokenCounting::AsTheyCome => tokens_inside(record, inside),
+            TokenCounting::AsTheyCome => tokens_inside(&record, inside),
             TokenCounting::AtTheEnd if inside(record.ended) => record.output_tokens as f64,
             TokenCounting::AtTheEnd => 0.0,
         });

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::record::{Failure, FailureKind, Outcome, RequestRecord, RunFooter, RunLog, Turn, Usage};
+use crate::record::{
+    Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Turn, Usage,
+};
 use crate::workload::SharedPrefixes;
 
 /// Tokens of the blocks that servers find again where nobody tells: from one token to the longest in use.
@@ -72,28 +74,31 @@ impl PrefixCache {
             block_tokens.map_or(USUAL_BLOCKS, |tokens| (u64::from(tokens), u64::from(tokens)));
         let measured = measured(log, shortest);
         let by_usage = measured.is_some_and(|hits| hits.source == HitSource::Usage);
-        let mut sent: Vec<_> = log.records.iter().filter(|record| was_looked_up(record)).collect();
-        sent.sort_unstable_by_key(|record| (record.scheduled, record.index));
-        let template = template_tokens(&sent);
+        let places =
+            log.records.places_by(|record| was_looked_up(record).then_some((record.scheduled, record.index)));
+        let sent = log.records.in_places(&places);
+        let template = template_tokens(sent.clone());
         if !classes.iter().any(|class| class.shared_prefix.is_some() || class.conversation.is_some()) {
             let share =
                 log.header.workload.arrival.found()?.reusable_share.filter(|_| is_whole_slice(log))?;
-            return Self::of_trace(share, &sent, template, block_tokens, measured);
+            return Self::of_trace(share, sent, template, block_tokens, measured);
         }
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
         let warm = |class: u16, number: u32| {
             let of_class = classes.get(usize::from(class)).and_then(|class| class.shared_prefix.as_ref());
             warmed && number < of_class.map_or(0, SharedPrefixes::warmed)
         };
-        let reported: HashMap<u64, Usage> =
-            sent.iter().filter_map(|record| Some((record.index, record.usage?))).collect();
+        let reported: HashMap<u64, Usage> = sent
+            .clone()
+            .filter_map(|record| record.turn().and(Some((record.index, record.usage?))))
+            .collect();
         let (mut seen, mut seen_models) = (HashSet::new(), HashSet::new());
         let (mut looked_up, mut least, mut most, mut prefix_tokens) = (0, 0, 0, 0);
         for record in sent {
             // Of every model the template is computed once.
             let known_template = !seen_models.insert(record.model) || warmed;
             let template_alone = if known_template { whole(template, shortest) } else { 0 };
-            let (at_least, at_most) = match (said_before(record, template, &reported), record.prefix) {
+            let (at_least, at_most) = match (said_before(&record, template, &reported), record.prefix) {
                 (Some((asked, reported)), _) => (whole(asked, longest), whole(reported, shortest)),
                 (None, None) => (0, template_alone),
                 (None, Some(prefix)) => {
@@ -110,7 +115,7 @@ impl PrefixCache {
             if by_usage && record.usage.is_none() {
                 continue;
             }
-            looked_up += prompt_tokens(record, template);
+            looked_up += prompt_tokens(&record, template);
             least += at_least;
             most += at_most;
         }
@@ -129,15 +134,15 @@ impl PrefixCache {
     }
 
     /// Of requests whose prompts begin as in a trace, `share` of whose tokens came before.
-    fn of_trace(
+    fn of_trace<'r>(
         share: f64,
-        sent: &[&RequestRecord],
+        sent: impl ExactSizeIterator<Item = RecordRef<'r>> + Clone,
         template: u64,
         block_tokens: Option<u32>,
         measured: Option<MeasuredHits>,
     ) -> Option<Self> {
-        let looked_up: u64 = sent.iter().map(|record| prompt_tokens(record, template)).sum();
-        let asked: u64 = sent.iter().map(|record| u64::from(record.input_tokens_asked)).sum();
+        let looked_up: u64 = sent.clone().map(|record| prompt_tokens(&record, template)).sum();
+        let asked: u64 = sent.clone().map(|record| u64::from(record.input_tokens_asked)).sum();
         let of_all = |tokens: f64| (tokens / looked_up as f64).min(1.0);
         let reused = share * asked as f64;
         (looked_up > 0).then(|| Self {
@@ -194,12 +199,12 @@ fn prompt_tokens(record: &RequestRecord, template: u64) -> u64 {
 }
 
 /// Tokens that a server adds to a prompt: the least that any answer reported.
-fn template_tokens(records: &[&RequestRecord]) -> u64 {
-    let added = |record: &&RequestRecord| {
+fn template_tokens<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> u64 {
+    let added = |record: RecordRef<'_>| {
         let counted = record.usage?.prompt_tokens;
         Some(counted.saturating_sub(u64::from(record.input_tokens_asked)))
     };
-    records.iter().filter_map(added).min().unwrap_or(0)
+    records.filter_map(added).min().unwrap_or(0)
 }
 
 fn measured(log: &RunLog, block: u64) -> Option<MeasuredHits> {

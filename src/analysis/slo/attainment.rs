@@ -58,8 +58,9 @@ impl Attainment {
         let met = known(|slo| slo.declared && slo.met());
         let is_known = if observed.has_slos { met.is_some() && with_slo > 0 } else { true };
         let good = requests.iter().copied().chain(observed.others.iter().filter(|other| is_one(other)));
-        let good = good.filter(|Measured { record, slo, .. }| {
-            let counts = answered(record).is_some_and(|at| observed.counts_answer(at));
+        let good = good.filter(|request| {
+            let slo = request.slo;
+            let counts = answered(&request.record()).is_some_and(|at| observed.counts_answer(at));
             counts && slo.met() && (slo.declared || !observed.has_slos)
         });
         Self {

@@ -123,7 +123,10 @@ impl Objective {
         let metric = self.key.metric;
         let most = self.most_over().filter(|_| metric.is_one_per_request())?;
         let meant = |request: &&Measured<'_>| {
-            self.key.part.as_ref().is_none_or(|part| part.has(&observed.log.header.workload, request.record))
+            self.key
+                .part
+                .as_ref()
+                .is_none_or(|part| part.has(&observed.log.header.workload, &request.record()))
         };
         let of = |metric| {
             let figures = observed.requests.iter().filter(meant).filter_map(move |r| r.latency().get(metric));

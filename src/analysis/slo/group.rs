@@ -45,7 +45,7 @@ impl Group {
         let workload = &observed.log.header.workload;
         Self::by(
             observed,
-            |request| request.record.class,
+            |request| request.record().class,
             |class| {
                 let own = workload.classes.get(usize::from(class));
                 let name = own.map_or_else(|| format!("class {class}"), |class| class.name.clone());
@@ -60,7 +60,7 @@ impl Group {
         let workload = &observed.log.header.workload;
         Self::by(
             observed,
-            |request| request.record.priority,
+            |request| request.record().priority,
             |priority| (priority.to_string(), targets(workload, |target| target.priority == priority)),
         )
     }
@@ -73,7 +73,7 @@ impl Group {
         }
         Self::by(
             observed,
-            |request| request.record.tenant,
+            |request| request.record().tenant,
             |tenant| match tenant.and_then(|tenant| workload.tenants.get(usize::from(tenant))) {
                 Some(tenant) => (tenant.name.clone(), targets_of_tenant(workload, tenant)),
                 None => ("no tenant".to_owned(), Vec::new()),
@@ -87,7 +87,7 @@ impl Group {
         let Some(models) = &workload.models else { return Vec::new() };
         Self::by(
             observed,
-            |request| request.record.model,
+            |request| request.record().model,
             |model| {
                 let name = model.and_then(|model| models.names.get(usize::from(model)));
                 let name = name.map_or_else(|| "no model".to_owned(), Clone::clone);
@@ -118,7 +118,7 @@ impl Group {
         is_one: impl Fn(&Measured<'_>) -> bool,
     ) -> Self {
         let count = |wanted: fn(&Outcome) -> bool| {
-            requests.iter().filter(|request| wanted(&request.record.outcome)).count() as u64
+            requests.iter().filter(|request| wanted(&request.record().outcome)).count() as u64
         };
         let all = requests.len() as u64;
         let share = |wanted| (all > 0).then(|| count(wanted) as f64 / all as f64);
@@ -179,7 +179,7 @@ impl Fairness {
 /// Answer tokens that each tenant got whole, as a share of those that it asked for.
 fn service(observed: &Observed<'_>) -> Vec<Option<f64>> {
     let mut tokens: BTreeMap<Option<u16>, (u64, u64)> = BTreeMap::new();
-    for record in observed.requests.iter().map(|request| request.record) {
+    for record in observed.requests.iter().map(|request| request.record()) {
         let (asked, got) = tokens.entry(record.tenant).or_default();
         *asked += u64::from(record.output_tokens_asked);
         *got += if record.outcome == Outcome::Completed { record.output_tokens } else { 0 };

@@ -53,8 +53,8 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
         return measure.not_tested("no request was present in the window");
     }
     let (mut stayed, mut after, mut beside, mut lag) = (0.0, 0.0, 0.0, 0.0);
-    for record in &observed.log.records {
-        let (from, to) = stay(record);
+    for record in observed.log.records.iter() {
+        let (from, to) = stay(&record);
         match record.phase {
             Phase::Measured => {
                 stayed += to.since(from).as_secs_f64();

@@ -23,15 +23,16 @@ pub(super) fn stayed(observed: &Observed<'_>) -> Check {
         rule: Rule::ServerStayed,
         statistic: "requests that found no connection, from a moment on to the end of the run",
     };
-    let last_sign = records.iter().filter_map(last_sign).max();
-    let lost = || records.iter().filter_map(|record| Some((record, no_connection(record)?)));
-    let at_end = || lost().filter(|(record, _)| last_sign.is_none_or(|last| record.ended > last));
-    let began = at_end().map(|(record, _)| record.ended).min();
+    let last_sign = records.iter().filter_map(|record| last_sign(&record)).max();
+    let lost = || records.iter().filter(|record| no_connection(record).is_some());
+    let at_end = || lost().filter(|record| last_sign.is_none_or(|last| record.ended > last));
+    let began = at_end().map(|record| record.ended).min();
     // Those that were in flight at the end of the server ended with it; these found it gone.
-    let later = began.map(|began| at_end().filter(move |(record, _)| record.dispatched >= began));
-    let (mut found_gone, mut example, mut lasted) = (0_u32, "", Duration::ZERO);
-    for (record, failure) in later.into_iter().flatten() {
-        (found_gone, example) = (found_gone + 1, &failure.message);
+    let later = began.map(|began| at_end().filter(move |record| record.dispatched >= began));
+    let (mut found_gone, mut example, mut lasted) = (0_u32, String::new(), Duration::ZERO);
+    for record in later.into_iter().flatten() {
+        found_gone += 1;
+        no_connection(&record).into_iter().for_each(|failure| example.clone_from(&failure.message));
         lasted = lasted.max(began.map_or(Duration::ZERO, |began| record.dispatched.since(began)));
     }
     let is_enough = found_gone >= MANY || (found_gone >= FEWEST && lasted >= LASTS);

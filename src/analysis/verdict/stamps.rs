@@ -10,7 +10,7 @@ use crate::analysis::requests::delivery::{StreamDelivery, UNGATHERED, WHOLE_BAR}
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::wording::{counted, percent};
 use crate::clock::Timestamp;
-use crate::record::{Outcome, RequestRecord};
+use crate::record::{Outcome, RecordRef, RequestRecord};
 use crate::units::{count, spoken};
 
 /// Two clocks stamp a request, the kernel's and the program's; they agree far better than this.
@@ -27,10 +27,10 @@ const HELD_BACK: f64 = 0.01;
 /// The check of [`Rule::Stamps`].
 pub(super) fn check(observed: &Observed<'_>) -> Check {
     let measure = Measure { rule: Rule::Stamps, statistic: "share of requests with impossible stamps" };
-    let records = observed.requests.iter().map(|request| request.record);
+    let records = observed.requests.iter().map(|request| request.record());
     let (mut number, mut worst) = (0_u64, None::<(Duration, String)>);
     for record in records {
-        let Some((by, what)) = impossible(record) else { continue };
+        let Some((by, what)) = impossible(&record) else { continue };
         number += 1;
         if worst.as_ref().is_none_or(|(most, _)| by > *most) {
             worst = Some((by, format!("request {} {what} by {}", record.index, spoken(by))));
@@ -62,16 +62,16 @@ pub(super) fn handed_over(observed: &Observed<'_>) -> Option<Check> {
         classes.get(usize::from(record.class)).is_some_and(|class| class.images.is_some())
     };
     let sent = || {
-        let records = observed.requests.iter().map(|request| request.record);
+        let records = observed.requests.iter().map(|request| request.record());
         records.filter(|record| record.sent.is_some() && !has_images(record))
     };
     let late =
-        |record: &&RequestRecord| record.handed_over_in() > HELD + HELD_PER_TOKEN * record.input_tokens_asked;
+        |record: &RecordRef<'_>| record.handed_over_in() > HELD + HELD_PER_TOKEN * record.input_tokens_asked;
     let (number, all) = (sent().filter(late).count() as u64, sent().count());
     if all == 0 {
         return None;
     }
-    let longest = sent().map(RequestRecord::handed_over_in).max().unwrap_or_default();
+    let longest = sent().map(|record| record.handed_over_in()).max().unwrap_or_default();
     let share = number as f64 / all as f64;
     let sentence = format!(
         "{} of {} lay for over a second between dispatch and sending, {} at most; limit: {}",

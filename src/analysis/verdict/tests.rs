@@ -84,7 +84,8 @@ fn what_was_there_is_what_the_stays_add_up_to() {
     stored.footer.as_mut().unwrap().present_ns = None;
     assert_eq!(law(&stored).outcome, CheckOutcome::Passed);
     // A log that was merged into itself, counted from its own records: twice as many are there as were planned.
-    stored.records.extend(stored.records.clone());
+    let again = stored.records.clone();
+    stored.records.extend(again);
     assert!((law(&stored).value.unwrap() - 0.5).abs() < 0.03, "{}", law(&stored).sentence);
     // Stamps of another clock: every answer 3 % longer than the requests were there.
     let mut slow = steady();

@@ -4,7 +4,7 @@ use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};
 use crate::analysis::wording::{counted, percent};
-use crate::record::{CheckResult, FinishReason, Outcome, RequestRecord, RunLog, ServerCounters};
+use crate::record::{CheckResult, FinishReason, Outcome, Records, RequestRecord, RunLog, ServerCounters};
 use crate::units::count;
 use crate::workload::GoldenCheck;
 
@@ -34,7 +34,7 @@ fn identity(observed: &Observed<'_>) -> Check {
         statistic: "tokens by which chunks and usage differ, as a share of usage",
     };
     let (mut answers, mut tokens, mut apart, mut disagreeing) = (0, 0, 0, 0);
-    for record in observed.requests.iter().map(|request| request.record) {
+    for record in observed.requests.iter().map(|request| request.record()) {
         let Some(usage) = record.usage.filter(|_| record.chunks_counted) else { continue };
         if record.outcome != Outcome::Completed {
             continue;
@@ -43,7 +43,7 @@ fn identity(observed: &Observed<'_>) -> Check {
         let off = if seen > reported {
             seen - reported
         } else {
-            (reported - seen).saturating_sub(textless(record))
+            (reported - seen).saturating_sub(textless(&record))
         };
         answers += 1;
         tokens += reported;
@@ -201,9 +201,9 @@ fn longest_prompt(check: &GoldenCheck) -> f64 {
     (TEMPLATE + messages + check.prompt.as_ref().map_or(0, String::len)) as f64
 }
 
-fn answer_tokens(records: &[RequestRecord]) -> Account {
+fn answer_tokens(records: &Records) -> Account {
     let mut account = Account::default();
-    for record in records {
+    for record in records.iter() {
         let reported = record.usage.map(|usage| usage.completion_tokens);
         let seen = reported.unwrap_or_else(|| record.chunks.tokens());
         // What is reported with each chunk is final at the end alone.
@@ -215,8 +215,8 @@ fn answer_tokens(records: &[RequestRecord]) -> Account {
 }
 
 /// A prompt without a `usage` may have been computed or not; its length follows those that were reported.
-fn prompt_account(records: &[RequestRecord]) -> Account {
-    let reported = records.iter().filter_map(|record| Some((record, record.usage?)));
+fn prompt_account(records: &Records) -> Account {
+    let reported = records.iter().filter_map(|record| record.usage.map(|usage| (record, usage)));
     let (asked, got) = reported.fold((0.0, 0.0), |(asked, got), (record, usage)| {
         (asked + f64::from(record.input_tokens_asked), got + usage.prompt_tokens as f64)
     });
@@ -228,9 +228,9 @@ fn prompt_account(records: &[RequestRecord]) -> Account {
     account
 }
 
-fn completions(records: &[RequestRecord]) -> Account {
+fn completions(records: &Records) -> Account {
     let mut account = Account::default();
-    for record in records {
+    for record in records.iter() {
         let whole = record.outcome == Outcome::Completed;
         account.add(f64::from(u8::from(whole)), f64::from(u8::from(!whole)));
     }

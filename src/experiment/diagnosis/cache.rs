@@ -8,7 +8,7 @@ use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
 use crate::analysis::wording::percent;
 use crate::analysis::{Metric, Quantile, Summary};
-use crate::record::{RequestRecord, RunLog, SharedPrefix};
+use crate::record::{RecordRef, RequestRecord, RunLog, SharedPrefix};
 use crate::units::{count, three_digits};
 use crate::workload::SharedPrefixes;
 
@@ -61,11 +61,11 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     let first_ones = first_of_each_prefix(evidence.log);
     let (mut cold, mut warm) = (Vec::new(), Vec::new());
     for answer in
-        concurrency.answers.iter().filter(|answer| answer.record.prefix.is_some() && answer.ahead == 0.0)
+        concurrency.answers.iter().filter(|answer| answer.record().prefix.is_some() && answer.ahead == 0.0)
     {
         // Milliseconds a token, as prompts differ in length.
-        let per_token = answer.ttft_ms / f64::from(answer.record.input_tokens_asked.max(1));
-        let is_cold = first_ones.contains(&answer.record.index);
+        let per_token = answer.ttft_ms / f64::from(answer.record().input_tokens_asked.max(1));
+        let is_cold = first_ones.contains(&answer.record().index);
         if is_cold { cold.push(per_token) } else { warm.push(per_token) }
     }
     if cold.len() < LEAST || warm.len() < LEAST {
@@ -92,7 +92,7 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
 /// Whether the tokens of a prefix may be a good part of TTFT, by what a token of a prompt costs at most.
 fn may_be_felt(concurrency: &ConcurrencyContext<'_>) -> bool {
     let shared =
-        concurrency.answers.iter().filter_map(|answer| answer.record.prefix.map(|prefix| (answer, prefix)));
+        concurrency.answers.iter().filter_map(|answer| answer.record().prefix.map(|prefix| (answer, prefix)));
     let (tokens, ttfts): (Vec<f64>, Vec<f64>) =
         shared.map(|(answer, prefix)| (f64::from(prefix.tokens), answer.ttft_ms)).unzip();
     let dearest = prefill::alone(concurrency).map(|line| line.slope.high);
@@ -102,22 +102,22 @@ fn may_be_felt(concurrency: &ConcurrencyContext<'_>) -> bool {
 /// The requests, of every phase, that were the first to send their prefix to a server that had not received it before
 /// the run.
 fn first_of_each_prefix(log: &RunLog) -> HashSet<u64> {
-    let mut sent: Vec<&RequestRecord> = log.records.iter().filter(|record| record.sent.is_some()).collect();
-    sent.sort_unstable_by_key(|record| (record.sent, record.index));
+    let shares = |record: &RequestRecord| record.sent.filter(|_| record.prefix.is_some());
+    let sent = log.records.places_by(|record| shares(record).map(|sent| (sent, record.index)));
     let warming = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
     let warmed = |class: u16| {
         let class = log.header.workload.classes.get(usize::from(class)).filter(|_| warming);
         class.and_then(|class| class.shared_prefix.as_ref()).map_or(0, SharedPrefixes::warmed)
     };
     let mut seen = HashSet::new();
-    let first = |record: &&&RequestRecord| {
+    let first = |record: &RecordRef<'_>| {
         let new = |prefix: SharedPrefix| {
             // The most popular ones are warmed, and those have the lowest numbers.
             prefix.number >= warmed(record.class) && seen.insert((record.model, record.class, prefix.number))
         };
         record.prefix.is_some_and(new)
     };
-    sent.iter().filter(first).map(|record| record.index).collect()
+    log.records.in_places(&sent).filter(first).map(|record| record.index).collect()
 }
 
 /// Two runs of which the second was to find its prefixes warm: a symptom where its TTFT is that of the cold one all the

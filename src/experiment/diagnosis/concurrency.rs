@@ -1,7 +1,7 @@
 //! Every answer of a run with its concurrency: requests in flight when it was sent, and those ahead of it.
 
 use crate::clock::Timestamp;
-use crate::record::{Phase, RequestRecord, RunLog};
+use crate::record::{Phase, RecordRef, Records, RequestRecord, RunLog};
 use crate::units::millis;
 
 /// Prompts of so many times the usual length are long.
@@ -22,7 +22,9 @@ pub(super) struct ConcurrencyContext<'a> {
 /// An answer that got a first token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnswerInContext<'a> {
-    pub(super) record: &'a RequestRecord,
+    records: &'a Records,
+    place: u32,
+    sent: Timestamp,
     /// Tokens of the prompt that had to be computed: reported cache hits left out.
     pub(super) prompt: f64,
     /// First token − sent, milliseconds.
@@ -41,31 +43,37 @@ pub(super) struct AnswerInContext<'a> {
     pub(super) company: f64,
 }
 
-impl AnswerInContext<'_> {
+impl<'a> AnswerInContext<'a> {
+    pub(super) fn record(&self) -> RecordRef<'a> {
+        self.records.at(self.place as usize)
+    }
+
     /// Tokens of context while it was decoded, on average.
     pub(super) fn context(&self) -> u32 {
-        let prompt = self.record.prompt_tokens();
-        u32::try_from(prompt + self.record.output_tokens / 2).unwrap_or(u32::MAX)
+        let record = self.record();
+        u32::try_from(record.prompt_tokens() + record.output_tokens / 2).unwrap_or(u32::MAX)
     }
 }
 
 impl<'a> ConcurrencyContext<'a> {
     pub(super) fn of(log: &'a RunLog) -> Self {
-        let sent: Vec<&RequestRecord> = log.records.iter().filter(|record| record.sent.is_some()).collect();
-        let measured = || sent.iter().filter(|record| record.phase == Phase::Measured);
-        let mut lengths: Vec<f64> = measured().map(|record| prompt(record)).collect();
+        let sent = || log.records.iter().filter(|record| record.sent.is_some());
+        let measured = |record: &RecordRef<'_>| record.phase == Phase::Measured;
+        let mut lengths: Vec<f64> = sent().filter(measured).map(|record| prompt(&record)).collect();
         lengths.sort_unstable_by(f64::total_cmp);
         let usual_prompt = lengths.get(lengths.len() / 2).copied().unwrap_or(0.0);
 
         let until_first = |record: &RequestRecord| seconds(record.chunks.first_at().unwrap_or(record.ended));
-        let is_long = |record: &RequestRecord| prompt(record) >= LONG * usual_prompt;
         let mut answers: Vec<AnswerInContext<'a>> = Vec::new();
-        for &record in measured() {
+        drop(lengths);
+        for (place, record) in (0..).zip(log.records.iter()).filter(|(_, record)| measured(record)) {
             let (Some(sent), Some(first)) = (record.sent, record.chunks.first_at()) else { continue };
             let last = record.chunks.last_at().unwrap_or(first);
             answers.push(AnswerInContext {
-                record,
-                prompt: prompt(record),
+                records: &log.records,
+                place,
+                sent,
+                prompt: prompt(&record),
                 ttft_ms: millis(first.since(sent)),
                 tpot_ms: (record.output_tokens >= 5)
                     .then(|| millis(last.since(first)) / (record.output_tokens - 1) as f64)
@@ -78,37 +86,37 @@ impl<'a> ConcurrencyContext<'a> {
             });
         }
         // One after the other: each takes as much memory as the answers, of which a run may have millions.
-        let in_flight = Stays::of(sent.iter().map(|r| (sent_s(r), seconds(r.ended), 1.0)));
+        let in_flight = Stays::of(sent().map(|r| (sent_s(&r), seconds(r.ended), 1.0)));
         for answer in &mut answers {
-            answer.others = (in_flight.at(sent_s(answer.record)) - 1.0).max(0.0);
+            answer.others = (in_flight.at(seconds(answer.sent)) - 1.0).max(0.0);
         }
         drop(in_flight);
-        let tokens = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), prompt(r))));
+        let tokens = Stays::of(sent().map(|r| (sent_s(&r), until_first(&r), prompt(&r))));
         for answer in &mut answers {
-            answer.tokens_ahead = (tokens.at(sent_s(answer.record)) - answer.prompt).max(0.0);
+            answer.tokens_ahead = (tokens.at(seconds(answer.sent)) - answer.prompt).max(0.0);
         }
         drop(tokens);
-        let long_ones = sent.iter().filter(|record| is_long(record));
-        let long_tokens = Stays::of(long_ones.map(|r| (sent_s(r), until_first(r), prompt(r))));
+        let long_ones = sent().filter(|record| prompt(record) >= LONG * usual_prompt);
+        let long_tokens = Stays::of(long_ones.map(|r| (sent_s(&r), until_first(&r), prompt(&r))));
         for answer in &mut answers {
-            let own = if is_long(answer.record) { answer.prompt } else { 0.0 };
-            answer.long_tokens_ahead = (long_tokens.at(sent_s(answer.record)) - own).max(0.0);
+            let own = if answer.prompt >= LONG * usual_prompt { answer.prompt } else { 0.0 };
+            answer.long_tokens_ahead = (long_tokens.at(seconds(answer.sent)) - own).max(0.0);
         }
         drop(long_tokens);
-        let begun = sent.iter().filter_map(|r| Some((seconds(r.chunks.first_at()?), seconds(r.ended), 1.0)));
+        let begun = sent().filter_map(|r| Some((seconds(r.chunks.first_at()?), seconds(r.ended), 1.0)));
         let coming = Stays::of(begun);
         for answer in &mut answers {
-            let chunks = &answer.record.chunks;
-            let ends = chunks.first_at().zip(chunks.last_at());
+            let record = answer.record();
+            let ends = record.chunks.first_at().zip(record.chunks.last_at());
             let mean = ends.and_then(|(first, last)| coming.mean(seconds(first), seconds(last)));
             answer.company = mean.unwrap_or(1.0).max(1.0);
         }
         drop(coming);
-        let waiting = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), 1.0)));
+        let waiting = Stays::of(sent().map(|r| (sent_s(&r), until_first(&r), 1.0)));
         for answer in &mut answers {
-            answer.ahead = (waiting.at(sent_s(answer.record)) - 1.0).max(0.0);
+            answer.ahead = (waiting.at(seconds(answer.sent)) - 1.0).max(0.0);
         }
-        answers.sort_unstable_by_key(|answer| (answer.record.sent, answer.record.index));
+        answers.sort_unstable_by_key(|answer| (answer.sent, answer.place));
         Self { answers, waiting, usual_prompt }
     }
 

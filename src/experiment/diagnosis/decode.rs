@@ -102,7 +102,7 @@ impl TokenTime {
 
 /// The median gap of an answer, per token, among those in which no prompt waited or was computed.
 fn undisturbed_ms(concurrency: &ConcurrencyContext<'_>, answer: &AnswerInContext<'_>) -> Option<f64> {
-    let chunks: Vec<_> = answer.record.chunks.iter().collect();
+    let chunks: Vec<_> = answer.record().chunks.iter().collect();
     let gaps: Vec<f64> = chunks
         .windows(2)
         .filter_map(|pair| {

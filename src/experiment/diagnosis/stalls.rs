@@ -79,7 +79,8 @@ impl Gaps {
     fn of(concurrency: &ConcurrencyContext<'_>) -> Self {
         let mut found = Self::default();
         for answer in concurrency.some() {
-            let moments: Vec<f64> = answer.record.chunks.iter().map(|chunk| chunk.at.as_secs_f64()).collect();
+            let moments: Vec<f64> =
+                answer.record().chunks.iter().map(|chunk| chunk.at.as_secs_f64()).collect();
             let gaps: Vec<f64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
             let limit = (FACTOR * median(&gaps)).max(SHORTEST_S);
             for (gap, pair) in gaps.iter().zip(moments.windows(2)) {

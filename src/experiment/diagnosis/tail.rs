@@ -177,7 +177,7 @@ impl<'e, 'a> Tail<'e, 'a> {
     fn disturber(&self, evidence: &RunEvidence<'_>) -> String {
         let classes = &evidence.summary.run.classes;
         let long = |class: usize| {
-            let of_class = |answer: &&AnswerInContext<'_>| usize::from(answer.record.class) == class;
+            let of_class = |answer: &&AnswerInContext<'_>| usize::from(answer.record().class) == class;
             evidence
                 .concurrency
                 .answers
@@ -188,7 +188,7 @@ impl<'e, 'a> Tail<'e, 'a> {
         };
         let most = (0..classes.len()).max_by_key(|&class| long(class));
         let named = most.filter(|_| classes.len() > 1).map(|class| {
-            let victims = self.slowest.iter().filter(|a| usize::from(a.record.class) != class).count();
+            let victims = self.slowest.iter().filter(|a| usize::from(a.record().class) != class).count();
             format!(
                 ", mostly of class `{}`; {} of the slowest are of other classes",
                 classes[class],

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::analysis::{Figure, Metric, Quantile, Summary, VerdictOutcome, summarise};
 use crate::clock::Timestamp;
 use crate::experiment::virtual_time::log::{answered, declared, with_turns};
-use crate::record::{Outcome, RequestRecord, RunLog};
+use crate::record::{Outcome, RecordRef, RequestRecord, RunLog};
 use crate::simulator::{BadFleet, Driver, Fleet, Job, JobHistory, JobId, PrefixHashes, urgency};
 use crate::workload::{Overrides, Slo, WorkloadSpec};
 
@@ -214,13 +214,13 @@ impl FitRange {
 ///
 /// When the fleet is impossible.
 pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
-    let mut asked: Vec<&RequestRecord> = log
+    let mut asked: Vec<RecordRef<'_>> = log
         .records
         .iter()
         .filter(|record| record.sent.is_some() && !matches!(record.outcome, Outcome::Failed(_)))
         .collect();
     asked.sort_unstable_by_key(|record| (record.sent, record.index));
-    let by_id: HashMap<u64, &RequestRecord> = asked.iter().map(|record| (record.index, *record)).collect();
+    let by_id: HashMap<u64, &RequestRecord> = asked.iter().map(|record| (record.index, &**record)).collect();
     let end = log.footer.as_ref().map_or(Timestamp::from_nanos(u64::MAX), |footer| {
         footer.ended.after(footer.ended.since(Timestamp::ZERO))
     });
@@ -251,7 +251,7 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
     if let Some(footer) = &mut footer {
         footer.ended = records.iter().map(|record| record.ended).fold(footer.ended, Timestamp::max);
     }
-    Ok(RunLog { records, footer, ..log.clone() })
+    Ok(RunLog { records: records.into(), footer, ..log.clone() })
 }
 
 fn job(record: &RequestRecord) -> Job {

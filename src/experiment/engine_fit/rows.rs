@@ -2,7 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::experiment::diagnosis::concurrency::{Stays, Steps};
-use crate::record::{Outcome, RequestRecord, RunLog};
+use crate::record::{Outcome, RecordRef, RequestRecord, RunLog};
 use crate::simulator::{SchedulerLimits, StepWork};
 
 /// First tokens seen within this time of one another came out of one step, seconds: on a wire they come one by one.
@@ -39,7 +39,7 @@ struct Output {
 }
 
 impl Output {
-    fn of(records: &[&RequestRecord]) -> Self {
+    fn of(records: &[RecordRef<'_>]) -> Self {
         let mut emissions = Vec::new();
         let mut firsts: Vec<(f64, u32, u32)> = Vec::new();
         for record in records {
@@ -91,10 +91,10 @@ impl Output {
 /// sequence in one of them. It takes the answers of one server.
 pub(super) fn rows(log: &RunLog, limits: &SchedulerLimits) -> Vec<StepStretch> {
     let budget = limits.max_num_batched_tokens;
-    let answered: Vec<&RequestRecord> =
+    let answered: Vec<RecordRef<'_>> =
         log.records.iter().filter(|record| record.sent.is_some() && !record.chunks.is_empty()).collect();
     let output = Output::of(&answered);
-    let sent = log.records.iter().filter_map(|record| Some((record, record.sent?)));
+    let sent = log.records.iter().filter_map(|record| record.sent.map(|sent| (record, sent)));
     let waiting = Stays::of(sent.map(|(record, sent)| {
         (seconds(sent), seconds(record.chunks.first_at().unwrap_or(record.ended)), 1.0)
     }));

@@ -9,7 +9,7 @@ use super::spec::{ClassFit, FitError, FittedWorkload, assemble, class_fit};
 use crate::analysis::wording::{percent, seconds};
 use crate::clock::Timestamp;
 use crate::generator::{RequestTrace, TracedRequest};
-use crate::record::{RequestRecord, RunLog};
+use crate::record::{RecordRef, RequestRecord, RunLog};
 use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec, as_name, lacks_texts};
 
 /// Fits a stored run, called as `path`: its arrivals and, class by class, the lengths that it asked for, warm-up
@@ -21,7 +21,7 @@ pub fn fit_run(log: &RunLog, path: &str) -> Result<FittedWorkload, FitError> {
     let mut notes = given_up(log);
     let end = end(log, &mut notes);
     let records = log.records.iter().filter(|record| record.is_opener() && record.scheduled < end);
-    let mut records: Vec<&RequestRecord> = records.collect();
+    let mut records: Vec<RecordRef<'_>> = records.collect();
     records.sort_by_key(|record| (record.scheduled, record.index));
     let mut gathered: BTreeMap<String, Vec<&RequestRecord>> = BTreeMap::new();
     for record in &records {

@@ -186,7 +186,7 @@ impl EngineEvidence {
         let of_parts = |part: f64| of_busy(part).filter(|_| known);
         let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
         let end = executed.footer.released_until.min(plan.window_end);
-        let end = answers_end(&executed.records, (plan.window_start, end));
+        let end = answers_end(|| executed.records.iter(), (plan.window_start, end));
         let window = end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
         let WorkTotals { short_of_blocks_s, short_of_slots_s, short_of_tokens_s, .. } =
             executed.decode_effort;

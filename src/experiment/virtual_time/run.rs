@@ -101,7 +101,7 @@ impl VirtualRun {
         records.extend(
             left.into_iter().filter_map(|history| log.ended(history, clock)).map(|(_, record)| record),
         );
-        let until = answers_end(&records, (self.plan.window_start, window_end));
+        let until = answers_end(|| records.iter(), (self.plan.window_start, window_end));
         let [all, decode] = at_end.filter(|_| until == window_end).unwrap_or(at_last);
         let [all_before, decode_before] = at_start.unwrap_or_default();
         SimulatedRun {

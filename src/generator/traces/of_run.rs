@@ -16,14 +16,14 @@ impl RequestTrace {
     /// tokens, blocks of 16, and the rest is no longer shared. Blocks of a trace that the run itself replayed are not
     /// recorded.
     pub fn of_run(log: &RunLog) -> Self {
-        let mut records: Vec<_> = log.records.iter().collect();
-        records.sort_by_key(|record| (record.scheduled, record.index));
-        let lengths = records.iter().filter_map(|record| record.prefix).map(|prefix| prefix.tokens);
+        let places = log.records.places_by(|record| Some((record.scheduled, record.index)));
+        let lengths = log.records.iter().filter_map(|record| record.prefix).map(|prefix| prefix.tokens);
         let block_tokens = lengths.reduce(common_measure).map(|measure| match measure {
             0..BLOCK_TOKENS => BLOCK_TOKENS,
             measure => measure,
         });
-        let requests = records.into_iter().map(|record| request(log, record, block_tokens.unwrap_or(1)));
+        let requests =
+            log.records.in_places(&places).map(|record| request(log, &record, block_tokens.unwrap_or(1)));
         let plan = &log.header.plan;
         let window =
             TracedWindow { from_ns: plan.window_start.as_nanos(), to_ns: plan.window_end.as_nanos() };

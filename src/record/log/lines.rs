@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::record::request::chunk_store::{ChunkStore, ROOM};
+use super::pages::{LogSource, ROOM};
 
 /// Bytes that gather before they are written without being asked for.
 const BLOCK: usize = 64 << 10;
@@ -74,9 +74,11 @@ impl LineFile {
         Ok(())
     }
 
-    /// The store of the chunks in these lines, which lie at `path`.
-    pub(super) fn store(&self, path: &Path) -> ChunkStore {
-        ChunkStore::of(self.file.try_clone(), path, self.written, ROOM)
+    /// Where records can be read again from these lines, which lie at `path`: nowhere, if some could not be written.
+    pub(super) fn source(&self, path: &Path) -> LogSource {
+        let whole =
+            if self.waiting.is_empty() { self.file.try_clone() } else { Err(io::ErrorKind::NotFound.into()) };
+        LogSource::of(whole, path, ROOM)
     }
 
     /// All lines from the first on, those that could not be written too.

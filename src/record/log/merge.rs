@@ -11,9 +11,9 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::records::Records;
 use super::runlog::RunLog;
 use super::shard_difference::{ShardDifference, difference};
-use crate::record::request::chunk_store::ChunkStores;
 use crate::record::request::turn::SessionCounts;
 use crate::record::run::client::{ClientFacts, Delays, HostStall, Shard, StampSource};
 use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
@@ -191,16 +191,7 @@ fn later(mut log: RunLog, by: Duration) -> RunLog {
     if by.is_zero() {
         return log;
     }
-    for record in &mut log.records {
-        let always = [&mut record.scheduled, &mut record.dispatched, &mut record.ended];
-        let sending = [&mut record.admitted, &mut record.sent, &mut record.headers];
-        let answering = [&mut record.first_answer, &mut record.whole_answer];
-        let optional = sending.into_iter().chain(answering).flatten();
-        for moment in always.into_iter().chain(optional) {
-            *moment = moment.after(by);
-        }
-        record.chunks = record.chunks.later(by);
-    }
+    log.records.put_later(by);
     for reading in &mut log.telemetry.readings {
         reading.asked = reading.asked.after(by);
         reading.answered = reading.answered.after(by);
@@ -235,16 +226,15 @@ fn join(logs: Vec<RunLog>) -> RunLog {
         // Each would have counted the requests of all shards.
         server: None,
     };
-    let (mut records, mut checks, mut chunk_stores) = (Vec::new(), Vec::new(), ChunkStores::default());
+    let (mut records, mut checks) = (Vec::new(), Vec::new());
     let telemetry = telemetry(&header, &logs);
     for log in logs {
-        records.extend(log.records);
+        records.push(log.records);
         checks.extend(log.checks);
-        chunk_stores.extend(log.chunk_stores);
     }
-    records.sort_by_key(|record| (record.ended, record.index));
+    let records = Records::join(records);
     checks.sort_by_key(|check| check.released);
-    RunLog { records, checks, telemetry, footer: Some(footer), chunk_stores, ..RunLog::begun(header) }
+    RunLog { records, checks, telemetry, footer: Some(footer), ..RunLog::begun(header) }
 }
 
 /// Every metrics page, as seen by the first shard that read it, numbered as in the merged header. Samples of a

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::line::{LogLine, StoredLine};
+use super::pages::{LogSource, ROOM};
 use super::plausibility::LineRules;
+use super::records::Records;
 use super::runlog::{RunLog, RunLogError};
 use super::seal::{Seal, unseal};
-use crate::record::request::chunk_store::{ChunkStore, ROOM};
 use crate::record::request::record::UnendedRequest;
 use crate::record::run::header::RunHeader;
 use crate::units::count;
@@ -28,30 +29,30 @@ impl RunLog {
         Self::read_with(path, ROOM)
     }
 
-    /// The same with `room` for the chunks of all logs that are in use.
+    /// The same with `room` for the records of all logs that are in use.
     pub(crate) fn read_with(path: &Path, room: u64) -> Result<Self, RunLogError> {
         let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_owned() };
         let file = File::open(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
-        let store = ChunkStore::of(file.try_clone(), &path, u64::MAX, room);
-        Self::from_lines(BufReader::new(file), &path, store)
+        let source = LogSource::of(file.try_clone(), &path, room);
+        Self::from_lines(BufReader::new(file), &path, source)
     }
 
     /// The run that these lines of the file at `path` hold.
     pub(super) fn from_lines(
         mut lines: impl BufRead,
         path: &Path,
-        store: ChunkStore,
+        source: LogSource,
     ) -> Result<Self, RunLogError> {
         let io_error = |source| RunLogError::Io { path: path.to_owned(), source };
         let mut text = Vec::new();
         let mut begin = lines.read_until(b'\n', &mut text).map_err(io_error)? as u64;
-        let mut reader = LogReader::begin(path, &mut text, Arc::new(store))?;
+        let mut reader = LogReader::begin(path, &mut text, source)?;
         loop {
             text.clear();
             match lines.read_until(b'\n', &mut text).map_err(io_error)? as u64 {
                 0 => return Ok(reader.end()),
                 bytes => {
-                    reader.take(&mut text, begin);
+                    reader.take(&mut text, begin..begin + bytes);
                     begin += bytes;
                 }
             }
@@ -72,7 +73,6 @@ const SEALED: u32 = 6;
 /// A log that is being read.
 struct LogReader {
     log: RunLog,
-    store: Arc<ChunkStore>,
     rules: LineRules,
     /// The line of the file that is read, from 1.
     place: u64,
@@ -87,7 +87,7 @@ struct LogReader {
 
 impl LogReader {
     /// Begins with the first line.
-    fn begin(path: &Path, text: &mut Vec<u8>, store: Arc<ChunkStore>) -> Result<Self, RunLogError> {
+    fn begin(path: &Path, text: &mut Vec<u8>, source: LogSource) -> Result<Self, RunLogError> {
         let line = |message: String| RunLogError::Line { path: path.to_owned(), line: 1, message };
         if text.is_empty() {
             return Err(line("the file is empty; a run log begins with a header".to_owned()));
@@ -116,12 +116,12 @@ impl LogReader {
             log.damage.note(|| "line 1, the header, was altered".to_owned());
         }
         let (dispatched, uncounted) = (BTreeMap::new(), HashMap::new());
-        log.chunk_stores = Arc::clone(&store).into();
-        Ok(Self { log, store, rules, place: 1, number: 1, unread: 0, dispatched, uncounted })
+        log.records = Records::read_from(source);
+        Ok(Self { log, rules, place: 1, number: 1, unread: 0, dispatched, uncounted })
     }
 
-    /// Takes the next line, which begins at byte `begin` of the file.
-    fn take(&mut self, text: &mut Vec<u8>, begin: u64) {
+    /// Takes the next line, which has these bytes of the file.
+    fn take(&mut self, text: &mut Vec<u8>, bytes: Range<u64>) {
         self.place += 1;
         let cut_off = !text.ends_with(b"\n");
         // A power cut leaves zeros where the file system had no data yet.
@@ -144,7 +144,9 @@ impl LogReader {
                     if let Seal::Whole(number) = seal {
                         self.count_missing(number);
                     }
-                    let Err(why) = self.believe(text, begin + zeros as u64) else { return };
+                    let Err(why) = self.believe(text, &(bytes.start + zeros as u64..bytes.end)) else {
+                        return;
+                    };
                     self.log.damage.lost_lines += 1;
                     why
                 }
@@ -175,7 +177,7 @@ impl LogReader {
     }
 
     /// Takes what a line says, or says why not.
-    fn believe(&mut self, text: &[u8], begin: u64) -> Result<(), String> {
+    fn believe(&mut self, text: &[u8], bytes: &Range<u64>) -> Result<(), String> {
         let line: StoredLine =
             serde_json::from_slice(text).map_err(|error| format!("cannot be read ({error})"))?;
         self.rules.check(line.as_line()).map_err(|what| format!("is not believed: {what}"))?;
@@ -184,17 +186,16 @@ impl LogReader {
             StoredLine::InFlight(requests) => {
                 self.dispatched.extend(requests.into_iter().map(|request| (request.index, request)));
             }
-            StoredLine::Request(mut record) => {
-                record.chunks.settle(&self.store, begin, text);
+            StoredLine::Request(record) => {
                 self.dispatched.remove(&record.index);
                 if record.is_uncounted() {
                     self.uncounted.insert(record.index, self.log.records.len());
                 }
-                self.log.records.push(*record);
+                self.log.records.keep(*record, bytes, text);
             }
             StoredLine::Check(check) => self.log.checks.push(check),
             StoredLine::Counted(answer) => match self.uncounted.remove(&answer.index) {
-                Some(place) => self.log.records[place].count(answer.tokens),
+                Some(place) => self.log.records.count(place, answer.tokens),
                 // Its record may be among the lost ones.
                 None if self.log.damage.is_none() => {
                     return Err(format!("is not believed: request {} has no answer to count", answer.index));

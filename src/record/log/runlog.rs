@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::damage::LogDamage;
-use crate::record::request::chunk_store::ChunkStores;
+use super::records::Records;
 use crate::record::request::record::{CheckRecord, RequestRecord, UnendedRequest};
 use crate::record::run::header::{RunFooter, RunHeader};
 use crate::record::run::plan_check::PlanCheck;
@@ -21,7 +21,7 @@ pub struct RunLog {
     /// The plan and the conditions of the run.
     pub header: RunHeader,
     /// One record per request, in order of their ends.
-    pub records: Vec<RequestRecord>,
+    pub records: Records,
     /// Results of golden prompts, in order of their ends.
     pub checks: Vec<CheckRecord>,
     /// Samples of metrics pages and of this process during the run.
@@ -35,8 +35,6 @@ pub struct RunLog {
     pub damage: LogDamage,
     /// What came of holding the records to their plan; absent until somebody has done so, and never stored.
     pub plan_check: Option<PlanCheck>,
-    /// Where the chunks are that memory has no room for; never stored.
-    pub(crate) chunk_stores: ChunkStores,
 }
 
 /// A run log that cannot be used.
@@ -97,27 +95,26 @@ impl RunLog {
 
     /// A run with requests only, as in virtual time.
     pub fn of_requests(header: RunHeader, records: Vec<RequestRecord>, footer: RunFooter) -> Self {
-        Self { records, footer: Some(footer), ..Self::begun(header) }
+        Self { records: records.into(), footer: Some(footer), ..Self::begun(header) }
     }
 
     /// A run of which nothing is known but its header.
     pub fn begun(header: RunHeader) -> Self {
         Self {
             header,
-            records: Vec::new(),
+            records: Records::default(),
             checks: Vec::new(),
             telemetry: Telemetry::default(),
             unended: Vec::new(),
             footer: None,
             damage: LogDamage::default(),
             plan_check: None,
-            chunk_stores: ChunkStores::default(),
         }
     }
 
     /// Refuses what was computed from a log that changed meanwhile, or could not be read again.
     pub(crate) fn check_unchanged(&self) -> Result<(), RunLogError> {
-        let Some((path, why)) = self.chunk_stores.fault() else { return Ok(()) };
+        let Some((path, why)) = self.records.fault() else { return Ok(()) };
         let why = format!(
             "the log cannot be read again for its figures: {why}\nhint: leave it as it is until they are there"
         );

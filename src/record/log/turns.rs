@@ -103,8 +103,8 @@ mod tests {
     fn check(log: &RunLog) -> Result<(), String> {
         let mut sessions = SessionChecker::default();
         log.records.iter().try_for_each(|record| {
-            of_a_session(&log.header, record)?;
-            sessions.check(record)
+            of_a_session(&log.header, &record)?;
+            sessions.check(&record)
         })
     }
 

@@ -88,9 +88,9 @@ impl RunLogWriter {
     /// When the file cannot be read.
     pub fn read_back(self) -> Result<RunLog, RunLogError> {
         let Self { lines, path, .. } = self;
-        let store = lines.store(&path);
+        let source = lines.source(&path);
         match lines.read_back() {
-            Ok(lines) => RunLog::from_lines(lines, &path, store),
+            Ok(lines) => RunLog::from_lines(lines, &path, source),
             Err(source) => Err(RunLogError::Io { path, source }),
         }
     }
@@ -107,10 +107,11 @@ impl RunLog {
         if !self.unended.is_empty() {
             writer.append(LogLine::InFlight(&self.unended))?;
         }
-        let mut lines = (self.checks.iter().map(LogLine::Check))
-            .chain(self.records.iter().map(LogLine::Request))
-            .chain(self.telemetry.readings.iter().map(LogLine::Reading))
-            .chain(self.telemetry.client.iter().map(LogLine::Client));
+        self.checks.iter().try_for_each(|check| writer.append(LogLine::Check(check)))?;
+        self.records.iter().try_for_each(|record| writer.append(LogLine::Request(&record)))?;
+        self.check_unchanged()?;
+        let readings = self.telemetry.readings.iter().map(LogLine::Reading);
+        let mut lines = readings.chain(self.telemetry.client.iter().map(LogLine::Client));
         lines.try_for_each(|line| writer.append(line))?;
         match &self.footer {
             Some(footer) => writer.finish(footer),

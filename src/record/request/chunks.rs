@@ -1,11 +1,9 @@
 //! Stores the arrival of every chunk of an answer compactly.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::chunk_store::{ChunkStore, Place};
 use crate::clock::Timestamp;
 
 /// A chunk of an answer with text: when its bytes arrived, and its tokens.
@@ -42,83 +40,35 @@ impl LateStamps {
     }
 }
 
-/// The chunks of one answer in order of arrival, delta-coded: about five bytes a chunk. Of a log with more than memory has
-/// room for they stay in the log, and are read from there each time.
+/// The chunks of one answer in order of arrival, delta-coded: about five bytes a chunk.
 ///
 /// Each chunk is two LEB128 varints (DWARF 5, section 7.6): nanoseconds since the chunk before it (for the
 /// first: since the run began), then its tokens.
-#[derive(Clone, Debug)]
-pub struct ChunkTrain(Kept);
-
-#[derive(Clone, Debug)]
-enum Kept {
-    Memory { bytes: Vec<u8>, len: u32, last: Timestamp },
-    Log(InLog),
-}
-
-/// Chunks that stay in the log, and what is known of them without it.
-#[derive(Clone, Debug)]
-struct InLog {
-    place: Place,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChunkTrain {
+    bytes: Vec<u8>,
     len: u32,
-    first: TokenChunk,
     last: Timestamp,
-    tokens: u32,
 }
-
-impl InLog {
-    /// All chunks after the first. Where the log no longer has them, as many that say nothing: it remembers that.
-    fn later(&self) -> Vec<TokenChunk> {
-        let text = self.place.read();
-        let stored: Option<Stored> = text.and_then(|text| serde_json::from_slice(&text).ok());
-        let Some(stored) = stored else {
-            return vec![TokenChunk { at: self.last, tokens: 1 }; self.len as usize - 1];
-        };
-        let mut chunks = stored.chunks();
-        // The clock of a merged run has another zero.
-        let late = chunks.next().map_or(Duration::ZERO, |first| self.first.at.since(first.at));
-        chunks.map(|chunk| TokenChunk { at: chunk.at.after(late), ..chunk }).collect()
-    }
-}
-
-impl Default for ChunkTrain {
-    fn default() -> Self {
-        Self(Kept::Memory { bytes: Vec::new(), len: 0, last: Timestamp::ZERO })
-    }
-}
-
-impl PartialEq for ChunkTrain {
-    fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
-    }
-}
-
-impl Eq for ChunkTrain {}
 
 impl ChunkTrain {
     /// Adds a chunk. Chunks come in order of arrival; an earlier stamp counts as the last one.
     pub fn push(&mut self, chunk: TokenChunk) {
-        if let Kept::Log(_) = self.0 {
-            *self = self.iter().collect();
-        }
-        let Kept::Memory { bytes, len, last } = &mut self.0 else { return };
-        let gap = chunk.at.as_nanos().saturating_sub(last.as_nanos());
-        write_varint(bytes, gap);
-        write_varint(bytes, u64::from(chunk.tokens));
-        *last = Timestamp::from_nanos(last.as_nanos() + gap);
-        *len += 1;
+        let gap = chunk.at.as_nanos().saturating_sub(self.last.as_nanos());
+        write_varint(&mut self.bytes, gap);
+        write_varint(&mut self.bytes, u64::from(chunk.tokens));
+        self.last = Timestamp::from_nanos(self.last.as_nanos() + gap);
+        self.len += 1;
     }
 
     /// Number of chunks.
     pub fn len(&self) -> usize {
-        match &self.0 {
-            Kept::Memory { len, .. } | Kept::Log(InLog { len, .. }) => *len as usize,
-        }
+        self.len as usize
     }
 
     /// Whether no chunk came.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 
     /// Arrival of the first chunk.
@@ -128,82 +78,33 @@ impl ChunkTrain {
 
     /// Arrival of the last chunk.
     pub fn last_at(&self) -> Option<Timestamp> {
-        match &self.0 {
-            Kept::Memory { len, last, .. } => (*len > 0).then_some(*last),
-            Kept::Log(train) => Some(train.last),
-        }
+        (self.len > 0).then_some(self.last)
     }
 
     /// Sum of the chunks' tokens.
     pub fn tokens(&self) -> u64 {
-        match &self.0 {
-            Kept::Memory { .. } => self.iter().map(|chunk| u64::from(chunk.tokens)).sum(),
-            Kept::Log(train) => u64::from(train.tokens),
-        }
+        self.iter().map(|chunk| u64::from(chunk.tokens)).sum()
     }
 
     /// The chunks in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = TokenChunk> + '_ {
-        let (mut rest, log) = match &self.0 {
-            Kept::Memory { bytes, .. } => (bytes.as_slice(), None),
-            Kept::Log(train) => (&[][..], Some(train)),
-        };
-        let (mut at, mut later) = (0, None);
+        let mut rest = self.bytes.as_slice();
+        let mut at = 0;
         std::iter::from_fn(move || {
-            if let Some(gap) = read_varint(&mut rest) {
-                at += gap;
-                let tokens = read_varint(&mut rest)? as u32;
-                return Some(TokenChunk { at: Timestamp::from_nanos(at), tokens });
-            }
-            let train = log?;
-            match &mut later {
-                None => later = Some(None),
-                Some(chunks) => return chunks.get_or_insert_with(|| train.later().into_iter()).next(),
-            }
-            Some(train.first)
+            at += read_varint(&mut rest)?;
+            let tokens = read_varint(&mut rest)? as u32;
+            Some(TokenChunk { at: Timestamp::from_nanos(at), tokens })
         })
     }
 
-    /// Leaves the chunks in their log, where memory has no room for them: they are in `line`, which begins at byte `begin`
-    /// of it.
-    pub(crate) fn settle(&mut self, store: &Arc<ChunkStore>, begin: u64, line: &[u8]) {
-        const KEY: &[u8] = b"\"chunks\":";
-        let Kept::Memory { bytes, len, last } = &self.0 else { return };
-        if *len < 2 || store.takes(bytes.capacity() as u64) {
-            return;
-        }
-        let stands = memchr::memmem::find(line, KEY).map(|place| place + KEY.len()).and_then(|from| {
-            let until = memchr::memchr(b'}', &line[from..])?;
-            Some((from, &line[from..=from + until]))
-        });
-        let first = self.iter().next();
-        if let (Some((from, text)), Some(first), Ok(tokens)) = (stands, first, u32::try_from(self.tokens()))
-            && let Some(place) = Place::of(store, begin + from as u64, text)
-            && serde_json::from_slice::<Self>(text).is_ok_and(|train| train == *self)
-        {
-            self.0 = Kept::Log(InLog { place, len: *len, first, last: *last, tokens });
-        }
-    }
-
-    /// The same on a clock whose zero is `by` earlier.
-    #[must_use]
-    pub(crate) fn later(&self, by: Duration) -> Self {
-        match &self.0 {
-            Kept::Memory { .. } => {
-                self.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk }).collect()
-            }
-            Kept::Log(train) => {
-                let first = TokenChunk { at: train.first.at.after(by), ..train.first };
-                Self(Kept::Log(InLog { first, last: train.last.after(by), ..train.clone() }))
-            }
-        }
+    /// Bytes that it takes beside itself.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// Frees reserved memory.
     pub fn shrink_to_fit(&mut self) {
-        if let Kept::Memory { bytes, .. } = &mut self.0 {
-            bytes.shrink_to_fit();
-        }
+        self.bytes.shrink_to_fit();
     }
 }
 
@@ -237,31 +138,15 @@ impl Serialize for ChunkTrain {
             tokens.push(chunk.tokens);
             last = chunk.at.as_nanos();
         }
-        if let Kept::Log(train) = &self.0
-            && let Some(why) = train.place.fault()
-        {
-            return Err(serde::ser::Error::custom(why));
-        }
         let all_one = tokens.iter().all(|&count| count == 1);
         Stored { gaps_ns, tokens: (!all_one).then_some(tokens) }.serialize(serializer)
     }
 }
 
-impl Stored {
-    fn chunks(self) -> impl Iterator<Item = TokenChunk> {
-        let Self { gaps_ns, tokens } = self;
-        let mut at = 0u64;
-        gaps_ns.into_iter().enumerate().map(move |(i, gap)| {
-            at = at.saturating_add(gap);
-            TokenChunk { at: Timestamp::from_nanos(at), tokens: tokens.as_ref().map_or(1, |t| t[i]) }
-        })
-    }
-}
-
 impl<'de> Deserialize<'de> for ChunkTrain {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?;
-        if let Stored { gaps_ns, tokens: Some(tokens) } = &stored
+        let Stored { gaps_ns, tokens } = Stored::deserialize(deserializer)?;
+        if let Some(tokens) = &tokens
             && tokens.len() != gaps_ns.len()
         {
             return Err(serde::de::Error::custom(format!(
@@ -270,7 +155,12 @@ impl<'de> Deserialize<'de> for ChunkTrain {
                 tokens.len()
             )));
         }
-        let mut train: Self = stored.chunks().collect();
+        let mut at = 0u64;
+        let chunks = gaps_ns.iter().enumerate().map(|(i, gap)| {
+            at = at.saturating_add(*gap);
+            TokenChunk { at: Timestamp::from_nanos(at), tokens: tokens.as_ref().map_or(1, |t| t[i]) }
+        });
+        let mut train: Self = chunks.collect();
         train.shrink_to_fit();
         Ok(train)
     }
@@ -310,7 +200,7 @@ mod tests {
     #[test]
     fn a_paced_stream_costs_five_bytes_a_token() {
         let chunks: Vec<_> = (1..=1000).map(|i| (i * 20_000_000, 1)).collect();
-        let Kept::Memory { bytes, .. } = train(&chunks).0 else { unreachable!("nothing was settled") };
+        let bytes = train(&chunks).bytes;
         assert!(bytes.len() <= 5 * 1000, "{}", bytes.len());
     }
 

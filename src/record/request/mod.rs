@@ -1,6 +1,5 @@
 //! The record of one request: its moments, its tokens, its place in a session, how it ended.
 
-pub(super) mod chunk_store;
 pub(super) mod chunks;
 pub(super) mod outcome;
 pub(super) mod record;

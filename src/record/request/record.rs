@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::chunks::{ChunkTrain, LateStamps};
+use super::chunks::{ChunkTrain, LateStamps, TokenChunk};
 use super::outcome::{Failure, Outcome, Validity};
 use super::turn::{Phase, Turn, is_zero};
 use crate::clock::Timestamp;
@@ -179,6 +179,26 @@ impl RequestRecord {
     /// Prompt tokens: as the server counted, else as requested.
     pub fn prompt_tokens(&self) -> u64 {
         self.usage.map_or_else(|| u64::from(self.input_tokens_asked), |usage| usage.prompt_tokens)
+    }
+
+    /// Bytes that it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let boxed =
+            self.turn.as_deref().map_or(0, size_of_val) + self.late_stamps.as_deref().map_or(0, size_of_val);
+        size_of_val(self) + self.chunks.bytes() + boxed
+    }
+
+    /// Puts its clock later.
+    pub(crate) fn put_later(&mut self, by: Duration) {
+        let always = [&mut self.scheduled, &mut self.dispatched, &mut self.ended];
+        let sending = [&mut self.admitted, &mut self.sent, &mut self.headers];
+        let answering = [&mut self.first_answer, &mut self.whole_answer];
+        let optional = sending.into_iter().chain(answering).flatten();
+        for moment in always.into_iter().chain(optional) {
+            *moment = moment.after(by);
+        }
+        let later = self.chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk });
+        self.chunks = later.collect();
     }
 
     /// Sets the count of a tokenizer.

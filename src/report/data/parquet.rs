@@ -31,7 +31,9 @@ pub(in crate::report) fn requests_parquet(report: RunReport<'_>, out: Out<'_>) -
 
 /// `tokens.parquet`: a row a chunk, answer by answer in the same order.
 pub(in crate::report) fn tokens_parquet(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
-    let rows = in_order(report.log).into_iter().flat_map(TokenRow::of);
+    let places = in_order(report.log);
+    let records = report.log.records.in_places(&places);
+    let rows = records.flat_map(|record| TokenRow::of(&record).collect::<Vec<_>>());
     write("tokens", &TokenRow::columns(), TOKENS_AT_A_TIME, report.log, rows, out).map_err(io::Error::from)
 }
 

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use super::column::{DataColumn, at, flag, ms, text, tokens, whole};
 use crate::analysis::{Figure, Metric, RequestLatency, StreamDelivery};
 use crate::clock::Timestamp;
-use crate::record::{Failure, FailureKind, FinishReason, LostConnection, Outcome, RequestRecord, RunLog};
+use crate::record::{
+    Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog,
+};
 use crate::units::millis;
 
 /// The latencies of a request, in the order of their columns.
@@ -22,10 +24,10 @@ const LATENCIES: [Metric; 9] = [
 ];
 
 /// A request of a run, with what analysis says of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RequestRow<'a> {
     pub(super) log: &'a RunLog,
-    pub(super) record: &'a RequestRecord,
+    pub(super) record: RecordRef<'a>,
     pub(super) latency: RequestLatency,
     /// Whether it met its SLO; absent where it has none, or nobody can tell.
     pub(super) slo_met: Option<bool>,
@@ -35,21 +37,19 @@ impl<'a> RequestRow<'a> {
     /// The rows of `log`, in order of their scheduled moments.
     pub(super) fn all(log: &'a RunLog) -> impl Iterator<Item = Self> {
         let delivery = StreamDelivery::of(log);
-        in_order(log).into_iter().map(move |record| Self::of(log, &delivery, record))
+        in_order(log).into_iter().map(move |place| Self::of(log, &delivery, log.records.at(place as usize)))
     }
 
     /// The row of `record`, a request of `log`.
-    fn of(log: &'a RunLog, delivery: &StreamDelivery, record: &'a RequestRecord) -> Self {
-        let (latency, slo_met) = crate::analysis::of_request(log, delivery, record);
+    fn of(log: &'a RunLog, delivery: &StreamDelivery, record: RecordRef<'a>) -> Self {
+        let (latency, slo_met) = crate::analysis::of_request(log, delivery, &record);
         Self { log, record, latency, slo_met }
     }
 }
 
-/// The requests of a run, in order of their scheduled moments.
-pub(super) fn in_order(log: &RunLog) -> Vec<&RequestRecord> {
-    let mut records: Vec<_> = log.records.iter().collect();
-    records.sort_unstable_by_key(|record| (record.scheduled, record.index));
-    records
+/// The places of a run's requests, in order of their scheduled moments.
+pub(super) fn in_order(log: &RunLog) -> Vec<u32> {
+    log.records.places_by(|record| Some((record.scheduled, record.index)))
 }
 
 /// The name in a list of the workload at this place.
@@ -185,14 +185,16 @@ impl RequestRow<'_> {
                 |row| name(&row.record.outcome),
             ),
             text("failure", "Why it failed: connect, http_status, truncated, timeout_total, …", |row| {
-                name(failure(row.record)?.reason)
+                name(failure(&row.record)?.reason)
             }),
-            whole("http_status", "The status that it failed with", |row| match failure(row.record)?.reason {
-                FailureKind::HttpStatus(status) => Some(status.into()),
-                _ => None,
+            whole("http_status", "The status that it failed with", |row| {
+                match failure(&row.record)?.reason {
+                    FailureKind::HttpStatus(status) => Some(status.into()),
+                    _ => None,
+                }
             }),
             text("failure_message", "What the server or the system said of it, shortened", |row| {
-                Some(failure(row.record)?.message.as_str().into())
+                Some(failure(&row.record)?.message.as_str().into())
             }),
             text("finish_reason", "Why the model stopped, in the server's words", |row| {
                 match row.record.finish_reason.as_ref()? {

@@ -20,7 +20,7 @@ fn both_sides_are_there_figure_by_figure() {
     let firsts: Vec<_> = firsts.filter(|(first, _)| *first < minute).collect();
     let ttft_ms = firsts.iter().map(|(first, sent)| first.since(*sent).as_secs_f64() * 1e3).sum::<f64>()
         / firsts.len() as f64;
-    let tokens = log.records.iter().flat_map(|record| record.chunks.iter());
+    let tokens = log.records.as_slice().iter().flat_map(|record| record.chunks.iter());
     let tokens: u32 = tokens.filter(|chunk| chunk.at < minute).map(|chunk| chunk.tokens).sum();
     // By hand from the readings: 0, 20 and 10 running are two trapezoids, 590 requests in the window.
     let expected = [

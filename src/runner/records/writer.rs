@@ -295,7 +295,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::engine::{Secrets, ToolCall};
-    use crate::record::{Outcome, RequestRecord, RunEnding, TokenSource};
+    use crate::record::{Outcome, RecordRef, RequestRecord, RunEnding, TokenSource};
 
     const FOOTER: RunFooter = RunFooter {
         released_until: Timestamp::from_nanos(1),
@@ -335,8 +335,8 @@ mod tests {
             CaptureText::No,
             AnswerJudge::new(&known.header.workload, Secrets::default(), true),
         );
-        for record in &known.records {
-            keeper.keep(FinishedRequest::from(record.clone()));
+        for record in known.records.iter() {
+            keeper.keep(FinishedRequest::from(RequestRecord::clone(&record)));
         }
         let sample = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
         keeper.client_keeper()(sample);
@@ -378,8 +378,13 @@ mod tests {
     #[test]
     fn a_count_that_is_ended_leaves_the_rest_as_it_was() {
         let known = known();
-        let mut one =
-            known.records.iter().find(|record| record.outcome == Outcome::Completed).unwrap().clone();
+        let mut one = known
+            .records
+            .as_slice()
+            .iter()
+            .find(|record| record.outcome == Outcome::Completed)
+            .unwrap()
+            .clone();
         one.output_tokens_source = TokenSource::Chunks;
         let records: Vec<_> =
             (0..=BATCH as u64).map(|index| RequestRecord { index, ..one.clone() }).collect();
@@ -391,7 +396,7 @@ mod tests {
         }
         collected.count(&tokenizer(), |_| ControlFlow::Break(()));
         let (log, _) = collected.finish(known.header, &FOOTER).unwrap();
-        let by_tokenizer = |record: &&RequestRecord| record.output_tokens_source == TokenSource::Tokenizer;
+        let by_tokenizer = |record: &RecordRef<'_>| record.output_tokens_source == TokenSource::Tokenizer;
         assert_eq!(log.records.iter().filter(by_tokenizer).count(), BATCH);
         assert!(!by_tokenizer(&log.records.last().unwrap()));
     }

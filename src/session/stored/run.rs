@@ -165,70 +165,128 @@ pub(crate) fn repeats_again(
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::time::Duration;
 
     use super::*;
-    use crate::record::{NamedLog, Shard, merge};
-    use crate::report::{documents, render};
+    use crate::analysis::test_runs::{self, record};
+    use crate::record::{CountedAnswer, Failure, FailureKind, LogLine, NamedLog, RunLogWriter, Shard, merge};
+    use crate::report::Export;
 
-    /// A copy of each stored run, read with memory for its chunks and without.
-    fn copies() -> impl Iterator<Item = (tempfile::TempDir, RunLog, RunLog)> {
+    /// A run of several pages whose servers lost some of its answers' counts, with `line` of its log damaged.
+    fn long_run(folder: &Path, shard: Option<u64>, damaged: Option<usize>) {
+        let records = (0..200).filter(|index| shard.is_none_or(|number| index % 2 == number - 1)).map(|index| {
+            let (at, first) = (index * 20, index * 20 + 40 + index % 7 * 13);
+            let asked = record(index).sent_at(at, at, at);
+            match index % 10 {
+                3 => asked.failed(first, Failure::new(FailureKind::HttpStatus(503), "full")).build(),
+                4 => asked.paced(first, 5, 9).build(),
+                _ => asked.paced(first, 5 + index % 3, 10).usage(100, 10).build(),
+            }
+        });
+        let mut log = test_runs::run(4_000, records.collect());
+        log.records.sort_by_key(|record| record.ended);
+        log.header.shard = shard.map(|number| Shard { number, of: 2 });
+        log.header.started_at += Duration::from_millis(15 * shard.unwrap_or_default());
+        let mut writer = RunLogWriter::create(folder, &log.header).unwrap();
+        for record in log.records.iter() {
+            writer.append(LogLine::Request(&record)).unwrap();
+        }
+        for index in log.records.iter().filter(|record| record.is_uncounted()).map(|record| record.index) {
+            writer.append(LogLine::Counted(&CountedAnswer { index, tokens: 11 + index % 3 })).unwrap();
+        }
+        writer.finish(log.footer.as_ref().unwrap()).unwrap();
+        let path = folder.join(RunLog::FILE_NAME);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines = text.lines().enumerate().map(|(place, line)| {
+            if Some(place) == damaged { line.replacen("ended_ns", "ended_n5", 1) } else { line.to_owned() } + "\n"
+        });
+        std::fs::write(&path, lines.collect::<String>()).unwrap();
+    }
+
+    /// A copy of each stored run and of long ones, read with memory for its records, with memory for some, and without.
+    fn copies() -> impl Iterator<Item = (tempfile::TempDir, RunLog, [RunLog; 2])> {
         let runs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs");
-        runs_in(&runs).unwrap().into_iter().map(|run| {
+        let stored = runs_in(&runs).unwrap().into_iter().map(Some);
+        stored.chain([None, None]).enumerate().map(|(number, run)| {
             let copy = tempfile::tempdir().unwrap();
-            std::fs::copy(run.join(RunLog::FILE_NAME), copy.path().join(RunLog::FILE_NAME)).unwrap();
-            let [whole, settled] = [u64::MAX, 0].map(|room| RunLog::read_with(copy.path(), room).unwrap());
-            (copy, whole, settled)
+            match run {
+                Some(run) => {
+                    std::fs::copy(run.join(RunLog::FILE_NAME), copy.path().join(RunLog::FILE_NAME)).unwrap();
+                }
+                None => long_run(copy.path(), None, (number % 2 == 0).then_some(77)),
+            }
+            let [whole, some, none] =
+                [u64::MAX, 2_000, 0].map(|room| RunLog::read_with(copy.path(), room).unwrap());
+            (copy, whole, [some, none])
         })
     }
 
-    /// All that is said of a run.
-    fn said(log: RunLog) -> Result<String, Stop> {
+    /// All that is said of a run, in every format.
+    fn said(log: RunLog) -> Result<Vec<Vec<u8>>, Stop> {
         let run = JudgedRun::of(log, &[])?;
-        let page = render::html(&documents::run(&run.summary, run.report(None).extras, Some(&run.log)));
-        Ok(format!("{}{page}", crate::report::json_with(&run.summary, Extras::default()).unwrap()))
+        let files = Export::ALL.iter().flat_map(|export| export.run).map(|file| {
+            let mut text = Vec::new();
+            (file.write)(run.report(None), &mut text).unwrap();
+            text
+        });
+        let files = files.collect();
+        assert!(!run.log.records.is_listed(), "no figure needs all records at once");
+        Ok(files)
     }
 
     #[test]
-    fn figures_are_the_same_to_the_bit_where_memory_has_no_room_for_chunks() {
-        assert!(copies().count() >= 6);
-        for (_copy, whole, settled) in copies() {
-            assert_eq!(whole.records, settled.records);
-            assert!(said(whole).unwrap() == said(settled).unwrap());
+    fn figures_are_the_same_to_the_bit_where_memory_has_no_room_for_records() {
+        assert!(copies().count() >= 8);
+        for (_copy, whole, paged) in copies() {
+            let expected = said(whole.clone()).unwrap();
+            for paged in paged {
+                assert_eq!(paged.damage, whole.damage);
+                assert_eq!(paged.records, whole.records);
+                assert!(said(paged).unwrap() == expected);
+            }
         }
+        let counted = copies().last().unwrap().2[1].clone();
+        assert_eq!(counted.records.iter().filter(|record| record.output_tokens > 10).count(), 20);
+        assert_eq!(copies().map(|(.., paged)| paged[1].damage.faults).sum::<u64>(), 1);
     }
 
     #[test]
     fn a_log_that_changes_while_its_figures_are_computed_gives_none() {
-        for (copy, whole, settled) in copies() {
-            let file = File::options().write(true).open(copy.path().join(RunLog::FILE_NAME)).unwrap();
-            file.set_len(500).unwrap();
+        for (copy, whole, [_, paged]) in copies() {
+            let path = copy.path().join(RunLog::FILE_NAME);
+            let text = std::fs::read(&path).unwrap();
+            let altered = String::from_utf8_lossy(&text).replace("\"ended_ns\":1", "\"ended_ns\":2");
             said(whole).unwrap();
-            let refusal = said(settled.clone()).unwrap_err();
-            assert!(
-                refusal.message().contains("run.jsonl: the log cannot be read again"),
-                "{}",
-                refusal.message()
-            );
-            let other = tempfile::tempdir().unwrap();
-            assert!(settled.store(other.path()).is_err(), "what is not there is not written");
+            for (text, paged) in [(&text[..500], paged.clone()), (altered.as_bytes(), paged)] {
+                std::fs::write(&path, text).unwrap();
+                let refusal = said(paged.clone()).unwrap_err();
+                let said = "run.jsonl: the log cannot be read again";
+                assert!(refusal.message().contains(said), "{}", refusal.message());
+                let other = tempfile::tempdir().unwrap();
+                assert!(paged.store(other.path()).is_err(), "what is not there is not written");
+            }
         }
     }
 
     #[test]
-    fn shards_merge_to_the_same_where_memory_has_no_room_for_chunks() {
-        let (_copy, whole, settled) = copies().next().unwrap();
-        let merged = |log: &RunLog| {
-            let part = |number| {
-                let mut log = log.clone();
-                log.header.shard = Some(Shard { number, of: 2 });
-                log.header.started_at += std::time::Duration::from_millis(15 * number);
-                log.records.retain(|record| record.index % 2 == number - 1);
-                NamedLog { name: number.to_string(), log }
-            };
-            merge(vec![part(1), part(2)]).unwrap().log
+    fn shards_merge_to_the_same_where_memory_has_no_room_for_records() {
+        let folders = [1, 2].map(|number| {
+            let folder = tempfile::tempdir().unwrap();
+            long_run(folder.path(), Some(number), None);
+            folder
+        });
+        let merged = |rooms: [u64; 2]| {
+            let parts = folders.iter().zip(rooms).map(|(folder, room)| {
+                let log = RunLog::read_with(folder.path(), room).unwrap();
+                NamedLog { name: room.to_string(), log }
+            });
+            merge(parts.collect()).unwrap().log
         };
-        assert_eq!(merged(&whole).records, merged(&settled).records);
-        assert!(said(merged(&whole)).unwrap() == said(merged(&settled)).unwrap());
+        let whole = merged([u64::MAX, u64::MAX]);
+        for rooms in [[0, 0], [0, u64::MAX], [u64::MAX, 5_000]] {
+            let paged = merged(rooms);
+            assert_eq!(paged.records, whole.records);
+            assert!(said(paged).unwrap() == said(whole.clone()).unwrap());
+        }
     }
 }

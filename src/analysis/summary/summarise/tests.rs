@@ -132,7 +132,8 @@ fn nothing_lost_nothing_doubled() {
     assert!(rules(&summary).contains(&Rule::Conservation));
 
     let mut doubled = mixed();
-    doubled.records.push(doubled.records[2].clone());
+    let again = doubled.records[2].clone();
+    doubled.records.push(again);
     let summary = summarise(&doubled, &[]);
     assert_eq!((summary.requests.unrecorded, summary.requests.unplanned), (0, 1));
     assert!(rules(&summary).contains(&Rule::Conservation));
@@ -159,7 +160,8 @@ fn nothing_of_the_warm_up_is_lost_or_doubled_either() {
     assert_eq!((counts.warmup_unrecorded, counts.unrecorded), (1, 0));
     assert_eq!(sentence, "1 of 4 planned warm-up requests left no record (request 2); limit: none");
     let mut doubled = sound.clone();
-    doubled.records.push(doubled.records[2].clone());
+    let again = doubled.records[2].clone();
+    doubled.records.push(again);
     let (counts, sentence) = said(&doubled);
     assert_eq!((counts.warmup_unplanned, counts.unplanned), (1, 0));
     assert_eq!(sentence, "the log has 1 record more than the 4 planned warm-up requests; limit: none");

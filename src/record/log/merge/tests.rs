@@ -61,7 +61,7 @@ fn what_a_later_shard_saw_is_put_later() {
     let alone = parts[1].log.clone();
     let MergedRun { log, apart } = merge(parts).unwrap();
     assert_eq!((apart, log.header.started_at), (by, stored().header.started_at));
-    for before in &alone.records {
+    for before in alone.records.iter() {
         let after = log.records.iter().find(|record| record.index == before.index).unwrap();
         assert_eq!(after.scheduled, before.scheduled.after(by));
         assert_eq!(after.ended, before.ended.after(by));
@@ -69,7 +69,7 @@ fn what_a_later_shard_saw_is_put_later() {
         assert_eq!(after.chunks.len(), before.chunks.len());
         // No latency has changed.
         let ttft = |record: &RequestRecord| record.chunks.first_at().map(|at| at.since(record.scheduled));
-        assert_eq!(ttft(after), ttft(before));
+        assert_eq!(ttft(&after), ttft(&before));
         assert_eq!(
             after.chunks.last_at().map(|at| at.since(after.scheduled)),
             before.chunks.last_at().map(|at| at.since(before.scheduled))

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::scenario::SERVER;
 use crate::analysis::{Figure, LatencyRow, Metric, Quantile, Sample, Summary};
-use crate::record::{Counter, Gauge, Outcome, Phase, RequestRecord};
+use crate::record::{Counter, Gauge, Outcome, Phase, RecordRef};
 use crate::report::run_report::RunReport;
 
 pub(super) fn results(report: RunReport<'_>) -> serde_json::Result<Value> {
@@ -31,14 +31,14 @@ fn requests(report: RunReport<'_>) -> Value {
     let counts = &report.summary.requests;
     let completed = || {
         let whole =
-            |record: &&RequestRecord| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
+            |record: &RecordRef<'_>| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
         report.log.records.iter().filter(whole)
     };
     json!({
         "total": counts.executed(),
         "failures": counts.failed,
         "incomplete": counts.censored,
-        "input_length": of_counts(completed().map(RequestRecord::prompt_tokens)),
+        "input_length": of_counts(completed().map(|record| record.prompt_tokens())),
         "output_length": of_counts(completed().map(|record| record.output_tokens)),
     })
 }

@@ -6,7 +6,7 @@ use super::percentiles::mean_lengths;
 use super::risk::risk;
 use crate::analysis::wording::percent;
 use crate::analysis::{Fact, Group, Judgement, Summary};
-use crate::record::{PromptMethod, RequestRecord};
+use crate::record::{PromptMethod, RecordRef};
 use crate::report::documents::{arrivals, bounds};
 use crate::report::render::escape::text;
 use crate::report::run_report::RunReport;
@@ -80,7 +80,7 @@ fn traffic(report: RunReport<'_>) -> String {
     let all: u64 = summary.by_class.iter().map(|class| class.requests).sum();
     let class = |class: &Group| {
         let is_of_it =
-            |record: &&RequestRecord| run.classes.get(usize::from(record.class)) == Some(&class.name);
+            |record: &RecordRef<'_>| run.classes.get(usize::from(record.class)) == Some(&class.name);
         let lengths = mean_lengths(report.log.records.iter().filter(is_of_it));
         let lengths =
             lengths.map_or(String::new(), |(prompt, answer)| format!(" ({prompt} → {answer} tokens)"));

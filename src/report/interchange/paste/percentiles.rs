@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::analysis::wording::seconds;
 use crate::analysis::{Figure, LatencyRow, LoadForm, Metric, Percentile, Quantile, SampleWarning, Summary};
-use crate::record::{Outcome, Phase, RequestRecord};
+use crate::record::{Outcome, Phase, RecordRef};
 use crate::report::documents::arrivals;
 use crate::report::render::printable;
 use crate::report::run_report::RunReport;
@@ -58,7 +58,7 @@ fn workload(report: RunReport<'_>) -> String {
 }
 
 /// Mean tokens of the prompts and of the answers of those requests of the window that completed; `None` of none.
-pub(super) fn mean_lengths<'r>(records: impl Iterator<Item = &'r RequestRecord>) -> Option<(String, String)> {
+pub(super) fn mean_lengths<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> Option<(String, String)> {
     let (mut n, mut prompt, mut answer) = (0_u64, 0, 0);
     for record in records {
         if record.phase == Phase::Measured && record.outcome == Outcome::Completed {

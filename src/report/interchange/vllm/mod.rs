@@ -25,13 +25,10 @@ use crate::report::run_report::{Out, RunReport};
 /// from the window's first moment to the last end; the standard deviation divides by n. `generated_texts` are empty, for
 /// answers are not kept. Where no request succeeded a figure is null, and not 0 as there.
 pub(crate) fn vllm_json(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
-    let mut outputs: Vec<RequestOutput<'_>> = report
-        .log
-        .records
-        .iter()
-        .filter(|record| record.phase == Phase::Measured)
-        .map(|record| RequestOutput { record })
-        .collect();
+    let measured = report.log.records.iter().filter(|record| record.phase == Phase::Measured);
+    // All of them are in memory at once, for most keys are lists over them.
+    let records: Vec<_> = measured.collect();
+    let mut outputs: Vec<_> = records.iter().map(|record| RequestOutput { record }).collect();
     outputs.sort_unstable_by_key(|output| output.record.index);
     let mut head = setting(report, outputs.len());
     head.extend(figures(report, &outputs));
