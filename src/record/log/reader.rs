@@ -243,7 +243,8 @@ mod tests {
         let (log, lines) = stored();
         assert_eq!(lines.len(), log.records.len() + 2);
         assert_eq!(read(&lines), log);
-        let again = RunLog::of_requests(log.header.clone(), log.records.clone(), log.footer.clone().unwrap());
+        let again =
+            RunLog::of_requests(log.header.clone(), log.records.to_vec(), log.footer.clone().unwrap());
         assert_eq!(again, log);
     }
 
