@@ -48,8 +48,7 @@ pub(super) struct AbArgs {
     campaign: CampaignArgs,
 }
 
-/// The two sides. Addresses are taken as text, because clap repeats a value that it cannot parse, and they may hold a
-/// secret.
+/// The two sides. Addresses are taken as text: clap repeats a value that it cannot parse, which may hold a secret.
 #[derive(Debug, Args)]
 struct SideArgs {
     /// Address of A, the baseline [default: with --switch-cmd the one of --url]
@@ -137,7 +136,8 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let workload = &manifest.question.workload;
     let resumed = campaign.resume.as_deref().map(|at| ExperimentDir::resume(at, &manifest)).transpose()?;
     let announce = campaign.live.announce(printer);
-    announce_load(&runs.load(), runs.sides.each_ref().map(|side| &side.settings), announce, printer)?;
+    let load = runs.load().resumed(resumed.is_some());
+    announce_load(&load, runs.sides.each_ref().map(|side| &side.settings), announce, printer)?;
     folder::base(&campaign.out)?;
     let empties_cache = runs.sides[0].settings.requests.reset_cache || runs.reset.is_some();
     advise(args, &design, workload, empties_cache, printer);

@@ -118,8 +118,10 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
 impl BenchArgs {
     fn load(&self, plan: &BenchPlan) -> PlannedLoad {
         let settings = &plan.checked.settings;
-        let load = PlannedLoad::of_all(&plan.runs, settings).warmed_with(self.warmup_requests);
-        if plan.paired_open { load.with_open_pairs(settings.requests.max_concurrency) } else { load }
+        let runs = PlannedLoad::of_all(&plan.runs, settings);
+        let cap = settings.requests.max_concurrency;
+        let load = if plan.paired_open { runs.with_open_pairs(runs, cap) } else { runs };
+        load.warmed_with(self.warmup_requests)
     }
 
     /// Shows what would be run.

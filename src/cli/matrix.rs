@@ -40,11 +40,8 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.plan || args.campaign.dry_run {
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
-    let cells = plan.cells.iter().filter(|cell| args.wants(&cell.row));
-    let loads = cells.clone().map(|cell| PlannedLoad::of_all(&cell.runs, &cell.checked.settings));
-    let load = loads.reduce(PlannedLoad::and).unwrap_or_default();
-    let servers = cells.map(|cell| &cell.checked.settings);
-    announce_load(&load, servers, campaign.live.announce(printer), printer)?;
+    let servers = args.wanted(&plan.cells).map(|cell| &cell.checked.settings);
+    announce_load(&args.load(&plan), servers, campaign.live.announce(printer), printer)?;
     if let Some(cell) = plan.cells.first() {
         check_series(&cell.checked.settings, printer)?;
     }
@@ -137,7 +134,7 @@ impl MatrixArgs {
         let cells = self.cells(&experiments, printer)?;
         let several_addresses = self.have_several_addresses(&cells)?;
         // A breaker that can end the runs of one row is of use.
-        let useless = cells.iter().map(|cell| cell.checked.settings.check_breakers());
+        let useless = self.wanted(&cells).map(|cell| cell.checked.settings.check_breakers());
         useless.reduce(Result::or).unwrap_or(Ok(()))?;
         Ok(MatrixPlan { experiments, cells, several_addresses })
     }
@@ -166,23 +163,32 @@ impl MatrixArgs {
 
     /// Shows the runs of the rows that are asked for; as JSON the manifest of the whole table.
     fn show_plan(&self, plan: &MatrixPlan, printer: Printer) -> Result<(), Stop> {
-        let requests = |run: &PlannedRun| run.plan.warmup_requests + run.plan.measured_requests;
         let row = |cell: &PlannedCell| PlannedRow {
             slot: cell.slot,
             runs: cell.runs.len() as u64,
             load: cell.runs.iter().map(PlannedRun::length).sum(),
-            requests: cell.runs.iter().map(requests).sum(),
+            requests: PlannedLoad::of_all(&cell.runs, &cell.checked.settings).counted(),
         };
-        let rows: Vec<_> = plan.cells.iter().filter(|cell| self.wants(&cell.row)).map(row).collect();
+        let rows: Vec<_> = self.wanted(&plan.cells).map(row).collect();
+        let load = self.load(plan);
+        let load = format!("{}: {load}", load.label());
         let document = || {
-            documents::with_settings(documents::matrix_plan(&plan.experiments, &rows), &planned_settings())
+            let plan = documents::matrix_plan(&plan.experiments, &rows, &load);
+            documents::with_settings(plan, &planned_settings())
         };
         self.campaign.show.with_json(printer, document, || report::json(&MatrixManifest::of(plan)))
     }
 
-    /// Whether the row of this name is asked for.
-    fn wants(&self, row: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == row)
+    /// The rows that are asked for, under every variant.
+    fn wanted<'p>(&self, cells: &'p [PlannedCell]) -> impl Iterator<Item = &'p PlannedCell> {
+        cells.iter().filter(|cell| self.only.is_empty() || self.only.contains(&cell.row))
+    }
+
+    /// The load of all of them.
+    fn load(&self, plan: &MatrixPlan) -> PlannedLoad {
+        let of = |cell: &PlannedCell| PlannedLoad::of_all(&cell.runs, &cell.checked.settings);
+        let load = self.wanted(&plan.cells).map(of).reduce(PlannedLoad::and).unwrap_or_default();
+        load.resumed(self.campaign.resume.is_some())
     }
 
     /// Every row under every variant, in the order in which they run, or all that is wrong with them.
@@ -248,7 +254,7 @@ impl MatrixArgs {
             ServerAddress::At(url) => Some(url.join("/")),
             ServerAddress::EmbeddedMock(_) => None,
         };
-        let roots: BTreeSet<_> = planned.iter().filter(|cell| self.wants(&cell.row)).map(root).collect();
+        let roots: BTreeSet<_> = self.wanted(planned).map(root).collect();
         if roots.len() < 2 {
             return Ok(false);
         }

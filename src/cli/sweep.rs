@@ -227,19 +227,19 @@ impl SweepArgs {
         let loads: Vec<_> = axis.loads().iter().map(ToString::to_string).collect();
         let loads = match axis {
             LoadAxis::Automatic { .. } if planned.finds_start => {
-                "searched from half a request in flight on".to_owned()
+                format!("searched from half a request in flight on, in {most_trials} runs at most")
             }
-            LoadAxis::Automatic { from_per_s } => format!("searched from {from_per_s}/s on"),
+            LoadAxis::Automatic { from_per_s } => {
+                format!("searched from {from_per_s}/s on, in {most_trials} runs at most")
+            }
             _ => loads.join(", "),
         };
         let mut facts = planned_requests(&planned.spec);
         facts.push(("loads", loads));
-        facts.push(("runs", format!("{repeats} of each load at least, {most_trials} in all at most")));
+        facts.push(("runs", format!("{repeats} of each load at least")));
         let longest = spoken(Duration::from_secs_f64(*longest_s));
-        facts.push((
-            "lasts",
-            format!("{longest} a run at most, less where {samples} requests are measured sooner"),
-        ));
+        let lasts = format!("{longest} a run at most, less where {samples} requests are measured sooner");
+        facts.push(("lasts", lasts));
         let load = self.load(planned)?;
         facts.push((load.label(), load.to_string()));
         if let Some(sustain) = self.loads.sustain {
@@ -256,18 +256,21 @@ impl SweepArgs {
     fn load(&self, planned: &PlannedSweep) -> Result<PlannedLoad, Stop> {
         let PlannedSweep { spec, checked, plan, .. } = planned;
         let cap = checked.settings.requests.max_concurrency;
-        let lasting = |(load, window_s)| PlannedLoad::lasting(spec.warmup_s + window_s, load, spec, cap);
-        let listed = Search::new(plan.clone()).map_err(Stop::usage)?.listed();
+        let seconds = |window_s| spec.arrival.trace().map_or(spec.warmup_s + window_s, |_| spec.horizon_s);
+        let lasting = |(load, window_s)| PlannedLoad::lasting(seconds(window_s), load, spec, cap);
+        let mut listed = Search::new(plan.clone()).map_err(Stop::usage)?.listed();
         let highest = listed.last().map_or(Load::Rate(1.0), |(load, _)| *load);
-        let is_search = listed.is_empty();
-        let searched = || lasting((highest, plan.longest_s)).times(plan.most_trials);
-        let mut load = listed.into_iter().map(lasting).reduce(PlannedLoad::and).unwrap_or_else(searched);
+        let all = |runs: &[_]| runs.iter().copied().map(lasting).reduce(PlannedLoad::and);
+        let searched = lasting((highest, plan.longest_s)).times(plan.most_trials).searched().at_most();
+        let mut load = all(&listed).map_or(searched, PlannedLoad::about);
+        if self.loads.paired_open {
+            listed.dedup_by_key(|(load, _)| *load);
+            load = all(&listed).map_or(load, |paired| load.with_open_pairs(paired, cap));
+        }
         if let Some(sustain) = self.loads.sustain {
             load = load.and(lasting((highest, sustain.as_secs_f64())));
         }
-        let load = if is_search { load.searched() } else { load };
-        let load = if self.loads.paired_open { load.with_open_pairs(cap) } else { load };
-        Ok(load.warmed_with(self.loads.warmup_requests).at_most())
+        Ok(load.warmed_with(self.loads.warmup_requests).resumed(self.campaign.resume.is_some()))
     }
 
     fn search_plan(&self, spec: &WorkloadSpec, axis: LoadAxis, objectives: &[Objective]) -> SweepPlan {

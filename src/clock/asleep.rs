@@ -1,14 +1,13 @@
 //! How long this machine has slept: the clock that counts its sleep is ahead of the one that does not.
 
-use std::time::Duration;
-
 /// Readings of which the tightest is used.
 #[cfg(target_os = "linux")]
 const TRIES: u32 = 5;
 
-/// How long this machine has been suspended since it was started; `None` where the system does not report it.
+/// How long this machine has been suspended since it was started, in nanoseconds, within the time that reading takes: it may
+/// be a little below 0. `None` where the system does not report it.
 #[cfg(target_os = "linux")]
-pub(crate) fn asleep() -> Option<Duration> {
+pub(crate) fn asleep() -> Option<i128> {
     use rustix::time::{ClockId, clock_gettime};
     let now = |clock| {
         let time = clock_gettime(clock);
@@ -20,11 +19,11 @@ pub(crate) fn asleep() -> Option<Duration> {
         (now(ClockId::Monotonic) - before, since_start - before)
     });
     let (_, ahead) = readings.min_by_key(|(width, _)| *width)?;
-    u64::try_from(ahead).ok().map(Duration::from_nanos)
+    Some(ahead)
 }
 
 /// How long this machine has been suspended since it was started; `None` where the system does not report it.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn asleep() -> Option<Duration> {
+pub(crate) fn asleep() -> Option<i128> {
     None
 }

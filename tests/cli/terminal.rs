@@ -2,14 +2,20 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::io::ioctl_fionbio;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::support::Desk;
+
+/// How long something is awaited that is to be shown.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a user has before them. Dropped, it is lost: the program's writes fail.
 pub(crate) struct Terminal {
@@ -22,6 +28,7 @@ impl Terminal {
         let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&user).unwrap();
         unlockpt(&user).unwrap();
+        ioctl_fionbio(&user, true).unwrap();
         let name = ptsname(&user, Vec::new()).unwrap();
         Self { user: user.into(), path: OsStr::from_bytes(name.to_bytes()).into() }
     }
@@ -38,9 +45,14 @@ impl Terminal {
     /// Reads what is shown until `text` is.
     pub(crate) fn await_text(&mut self, text: &str) {
         let (mut shown, mut buffer) = (String::new(), [0; 4096]);
+        let begin = Instant::now();
         while !shown.contains(text) {
+            assert!(begin.elapsed() < PATIENCE, "`{text}` is not in {shown}");
             match self.user.read(&mut buffer) {
                 Ok(count @ 1..) => shown.push_str(&String::from_utf8_lossy(&buffer[..count])),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    thread::sleep(Duration::from_millis(10))
+                }
                 _ => panic!("`{text}` is not in {shown}"),
             }
         }

@@ -14,7 +14,7 @@ pub(crate) struct ClientWatch {
     loop_delay: LoopDelay,
     before: CpuTime,
     overruns: u64,
-    asleep: Option<Duration>,
+    asleep: Option<i128>,
 }
 
 impl ClientWatch {
@@ -49,9 +49,9 @@ impl ClientWatch {
 const READ_WITHIN: Duration = Duration::from_millis(100);
 
 /// How long this machine slept between two readings of the time that it has been asleep.
-fn slept(before: Option<Duration>, after: Option<Duration>) -> Option<u64> {
-    let slept = after?.checked_sub(before?)?;
-    (slept > READ_WITHIN).then_some(slept.as_nanos() as u64)
+fn slept(before: Option<i128>, after: Option<i128>) -> Option<u64> {
+    let slept = u64::try_from(after? - before?).ok()?;
+    (u128::from(slept) > READ_WITHIN.as_nanos()).then_some(slept)
 }
 
 /// Time between two samples. One takes about 0.1 ms of the monitoring thread.
@@ -120,8 +120,9 @@ mod tests {
 
     #[test]
     fn a_sleep_is_what_the_clocks_differ_by_more_than_before() {
-        let ms = |ms| Some(Duration::from_millis(ms));
+        let ms = |ms: i128| Some(ms * 1_000_000);
         assert_eq!(slept(ms(500), ms(12_500)), Some(12_000_000_000));
+        assert_eq!(slept(Some(-90), Some(11_999_999_910)), Some(12_000_000_000), "read a little late");
         for (before, after) in [(ms(500), ms(500)), (ms(500), ms(560)), (ms(560), ms(500)), (None, ms(9_000))]
         {
             assert_eq!(slept(before, after), None);

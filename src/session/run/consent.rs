@@ -35,16 +35,23 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// The first address of a server that is not private. A name without an address is public behind a proxy, which may know
-/// it; elsewhere connecting reports it.
-fn public_address(url: &BaseUrl) -> Option<String> {
+/// The first address of a server that is not private. A name without an address counts as public behind a proxy, which may
+/// know it, and where the user waits for the server (`--wait`); elsewhere it is refused.
+fn public_address(url: &BaseUrl, waits: bool) -> Result<Option<String>, Stop> {
     match (url.host(), url.port()).to_socket_addrs() {
         Ok(addresses) => {
-            addresses.map(|address| address.ip()).find(|ip| !is_private(*ip)).map(|ip| ip.to_string())
+            Ok(addresses.map(|address| address.ip()).find(|ip| !is_private(*ip)).map(|ip| ip.to_string()))
         }
-        Err(_) => {
-            matches!(Proxy::of_environment(url.whole()), Ok(Some(_))).then(|| "behind a proxy".to_owned())
+        Err(_) if matches!(Proxy::of_environment(url.whole()), Ok(Some(_))) => {
+            Ok(Some("behind a proxy".to_owned()))
         }
+        Err(_) if waits => Ok(Some("its address is not known yet".to_owned())),
+        Err(error) => Err(Stop::impossible(format!(
+            "{url}: the host `{}` cannot be found: {error}\n\
+             hint: check the host's name in --url; if the name will appear later, say how long to wait with --wait",
+            url.host()
+        ))
+        .of_server()),
     }
 }
 
@@ -59,15 +66,19 @@ pub(crate) fn announce_load<'a>(
     if let Some(printer) = announce {
         printer.words(&format!("{}: {load}", load.label()));
     }
-    let mut urls: Vec<&BaseUrl> = Vec::new();
+    let mut urls: Vec<(&BaseUrl, bool)> = Vec::new();
     for settings in servers.into_iter().filter(|settings| !settings.requests.confirmed) {
         match &settings.server.address {
-            ServerAddress::At(url) if !is_small(load) && !urls.contains(&url) => urls.push(url),
+            ServerAddress::At(url) if !is_small(load) && urls.iter().all(|(asked, _)| asked != &url) => {
+                urls.push((url, settings.server.wait.is_some()));
+            }
             ServerAddress::At(_) | ServerAddress::EmbeddedMock(_) => {}
         }
     }
-    let named = |url: &BaseUrl| public_address(url).map(|address| format!("{url} ({address})"));
-    let public: Vec<_> = urls.into_iter().filter_map(named).collect();
+    let mut public = Vec::new();
+    for (url, waits) in urls {
+        public.extend(public_address(url, waits)?.map(|address| format!("{url} ({address})")));
+    }
     if public.is_empty() {
         return Ok(());
     }
@@ -144,6 +155,17 @@ mod tests {
         ] {
             assert!(!private(public), "{public}");
         }
+    }
+
+    #[test]
+    fn a_name_without_an_address_never_counts_as_private() {
+        let url = "http://no-such-host.invalid:8000".parse().unwrap();
+        let waited = public_address(&url, true).unwrap();
+        assert_eq!(waited.as_deref(), Some("its address is not known yet"));
+        let stop = public_address(&url, false).unwrap_err();
+        assert!(stop.message().contains("`no-such-host.invalid` cannot be found"), "{}", stop.message());
+        let here = "http://127.0.0.1:8000".parse().unwrap();
+        assert_eq!(public_address(&here, false).unwrap(), None);
     }
 
     #[test]

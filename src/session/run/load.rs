@@ -16,14 +16,20 @@ use crate::workload::WorkloadSpec;
 pub(crate) struct PlannedLoad {
     /// Whether less may be enough: what the runs find decides.
     at_most: bool,
+    /// Whether what the runs find decides how many there are.
+    about: bool,
+    /// Whether some of the runs may have been stored before.
+    resumed: bool,
     runs: u64,
+    /// How many generators each send as much.
+    generators: u64,
     /// Requests, those of closed loops apart; infinite where what is found decides.
     requests: f64,
     /// Requests of closed loops, as if each user sent one a second.
     of_users: f64,
     /// Requests per second at the peak, those of closed loops apart.
     per_s: f64,
-    /// Those of closed loops, as if each user sent one.
+    /// Those of closed loops, as if each user sent one a second.
     of_users_per_s: f64,
     /// Infinite where a load ends with its requests.
     seconds: f64,
@@ -47,14 +53,16 @@ impl PlannedLoad {
     pub(super) fn of(run: &PlannedRun, cap: Option<NonZeroUsize>, shard: Option<Shard>) -> Self {
         let PlannedRun { workload, plan, .. } = run;
         let seconds = if plan.is_open_ended() { f64::INFINITY } else { run.length().as_secs_f64() };
+        let generators = shard.map_or(1, |shard| shard.of) as u64;
         let Some(users) = workload.arrival.users() else {
-            let peak_per_s = workload.arrival.peak_rate_per_s() / shard.map_or(1, |shard| shard.of) as f64;
-            let drawn = plan.warmup_requests + plan.measured_requests;
-            let requests = drawn as f64 * workload.mean_turns();
-            return Self { requests, ..Self::lasting(seconds, Load::Rate(peak_per_s), workload, cap) };
+            let turns = workload.mean_turns();
+            let requests = (plan.warmup_requests + plan.measured_requests) as f64 * turns;
+            let per_s = workload.arrival.peak_rate_per_s() * turns / generators as f64;
+            let load = Self::lasting(seconds, Load::Rate(0.0), workload, cap);
+            return Self { requests, per_s, generators, ..load };
         };
         let own = shard.map_or(users, |shard| shard.among_first(users));
-        let load = Self::lasting(seconds, Load::Users(own), workload, cap);
+        let load = Self { generators, ..Self::lasting(seconds, Load::Users(own), workload, cap) };
         match workload.requests {
             Some(requests) => Self { requests: requests as f64, of_users: 0.0, ..load },
             None => load,
@@ -73,19 +81,21 @@ impl PlannedLoad {
             Load::Rate(per_s) => (per_s, None),
             Load::Users(users) => (0.0, Some(users)),
         };
-        let turns = workload.mean_turns();
-        let (per_s, of_users_per_s) = (rate * turns, users.unwrap_or(0) as f64 * turns);
+        let per_s = rate * workload.mean_turns();
+        let (mean, peak) = (workload.arrival.mean_rate_per_s(), workload.arrival.peak_rate_per_s());
+        let of_users_per_s = users.unwrap_or(0) as f64;
         Self {
-            at_most: false,
             runs: 1,
+            generators: 1,
             requests: if users.is_none() { per_s * seconds } else { 0.0 },
             of_users: if users.is_some() { of_users_per_s * seconds } else { 0.0 },
-            per_s,
+            per_s: if mean > 0.0 { per_s * peak / mean } else { per_s },
             of_users_per_s,
             seconds,
             tokens: workload.mean_tokens(),
             grows: workload.classes.iter().any(|class| class.conversation.is_some()),
             in_flight: users.into_iter().chain(cap).min(),
+            ..Self::default()
         }
     }
 
@@ -101,7 +111,7 @@ impl PlannedLoad {
         let (one, other) = (self.requests + self.of_users, next.requests + next.of_users);
         let mean = |place: usize| (self.tokens[place] * one + next.tokens[place] * other) / (one + other);
         Self {
-            at_most: self.at_most || next.at_most,
+            generators: self.generators.max(next.generators),
             runs: self.runs + next.runs,
             requests: self.requests + next.requests,
             of_users: self.of_users + next.of_users,
@@ -111,6 +121,7 @@ impl PlannedLoad {
             tokens: [mean(0), mean(1)],
             grows: self.grows || next.grows,
             in_flight: self.in_flight.zip(next.in_flight).map(|(one, other)| one.max(other)),
+            ..self
         }
     }
 
@@ -122,9 +133,10 @@ impl PlannedLoad {
         Self { requests: self.requests + requests as f64, ..self }
     }
 
-    /// The same, each closed run followed by an open one of the same work, under the cap alone.
-    pub(crate) fn with_open_pairs(self, cap: Option<NonZeroUsize>) -> Self {
-        Self { in_flight: cap.map(|cap| cap.get() as u64), ..self.times(2) }
+    /// This load of closed runs and then `paired`, that of those which an open one of the same work follows, under the cap
+    /// alone.
+    pub(crate) fn with_open_pairs(self, paired: Self, cap: Option<NonZeroUsize>) -> Self {
+        Self { in_flight: cap.map(|cap| cap.get() as u64), ..self.and(paired) }
     }
 
     /// The same as what is sent at most.
@@ -132,14 +144,24 @@ impl PlannedLoad {
         Self { at_most: true, ..self }
     }
 
+    /// The same in more or fewer runs, as is found.
+    pub(crate) fn about(self) -> Self {
+        Self { about: true, ..self }
+    }
+
+    /// The same of an experiment that goes on, if it does.
+    pub(crate) fn resumed(self, resumed: bool) -> Self {
+        Self { resumed, ..self }
+    }
+
     /// The same, with rates and requests that a search finds.
     pub(crate) fn searched(self) -> Self {
         Self { requests: f64::INFINITY, per_s: f64::INFINITY, ..self }
     }
 
-    /// Requests per second at the peak, as if a user sent one a second; infinite where a search finds it.
+    /// Requests per second of all generators at the peak, as if a user sent one a second; infinite where a search finds it.
     pub(super) fn all_per_s(&self) -> f64 {
-        self.per_s.max(self.of_users_per_s)
+        self.per_s.max(self.of_users_per_s) * self.generators as f64
     }
 
     /// How many requests, and how fast.
@@ -151,21 +173,35 @@ impl PlannedLoad {
         };
         let is_paced = self.per_s > 0.0 && self.per_s.is_finite();
         let rate = if is_paced { format!(" at up to {}/s", three_digits(self.per_s)) } else { String::new() };
+        let share = match self.generators {
+            0 | 1 => String::new(),
+            of => format!(" from each of {of} generators"),
+        };
         match (self.requests > 0.0, self.of_users > 0.0) {
-            (true, true) => format!("{counted}{rate} and {users}"),
-            (true, false) => counted + &rate,
-            (false, _) => users.to_owned(),
+            (true, true) => format!("{counted}{rate} and {users}{share}"),
+            (true, false) => counted + &rate + &share,
+            (false, _) => format!("{users}{share}"),
         }
     }
 
-    /// All requests, as if a user sent one a second.
+    /// How many requests are planned, those of closed loops apart.
+    pub(crate) fn counted(&self) -> u64 {
+        self.requests.round() as u64
+    }
+
+    /// All requests of all generators, as if a user sent one a second.
     pub(super) fn all_requests(&self) -> f64 {
-        self.requests + self.of_users
+        (self.requests + self.of_users) * self.generators as f64
     }
 
     /// What it is called before a colon.
     pub(crate) fn label(&self) -> &'static str {
-        if self.at_most { "load at most" } else { "load" }
+        match (self.at_most, self.resumed) {
+            (false, false) => "load",
+            (true, false) => "load at most",
+            (false, true) => "load, with the runs stored before",
+            (true, true) => "load at most, with the runs stored before",
+        }
     }
 }
 
@@ -173,7 +209,7 @@ impl fmt::Display for PlannedLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.requests_in_words())?;
         if self.runs > 1 {
-            write!(f, " in {} runs", count(self.runs))?;
+            write!(f, " in {}{} runs", if self.about { "about " } else { "" }, count(self.runs))?;
         }
         if self.seconds.is_finite() {
             write!(f, " over {}", spoken(Duration::from_secs_f64(self.seconds)))?;
@@ -207,7 +243,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::workload::Overrides;
+    use crate::workload::{ArrivalPattern, Overrides};
 
     fn planned(overrides: Overrides, cap: Option<usize>, shard: Option<Shard>) -> PlannedLoad {
         let horizon_s = overrides.requests.is_none().then_some(30.0);
@@ -238,7 +274,7 @@ mod tests {
                 "as many requests as users get answered over 30 s, 265 prompt + 133 answer tokens each, at most 8 in flight",
             ),
             (
-                counted.with_open_pairs(None),
+                counted.with_open_pairs(counted, None),
                 "about 1,000 requests in 2 runs, 265k prompt + 133k answer tokens, no limit in flight",
             ),
             (
@@ -256,5 +292,26 @@ mod tests {
         let half = Shard { number: 1, of: 2 };
         assert_eq!(planned(users(), None, Some(half)).in_flight, Some(4));
         assert_eq!(planned(users(), Some(3), Some(half)).in_flight, Some(3));
+        let ten = || Overrides { rate_per_s: Some(10.0), ..Overrides::default() };
+        let shared = planned(ten(), None, Some(half));
+        assert!(shared.requests_in_words().ends_with(" at up to 5.00/s from each of 2 generators"));
+        assert!((shared.all_per_s() - 10.0).abs() < 1e-9 && shared.all_requests() > 200.0, "{shared:?}");
+        let resumed = open.at_most().resumed(true);
+        assert_eq!(resumed.label(), "load at most, with the runs stored before");
+        assert!(open.times(3).about().to_string().contains(" in about 3 runs over"));
+    }
+
+    #[test]
+    fn a_load_that_varies_counts_at_its_peak_and_a_user_as_one_request_a_second() {
+        let mut spec = WorkloadSpec::load("short_chat").unwrap();
+        let lasting = |spec: &WorkloadSpec, load| PlannedLoad::lasting(10.0, load, spec, None);
+        spec.arrival =
+            ArrivalPattern::Diurnal { rate_per_s: 3.0, amplitude: 0.5, period_s: 60.0, phase_s: 0.0 };
+        let varies = lasting(&spec, Load::Rate(8.0));
+        assert!((varies.per_s - 12.0).abs() < 1e-9 && (varies.requests - 80.0).abs() < 1e-9, "{varies:?}");
+        let conversations = WorkloadSpec::load("agents").unwrap();
+        assert!(conversations.mean_turns() > 1.0);
+        let users = lasting(&conversations, Load::Users(8));
+        assert_eq!((users.all_per_s(), users.all_requests()), (8.0, 80.0));
     }
 }

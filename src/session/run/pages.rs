@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::connect::ServerConnection;
 use crate::engine::MetricsPage;
-use crate::record::{PlanFacts, Reading};
+use crate::record::{PageKind, PlanFacts, Reading};
 use crate::runner::Progress;
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{OwnPage, RequestSettings, TelemetrySettings};
@@ -48,9 +48,15 @@ pub(super) fn find(
     for (url, first) in FoundPage::leave_out_repeated(&mut found) {
         printer.words(&format!("note: {url} is the same page as {first}, and is read once"));
     }
-    let is_read = found.iter().any(|page| page.problem.is_none());
+    // A page of devices knows no requests.
+    let is_read = found.iter().any(|page| page.source.kind.is_some_and(|kind| kind != PageKind::Dcgm));
     if let Some(breaker) = requests.breakers.iter().find(|breaker| breaker.is_about_waiting() && !is_read) {
-        printer.words(&format!("note: `{breaker}` cannot end a run: no page of metrics can be read"));
+        // One that cannot be read is looked for again before each run.
+        let later = found.iter().any(|page| page.problem.is_some());
+        let until = if later { ", unless one can be read later" } else { "" };
+        printer.words(&format!(
+            "note: `{breaker}` cannot end a run: no page of a server's metrics can be read{until}"
+        ));
     }
     Ok(found)
 }

@@ -90,9 +90,11 @@ impl RunSettings {
             Stop::usage(format!("--abort-on `{breaker}` can never end a run: {why}, or watch `in_flight`"))
         };
         breakers.iter().try_for_each(|breaker| match breaker {
-            queued if queued.is_about_queued() && max_concurrency.is_none() => {
-                Err(refusal(queued, "without a cap no request waits to be sent\nhint: add --max-concurrency"))
-            }
+            queued if queued.is_about_queued() && max_concurrency.is_none() => Err(refusal(
+                queued,
+                "without a cap no request waits to be sent\n\
+                     hint: add --max-concurrency (with --rate max it is the number of users, and none waits)",
+            )),
             waiting if waiting.is_about_waiting() && unread => Err(refusal(
                 waiting,
                 "no page of metrics is read\nhint: leave --no-metrics out, name a page with --metrics-url",

@@ -186,7 +186,7 @@ fn dry_runs_show_what_would_be_run_for_how_long_and_where_options_come_from() {
                 "5 min a run at most",
                 "held for 10 min",
                 "judged by error_rate<1%",
-                "load at most about",
+                "load about",
             ],
         ),
         ("sweep quick.toml --users 1,4 --think-time 1s", &["1 user, 4 users"]),

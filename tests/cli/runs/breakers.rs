@@ -5,6 +5,9 @@ use predicates::str::contains;
 
 use crate::support::{Desk, answer, control, mock, serve, stream};
 
+/// The page of a GPU exporter, which knows nothing of requests.
+const DCGM: &str = include_str!("../../data/telemetry/dcgm.txt");
+
 /// A server that answers its first requests, and then two of three with 500.
 fn failing(first: usize) -> String {
     let address = serve(move |seen| match control(seen) {
@@ -85,6 +88,18 @@ fn a_breaker_that_can_never_hold_is_refused_or_named() {
         .assert()
         .stderr(contains("never").not());
     desk.skyline(&matrix("capped.toml")).assert().code(0);
+    let uncapped = [&matrix("capped.toml")[..], &["--only", "A"]].concat();
+    desk.skyline(&uncapped).assert().code(2).stderr(contains("`queued > 5 for 1s` can never end a run"));
+    let max = ["--rate", "max", "--max-concurrency", "2"];
+    desk.skyline(&[&queued[..], &max].concat())
+        .assert()
+        .code(2)
+        .stderr(contains("none waits").and(contains("in_flight")));
+    let devices = serve(|_| answer("200 OK", "text/plain", DCGM));
+    let page = format!("http://{devices}/metrics");
+    desk.skyline(&[&waiting[..], &["--metrics-url", &page]].concat())
+        .assert()
+        .stderr(contains("`waiting > 5 for 1s` cannot end a run").and(contains("read later").not()));
     desk.skyline(&waiting).assert().stderr(contains("`waiting > 5 for 1s` cannot end a run"));
 }
 

@@ -14,6 +14,7 @@ use crate::terminal::Terminal;
 const ONE: &str = "http://203.0.113.1:8000";
 const OTHER: &str = "http://198.51.100.1:8000";
 const AB: [&str; 9] = ["ab", "quick.toml", "1", "--rounds", "7", "--metric", "p50 ttft", "--wait", "1s"];
+const PAIRED: [&str; 5] = ["--paired-open", "--sustain", "9s", "--objective", "p50 ttft < 1s"];
 const BENCH: [&str; 2] = ["bench", "quick.toml"];
 
 /// A server that is not ready, and how often it was asked anything.
@@ -110,6 +111,12 @@ fn an_interrupt_ends_the_question_at_once() {
 fn the_planned_load_is_one_line_before_it_is_sent() {
     let (desk, (own, _)) = (Desk::new(), counting());
     table(&desk, 20);
+    let request = |second| {
+        format!(
+            "{{\"timestamp\": {second}000, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}}\n"
+        )
+    };
+    desk.file("trace.jsonl", &(0..21).map(request).collect::<String>());
     let more = ["--no-calibration", "--wait", "100ms", "--yes"];
     for (typed, line) in [
         (
@@ -127,7 +134,31 @@ fn the_planned_load_is_one_line_before_it_is_sent() {
         (&["matrix", "t.toml"], "load: about 156 requests at up to 20.0/s in 4 runs over 8 s"),
         (
             &["sweep", "quick.toml", "--rates", "1,2", "--samples", "4", "--url", &own],
-            "load at most: about 110 requests at up to 2.00/s in 6 runs over 1 min",
+            "load: about 110 requests at up to 2.00/s in about 6 runs over 1 min",
+        ),
+        (
+            &[
+                "sweep",
+                "quick.toml",
+                "--trace",
+                "trace.jsonl",
+                "--rates",
+                "2",
+                "--repeats",
+                "3",
+                "--url",
+                &own,
+            ],
+            "load: about 120 requests at up to 2.00/s in about 3 runs over 1 min, 300 prompt",
+        ),
+        (
+            &[
+                &["sweep", "quick.toml", "--users", "2,3", "--repeats", "3", "--max-seconds", "9"],
+                &PAIRED[..],
+                &["--url", &own],
+            ]
+            .concat(),
+            "as many requests as users get answered in about 9 runs over",
         ),
         (
             &["sweep", "quick.toml", "--url", &own],
@@ -142,6 +173,11 @@ fn the_planned_load_is_one_line_before_it_is_sent() {
         assert!(shown.contains(line), "{line} is not in {shown}");
         assert_eq!(shown.matches("in flight").count(), 1, "{shown}");
         assert!(!said(&["--quiet"]).contains("in flight"));
+        if typed[0] == "matrix" {
+            let shown = desk.skyline(&[typed, &["--dry-run"]].concat()).assert().code(0);
+            let shown = String::from_utf8_lossy(&shown.get_output().stdout).replace('\n', " ");
+            assert!(shown.contains(line), "{line} is not in {shown}");
+        }
     }
 }
 

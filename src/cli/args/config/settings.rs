@@ -12,6 +12,9 @@ use crate::workload::reading::{Entry, Mistakes, Node, NodeValue, parse_toml};
 /// The file, in the working directory and in the user's folder of settings.
 const FILE: &str = "skyline.toml";
 
+/// The option that only the user sets: a folder that somebody else made does not confirm a load on a server of others.
+const CONSENT: &str = "yes";
+
 /// Where options are looked for that were not typed.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Surroundings {
@@ -195,6 +198,17 @@ fn of_file(command: &Command, verb: &Command, path: &Path, text: &str) -> Result
         source: origin.clone(),
     };
     for entry in entries {
+        let inside = if let NodeValue::Table(inside) = &entry.node.value { &inside[..] } else { &[] };
+        for entry in inside.iter().chain([&entry]).filter(|entry| option_name(&entry.key) == CONSENT) {
+            mistakes.add(
+                entry.line,
+                format!(
+                    "`{CONSENT}` cannot be set in a file, which may not be the user's\n    \
+                     confirm a load with --{CONSENT} or {}=1",
+                    variable_name(CONSENT)
+                ),
+            );
+        }
         match (command.find_subcommand(&entry.key), entry) {
             (Some(of), Entry { node: Node { value: NodeValue::Table(inside), .. }, .. }) => {
                 for entry in inside {

@@ -20,7 +20,7 @@ fn command() -> Command {
             .args(["url", "engine", "model", "header", "input-tokens"].map(value))
             .arg(value("rate").alias("request-rate"))
             .arg(value("users").conflicts_with("rate"))
-            .args(["quiet", "json"].map(flag))
+            .args(["quiet", "json", "yes"].map(flag))
     };
     let sweep = shared("sweep").arg(value("samples"));
     let mock = Command::new("mock").args(["port", "model"].map(value));
@@ -52,6 +52,16 @@ impl Desk {
         let effect = self.of(variables, typed).unwrap();
         effect.arguments[1..].join(OsStr::new(" ")).into_string().unwrap()
     }
+}
+
+#[test]
+fn no_file_confirms_a_load() {
+    for here in ["yes = true", "[bench]\nyes = true"] {
+        let stop = Desk::new(here, "").of(&[], &["bench", "chat"]).err().unwrap();
+        assert!(stop.message().contains("`yes` cannot be set in a file"), "{}", stop.message());
+    }
+    let desk = Desk::new("", "");
+    assert_eq!(desk.line(&[("SKYLINE_YES", "1")], &["bench", "chat"]), "bench --yes chat");
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub struct PlannedRow {
 /// Rows that a screen has room for.
 const MOST: usize = 12;
 
-/// The runs in their order, the load of each row, and how long they take at least.
-pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Document {
+/// The runs in their order, the load of each row and in words that of all, and how long they take at least.
+pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow], load_of_all: &str) -> Document {
     let runs: u64 = planned.iter().map(|row| row.runs).sum();
     let load: Duration = planned.iter().map(|row| row.load).sum();
     let sentence = format!(
@@ -37,7 +37,9 @@ pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Documen
     );
     let verdict = VerdictLine::new(Tone::Neutral, "DRY RUN", sentence);
     let mut document = Document::new(format!("Plan of {}", experiments.name)).verdict(verdict);
-    document.add([Section::summary("Rows").with_table(planned_rows(experiments, planned))]);
+    let mut rows = Section::summary("Rows").with_table(planned_rows(experiments, planned));
+    rows.text(load_of_all);
+    document.add([rows]);
     let mut expected = Section::page("Expected");
     for row in experiments.rows.iter().filter(|row| !row.expect.is_empty()) {
         let claims: Vec<_> = row.expect.iter().map(|claim| claim.text.as_str()).collect();
