@@ -212,7 +212,11 @@ mod tests {
         let breaker: Breaker = Breaker::DEFAULT.parse().unwrap();
         assert_eq!((breaker.bound, breaker.lasting), (0.5, Duration::from_secs(10)));
         assert_eq!(breaker.to_string(), Breaker::DEFAULT);
-        assert!("in_flight>=500 for 1m".parse::<Breaker>().is_ok());
+        let about = ["error_rate > 5%", "in_flight>=500", "queued > 9", "waiting > 9"].map(|condition| {
+            let breaker: Breaker = format!("{condition} for 1m").parse().unwrap();
+            [breaker.is_about_error_rate(), breaker.is_about_queued(), breaker.is_about_waiting()]
+        });
+        assert_eq!(about, [[true, false, false], [false; 3], [false, true, false], [false, false, true]]);
         for (text, problem) in [
             ("error_rate > 50%", "it does not say for how long"),
             ("error_rate 50% for 10s", "it has no comparison"),

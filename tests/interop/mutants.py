@@ -38,7 +38,7 @@ ROOMS = {
     "interval": (["src/analysis/latency/**/*.rs", "src/analysis/statistics/**/*.rs"], ["analysis::"]),
     "verdict": (["src/analysis/verdict/**/*.rs"], ["analysis::", "experiment::"]),
     "runner": (["src/runner/**/*.rs"], ["runner::"]),
-    "record": (["src/record/**/*.rs"], ["record::", "analysis::"]),
+    "record": (["src/record/**/*.rs"], ["record::", "analysis::", "session::stored::"]),
 }
 SWITCH = """
 /// Whether the change of this number is on.

@@ -255,6 +255,14 @@ mod tests {
     }
 
     #[test]
+    fn each_gap_as_it_arrived_is_one_sample_and_so_is_an_open_one() {
+        let answer = cut_off(&[(100, 1), (140, 4), (160, 0)], 2_160).build();
+        let received = Received::of(&answer).unwrap();
+        assert_eq!(received.chunk_gaps().collect::<Vec<_>>(), [(40.0, 1), (20.0, 1), (2_000.0, 1)]);
+        assert_eq!(received.token_gaps().collect::<Vec<_>>(), [(10.0, 4), (505.0, 1)]);
+    }
+
+    #[test]
     fn an_ordinary_wait_that_was_cut_hides_no_percentile() {
         // Gaps of 30 ms: the bar is 150 ms.
         let (chunk, token, stalls) = gaps_of([cut_off(&[(100, 1), (130, 1), (160, 1)], 300)]);

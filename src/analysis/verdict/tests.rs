@@ -223,13 +223,18 @@ fn the_servers_counters_are_the_clients() {
     assert_eq!(counters(Some(21_000), Some(2_206), None), [Passed, Failed, NotTested]);
     assert_eq!(outcomes(&summarise(&log, &[]), Rule::CounterIdentity), [NotTested]);
     // Prompts without a count are at most a tenth longer than the others make likely.
-    let said = |mut log: RunLog| {
-        let server = ServerCounters { prompt_tokens: Some(22_000), ..ServerCounters::default() };
+    let said = |log: &RunLog, check: usize| {
+        let (prompt_tokens, generation_tokens) = (Some(22_000), Some(2_206));
+        let server = ServerCounters { prompt_tokens, generation_tokens, ..ServerCounters::default() };
+        let mut log = log.clone();
         log.footer.as_mut().unwrap().server = Some(server);
-        checks(&summarise(&log, &[]), Rule::CounterIdentity).remove(1).sentence
+        checks(&summarise(&log, &[]), Rule::CounterIdentity).remove(check).sentence
     };
-    assert!(said(log.clone()).contains("the client 22,100 to 22,210: "), "{}", said(log));
-    assert!(said(steady()).contains("the client 22,000: "), "{}", said(steady()));
+    assert!(said(&log, 1).contains("the client 22,100 to 22,210: "), "{}", said(&log, 1));
+    assert!(said(&steady(), 1).contains("the client 22,000: "), "{}", said(&steady(), 1));
+    // A whole answer that is shorter than it was asked to be hides nothing.
+    log.records[..220].iter_mut().for_each(|record| record.output_tokens_asked = 20);
+    assert!(said(&log, 0).contains("the client 2,206 to 2,220: "), "{}", said(&log, 0));
 }
 
 #[test]

@@ -302,3 +302,21 @@ impl Ranked {
         ascending.flatten()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_too_long_or_of_too_many_tokens_takes_memory_each_time() {
+        let mut tally = Tally::default();
+        for _ in 0..3 {
+            tally.add(LONGEST, MOST_TOKENS);
+            tally.add(20_000_000, 1);
+        }
+        assert_eq!(tally.rare, []);
+        tally.add(LONGEST + 1, 1);
+        tally.add(20_000_000, MOST_TOKENS + 1);
+        assert_eq!(tally.rare, [(LONGEST + 1, 1), (20_000_000, MOST_TOKENS + 1)]);
+    }
+}
