@@ -113,7 +113,7 @@ fn the_planned_load_is_one_line_before_it_is_sent() {
     table(&desk, 20);
     let request = |second| {
         format!(
-            "{{\"timestamp\": {second}000, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}}\n"
+            "{{\"timestamp\": {second}001, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}}\n"
         )
     };
     desk.file("trace.jsonl", &(0..21).map(request).collect::<String>());
