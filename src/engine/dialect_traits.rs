@@ -114,8 +114,8 @@ pub(crate) enum IdleConnections {
     HoldThreads,
 }
 
-/// How the length of an answer is forced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the length of an answer is forced, the most first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LengthForcing {
     /// `ignore_eos: true`, and `min_tokens` equal to the requested length.
     IgnoreEosAndMinTokens,

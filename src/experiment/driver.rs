@@ -200,6 +200,9 @@ pub trait Executor<E: Experiment> {
         Ok(None)
     }
 
+    /// A stored run counts, and is not carried out anew.
+    fn counts_stored(&mut self) {}
+
     /// Whether the user asked that no more runs start.
     fn is_interrupted(&self) -> bool {
         false
@@ -278,7 +281,10 @@ impl<E: Experiment, X: Executor<E>> Progress<'_, E, X> {
     fn outcome(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, X::Error> {
         let stored = self.executor.stored(request)?;
         Ok(match stored.filter(|run| experiment.accepts_stored(request, &run.summary)) {
-            Some(run) => RunOutcome::Completed(run),
+            Some(run) => {
+                self.executor.counts_stored();
+                RunOutcome::Completed(run)
+            }
             None if request.source == RunSource::StoredOnly => RunOutcome::Absent,
             None => self.carry_out(request, experiment)?,
         })

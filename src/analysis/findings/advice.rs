@@ -78,7 +78,9 @@ impl Finding {
             // It says the same, and how long a window would tell.
             findings.retain(|finding| !matches!(finding.kind, FindingKind::NotSettled | FindingKind::Drift));
         }
+        let delivery = &summary.delivery;
         if summary.client.is_some_and(|client| client.reads_late())
+            || (delivery.tpot_withheld && delivery.may_be_of_client(summary.client.as_ref()))
             || Rule::OF_CLIENT.iter().any(|rule| summary.verdict.breaks(*rule))
         {
             // A client that comes late to its own sockets takes its own delay for that of the network.

@@ -149,10 +149,12 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
         (false, true) => ("ITL is withheld: ", TOGETHER_BAR),
         (false, false) => ("", MERGED_BAR),
     };
-    let (cause, cure) = if reads_late {
-        ("this client read late", CURE)
-    } else {
-        ("something between the model and this client gathers them", UNGATHERED)
+    let (cause, cure) = match delivery.gathered_by(summary.client.as_ref()) {
+        (true, false) => ("this client read late", CURE.to_owned()),
+        (true, true) => {
+            ("this client read late, or something before it gathers them", format!("{CURE}; or {UNGATHERED}"))
+        }
+        _ => ("something between the model and this client gathers them", UNGATHERED.to_owned()),
     };
     let share = percent(share);
     let sentence = if delivery.tpot_withheld {
@@ -168,7 +170,7 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
             percent(limit)
         )
     };
-    Some(finding(FindingKind::MergedReads, sentence, cure))
+    Some(finding(FindingKind::MergedReads, sentence, &cure))
 }
 
 pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {

@@ -67,8 +67,7 @@ pub struct StreamDelivery {
     /// Complete answers, streamed or not.
     #[serde(skip)]
     completed: u64,
-    /// The time between the reads of the answers, of one that came in one read since it was sent; and how many such times
-    /// there are.
+    /// The time between the reads of the answers, and how many such times there are: one read has none.
     #[serde(skip)]
     between_reads: (Duration, u64),
 }
@@ -97,10 +96,17 @@ impl StreamDelivery {
     /// late enough, some where one in a hundred is.
     pub(crate) fn may_be_of_client(&self, client: Option<&ClientLoad>) -> bool {
         let (time, reads) = self.between_reads;
-        let bar_ms = LATE_SHARE * millis(time) / reads.max(1) as f64;
+        let bar_ms = LATE_SHARE * millis(time) / reads as f64;
         let delay = client.and_then(|client| client.loop_delay);
         let delay_ms = delay.map(|delay| if self.itl_withheld { delay.p50_ms } else { delay.p99_ms });
-        delay_ms.is_some_and(|delay_ms| delay_ms - TIMER_MS > bar_ms)
+        reads > 0 && delay_ms.is_some_and(|delay_ms| delay_ms - TIMER_MS > bar_ms)
+    }
+
+    /// Whether this client may have gathered them, and whether something else may have: of a client that is late by its own
+    /// rules nobody can tell.
+    pub(crate) fn gathered_by(&self, client: Option<&ClientLoad>) -> (bool, bool) {
+        let by_reads = self.may_be_of_client(client);
+        (by_reads || client.is_some_and(ClientLoad::reads_late), !by_reads)
     }
 
     fn add(&mut self, record: &RequestRecord) {
@@ -122,10 +128,10 @@ impl StreamDelivery {
             lead += u64::from(in_lead);
         }
         let together = close + u64::from(record.merged_reads.saturating_sub(record.late_stamps().count));
-        let begin = if together == chunks - 1 { record.sent } else { record.chunks.first_at() };
-        if let (Some(begin), Some(last)) = (begin, last) {
-            self.between_reads.0 += last.since(begin);
-            self.between_reads.1 += (chunks - 1).saturating_sub(together).max(1);
+        let reads = (chunks - 1).saturating_sub(together);
+        if let (Some(first), Some(last), 1..) = (record.chunks.first_at(), last, reads) {
+            self.between_reads.0 += last.since(first);
+            self.between_reads.1 += reads;
         }
         // TPOT leaves out the time of those that came with the first: it is too low by their share.
         let lead = together.min(lead);
@@ -335,11 +341,11 @@ mod tests {
         assert!(summarise(&log, &[]).latency.row(Metric::Tpot).is_some());
     }
 
-    /// Tokens each 3 ms that come in reads of so many, to a client whose read loop is late by so many ms.
-    fn cause(each_read: u64, p50: u64, p99: u64) -> Option<String> {
+    /// Tokens each 3 ms from this TTFT on, that come in reads of so many to a client whose read loop is late by so many ms.
+    fn cause(ttft: u64, each_read: u64, p50: u64, p99: u64) -> Option<String> {
         let answer = |i: u64| {
             let chunks: Vec<_> =
-                (0..49).map(|token| (i * 200 + 50 + token / each_read * each_read * 3, 1)).collect();
+                (0..49).map(|token| (i * 200 + ttft + token / each_read * each_read * 3, 1)).collect();
             let mut record = record(i).sent_at(i * 200, i * 200, i * 200).chunks(&chunks).build();
             record.merged_reads = (49 - 49_u64.div_ceil(each_read)) as u32;
             record
@@ -357,20 +363,25 @@ mod tests {
 
     #[test]
     fn the_cause_is_the_client_where_its_delay_compares_with_the_time_between_its_reads() {
-        let (client, proxy) = ("this client read late", "something between the model and this client");
+        let (client, proxy) = (": this client read late ", "something between the model and this client");
+        let either = "this client read late, or something before it gathers them";
         // Late by 5 to 10 ms, it reads three tokens at once, but neither 24 nor a whole answer; rarely late, a few.
         for (expected, cases) in [
-            (client, &[(3, 5, 10), (4, 6, 20), (64, 60, 90)][..]),
+            (client, &[(3, 5, 10), (4, 6, 20)][..]),
+            (either, &[(64, 60, 90), (24, 1, 30)]),
             (proxy, &[(24, 5, 10), (64, 5, 10), (3, 1, 2), (3, 1, 20), (2, 1, 2)]),
             ("", &[(1, 1, 2), (1, 5, 10), (2, 1, 10)]),
         ] {
-            for &(each_read, p50_ms, p99_ms) in cases {
-                let said = cause(each_read, p50_ms, p99_ms);
-                let what = format!("{each_read} a read, late by {p50_ms} to {p99_ms} ms: {said:?}");
+            for (ttft, &(each_read, p50_ms, p99_ms)) in
+                cases.iter().flat_map(|case| [(50, case), (500, case)])
+            {
+                let said = cause(ttft, each_read, p50_ms, p99_ms);
+                let what =
+                    format!("TTFT {ttft}, {each_read} a read, late by {p50_ms} to {p99_ms} ms: {said:?}");
                 assert_eq!(said.is_some(), !expected.is_empty(), "{what}");
                 let said = said.unwrap_or_default();
                 assert!(said.contains(expected), "{what}");
-                assert_eq!(said.contains("proxy_buffering"), expected == proxy && each_read == 64, "{what}");
+                assert_eq!(said.contains("proxy_buffering"), expected != client && each_read == 64, "{what}");
             }
         }
     }

@@ -100,8 +100,12 @@ pub(super) fn held_back(observed: &Observed<'_>) -> Check {
         percent(WHOLE_BAR)
     );
     let client = ClientLoad::of(observed.log);
-    let cure = if observed.delivery.may_be_of_client(client.as_ref()) { CURE } else { UNGATHERED };
-    measure.at_most(share, WHOLE_BAR, sentence, cure)
+    let cure = match observed.delivery.gathered_by(client.as_ref()) {
+        (true, false) => CURE.to_owned(),
+        (true, true) => format!("{CURE}; or {UNGATHERED}"),
+        _ => UNGATHERED.to_owned(),
+    };
+    measure.at_most(share, WHOLE_BAR, sentence, &cure)
 }
 
 /// What came before its cause, and by how much, if anything did by over a millisecond.

@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::body::{BodyTemplates, TEST_TOKENS};
+use super::body::{BodyTemplates, LONG_ANSWER, SHORT_ANSWER, TEST_TOKENS};
 use super::engine::OpenAiEngine;
 use super::preflight::{LengthTest, SmokeError, SmokeReport};
 use crate::engine::dialect_traits::{LengthFields, LengthForcing};
+use crate::engine::target::AnswerForm;
 use crate::record::{Failure, FailureKind};
 
 /// Test requests at the most, the first included.
-const MOST_TRIED: usize = 3;
-/// Time limit of those after one that was answered, which a warm server answers.
-const RETRY_LIMIT: Duration = Duration::from_secs(20);
+const MOST_TRIED: usize = 5;
+/// Time limit of those after one that was answered, which a warm server answers; the second of whole answers, which may be
+/// without end.
+const RETRY_LIMITS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
 /// Fields of the most tokens of an answer.
 const LENGTH_LIMITS: [&str; 4] = ["max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"];
 /// Fields of the extra body that decide the length themselves, or make one request several answers.
@@ -37,36 +39,37 @@ impl OpenAiEngine {
     ///
     /// What is wrong with the answer, with a hint.
     pub async fn tested(self, limit: Duration) -> Result<(Self, SmokeReport), SmokeError> {
+        let retry = RETRY_LIMITS[usize::from(self.target.form == AnswerForm::Whole)];
+        self.tested_within(limit, limit.min(retry)).await
+    }
+
+    /// The same with this limit of tries after one that was answered.
+    pub(super) async fn tested_within(
+        self,
+        limit: Duration,
+        retry: Duration,
+    ) -> Result<(Self, SmokeReport), SmokeError> {
         let own = self.target.length_fields();
-        let first = self.smoke_test(limit).await;
-        let (mut tried, mut last, mut taken) = (vec![own], first.clone(), None);
-        while tried.len() < MOST_TRIED && !self.sets_length() {
-            let fields = tried[tried.len() - 1];
-            let next = match &last {
-                Ok(report) => other_than(fields, report.length),
-                Err(error) => refused(fields, &error.failure),
-            };
-            let Some(next) = next.filter(|next| !tried.contains(next)) else { break };
-            tried.push(next);
-            let other = self.with_length_fields(next);
+        let mut tests = LengthTests::new(own);
+        let (mut next, mut first_error) = (Some((own, tests.prompt(own))), None);
+        while let Some((fields, prompt)) = next.filter(|_| tests.tried.len() < MOST_TRIED) {
             // A refusal did not warm the model.
-            let is_warm = last.is_ok() || taken.is_some();
-            last = other.smoke_test(if is_warm { limit.min(RETRY_LIMIT) } else { limit }).await;
-            if let Ok(report) = &last {
-                let found = (other, SmokeReport { instead_of: Some(own.to_string()), ..report.clone() });
-                if report.length == LengthTest::Kept {
-                    return Ok(found);
-                }
-                taken.get_or_insert(found);
+            let limit = if tests.best.is_some() { retry } else { limit };
+            let result = self.with_length_fields(fields).smoke_test(prompt, limit).await;
+            if self.sets_length() {
+                return result.map(|report| (self, report));
             }
+            next = tests.after((fields, prompt), &result);
+            first_error = first_error.or(result.err());
         }
-        match first {
-            Ok(report) => {
-                let both_tried = taken.is_some() && tried.iter().any(|fields| fields.limit != own.limit);
-                Ok((self, SmokeReport { both_tried, ..report }))
+        match (tests.best.take(), first_error) {
+            (Some((fields, report)), _) => {
+                let (forcing_tried, changed) = (tests.forcing_in_words(), changed(own, fields));
+                let engine = if fields == own { self } else { self.with_length_fields(fields) };
+                Ok((engine, SmokeReport { forcing_tried, changed, both_tried: tests.both_tried, ..report }))
             }
-            // The server takes other fields than the dialect's own, though it keeps no length.
-            Err(error) => taken.ok_or(error),
+            (None, Some(error)) => Err(error),
+            (None, None) => unreachable!("the first test request is answered or not"),
         }
     }
 
@@ -95,6 +98,137 @@ impl OpenAiEngine {
     }
 }
 
+/// The fields of a test request, and its prompt.
+type TestFields = (LengthFields, &'static str);
+
+/// What test requests have shown so far. A long answer shows whether the limit is kept, a short one whether its length is
+/// forced. Only the dialect's own fields force what no limit may end.
+struct LengthTests {
+    own: LengthFields,
+    tried: Vec<TestFields>,
+    /// Whether the limit of the last one is known to be kept.
+    limit_kept: bool,
+    /// The most forcing that the server does not refuse, and what it refused.
+    most: LengthForcing,
+    refused: Option<&'static str>,
+    /// The most forcing that it answered.
+    sent: LengthForcing,
+    both_tried: bool,
+    /// The fields to use, and what they showed.
+    best: Option<(LengthFields, SmokeReport)>,
+}
+
+impl LengthTests {
+    fn new(own: LengthFields) -> Self {
+        Self {
+            own,
+            tried: Vec::new(),
+            limit_kept: false,
+            most: LengthForcing::IgnoreEosAndMinTokens,
+            refused: None,
+            sent: LengthForcing::None,
+            both_tried: false,
+            best: None,
+        }
+    }
+
+    /// The prompt that shows most: a short answer that is forced to the requested length shows that of the limit too.
+    fn prompt(&self, fields: LengthFields) -> &'static str {
+        if self.limit_kept || fields.forcing != LengthForcing::None { SHORT_ANSWER } else { LONG_ANSWER }
+    }
+
+    /// What to try after what came of a test request.
+    fn after(
+        &mut self,
+        (fields, prompt): TestFields,
+        result: &Result<SmokeReport, SmokeError>,
+    ) -> Option<TestFields> {
+        self.tried.push((fields, prompt));
+        let unforced = LengthFields { forcing: LengthForcing::None, ..fields };
+        let next = match result {
+            Err(error) => {
+                let next = refused(fields, &error.failure)?;
+                if next.forcing != fields.forcing {
+                    (self.most, self.refused) = (next.forcing, fields.forcing.fields());
+                }
+                next
+            }
+            Ok(report) => {
+                self.judge(fields, report);
+                match report.length {
+                    LengthTest::Kept if prompt == LONG_ANSWER => {
+                        self.limit_kept = true;
+                        self.forced(fields)?
+                    }
+                    LengthTest::EndsEarly if self.limit_kept => self.forced(fields)?,
+                    LengthTest::EndsEarly => unforced,
+                    LengthTest::Ignored if !self.limit_kept => {
+                        let other = unforced.with_other_limit();
+                        let is_new = self.tried.iter().all(|(fields, _)| fields.limit != other.limit);
+                        is_new.then_some(other)?
+                    }
+                    _ => return None,
+                }
+            }
+        };
+        let next = (next, self.prompt(next));
+        (!self.tried.contains(&next)).then_some(next)
+    }
+
+    /// The same limit with the least forcing that was not tried, from the dialect's own on.
+    fn forced(&self, fields: LengthFields) -> Option<LengthFields> {
+        let least = self.own.forcing.max(self.most);
+        [LengthForcing::None, LengthForcing::IgnoreEos, LengthForcing::IgnoreEosAndMinTokens]
+            .into_iter()
+            .filter(|forcing| (self.most..=least).contains(forcing))
+            .map(|forcing| LengthFields { forcing, ..fields })
+            .find(|next| !self.tried.contains(&(*next, SHORT_ANSWER)))
+    }
+
+    /// Keeps what an answer shows, where that counts more than what came before.
+    fn judge(&mut self, fields: LengthFields, report: &SmokeReport) {
+        self.sent = self.sent.min(fields.forcing);
+        let Some((used, best)) = &mut self.best else {
+            self.best = Some((fields, report.clone()));
+            return;
+        };
+        self.both_tried |= fields.limit != self.own.limit;
+        match (best.length, report.length) {
+            // An answer that ended early said nothing of the limit.
+            (LengthTest::EndsEarly, LengthTest::Ignored) if !self.limit_kept => *best = report.clone(),
+            // A limit that is kept forces nothing.
+            (LengthTest::EndsEarly, LengthTest::Kept) if !self.limit_kept => {}
+            (LengthTest::Ignored, LengthTest::EndsEarly)
+            | (LengthTest::Kept, LengthTest::EndsEarly)
+            | (_, LengthTest::Kept) => (*used, *best) = (fields, report.clone()),
+            _ => {}
+        }
+    }
+
+    /// How the server took the fields that force a length.
+    fn forcing_in_words(&self) -> Option<String> {
+        let sent = self.sent.fields().map(|fields| format!(", although it was sent {fields}"));
+        sent.or_else(|| self.refused.map(|fields| format!(", and refuses {fields}")))
+    }
+}
+
+/// What requests do otherwise than with the dialect's own fields.
+fn changed(own: LengthFields, fields: LengthFields) -> Option<String> {
+    let added = match (own.forcing, fields.forcing) {
+        _ if own.limit != fields.limit => None,
+        (LengthForcing::None, forcing) => forcing.fields(),
+        (LengthForcing::IgnoreEos, LengthForcing::IgnoreEosAndMinTokens) => Some("min_tokens"),
+        _ => None,
+    };
+    let in_words = match added {
+        Some(added) => format!(
+            "answers are kept to their length with {added} too (with {own} alone the model may end them early)"
+        ),
+        None => format!("the server does not go by {own}: requests ask for their lengths with {fields}"),
+    };
+    (own != fields).then_some(in_words)
+}
+
 impl SmokeReport {
     /// What the answer shows of the requested length.
     pub fn length_in_words(&self) -> String {
@@ -115,9 +249,7 @@ impl SmokeReport {
                 )
             }
             LengthTest::EndsEarly => {
-                let sent = self
-                    .forced_with
-                    .map_or_else(String::new, |fields| format!(", although it was sent {fields}"));
+                let sent = self.forcing_tried.as_deref().unwrap_or_default();
                 format!(
                     "the server does not force the requested length: the model ended its answer after {came} of \
                      {TEST_TOKENS}{sent}; answers may be shorter than planned"
@@ -136,20 +268,6 @@ fn requested(extra: &Map<String, Value>, own: &str, planned: u64) -> Option<u64>
     let limits: Option<Vec<u64>> = named.map(Value::as_u64).chain(planned).collect();
     let answers = ["n", "best_of"].iter().filter_map(|name| extra.get(*name)?.as_u64());
     Some(limits?.into_iter().max()?.saturating_mul(answers.max().unwrap_or(1).max(1)))
-}
-
-/// What to try after an answer to a request with these fields.
-fn other_than(fields: LengthFields, length: LengthTest) -> Option<LengthFields> {
-    match (length, fields.forcing) {
-        (LengthTest::Ignored, _) => Some(fields.with_other_limit()),
-        (LengthTest::EndsEarly, LengthForcing::None) => {
-            Some(LengthFields { forcing: LengthForcing::IgnoreEos, ..fields })
-        }
-        (LengthTest::EndsEarly, LengthForcing::IgnoreEos) => {
-            Some(LengthFields { forcing: LengthForcing::IgnoreEosAndMinTokens, ..fields })
-        }
-        _ => None,
-    }
 }
 
 /// What to try after a refusal that names one of these fields.

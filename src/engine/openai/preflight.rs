@@ -41,12 +41,12 @@ pub struct SmokeReport {
     pub length: LengthTest,
     /// Whether the answer went on for too long, and was not read on.
     pub cut_off: bool,
-    /// The fields that were sent to force the length.
-    pub forced_with: Option<&'static str>,
+    /// How the server took the fields that force a length, if any were sent.
+    pub forcing_tried: Option<String>,
     /// Whether both names of the limit were tried, and answered.
     pub both_tried: bool,
-    /// The dialect's own fields for it, where requests use others.
-    pub instead_of: Option<String>,
+    /// How requests ask for it, where that is not with the dialect's own fields.
+    pub changed: Option<String>,
 }
 
 /// An answer of more than so many times the requested tokens is not limited.
@@ -99,13 +99,14 @@ pub struct SmokeError {
 }
 
 impl OpenAiEngine {
-    /// Sends one short request on the measured path, before any load.
+    /// Sends one short request of this prompt on the measured path, before any load.
     ///
     /// # Errors
     ///
     /// What went wrong, with a hint.
-    pub async fn smoke_test(&self, limit: Duration) -> Result<SmokeReport, SmokeError> {
-        let request = PreparedRequest::new(0, self.templates.test_request()).within(AnswerBudget::of_test());
+    pub async fn smoke_test(&self, prompt: &'static str, limit: Duration) -> Result<SmokeReport, SmokeError> {
+        let body = self.templates.test_request(prompt);
+        let request = PreparedRequest::new(0, body).within(AnswerBudget::of_test());
         let delays = Arc::default();
         let mut answer = self.exchange(request, RunClock::starting_in(Duration::ZERO), &delays);
         let mut events = Vec::new();
@@ -132,10 +133,10 @@ impl OpenAiEngine {
         let failure = match outcome {
             Ok(Some(AnswerEnd { result: Err(failure), .. })) => failure,
             Ok(end) => {
-                let report = SmokeReport::new(self.templates.test_prompt(), &events, end.as_ref());
+                let prompt = self.templates.takes_prompts().then_some(prompt);
+                let report = SmokeReport::new(prompt, &events, end.as_ref());
                 let length = if self.sets_length() { LengthTest::NotTested } else { report.length };
-                let forced_with = self.target.length_fields().forcing.fields();
-                return Ok(SmokeReport { length, forced_with, ..report });
+                return Ok(SmokeReport { length, ..report });
             }
             Err(_) => smoke_timeout(limit, &events),
         };
@@ -227,9 +228,9 @@ impl SmokeReport {
             finish_reason,
             length,
             cut_off: end.is_none(),
-            forced_with: None,
+            forcing_tried: None,
             both_tried: false,
-            instead_of: None,
+            changed: None,
         }
     }
 }

@@ -66,14 +66,12 @@ pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPromp
         format!("completed in {} chunks; {usage}", smoke.chunks)
     };
     section.fact("test request", request);
-    match (smoke.length, &facts.length_fields, &smoke.instead_of) {
-        (LengthTest::Ignored, ..) => section.notes([Note::new(NoteKind::Missed, smoke.length_in_words())]),
-        (LengthTest::EndsEarly, ..) => section.notes([Note::new(NoteKind::Warning, smoke.length_in_words())]),
-        (_, Some(fields), Some(own)) => {
-            section
-                .fact("requested length", format!("{} with {fields}; not by {own}", smoke.length_in_words()));
-        }
-        _ => section.fact("requested length", smoke.length_in_words()),
+    let changed = smoke.changed.as_ref().map_or_else(String::new, |changed| format!("; {changed}"));
+    let length = smoke.length_in_words() + &changed;
+    match smoke.length {
+        LengthTest::Ignored => section.notes([Note::new(NoteKind::Missed, length)]),
+        LengthTest::EndsEarly => section.notes([Note::new(NoteKind::Warning, length)]),
+        LengthTest::Kept | LengthTest::NotTested => section.fact("requested length", length),
     }
     section.notes(checks.iter().map(|(name, unmet)| match unmet {
         None => Note::new(NoteKind::Met, format!("`{name}` passed")),

@@ -106,7 +106,7 @@ pub(crate) struct CampaignExecutor<'a, C> {
     announce: Option<Printer>,
     /// Runs that were drawn and not yet carried out, by their folders.
     drawn: BTreeMap<String, PlannedRun>,
-    /// Runs that were read where they were stored.
+    /// Stored runs that count.
     read: u64,
     /// Whether runs go on however many are spoiled.
     forced: bool,
@@ -196,9 +196,12 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
             }
         }
         let Some(log) = self.dir.stored(&request.name, &hash)? else { return Ok(None) };
-        self.read += 1;
         self.drawn.remove(&request.name);
         Ok(Some(CompletedRun::from(summary_of(&log, self.campaign.objectives(request))?)))
+    }
+
+    fn counts_stored(&mut self) {
+        self.read += 1;
     }
 
     fn is_interrupted(&self) -> bool {

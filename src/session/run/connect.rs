@@ -122,7 +122,7 @@ impl ServerConnection {
                 let tested =
                     Box::pin(test_answer(printer, engine.tested(SMOKE_LIMIT))).await.map_err(of_server)?;
                 let (engine, smoke) = tested;
-                context_fit::report_length(&engine, &smoke, printer);
+                context_fit::report_length(&smoke, printer);
                 test_answer(printer, engine.probe_forms(SMOKE_LIMIT)).await.map_err(of_server)?;
                 Ok::<_, Stop>((engine, smoke))
             };

@@ -1,6 +1,6 @@
 //! Whether the server keeps the planned lengths: of answers, and of prompts in its context.
 
-use crate::engine::{LengthTest, OpenAiEngine, SmokeReport};
+use crate::engine::{LengthTest, SmokeReport};
 use crate::generator::{PlannedRequest, Schedule};
 use crate::record::PlanFacts;
 use crate::session::console::{Printer, Stop};
@@ -12,11 +12,9 @@ const MOST: f64 = 0.5;
 const SAMPLE: usize = 1_000;
 
 /// Says what the test request showed of the length of answers, where that is not as requested.
-pub(super) fn report_length(engine: &OpenAiEngine, smoke: &SmokeReport, printer: Printer) {
-    let facts = engine.facts();
-    if let (Some(fields), Some(own)) = (&facts.length_fields, &smoke.instead_of) {
-        printer
-            .words(&format!("the server does not go by {own}: requests ask for their lengths with {fields}"));
+pub(super) fn report_length(smoke: &SmokeReport, printer: Printer) {
+    if let Some(changed) = &smoke.changed {
+        printer.words(changed);
     }
     if matches!(smoke.length, LengthTest::Ignored | LengthTest::EndsEarly) {
         printer.words(&format!("warning: {}", smoke.length_in_words()));

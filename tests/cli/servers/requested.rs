@@ -32,7 +32,7 @@ fn a_limit_is_asked_for_with_the_field_that_the_server_goes_by() {
     let check = [&["check", "--url", &url][..], &OPENAI].concat();
     let found = || contains("with max_tokens").and(contains("max_completion_tokens"));
     desk.skyline(&check).assert().code(0).stdout(found().and(contains("READY")));
-    assert_eq!(bodies.lock().unwrap().len(), 2, "one more test request");
+    assert_eq!(bodies.lock().unwrap().len(), 3, "the other limit, and whether it is forced");
     let bench = ["bench", "quick.toml", "--url", &url, "--no-calibration", "--out", "results"];
     desk.skyline(&[&bench[..], &OPENAI].concat()).assert().code(0).stderr(found());
     let header = &desk.lines("header")[0];
@@ -84,40 +84,83 @@ fn fields_that_a_server_refuses_by_name_are_left_out() {
         .stderr(contains("does not go by max_tokens, ignore_eos").and(contains("with max_tokens")));
 }
 
-/// A server whose model ends its answer to the test request after two tokens, unless this field keeps it from it.
-fn ends_early_without(field: &'static str) -> (String, Arc<Mutex<usize>>) {
-    let asked = Arc::new(Mutex::new(0));
-    let counted = Arc::clone(&asked);
+/// A server that goes by one field for the most tokens and whose model answers with one word or with 90, unless a field
+/// keeps it from its end; it may refuse such a field. The bodies of all requests.
+fn with_a_model(
+    limit: &'static str,
+    forced_by: &'static str,
+    refused: &'static str,
+) -> (String, Arc<Mutex<Vec<Value>>>) {
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&bodies);
     let address = serve(move |seen: &Seen| {
         control(seen).unwrap_or_else(|| {
-            *counted.lock().unwrap() += 1;
-            if seen.body.contains(field) { stream(4) } else { stream(2).replace("length", "stop") }
+            let body: Value = serde_json::from_str(&seen.body).unwrap();
+            log.lock().unwrap().push(body.clone());
+            if !refused.is_empty() && body.get(refused).is_some() {
+                let unexpected = format!(r#"{{"detail":"Unexpected fields: {{'{refused}'}}"}}"#);
+                return answer("422 Unprocessable Entity", "application/json", &unexpected);
+            }
+            let usual = match body.get(forced_by) {
+                Some(_) => 3_000,
+                None if seen.body.contains("one word") => 2,
+                None => 90,
+            };
+            let asked = body[limit].as_u64().map_or(usual, |limit| limit as usize);
+            if asked < usual { stream(asked) } else { stream(usual).replace("\"length\"", "\"stop\"") }
         })
     });
-    (format!("http://{address}"), asked)
+    (format!("http://{address}"), bodies)
 }
 
 #[test]
 fn an_answer_that_ends_early_shows_which_fields_force_its_length() {
     let desk = Desk::new();
-    for (engine, field, with, tests) in [
-        ("llamacpp", "ignore_eos", None, 1),
-        ("llamacpp", "min_tokens", Some("ignore_eos and min_tokens"), 2),
-        ("openai", "min_tokens", Some("ignore_eos and min_tokens"), 3),
+    for (engine, limit, field, with, tests) in [
+        ("vllm", "max_tokens", "ignore_eos", None, 1),
+        ("vllm", "max_completion_tokens", "ignore_eos", Some("max_completion_tokens"), 3),
+        ("llamacpp", "max_tokens", "ignore_eos", None, 1),
+        ("llamacpp", "max_tokens", "min_tokens", Some("with min_tokens too"), 3),
+        ("openai", "max_completion_tokens", "min_tokens", Some("with ignore_eos and min_tokens too"), 4),
+        ("openai", "max_completion_tokens", "ignore_eos", Some("with ignore_eos too"), 3),
+        ("openai", "max_tokens", "ignore_eos", Some("does not go by"), 4),
     ] {
-        let (url, asked) = ends_early_without(field);
+        let (url, bodies) = with_a_model(limit, field, "");
         let check = ["check", "--url", &url, "--engine", engine, "--model", "toy"];
         let check = desk.skyline(&check).assert().code(0).stdout(contains("kept: 4 tokens"));
         if let Some(with) = with {
-            check.stdout(contains(with));
+            check.stderr(contains(with));
         }
-        assert_eq!(*asked.lock().unwrap(), tests, "{engine}, {field}");
+        let bodies = bodies.lock().unwrap();
+        assert_eq!(bodies.len(), tests, "{engine}, {limit}, {field}");
+        let unlimited = bodies.iter().filter(|body| body.get(limit).is_none() && body.get(field).is_some());
+        assert_eq!(unlimited.count(), usize::from(engine != "openai" && limit != "max_tokens"), "{engine}");
     }
+}
+
+/// As of `transformers serve`.
+#[test]
+fn a_limit_that_is_ignored_is_found_where_models_end_early_and_nothing_forces_them() {
+    let desk = Desk::new();
+    let (url, bodies) = with_a_model("max_tokens", "ignore_eos", "ignore_eos");
+    let check = [&["check", "--url", &url][..], &OPENAI].concat();
+    let said = contains("does not force").and(contains("refuses")).and(contains("READY"));
+    desk.skyline(&check).assert().code(0).stdout(said).stderr(contains("with max_tokens"));
+    assert_eq!(bodies.lock().unwrap().len(), 4);
+    let bench = ["bench", "quick.toml", "1", "--url", &url, "--no-calibration", "--out", "results"];
+    desk.skyline(&[&bench[..], &OPENAI].concat()).assert();
+    let last = bodies.lock().unwrap().last().unwrap().clone();
+    assert!(last.get("max_tokens").is_some() && last.get("ignore_eos").is_none(), "{last}");
+    let (url, bodies) = with_a_model("nothing", "ignore_eos", "ignore_eos");
+    let check = [&["check", "--url", &url][..], &OPENAI].concat();
+    let said = contains("ignores the requested length").and(contains("FAILED"));
+    desk.skyline(&check).assert().code(1).stdout(said);
+    assert!(bodies.lock().unwrap().iter().all(|body| body.get("ignore_eos").is_none()));
 }
 
 #[test]
 fn a_server_that_forces_no_length_is_named_before_the_load() {
-    let (url, _) = ends_early_without("nothing");
+    let (url, _) = with_a_model("max_tokens", "nothing", "");
     let desk = Desk::new();
     let to = ["--url", &url, "--engine", "vllm", "--model", "toy"];
     let said = || {

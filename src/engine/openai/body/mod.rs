@@ -4,4 +4,4 @@ mod answer_form;
 mod template;
 mod templates;
 
-pub(super) use templates::{BodyTemplates, TEST_TOKENS, golden_body};
+pub(super) use templates::{BodyTemplates, LONG_ANSWER, SHORT_ANSWER, TEST_TOKENS, golden_body};

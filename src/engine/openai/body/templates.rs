@@ -8,8 +8,10 @@ use crate::engine::target::{PriorityField, Sampling, Target};
 use crate::generator::{PlannedRequest, Prompt};
 use crate::workload::{AnswerShape, GoldenCheck, Priority};
 
-/// The prompt of the test request, and the tokens requested: a model ends this answer before them unless it is kept from it.
-const TEST_PROMPT: &str = "Reply with one word: yes.";
+/// Prompts of test requests: models end the answer to one after more than [`TEST_TOKENS`], to the other before.
+pub(crate) const LONG_ANSWER: &str = "Count from one to ten.";
+pub(crate) const SHORT_ANSWER: &str = "Reply with one word: yes.";
+/// The tokens that they request.
 pub(crate) const TEST_TOKENS: u32 = 4;
 
 /// The field of a request's priority.
@@ -78,17 +80,17 @@ impl BodyTemplates {
     /// A request for one token in each format except free text, in order.
     pub(crate) fn probes(&self) -> impl Iterator<Item = Bytes> {
         let first = self.templates.iter().step_by(self.by_form).skip(1);
-        first.map(|template| template.render(&Prompt::Text(TEST_PROMPT.to_owned()), 1))
+        first.map(|template| template.render(&Prompt::Text(SHORT_ANSWER.to_owned()), 1))
     }
 
-    /// The test request: with high priority, so that a server without priorities refuses it before any load.
-    pub(crate) fn test_request(&self) -> Bytes {
-        self.templates[0].render(&Prompt::Text(TEST_PROMPT.to_owned()), TEST_TOKENS)
+    /// A test request: with high priority, so that a server without priorities refuses it before any load.
+    pub(crate) fn test_request(&self, prompt: &str) -> Bytes {
+        self.templates[0].render(&Prompt::Text(prompt.to_owned()), TEST_TOKENS)
     }
 
-    /// The text of the test request, unless the extra body replaces the prompt.
-    pub(crate) fn test_prompt(&self) -> Option<&'static str> {
-        self.templates[0].takes_prompts().then_some(TEST_PROMPT)
+    /// Whether requests have their own prompts: the extra body does not replace them.
+    pub(crate) fn takes_prompts(&self) -> bool {
+        self.templates[0].takes_prompts()
     }
 }
 

@@ -24,12 +24,12 @@ async fn smoke_tests_name_the_cure_and_no_secret() {
         let mut target = target(&server);
         target.model = Some(model.to_owned());
         let error =
-            engine(target).await.smoke_test(Duration::from_millis(100)).await.unwrap_err().to_string();
+            engine(target).await.smoke_test("hi", Duration::from_millis(100)).await.unwrap_err().to_string();
         assert!(error.contains("\nhint: ") && error.contains(cure), "{error}");
         assert!(!error.contains("hunter2"), "{error}");
     }
     let server = serve(vec![good(&["a", "b"])]).await;
-    let report = engine(target(&server)).await.smoke_test(Duration::from_secs(5)).await.unwrap();
+    let report = engine(target(&server)).await.smoke_test("hi", Duration::from_secs(5)).await.unwrap();
     assert_eq!(report.chunks, 2);
     assert!(server.seen.lock().unwrap()[0].1.contains(r#""max_tokens":4"#));
 }

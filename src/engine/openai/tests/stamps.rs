@@ -26,7 +26,7 @@ async fn bytes_that_a_held_up_client_reads_late_have_the_moment_at_which_they_ca
     let server = serve_beside(vec![acts]);
     let engine = engine(target(&server)).await;
     assert_eq!((engine.stamp_source(), engine.read_delays()), (StampSource::ReadReturned, None));
-    engine.smoke_test(Duration::from_secs(5)).await.unwrap();
+    engine.smoke_test("hi", Duration::from_secs(5)).await.unwrap();
     assert_eq!((engine.stamp_source(), engine.read_delays()), (StampSource::KernelReceived, None));
 
     let clock = RunClock::starting_in(Duration::ZERO);
@@ -56,7 +56,7 @@ fn paced() -> Vec<Act> {
 async fn read_beside_ticks(held_up: Duration) -> (Vec<Duration>, Vec<Timestamp>) {
     let server = serve_beside(vec![good(&["a"]), paced()]);
     let engine = engine(target(&server)).await;
-    engine.smoke_test(Duration::from_secs(5)).await.unwrap();
+    engine.smoke_test("hi", Duration::from_secs(5)).await.unwrap();
     let clock = RunClock::starting_in(Duration::ZERO);
     let ticking = tokio::spawn(async move {
         let _ticks = ReaderTicks::start();

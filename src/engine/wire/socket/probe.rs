@@ -49,11 +49,20 @@ impl Dialer {
     /// Ends, with that as the failure, where the port of an address with TLS is silent for a while after it was connected to
     /// and then answers without: many servers wait for the end of a line that a handshake never has.
     pub(crate) async fn meets_no_tls(&self, url: &BaseUrl) -> DiagnosedFailure {
+        self.meets_no_tls_within(url, SILENCE, LOOK).await
+    }
+
+    async fn meets_no_tls_within(
+        &self,
+        url: &BaseUrl,
+        silence: Duration,
+        look: Duration,
+    ) -> DiagnosedFailure {
         if self.proxy.is_some() || self.tls.is_none() {
             return pending().await;
         }
         self.connected.notified().await;
-        sleep(SILENCE).await;
+        sleep(silence).await;
         let asked = async {
             let mut tcp = self.tcp().await.ok()?;
             let request = format!("GET / HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", url.authority());
@@ -63,7 +72,7 @@ impl Dialer {
             // Ports with TLS answer 400 to what has none.
             (begins.starts_with(b"HTTP/") && !begins.ends_with(b" 400")).then_some(())
         };
-        if let Ok(Some(())) = timeout(LOOK, asked).await {
+        if let Ok(Some(())) = timeout(look, asked).await {
             let message = "the server does not speak TLS (it is silent, and answers without)";
             return DiagnosedFailure {
                 failure: Failure::new(FailureKind::Tls, message),
@@ -103,11 +112,14 @@ mod tests {
         (listener, Dialer::resolve(&url, None, config).await.unwrap(), url)
     }
 
-    #[tokio::test(start_paused = true)]
+    const SHORT: Duration = Duration::from_millis(20);
+    const LONG: Duration = Duration::from_mins(1);
+
+    #[tokio::test]
     async fn a_port_is_silent_from_its_connection_on() {
         let (listener, dialer, url) = port().await;
-        let mut probe = Box::pin(dialer.meets_no_tls(&url));
-        assert!(timeout(Duration::from_mins(1), &mut probe).await.is_err(), "nothing is connected yet");
+        let mut probe = Box::pin(dialer.meets_no_tls_within(&url, SHORT, LONG));
+        assert!(timeout(5 * SHORT, &mut probe).await.is_err(), "nothing is connected yet");
         tokio::select! {
             opened = dialer.open() => panic!("{:?}", opened.err()),
             found = &mut probe => assert_eq!(found.cause, Cause::NotTls),
@@ -115,13 +127,14 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_port_with_tls_may_answer_400_to_what_has_none() {
         let (listener, dialer, url) = port().await;
         tokio::select! {
-            opened = dialer.open() => assert!(opened.is_err_and(|fault| fault.cause != Cause::NotTls)),
-            found = dialer.meets_no_tls(&url) => panic!("{found:?}"),
+            opened = dialer.open() => panic!("{:?}", opened.err()),
+            found = dialer.meets_no_tls_within(&url, SHORT, LONG) => panic!("{found:?}"),
             () = without_tls(&listener, "400 Bad Request") => {}
+            () = sleep(20 * SHORT) => {}
         }
     }
 }
