@@ -267,6 +267,33 @@ mod tests {
     }
 
     #[test]
+    fn nothing_happens_more_than_a_second_before_what_comes_first() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+        let mut record = RunLog::read(&folder).unwrap().records[0].clone();
+        record.dispatched = record.ended.after(SLACK);
+        record.sent = None;
+        record.headers = None;
+        record.chunks = crate::record::ChunkTrain::default();
+        assert_eq!(in_order(&record), Ok(()));
+        record.dispatched = record.dispatched.after(Duration::from_nanos(1));
+        let said = in_order(&record).unwrap_err();
+        assert_eq!(said, "it ended at 0.432559461 s, before it was dispatched at 1.432559462 s");
+    }
+
+    #[test]
+    fn a_line_that_is_not_believed_is_lost() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+        let text = std::fs::read_to_string(folder.join(RunLog::FILE_NAME)).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        let changed = text.replacen("\"ended_ns\":432559461", "\"ended_ns\":99432559461000000", 1);
+        std::fs::write(copy.path().join(RunLog::FILE_NAME), changed).unwrap();
+        assert_eq!(
+            RunLog::read(copy.path()).unwrap().damage.in_words(),
+            "line 2 is not believed: request 0: its end is 99432559.461 s, over a year after the beginning; 1 line is lost"
+        );
+    }
+
+    #[test]
     fn a_tenant_and_a_prefix_are_those_of_the_workload() {
         assert_eq!((known("tenant", Some(1), 2), known("tenant", None, 0)), (Ok(()), Ok(())));
         let said = known("tenant", Some(2), 2).unwrap_err();

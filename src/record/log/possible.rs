@@ -82,3 +82,49 @@ impl Reading {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::record::log::runlog::RunLog;
+    use crate::record::telemetry::{Counter, DeviceReading, Gauge, ServerTime, TimeHistogram};
+
+    #[test]
+    fn impossible_values_are_left_out_of_a_reading_and_the_others_stay() {
+        let reading = |gauge: Option<f64>, total: Option<f64>| {
+            let gauges = || gauge.map(|value| (Gauge::Running, value)).into_iter().collect();
+            let counters = || total.map(|value| (Counter::PromptTokens, value)).into_iter().collect();
+            let histogram = total.map(|sum_s| TimeHistogram { count: 1.0, sum_s, buckets: Vec::new() });
+            let device = DeviceReading { gauges: gauges(), counters: counters() };
+            Reading {
+                source: 3,
+                gauges: gauges(),
+                counters: counters(),
+                devices: [("0".to_owned(), device)].into(),
+                histograms: histogram.map(|times| (ServerTime::Queue, times)).into_iter().collect(),
+                ..Reading::default()
+            }
+        };
+        let (most, beyond) = (Reading::LARGEST, f64::INFINITY);
+        assert_eq!(reading(Some(most), Some(2.5)).possible(), reading(Some(most), Some(2.5)));
+        assert_eq!(reading(Some(-2.0 * most), Some(2.5)).possible(), reading(None, Some(2.5)));
+        assert_eq!(reading(Some(4.0), Some(beyond)).possible(), reading(Some(4.0), None));
+    }
+
+    #[test]
+    fn complete_answers_that_nothing_but_their_chunks_counted_are_uncounted() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+        let complete = RunLog::read(&folder).unwrap().records[0].clone();
+        let failure = Failure::new(FailureKind::Internal, "a fault");
+        let failed = RequestRecord { outcome: Outcome::Failed(failure.into()), ..complete.clone() };
+        let by = |record: &RequestRecord, output_tokens_source| {
+            RequestRecord { output_tokens_source, ..record.clone() }.is_uncounted()
+        };
+        assert!(by(&complete, TokenSource::Chunks) && !by(&failed, TokenSource::Chunks));
+        for source in [TokenSource::Usage, TokenSource::ChunkCounts, TokenSource::Tokenizer] {
+            assert!(!by(&complete, source) && !by(&failed, source));
+        }
+    }
+}

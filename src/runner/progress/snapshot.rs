@@ -270,3 +270,31 @@ impl RunSeconds {
         (self.past.clone(), self.each_s, LiveRates::over(&self.recent))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_second_counts_what_came_in_it_and_idle_ones_keep_the_levels() {
+        let totals = |count: u64, level: u64| SecondCounts {
+            released: 5 * count,
+            completed: 4 * count,
+            failed: count,
+            met: 3 * count,
+            tokens: 7 * count,
+            in_flight: level,
+            queued: level + 1,
+            waiting: Some(level + 2),
+            kv_permille: Some(level + 3),
+            ..SecondCounts::default()
+        };
+        let mut seconds = RunSeconds::default();
+        seconds.close(0, 1, &totals(10, 6));
+        seconds.close(1, 4, &totals(12, 8));
+        let (past, each_s, rates) = seconds.so_far();
+        assert_eq!((past, each_s), (vec![totals(10, 6), totals(2, 8), totals(0, 8), totals(0, 8)], 1));
+        let of_four = LiveRates { released: 15.0, completed: 12.0, failed: 3.0, met: 9.0, tokens: 21.0 };
+        assert_eq!(rates, Some(of_four));
+    }
+}

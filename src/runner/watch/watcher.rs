@@ -246,6 +246,23 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_of_a_millisecond_is_read_at_once() {
+        assert_eq!(pauses(&[(0, 0), (4_000, 1_000), (10_500, 0)]), [(4_000, 6_500)]);
+    }
+
+    #[test]
+    fn what_stops_the_watching_thread_is_found() {
+        let (stepped, steps) = std::sync::mpsc::channel();
+        let watcher = Watcher::start(RunClock::starting_in(Duration::ZERO), Pacing::Timer, move |_| {
+            std::thread::sleep(Duration::from_millis(30));
+            let _ = stepped.send(());
+        });
+        (0..2).for_each(|_| steps.recv().unwrap());
+        let found = watcher.finish();
+        assert!(found.first().is_some_and(|stall| stall.length_ns >= 30_000_000), "{found:?}");
+    }
+
+    #[test]
     fn neighbours_are_one_pause() {
         let wakes = [(0, 0), (10_000, 0), (30_000, 0), (33_000, 0), (43_000, 0)];
         assert_eq!(pauses(&wakes), [(0, 30_000), (33_000, 10_000)]);
