@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::catalogue::{Metric, TOOLS};
 use super::percentile::Figure;
 use crate::analysis::latency::row::LatencyRow;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::observed::{Measured, Observed};
 use crate::record::{Outcome, RequestRecord};
 use crate::units::millis;
 
@@ -49,7 +49,7 @@ impl Alias {
             })
         });
         let own = |tool, name, formula, of: fn(&RequestRecord) -> Option<f64>| {
-            let completed = observed.requests.iter().map(|request| request.record());
+            let completed = observed.requests.iter().map(Measured::record);
             let completed = completed.filter(|record| record.outcome == Outcome::Completed);
             let figures = completed.filter_map(|record| of(&record)).map(Figure::Exact);
             Self {

@@ -148,7 +148,9 @@ fn of_answers<'r>(
     let mut row = LatencyRow::of(sample, asked)?;
     let answers = answers.filter(|record| Received::of(record).is_some());
     add_intervals_of_many(&mut row, sample, answers, |record, take| {
-        Received::of(&record).into_iter().for_each(|answer| gaps(answer, take));
+        if let Some(answer) = Received::of(&record) {
+            gaps(answer, take);
+        }
     });
     Some(row)
 }

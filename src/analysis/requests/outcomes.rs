@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::observed::Observed;
+use super::observed::{Measured, Observed};
 use crate::record::{FailureKind, LostConnection, Outcome, Phase, RecordRef};
 
 /// Outcomes of the requests planned for the window.
@@ -59,7 +59,7 @@ impl RequestCounts {
             warmup_unplanned: observed.warm_up.unplanned,
             ..Self::default()
         };
-        for record in observed.requests.iter().map(|request| request.record()) {
+        for record in observed.requests.iter().map(Measured::record) {
             counts.opened_connection += u64::from(record.opened_connection);
             counts.reconnected += u64::from(record.lost_connection.is_some());
             counts.resent += u64::from(record.lost_connection == Some(LostConnection::AsSent));
@@ -120,7 +120,7 @@ fn in_words<S: serde::Serializer>(kind: &FailureKind, serializer: S) -> Result<S
 impl Failures {
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
         let due = observed.due() as f64;
-        let kinds = tally(observed.requests.iter().map(|request| request.record()), due);
+        let kinds = tally(observed.requests.iter().map(Measured::record), due);
         let cooldown = || observed.log.records.iter().filter(|record| record.phase == Phase::Cooldown);
         let rate = |counts: fn(FailureKind) -> bool| {
             let count: u64 = kinds.iter().filter(|line| counts(line.kind)).map(|line| line.count).sum();

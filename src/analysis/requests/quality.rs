@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::observed::Observed;
+use super::observed::{Measured, Observed};
 use crate::analysis::statistics::share_interval;
 use crate::record::{CheckRecord, CheckResult, RunLog, Validity};
 use crate::workload::ShapeFault;
@@ -193,7 +193,7 @@ impl AnswerForms {
     /// Absent where no answer of the window had a form to be checked.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
         let judged = |place: usize| {
-            let records = observed.requests.iter().map(|request| request.record());
+            let records = observed.requests.iter().map(Measured::record);
             records
                 .filter(move |record| usize::from(record.class) == place)
                 .filter_map(|record| record.validity)

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::observed::Observed;
+use super::observed::{Measured, Observed};
 use crate::analysis::wording::counted;
 use crate::record::{Outcome, RunLog, TokenSource};
 use crate::units::count;
@@ -90,7 +90,7 @@ impl ImpossibleUsage {
     /// Those of a run's measured requests, however these ended.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
         let mut all = Self::default();
-        for record in observed.requests.iter().map(|request| request.record()) {
+        for record in observed.requests.iter().map(Measured::record) {
             let Some(usage) = &record.impossible_usage else { continue };
             all.answers += 1;
             all.prompt_tokens = all.prompt_tokens.max(usage.prompt_tokens);
@@ -160,7 +160,7 @@ impl TokenAccount {
         let template_tokens = header.prompts.template_tokens;
         let impossible_usage = ImpossibleUsage::of(observed);
         let mut account = Self { template_tokens, impossible_usage, ..Self::default() };
-        for record in observed.requests.iter().map(|request| request.record()) {
+        for record in observed.requests.iter().map(Measured::record) {
             account.chunks += record.chunks.len() as u64;
             account.merged_reads += u64::from(record.merged_reads);
             if record.outcome != Outcome::Completed {

@@ -81,7 +81,7 @@ impl PrefixCache {
         if !classes.iter().any(|class| class.shared_prefix.is_some() || class.conversation.is_some()) {
             let share =
                 log.header.workload.arrival.found()?.reusable_share.filter(|_| is_whole_slice(log))?;
-            return Self::of_trace(share, sent, template, block_tokens, measured);
+            return Self::of_trace(share, &sent, template, block_tokens, measured);
         }
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
         let warm = |class: u16, number: u32| {
@@ -136,7 +136,7 @@ impl PrefixCache {
     /// Of requests whose prompts begin as in a trace, `share` of whose tokens came before.
     fn of_trace<'r>(
         share: f64,
-        sent: impl ExactSizeIterator<Item = RecordRef<'r>> + Clone,
+        sent: &(impl ExactSizeIterator<Item = RecordRef<'r>> + Clone),
         template: u64,
         block_tokens: Option<u32>,
         measured: Option<MeasuredHits>,

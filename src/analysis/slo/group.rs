@@ -179,7 +179,7 @@ impl Fairness {
 /// Answer tokens that each tenant got whole, as a share of those that it asked for.
 fn service(observed: &Observed<'_>) -> Vec<Option<f64>> {
     let mut tokens: BTreeMap<Option<u16>, (u64, u64)> = BTreeMap::new();
-    for record in observed.requests.iter().map(|request| request.record()) {
+    for record in observed.requests.iter().map(Measured::record) {
         let (asked, got) = tokens.entry(record.tenant).or_default();
         *asked += u64::from(record.output_tokens_asked);
         *got += if record.outcome == Outcome::Completed { record.output_tokens } else { 0 };

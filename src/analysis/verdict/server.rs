@@ -32,7 +32,9 @@ pub(super) fn stayed(observed: &Observed<'_>) -> Check {
     let (mut found_gone, mut example, mut lasted) = (0_u32, String::new(), Duration::ZERO);
     for record in later.into_iter().flatten() {
         found_gone += 1;
-        no_connection(&record).into_iter().for_each(|failure| example.clone_from(&failure.message));
+        if let Some(failure) = no_connection(&record) {
+            example.clone_from(&failure.message);
+        }
         lasted = lasted.max(began.map_or(Duration::ZERO, |began| record.dispatched.since(began)));
     }
     let is_enough = found_gone >= MANY || (found_gone >= FEWEST && lasted >= LASTS);

@@ -7,7 +7,7 @@ use super::check::{Check, Measure, Rule};
 use super::client::CURE;
 use crate::analysis::client::load::ClientLoad;
 use crate::analysis::requests::delivery::{StreamDelivery, UNGATHERED, WHOLE_BAR};
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::wording::{counted, percent};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RecordRef, RequestRecord};
@@ -27,7 +27,7 @@ const HELD_BACK: f64 = 0.01;
 /// The check of [`Rule::Stamps`].
 pub(super) fn check(observed: &Observed<'_>) -> Check {
     let measure = Measure { rule: Rule::Stamps, statistic: "share of requests with impossible stamps" };
-    let records = observed.requests.iter().map(|request| request.record());
+    let records = observed.requests.iter().map(Measured::record);
     let (mut number, mut worst) = (0_u64, None::<(Duration, String)>);
     for record in records {
         let Some((by, what)) = impossible(&record) else { continue };
@@ -62,7 +62,7 @@ pub(super) fn handed_over(observed: &Observed<'_>) -> Option<Check> {
         classes.get(usize::from(record.class)).is_some_and(|class| class.images.is_some())
     };
     let sent = || {
-        let records = observed.requests.iter().map(|request| request.record());
+        let records = observed.requests.iter().map(Measured::record);
         records.filter(|record| record.sent.is_some() && !has_images(record))
     };
     let late =

@@ -1,7 +1,7 @@
 //! Rules that tokens add up: inside each answer, and with the server's own counters.
 
 use super::check::{Check, Measure, Rule};
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};
 use crate::analysis::wording::{counted, percent};
 use crate::record::{CheckResult, FinishReason, Outcome, Records, RequestRecord, RunLog, ServerCounters};
@@ -34,7 +34,7 @@ fn identity(observed: &Observed<'_>) -> Check {
         statistic: "tokens by which chunks and usage differ, as a share of usage",
     };
     let (mut answers, mut tokens, mut apart, mut disagreeing) = (0, 0, 0, 0);
-    for record in observed.requests.iter().map(|request| request.record()) {
+    for record in observed.requests.iter().map(Measured::record) {
         let Some(usage) = record.usage.filter(|_| record.chunks_counted) else { continue };
         if record.outcome != Outcome::Completed {
             continue;

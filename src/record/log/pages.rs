@@ -12,8 +12,9 @@ use super::line::StoredLine;
 use super::seal::unseal;
 use crate::record::request::record::RequestRecord;
 
-/// Memory for the records of all logs that are in use, bytes: 600,000 of 30 tokens fit.
-pub(super) const ROOM: u64 = 256 << 20;
+/// Memory for the records of all logs that are in use, bytes: 2.4 million of 30 tokens fit. Each figure reads the others again,
+/// which takes a run of twice as many several times as long.
+pub(super) const ROOM: u64 = 1 << 30;
 
 /// How much of it is taken.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
@@ -51,9 +52,12 @@ impl LogSource {
     pub(super) fn takes(&self, bytes: usize) -> bool {
         let bytes = bytes as u64;
         let fits = TAKEN.fetch_add(bytes, Relaxed) + bytes <= self.room || self.file.is_none();
-        let taken = if fits { &self.taken } else { return TAKEN.fetch_sub(bytes, Relaxed) == 0 };
-        taken.fetch_add(bytes, Relaxed);
-        true
+        if fits {
+            self.taken.fetch_add(bytes, Relaxed);
+        } else {
+            TAKEN.fetch_sub(bytes, Relaxed);
+        }
+        fits
     }
 
     /// Where it lies and why records could not be read again, if they could not.
@@ -112,7 +116,7 @@ impl Clone for Cache {
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
     source: Arc<LogSource>,
-    pages: Vec<Page>,
+    all: Vec<Page>,
     len: usize,
     /// By how much their clock is to be put later.
     late: Duration,
@@ -123,7 +127,7 @@ impl Pages {
     /// No page yet.
     pub(super) fn of(source: &Arc<LogSource>) -> Self {
         let source = Arc::clone(source);
-        Self { source, pages: Vec::new(), len: 0, late: Duration::ZERO, cache: Cache::default() }
+        Self { source, all: Vec::new(), len: 0, late: Duration::ZERO, cache: Cache::default() }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -132,12 +136,12 @@ impl Pages {
 
     /// Adds the record in `text`, a line without its seal that has the bytes `line` of the log.
     pub(super) fn add(&mut self, line: &Range<u64>, text: &[u8]) {
-        if !self.pages.last().is_some_and(|page| page.has_room_for(line)) {
+        if !self.all.last().is_some_and(|page| page.has_room_for(line)) {
             let bytes = line.clone();
             let (first, lines, counted) = (self.len, Vec::new(), Vec::new());
-            self.pages.push(Page { first, bytes, lines, checksum: 0, counted });
+            self.all.push(Page { first, bytes, lines, checksum: 0, counted });
         }
-        let Some(page) = self.pages.last_mut() else { return };
+        let Some(page) = self.all.last_mut() else { return };
         page.lines.push((line.start - page.bytes.start) as u32);
         page.bytes.end = line.end;
         let mut sum = crc32fast::Hasher::new_with_initial(page.checksum);
@@ -148,13 +152,13 @@ impl Pages {
 
     /// The number of the page that has the record at `place`.
     fn page_of(&self, place: usize) -> usize {
-        self.pages.partition_point(|page| page.first <= place) - 1
+        self.all.partition_point(|page| page.first <= place) - 1
     }
 
     /// Sets the token count of the answer at `place`.
     pub(super) fn count(&mut self, place: usize, tokens: u64) {
         let number = self.page_of(place);
-        let page = &mut self.pages[number];
+        let page = &mut self.all[number];
         page.counted.push(((place - page.first) as u16, tokens));
     }
 
@@ -168,7 +172,7 @@ impl Pages {
     /// that say nothing: the source remembers that.
     pub(super) fn get(&self, place: usize) -> (Arc<[RequestRecord]>, usize) {
         let number = self.page_of(place);
-        let page = &self.pages[number];
+        let page = &self.all[number];
         let mut cache = self.cache.0.lock().unwrap_or_else(PoisonError::into_inner);
         let records = if let Some(at) = cache.iter().position(|(cached, _)| *cached == number) {
             cache[..=at].rotate_right(1);
@@ -208,7 +212,9 @@ impl Pages {
             records[usize::from(place)].count(tokens);
         }
         if !self.late.is_zero() {
-            records.iter_mut().for_each(|record| record.put_later(self.late));
+            for record in &mut records {
+                record.put_later(self.late);
+            }
         }
         Ok(records.into())
     }
