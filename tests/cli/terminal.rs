@@ -51,7 +51,7 @@ impl Terminal {
             match self.user.read(&mut buffer) {
                 Ok(count @ 1..) => shown.push_str(&String::from_utf8_lossy(&buffer[..count])),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    thread::sleep(Duration::from_millis(10))
+                    thread::sleep(Duration::from_millis(10));
                 }
                 _ => panic!("`{text}` is not in {shown}"),
             }

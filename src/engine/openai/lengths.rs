@@ -198,9 +198,9 @@ impl LengthTests {
             (LengthTest::EndsEarly, LengthTest::Ignored) if !self.limit_kept => *best = report.clone(),
             // A limit that is kept forces nothing.
             (LengthTest::EndsEarly, LengthTest::Kept) if !self.limit_kept => {}
-            (LengthTest::Ignored, LengthTest::EndsEarly)
-            | (LengthTest::Kept, LengthTest::EndsEarly)
-            | (_, LengthTest::Kept) => (*used, *best) = (fields, report.clone()),
+            (LengthTest::Ignored | LengthTest::Kept, LengthTest::EndsEarly) | (_, LengthTest::Kept) => {
+                (*used, *best) = (fields, report.clone());
+            }
             _ => {}
         }
     }

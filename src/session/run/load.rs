@@ -13,6 +13,7 @@ use crate::workload::WorkloadSpec;
 
 /// The load of a run, or of all runs of an experiment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "what one line says or leaves out, each by itself")]
 pub(crate) struct PlannedLoad {
     /// Whether less may be enough: what the runs find decides.
     at_most: bool,
@@ -53,13 +54,13 @@ impl PlannedLoad {
     pub(super) fn of(run: &PlannedRun, cap: Option<NonZeroUsize>, shard: Option<Shard>) -> Self {
         let PlannedRun { workload, plan, .. } = run;
         let seconds = if plan.is_open_ended() { f64::INFINITY } else { run.length().as_secs_f64() };
-        let generators = shard.map_or(1, |shard| shard.of) as u64;
+        let generators = shard.map_or(1, |shard| shard.of);
         let Some(users) = workload.arrival.users() else {
             let turns = workload.mean_turns();
             let requests = (plan.warmup_requests + plan.measured_requests) as f64 * turns;
             let per_s = workload.arrival.peak_rate_per_s() * turns / generators as f64;
             let load = Self::lasting(seconds, Load::Rate(0.0), workload, cap);
-            return Self { requests, per_s, generators, ..load };
+            return Self { generators, requests, per_s, ..load };
         };
         let own = shard.map_or(users, |shard| shard.among_first(users));
         let load = Self { generators, ..Self::lasting(seconds, Load::Users(own), workload, cap) };

@@ -116,7 +116,7 @@ fn the_planned_load_is_one_line_before_it_is_sent() {
             "{{\"timestamp\": {second}001, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}}\n"
         )
     };
-    desk.file("trace.jsonl", &(0..21).map(request).collect::<String>());
+    desk.file("trace.jsonl", &(1..22).map(request).collect::<String>());
     let more = ["--no-calibration", "--wait", "100ms", "--yes"];
     for (typed, line) in [
         (

@@ -1,0 +1,106 @@
+//! What the writer stores of a run.
+
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::clock::Timestamp;
+use crate::engine::{Secrets, ToolCall};
+use crate::record::{Outcome, RecordRef, RequestRecord, RunEnding, TokenSource};
+
+const FOOTER: RunFooter = RunFooter {
+    released_until: Timestamp::from_nanos(1),
+    ended: Timestamp::from_nanos(2),
+    ending: RunEnding::Finished,
+    breaker: None,
+    present_ns: Some(1),
+    sessions: None,
+    client: None,
+    server: None,
+};
+
+fn known() -> RunLog {
+    RunLog::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1")).unwrap()
+}
+
+fn tokenizer() -> TokenCounter {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tiny-tokenizer.json");
+    TokenCounter::open(path.to_str()).unwrap()
+}
+
+fn collected(header: &RunHeader, records: &[RequestRecord], folder: &Path) -> CollectedRun {
+    let log = RunLogWriter::create(folder, header).unwrap();
+    let mut collected = CollectedRun { log, error: None, answers: None };
+    for record in records {
+        collected.append(LogLine::Request(record));
+    }
+    collected
+}
+
+#[test]
+fn what_is_kept_is_on_disk_and_read_back() {
+    let known = known();
+    let folder = tempfile::tempdir().unwrap();
+    let keeper = RecordWriter::start(
+        RunLogWriter::create(folder.path(), &known.header).unwrap(),
+        CaptureText::No,
+        AnswerJudge::new(&known.header.workload, Secrets::default(), true),
+    );
+    for record in known.records.iter() {
+        keeper.keep(FinishedRequest::from(RequestRecord::clone(&record)));
+    }
+    let sample = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
+    keeper.client_keeper()(sample);
+    let (log, written) = keeper.stop().finish(known.header, &FOOTER).unwrap();
+    written.unwrap();
+    assert_eq!(log.records, known.records);
+    assert_eq!((&log.telemetry.client, &log.footer), (&vec![sample], &Some(FOOTER)));
+    assert_eq!(RunLog::read(folder.path()).unwrap(), log);
+}
+
+#[test]
+fn every_text_of_an_answer_is_counted_and_the_log_gives_the_same_counts() {
+    let mut known = known();
+    let folder = tempfile::tempdir().unwrap();
+    let texts = ["the river", "Explain how photosynthesis works.", "lookup", "{\"city\": \"Oslo\"}"];
+    let said = AnswerText {
+        reasoning: texts[0].into(),
+        content: texts[1].into(),
+        tool_calls: vec![ToolCall { name: texts[2].into(), arguments: texts[3].into() }],
+    };
+    let place = known.records.iter().position(|record| record.outcome == Outcome::Completed).unwrap();
+    known.records[place].output_tokens_source = TokenSource::Chunks;
+    let mut collected = collected(&known.header, &known.records, folder.path());
+    collected.set_aside(known.records[place].index, [said]);
+    let mut counted = Vec::new();
+    collected.count(&tokenizer(), |done| {
+        counted.push(done);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(counted, [1]);
+    let (log, written) = collected.finish(known.header, &FOOTER).unwrap();
+    written.unwrap();
+    let expected: u32 = texts.iter().map(|text| tokenizer().count(text)).sum();
+    assert_eq!(log.records[place].output_tokens, u64::from(expected));
+    assert_eq!(log.records[place].output_tokens_source, TokenSource::Tokenizer);
+    assert_eq!(RunLog::read(folder.path()).unwrap().records, log.records);
+}
+
+#[test]
+fn a_count_that_is_ended_leaves_the_rest_as_it_was() {
+    let known = known();
+    let mut one =
+        known.records.as_slice().iter().find(|record| record.outcome == Outcome::Completed).unwrap().clone();
+    one.output_tokens_source = TokenSource::Chunks;
+    let records: Vec<_> = (0..=BATCH as u64).map(|index| RequestRecord { index, ..one.clone() }).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let mut collected = collected(&known.header, &records, folder.path());
+    for record in &records {
+        let said = AnswerText { content: "the river".into(), ..AnswerText::default() };
+        collected.set_aside(record.index, [said]);
+    }
+    collected.count(&tokenizer(), |_| ControlFlow::Break(()));
+    let (log, _) = collected.finish(known.header, &FOOTER).unwrap();
+    let by_tokenizer = |record: &RecordRef<'_>| record.output_tokens_source == TokenSource::Tokenizer;
+    assert_eq!(log.records.iter().filter(by_tokenizer).count(), BATCH);
+    assert!(!by_tokenizer(&log.records.last().unwrap()));
+}
