@@ -24,7 +24,7 @@ fn it_says_where_it_listens_and_at_the_end_what_it_did() {
         }
         let (status, words) = mock.end(signal);
         assert_eq!(status.code(), Some(0), "{signal}");
-        assert!(words.contains("1 requests: 1 finished") && words.contains("late by p50"), "{words}");
+        assert!(words.contains("2 requests: 2 finished") && words.contains("late by p50"), "{words}");
     }
 }
 

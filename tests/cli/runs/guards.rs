@@ -149,7 +149,7 @@ fn the_planned_load_is_one_line_before_it_is_sent() {
                 "--url",
                 &own,
             ],
-            "load: about 120 requests at up to 2.00/s in about 3 runs over 1 min, 300 prompt",
+            "load: about 147 requests at up to 2.00/s in about 3 runs over 1 min 3 s",
         ),
         (
             &[
