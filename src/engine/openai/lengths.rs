@@ -137,7 +137,7 @@ impl LengthTests {
         if self.limit_kept || fields.forcing != LengthForcing::None { SHORT_ANSWER } else { LONG_ANSWER }
     }
 
-    /// What to try after what came of a test request.
+    /// What to try after the outcome of a test request.
     fn after(
         &mut self,
         (fields, prompt): TestFields,
