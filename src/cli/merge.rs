@@ -49,7 +49,7 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     let mut merged = merge(shards).map_err(Stop::usage)?;
     merged.log.header.command = command_line::masked(command_line::arguments());
     let objectives = save::objectives_of(&merged.log.header)?;
-    let run = JudgedRun::of(merged.log, &objectives)?;
+    let run = JudgedRun::of(merged.log, &objectives);
     folder::base(&args.out)?;
     let header = &run.log.header;
     let engine = format!("{}-merged", header.engine.engine);

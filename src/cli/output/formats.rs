@@ -254,10 +254,7 @@ impl Outputs {
         folder: &Path,
         printer: Printer,
     ) -> Result<(), Stop> {
-        let written = self.write(&RUN, folder, printer, |write, out| {
-            write(report, out)?;
-            report.log.check_unchanged().map_err(std::io::Error::other)
-        });
+        let written = self.write(&RUN, folder, printer, |write, out| write(report, out));
         if let Some(collector) = &self.collector {
             collector.push(report, printer);
         }

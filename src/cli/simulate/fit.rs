@@ -85,7 +85,6 @@ pub(in crate::cli) fn fitted_to(
         described.model.clone_from(&first.log.header.engine.model);
         fitted(runs, &config, &CostModel::Linear)?
     };
-    runs.iter().try_for_each(|run| run.log.check_unchanged()).map_err(Stop::impossible)?;
     described.fleet = fit.applied_to(&described.fleet);
     described.max_model_len = Some(u64::from(config.limits.max_model_len));
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();

@@ -41,7 +41,7 @@ impl Simulation {
     pub(super) fn run(&self, run: PlannedRun, model: &Described) -> Result<JudgedRun, Stop> {
         let schedule = run.schedule.clone();
         let log = run_virtually(self.header(run, model), schedule, &model.fleet).map_err(Stop::usage)?;
-        JudgedRun::of(log, &self.objectives)
+        Ok(JudgedRun::of(log, &self.objectives))
     }
 
     /// The header of a run that no server answers.

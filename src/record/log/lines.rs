@@ -6,8 +6,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::pages::{LogSource, ROOM};
-
 /// Bytes that gather before they are written without being asked for.
 const BLOCK: usize = 64 << 10;
 
@@ -22,19 +20,31 @@ pub(crate) struct LineFile {
     failed: bool,
 }
 
+fn created(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).create_new(true).open(path)
+}
+
+/// Creates a file in `folder` that has no name there any more: it is gone when the program is, however it ends.
+pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
+    let path = folder.join(format!(".{}.tmp", std::process::id()));
+    let file = created(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
 impl LineFile {
     /// Creates a file that must not exist.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let file = File::options().read(true).write(true).create_new(true).open(path)?;
-        Ok(Self { file, waiting: Vec::new(), written: 0, failed: false })
+        created(path).map(Self::of)
     }
 
-    /// Creates a file in `folder` that has no name there any more: it is gone when the program is, however it ends.
+    /// Creates a file in `folder` that has no name there any more.
     pub(crate) fn unnamed(folder: &Path) -> io::Result<Self> {
-        let path = folder.join(format!(".{}.tmp", std::process::id()));
-        let lines = Self::create(&path)?;
-        std::fs::remove_file(&path)?;
-        Ok(lines)
+        unnamed(folder).map(Self::of)
+    }
+
+    const fn of(file: File) -> Self {
+        Self { file, waiting: Vec::new(), written: 0, failed: false }
     }
 
     /// Appends a line.
@@ -72,13 +82,6 @@ impl LineFile {
         self.written += self.waiting.len() as u64;
         self.waiting.clear();
         Ok(())
-    }
-
-    /// Where records can be read again from these lines, which lie at `path`: nowhere, if some could not be written.
-    pub(super) fn source(&self, path: &Path) -> LogSource {
-        let whole =
-            if self.waiting.is_empty() { self.file.try_clone() } else { Err(io::ErrorKind::NotFound.into()) };
-        LogSource::of(whole, path, ROOM)
     }
 
     /// All lines from the first on, those that could not be written too.

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::ops::Range;
 use std::path::Path;
 
 use super::line::{LogLine, StoredLine};
-use super::pages::{LogSource, ROOM};
+use super::pages::{ROOM, Room};
 use super::plausibility::LineRules;
 use super::records::Records;
 use super::runlog::{RunLog, RunLogError};
@@ -33,29 +32,21 @@ impl RunLog {
     pub(crate) fn read_with(path: &Path, room: u64) -> Result<Self, RunLogError> {
         let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_owned() };
         let file = File::open(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
-        let source = LogSource::of(file.try_clone(), &path, room);
-        Self::from_lines(BufReader::new(file), &path, source)
+        Self::from_lines(BufReader::new(file), &path, room)
     }
 
     /// The run that these lines of the file at `path` hold.
-    pub(super) fn from_lines(
-        mut lines: impl BufRead,
-        path: &Path,
-        source: LogSource,
-    ) -> Result<Self, RunLogError> {
+    pub(super) fn from_lines(mut lines: impl BufRead, path: &Path, room: u64) -> Result<Self, RunLogError> {
         let io_error = |source| RunLogError::Io { path: path.to_owned(), source };
         let mut text = Vec::new();
-        let mut begin = lines.read_until(b'\n', &mut text).map_err(io_error)? as u64;
-        let mut reader = LogReader::begin(path, &mut text, source)?;
+        lines.read_until(b'\n', &mut text).map_err(io_error)?;
+        let mut reader = LogReader::begin(path, &mut text, Room::of(room))?;
         loop {
             text.clear();
-            match lines.read_until(b'\n', &mut text).map_err(io_error)? as u64 {
-                0 => return Ok(reader.end()),
-                bytes => {
-                    reader.take(&mut text, begin..begin + bytes);
-                    begin += bytes;
-                }
+            if lines.read_until(b'\n', &mut text).map_err(io_error)? == 0 {
+                return Ok(reader.end());
             }
+            reader.take(&mut text);
         }
     }
 }
@@ -87,7 +78,7 @@ struct LogReader {
 
 impl LogReader {
     /// Begins with the first line.
-    fn begin(path: &Path, text: &mut Vec<u8>, source: LogSource) -> Result<Self, RunLogError> {
+    fn begin(path: &Path, text: &mut Vec<u8>, room: Room) -> Result<Self, RunLogError> {
         let line = |message: String| RunLogError::Line { path: path.to_owned(), line: 1, message };
         if text.is_empty() {
             return Err(line("the file is empty; a run log begins with a header".to_owned()));
@@ -116,12 +107,12 @@ impl LogReader {
             log.damage.note(|| "line 1, the header, was altered".to_owned());
         }
         let (dispatched, uncounted) = (BTreeMap::new(), HashMap::new());
-        log.records = Records::read_from(source);
+        log.records = Records::within(room, path.parent().unwrap_or(path));
         Ok(Self { log, rules, place: 1, number: 1, unread: 0, dispatched, uncounted })
     }
 
-    /// Takes the next line, which has these bytes of the file.
-    fn take(&mut self, text: &mut Vec<u8>, bytes: Range<u64>) {
+    /// Takes the next line.
+    fn take(&mut self, text: &mut Vec<u8>) {
         self.place += 1;
         let cut_off = !text.ends_with(b"\n");
         // A power cut leaves zeros where the file system had no data yet.
@@ -144,7 +135,7 @@ impl LogReader {
                     if let Seal::Whole(number) = seal {
                         self.count_missing(number);
                     }
-                    let Err(why) = self.believe(text, &(bytes.start + zeros as u64..bytes.end)) else {
+                    let Err(why) = self.believe(text) else {
                         return;
                     };
                     self.log.damage.lost_lines += 1;
@@ -177,7 +168,7 @@ impl LogReader {
     }
 
     /// Takes what a line says, or says why not.
-    fn believe(&mut self, text: &[u8], bytes: &Range<u64>) -> Result<(), String> {
+    fn believe(&mut self, text: &[u8]) -> Result<(), String> {
         let line: StoredLine =
             serde_json::from_slice(text).map_err(|error| format!("cannot be read ({error})"))?;
         self.rules.check(line.as_line()).map_err(|what| format!("is not believed: {what}"))?;
@@ -191,7 +182,7 @@ impl LogReader {
                 if record.is_uncounted() {
                     self.uncounted.insert(record.index, self.log.records.len());
                 }
-                self.log.records.keep(*record, bytes, text);
+                self.log.records.keep(*record);
             }
             StoredLine::Check(check) => self.log.checks.push(check),
             StoredLine::Counted(answer) => match self.uncounted.remove(&answer.index) {

@@ -1,14 +1,14 @@
-//! The records of a log: in memory as long as there is room, and in the log itself beyond that.
+//! The records of a log: in memory as long as there is room, beyond that packed in a file.
 
-use std::ops::{Deref, DerefMut, Range};
-use std::path::Path;
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::pages::{LogSource, Pages};
+use super::pages::{Pages, Room};
 use crate::record::request::record::RequestRecord;
 
-/// The records of a log, in order. Those that memory has no room for are read again each time that they are asked for.
+/// The records of a log, in order. Those that memory has no room for are unpacked each time that they are asked for.
 ///
 /// It derefs to a list that is wholly in memory, for whoever changes records: figures are computed with the methods here.
 #[derive(Clone, Debug, Default)]
@@ -18,8 +18,10 @@ pub struct Records {
     rest: Rest,
     /// All of them, once somebody has asked for a list of those that are not held.
     whole: OnceLock<Vec<RequestRecord>>,
-    /// The logs that they were read from.
-    sources: Vec<Arc<LogSource>>,
+    /// What those that are held take of the room.
+    rooms: Vec<Arc<Room>>,
+    /// Where those that are not held go.
+    folder: PathBuf,
 }
 
 /// The records that are not held.
@@ -44,7 +46,7 @@ struct Joined {
 pub enum RecordRef<'a> {
     /// In memory.
     Held(&'a RequestRecord),
-    /// At a place of a page that was read again.
+    /// At a place of a page that was unpacked.
     Read(Arc<[RequestRecord]>, usize),
 }
 
@@ -60,20 +62,19 @@ impl Deref for RecordRef<'_> {
 }
 
 impl Records {
-    /// None yet, of the log that is read from `source`.
-    pub(super) fn read_from(source: LogSource) -> Self {
-        Self { sources: vec![Arc::new(source)], ..Self::default() }
+    /// None yet, of the log that is read from `folder`, with `room` for them.
+    pub(super) fn within(room: Room, folder: &Path) -> Self {
+        Self { rooms: vec![Arc::new(room)], folder: folder.to_owned(), ..Self::default() }
     }
 
-    /// Adds the record that was read from `text`, a line without its seal that has the bytes `line` of the log.
-    pub(super) fn keep(&mut self, record: RequestRecord, line: &Range<u64>, text: &[u8]) {
-        if let (Rest::None, [source]) = (&self.rest, self.sources.as_slice())
-            && !source.takes(record.bytes())
-        {
-            self.rest = Rest::Pages(Pages::of(source));
+    /// Adds a record that was read.
+    pub(super) fn keep(&mut self, record: RequestRecord) {
+        let fits = || self.rooms.iter().all(|room| room.takes(record.bytes()));
+        if matches!(self.rest, Rest::None) && !fits() {
+            self.rest = Rest::Pages(Pages::beside(&self.folder));
         }
         match &mut self.rest {
-            Rest::Pages(pages) => pages.add(line, text),
+            Rest::Pages(pages) => pages.add(record),
             _ => self.held.push(record),
         }
     }
@@ -102,11 +103,11 @@ impl Records {
 
     /// Those of all logs, in order of their ends.
     pub(super) fn join(parts: Vec<Self>) -> Self {
-        let sources = parts.iter().flat_map(|part| part.sources.clone()).collect();
+        let rooms = parts.iter().flat_map(|part| part.rooms.clone()).collect();
         if parts.iter().all(|part| matches!(part.rest, Rest::None)) {
             let mut held: Vec<_> = parts.into_iter().flat_map(|part| part.held).collect();
             held.sort_by_key(|record| (record.ended, record.index));
-            return Self { held, sources, ..Self::default() };
+            return Self { held, rooms, ..Self::default() };
         }
         let keys = parts.iter().enumerate().flat_map(|(number, part)| {
             let key = move |(place, record): (usize, RecordRef<'_>)| {
@@ -117,12 +118,7 @@ impl Records {
         let mut keys: Vec<_> = keys.collect();
         keys.sort_unstable();
         let order = keys.into_iter().map(|(_, _, place)| place).collect();
-        Self { rest: Rest::Joined(Arc::new(Joined { parts, order })), sources, ..Self::default() }
-    }
-
-    /// The first log that could not be read again, and why: then no figure that was computed since is right.
-    pub(super) fn fault(&self) -> Option<(&Path, &str)> {
-        self.sources.iter().find_map(|source| source.fault())
+        Self { rest: Rest::Joined(Arc::new(Joined { parts, order })), rooms, ..Self::default() }
     }
 
     /// How many there are.

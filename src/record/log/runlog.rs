@@ -111,13 +111,4 @@ impl RunLog {
             plan_check: None,
         }
     }
-
-    /// Refuses what was computed from a log that changed meanwhile, or could not be read again.
-    pub(crate) fn check_unchanged(&self) -> Result<(), RunLogError> {
-        let Some((path, why)) = self.records.fault() else { return Ok(()) };
-        let why = format!(
-            "the log cannot be read again for its figures: {why}\nhint: leave it as it is until they are there"
-        );
-        Err(RunLogError::Io { path: path.to_owned(), source: io::Error::other(why) })
-    }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::line::LogLine;
 use super::lines::LineFile;
+use super::pages::ROOM;
 use super::plausibility::LineRules;
 use super::runlog::{RunLog, RunLogError};
 use super::seal::seal;
@@ -88,9 +89,8 @@ impl RunLogWriter {
     /// When the file cannot be read.
     pub fn read_back(self) -> Result<RunLog, RunLogError> {
         let Self { lines, path, .. } = self;
-        let source = lines.source(&path);
         match lines.read_back() {
-            Ok(lines) => RunLog::from_lines(lines, &path, source),
+            Ok(lines) => RunLog::from_lines(lines, &path, ROOM),
             Err(source) => Err(RunLogError::Io { path, source }),
         }
     }
@@ -109,7 +109,6 @@ impl RunLog {
         }
         self.checks.iter().try_for_each(|check| writer.append(LogLine::Check(check)))?;
         self.records.iter().try_for_each(|record| writer.append(LogLine::Request(&record)))?;
-        self.check_unchanged()?;
         let readings = self.telemetry.readings.iter().map(LogLine::Reading);
         let mut lines = readings.chain(self.telemetry.client.iter().map(LogLine::Client));
         lines.try_for_each(|line| writer.append(line))?;

@@ -102,6 +102,21 @@ impl ChunkTrain {
         self.bytes.capacity()
     }
 
+    /// Writes it to the end of `bytes`.
+    pub(super) fn pack(&self, bytes: &mut Vec<u8>) {
+        let numbers = [u64::from(self.len), self.last.as_nanos(), self.bytes.len() as u64];
+        numbers.into_iter().for_each(|number| write_varint(bytes, number));
+        bytes.extend_from_slice(&self.bytes);
+    }
+
+    /// Reads what [`ChunkTrain::pack`] has written from the beginning of `bytes`.
+    pub(super) fn unpack(bytes: &mut &[u8]) -> Option<Self> {
+        let [len, last, length] = [read_varint(bytes)?, read_varint(bytes)?, read_varint(bytes)?];
+        let (own, rest) = bytes.split_at_checked(length as usize)?;
+        *bytes = rest;
+        Some(Self { bytes: own.to_vec(), len: len as u32, last: Timestamp::from_nanos(last) })
+    }
+
     /// Frees reserved memory.
     pub fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
@@ -166,7 +181,7 @@ impl<'de> Deserialize<'de> for ChunkTrain {
     }
 }
 
-fn write_varint(bytes: &mut Vec<u8>, mut value: u64) {
+pub(super) fn write_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -174,7 +189,7 @@ fn write_varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(super) fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

@@ -2,6 +2,7 @@
 
 pub(super) mod chunks;
 pub(super) mod outcome;
+pub(super) mod packed;
 pub(super) mod record;
 pub(super) mod turn;
 pub(super) mod usage_bounds;

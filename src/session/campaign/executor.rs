@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::dir::ExperimentDir;
-use crate::analysis::Objective;
 use crate::analysis::wording::counted;
+use crate::analysis::{Objective, summarise};
 use crate::experiment::{
     CompletedRun, Executor, Experiment, InvalidRuns, RepeatRun, Repeats, RepeatsExperiment, RunOutcome,
     RunRequest, RunsLeft,
@@ -15,7 +15,6 @@ use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{RunContext, StoredRun};
 use crate::session::settings::MachineCheck;
-use crate::session::stored::run::summary_of;
 use crate::session::stored::{JudgedRun, save};
 use crate::units;
 
@@ -197,7 +196,7 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
         }
         let Some(log) = self.dir.stored(&request.name, &hash)? else { return Ok(None) };
         self.drawn.remove(&request.name);
-        Ok(Some(CompletedRun::from(summary_of(&log, self.campaign.objectives(request))?)))
+        Ok(Some(CompletedRun::from(summarise(&log, self.campaign.objectives(request)))))
     }
 
     fn counts_stored(&mut self) {

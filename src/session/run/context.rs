@@ -358,7 +358,7 @@ impl RunContext {
     fn summarise(&self, log: RunLog, folder: PathBuf, written: Result<(), Stop>) -> Result<StoredRun, Stop> {
         let requests = counted(log.records.len() as u64, "request");
         let _line = StepLine::start(self.settings.screen, format!("computing the figures of {requests}"));
-        let run = JudgedRun::of(log, &self.settings.objectives)?;
+        let run = JudgedRun::of(log, &self.settings.objectives);
         let stored = written.and(save::run(run.report(None), &folder));
         Ok(StoredRun { run, folder, stored })
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::run::{completed, read_log, summary_of};
-use crate::analysis::Objective;
+use super::run::{completed, read_log};
+use crate::analysis::{Objective, summarise};
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::experiment::{
     AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, NotRounds, RunOutcome, RunRequest,
@@ -27,7 +27,7 @@ impl<E: Experiment> Executor<E> for StoredRuns<'_> {
 
     fn stored(&mut self, request: &RunRequest<E::Part>) -> Result<Option<CompletedRun>, Stop> {
         let log = completed(&self.0.join(&request.name))?;
-        log.map(|log| summary_of(&log, &[]).map(CompletedRun::from)).transpose()
+        Ok(log.map(|log| CompletedRun::from(summarise(&log, &[]))))
     }
 
     fn run(&mut self, _request: &RunRequest<E::Part>, _experiment: &E) -> Result<RunOutcome, Stop> {
@@ -93,7 +93,7 @@ fn row_runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Resul
     for repeat in 1..=row.repeats() + Repeat::MOST_SPARE {
         let name = experiments.run_folder(slot, repeat);
         if let Some(log) = completed(&folder.join(&name))? {
-            runs.extend(RowRun::of(name, summary_of(&log, objectives)?).ok());
+            runs.extend(RowRun::of(name, summarise(&log, objectives)).ok());
         }
     }
     Ok(runs)
@@ -110,7 +110,7 @@ pub(crate) fn sweep_judged_by(stored: Sweep, path: &Path, objectives: &[Objectiv
     for Trial { number, load, seed, window_s, run, .. } in trials {
         let log = read_log(&folder::of(path).join(&run))?;
         let request = TrialRequest { number, load, repeat: 1, seed, window_s, run };
-        search.record(Trial::of(&request, &summary_of(&log, objectives)?));
+        search.record(Trial::of(&request, &summarise(&log, objectives)));
     }
     let Sweep { started_at, workload, engine, deployment, paired, stopped, stopped_sentence, .. } = stored;
     let sweep = Sweep::of(&search, Swept { started_at, workload, engine, deployment }, stopped);

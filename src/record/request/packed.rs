@@ -1,0 +1,260 @@
+//! Records in a quarter of the bytes that they take in a log, read in a fraction of the time.
+
+use super::chunks::{ChunkTrain, read_varint, write_varint};
+use super::record::RequestRecord;
+use crate::clock::Timestamp;
+
+/// Records in order. What differs from one to the next is numbers, moments and chunks: they are written one after the
+/// other as LEB128 varints, a moment as its distance from the one before it. What is left of a record then has few forms,
+/// which are written once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PackedRecords {
+    forms: Vec<RequestRecord>,
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl PackedRecords {
+    /// How many there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of their numbers.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds a record.
+    pub(crate) fn add(&mut self, mut record: RequestRecord) {
+        let mut packer = Packer { bytes: Vec::new(), last: 0 };
+        record.chunks.pack(&mut packer.bytes);
+        record.chunks = ChunkTrain::default();
+        let _always = record.exchange(&mut packer);
+        let form = self.forms.iter().position(|form| *form == record).unwrap_or_else(|| {
+            self.forms.push(record);
+            self.forms.len() - 1
+        });
+        write_varint(&mut self.bytes, form as u64);
+        self.bytes.append(&mut packer.bytes);
+        self.len += 1;
+    }
+
+    /// The same as bytes.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let forms = serde_json::to_vec(&self.forms).unwrap_or_default();
+        let mut all = Vec::with_capacity(forms.len() + self.bytes.len() + 8);
+        write_varint(&mut all, forms.len() as u64);
+        all.extend_from_slice(&forms);
+        all.extend_from_slice(&self.bytes);
+        all
+    }
+
+    /// The records themselves.
+    pub(crate) fn to_records(&self) -> Vec<RequestRecord> {
+        unpack(&self.forms, &self.bytes).unwrap_or_default()
+    }
+
+    /// The records of [`PackedRecords::to_bytes`]; `None` of other bytes.
+    pub(crate) fn unpack(mut all: &[u8]) -> Option<Vec<RequestRecord>> {
+        let length = read_varint(&mut all)?;
+        let (forms, bytes) = all.split_at_checked(length as usize)?;
+        unpack(&serde_json::from_slice::<Vec<RequestRecord>>(forms).ok()?, bytes)
+    }
+}
+
+fn unpack(forms: &[RequestRecord], mut bytes: &[u8]) -> Option<Vec<RequestRecord>> {
+    let mut records = Vec::new();
+    while !bytes.is_empty() {
+        let mut record = forms.get(read_varint(&mut bytes)? as usize)?.clone();
+        record.chunks = ChunkTrain::unpack(&mut bytes)?;
+        record.exchange(&mut Unpacker { bytes: &mut bytes, last: 0 })?;
+        records.push(record);
+    }
+    Some(records)
+}
+
+/// Takes the numbers of a record, or puts them back.
+trait Exchange {
+    /// A number; `None` where there is none to put back.
+    fn number(&mut self, number: &mut u64) -> Option<()>;
+
+    /// A moment, in nanoseconds.
+    fn moment(&mut self, nanos: &mut u64) -> Option<()>;
+}
+
+struct Packer {
+    bytes: Vec<u8>,
+    /// The moment before.
+    last: u64,
+}
+
+impl Exchange for Packer {
+    fn number(&mut self, number: &mut u64) -> Option<()> {
+        write_varint(&mut self.bytes, std::mem::take(number));
+        Some(())
+    }
+
+    fn moment(&mut self, nanos: &mut u64) -> Option<()> {
+        // ZigZag: small distances in both directions are small numbers.
+        let distance = nanos.wrapping_sub(self.last).cast_signed();
+        let mut folded = (distance << 1 ^ distance >> 63).cast_unsigned();
+        self.last = std::mem::take(nanos);
+        self.number(&mut folded)
+    }
+}
+
+struct Unpacker<'a, 'b> {
+    bytes: &'a mut &'b [u8],
+    last: u64,
+}
+
+impl Exchange for Unpacker<'_, '_> {
+    fn number(&mut self, number: &mut u64) -> Option<()> {
+        *number = read_varint(self.bytes)?;
+        Some(())
+    }
+
+    fn moment(&mut self, nanos: &mut u64) -> Option<()> {
+        let folded = read_varint(self.bytes)?;
+        let distance = folded >> 1 ^ (folded & 1).wrapping_neg();
+        *nanos = self.last.wrapping_add(distance);
+        self.last = *nanos;
+        Some(())
+    }
+}
+
+impl RequestRecord {
+    /// Shows all its numbers and moments, without those of its chunks. A field that is not shown stays in its form.
+    fn exchange(&mut self, with: &mut impl Exchange) -> Option<()> {
+        with.number(&mut self.index)?;
+        if let Some(prefix) = &mut self.prefix {
+            small(with, &mut prefix.number)?;
+            small(with, &mut prefix.tokens)?;
+        }
+        if let Some(turn) = &mut self.turn {
+            with.number(&mut turn.session)?;
+            for number in [&mut turn.number, &mut turn.begun, &mut turn.history_tokens] {
+                small(with, number)?;
+            }
+            turn.of.as_mut().map_or(Some(()), |of| small(with, of))?;
+        }
+        small(with, &mut self.input_tokens_asked)?;
+        small(with, &mut self.output_tokens_asked)?;
+        let sending = [Some(&mut self.scheduled), Some(&mut self.dispatched), self.admitted.as_mut()];
+        let answering = [self.sent.as_mut(), self.headers.as_mut(), self.first_answer.as_mut()];
+        let ending = [self.whole_answer.as_mut(), Some(&mut self.ended)];
+        for moment in sending.into_iter().chain(answering).chain(ending).flatten() {
+            let mut nanos = moment.as_nanos();
+            with.moment(&mut nanos)?;
+            *moment = Timestamp::from_nanos(nanos);
+        }
+        if let Some(usage) = &mut self.usage {
+            let parts = [usage.cached_tokens.as_mut(), usage.reasoning_tokens.as_mut()];
+            let all = [Some(&mut usage.prompt_tokens), Some(&mut usage.completion_tokens)];
+            all.into_iter().chain(parts).flatten().try_for_each(|count| with.number(count))?;
+        }
+        with.number(&mut self.output_tokens)?;
+        small(with, &mut self.merged_reads)?;
+        if let Some(late) = &mut self.late_stamps {
+            small(with, &mut late.count)?;
+            with.number(&mut late.longest_ns)?;
+            with.number(&mut late.first_ns)?;
+        }
+        Some(())
+    }
+}
+
+/// A number of 32 bits.
+fn small(with: &mut impl Exchange, number: &mut u32) -> Option<()> {
+    let mut wide = u64::from(*number);
+    with.number(&mut wide)?;
+    *number = wide as u32;
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::record::{
+        Failure, FailureKind, FinishReason, LateStamps, Outcome, SharedPrefix, TokenChunk, Turn, Usage,
+    };
+
+    /// Records of several forms.
+    fn forms() -> Vec<RequestRecord> {
+        let plain = RequestRecord { outcome: Outcome::Completed, ..RequestRecord::default() };
+        let at = Some(Timestamp::default());
+        let turn = Turn { session: 0, number: 0, of: Some(0), begun: 0, history_tokens: 0 };
+        let failure = Failure::new(FailureKind::HttpStatus(503), "busy");
+        let cached = Some(0);
+        let rich = RequestRecord {
+            prefix: Some(SharedPrefix { number: 0, tokens: 0 }),
+            tenant: Some(2),
+            turn: Some(Box::new(turn)),
+            admitted: at,
+            sent: at,
+            headers: at,
+            first_answer: at,
+            whole_answer: at,
+            finish_reason: Some(FinishReason::Other("eos".to_owned())),
+            usage: Some(Usage { cached_tokens: cached, reasoning_tokens: cached, ..Usage::default() }),
+            impossible_usage: Some(Box::new(Usage { prompt_tokens: u64::MAX, ..Usage::default() })),
+            late_stamps: Some(Box::new(LateStamps::default())),
+            ..plain.clone()
+        };
+        let failed = RequestRecord { outcome: Outcome::Failed(Box::new(failure)), sent: at, ..plain.clone() };
+        vec![plain, rich, failed]
+    }
+
+    /// Puts any numbers into a form.
+    struct Any<'a>(&'a mut dyn Iterator<Item = u64>);
+
+    impl Exchange for Any<'_> {
+        fn number(&mut self, number: &mut u64) -> Option<()> {
+            *number = self.0.next()?;
+            Some(())
+        }
+
+        fn moment(&mut self, nanos: &mut u64) -> Option<()> {
+            self.number(nanos)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn records_come_back_as_they_were(
+            numbers in prop::collection::vec(any::<u64>(), 40), gaps in prop::collection::vec(any::<u32>(), 0..9),
+            order in prop::collection::vec(0..3_usize, 0..20),
+        ) {
+            let mut packed = PackedRecords::default();
+            let mut all = Vec::new();
+            for (turned, form) in order.into_iter().enumerate() {
+                let mut record = forms()[form].clone();
+                record.exchange(&mut Any(&mut numbers.iter().cycle().skip(turned).copied())).unwrap();
+                let chunks = gaps.iter().scan(0, |at, gap| {
+                    *at += u64::from(*gap);
+                    Some(TokenChunk { at: Timestamp::from_nanos(*at), tokens: gap % 4 })
+                });
+                record.chunks = chunks.collect();
+                packed.add(record.clone());
+                all.push(record);
+            }
+            prop_assert!(packed.forms.len() <= 3, "numbers are no part of a form");
+            prop_assert_eq!(&packed.to_records(), &all);
+            prop_assert_eq!(&PackedRecords::unpack(&packed.to_bytes()).unwrap(), &all);
+        }
+    }
+
+    #[test]
+    fn bytes_that_end_too_early_are_no_records() {
+        let mut packed = PackedRecords::default();
+        packed.add(forms()[1].clone());
+        let bytes = packed.to_bytes();
+        assert_eq!(PackedRecords::unpack(&bytes), Some(packed.to_records()));
+        assert!(
+            (0..bytes.len()).all(|end| PackedRecords::unpack(&bytes[..end]).is_none_or(|all| all.is_empty()))
+        );
+    }
+}
