@@ -8,11 +8,15 @@ use crate::units::millis;
 const LONG: f64 = 4.0;
 /// Answers whose every gap is looked at; a run may have a million.
 const ENOUGH: usize = 4_000;
+/// Answers that are looked at; of a longer run an even sample.
+const MOST: usize = if cfg!(test) { 400 } else { 400_000 };
 
 /// The answers of a run's window with their concurrency.
 pub(super) struct ConcurrencyContext<'a> {
-    /// Answers of the window that got a first token, in the order of their sending.
+    /// Answers of the window that got a first token, in the order of their sending: at most [`MOST`] of them.
     pub(super) answers: Vec<AnswerInContext<'a>>,
+    /// How many there are in all.
+    pub(super) all: usize,
     /// Prompts that wait or are being computed, of every phase.
     waiting: Stays,
     /// Middle length of the window's prompts, tokens.
@@ -66,7 +70,10 @@ impl<'a> ConcurrencyContext<'a> {
         let until_first = |record: &RequestRecord| seconds(record.chunks.first_at().unwrap_or(record.ended));
         let mut answers: Vec<AnswerInContext<'a>> = Vec::new();
         drop(lengths);
-        for (place, record) in (0..).zip(log.records.iter()).filter(|(_, record)| measured(record)) {
+        let answered = |record: &RecordRef<'_>| measured(record) && !record.chunks.is_empty();
+        let all = sent().filter(answered).count();
+        let sampled = (0..).zip(log.records.iter()).filter(|(_, record)| answered(record));
+        for (place, record) in sampled.step_by(all.div_ceil(MOST).max(1)) {
             let (Some(sent), Some(first)) = (record.sent, record.chunks.first_at()) else { continue };
             let last = record.chunks.last_at().unwrap_or(first);
             answers.push(AnswerInContext {
@@ -117,7 +124,7 @@ impl<'a> ConcurrencyContext<'a> {
             answer.ahead = (waiting.at(seconds(answer.sent)) - 1.0).max(0.0);
         }
         answers.sort_unstable_by_key(|answer| (answer.sent, answer.place));
-        Self { answers, waiting, usual_prompt }
+        Self { answers, all, waiting, usual_prompt }
     }
 
     /// A sample of the answers, evenly over the window, large enough for statistics of gaps.
@@ -198,13 +205,9 @@ impl Steps {
 }
 
 impl Stays {
-    pub(in crate::experiment) fn of(stays: impl Iterator<Item = (f64, f64, f64)>) -> Self {
-        let (mut arrivals, mut departures) = (Vec::new(), Vec::new());
-        for (from, to, weight) in stays {
-            arrivals.push((from, weight));
-            departures.push((to, weight));
-        }
-        Self { arrivals: Steps::of(arrivals), departures: Steps::of(departures) }
+    pub(in crate::experiment) fn of(stays: impl Iterator<Item = (f64, f64, f64)> + Clone) -> Self {
+        let arrivals = Steps::of(stays.clone().map(|(from, _, weight)| (from, weight)).collect());
+        Self { arrivals, departures: Steps::of(stays.map(|(_, to, weight)| (to, weight)).collect()) }
     }
 
     /// What is there at `at`, what came at that moment included.

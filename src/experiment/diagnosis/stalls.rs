@@ -33,7 +33,7 @@ struct Gaps {
 
 pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let summary = evidence.summary;
-    let (stalls, answers) = (&summary.stalls, evidence.concurrency.answers.len() as f64);
+    let (stalls, answers) = (&summary.stalls, evidence.concurrency.all as f64);
     if answers == 0.0 || (stalls.requests as f64) < OFTEN * answers {
         return Ok(None);
     }

@@ -166,8 +166,9 @@ impl Records {
     }
 
     /// All of them in order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = RecordRef<'_>> + ExactSizeIterator + Clone {
-        (0..self.len()).map(|place| self.at(place))
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = RecordRef<'_>> + Clone {
+        let rest = (self.held.len()..self.len()).map(|place| self.at(place));
+        self.held.iter().map(RecordRef::Held).chain(rest)
     }
 
     /// The places of those that `wanted` takes, in the order of their keys.
