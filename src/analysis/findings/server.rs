@@ -87,6 +87,9 @@ pub(super) fn outside_server(summary: &Summary) -> Option<Finding> {
         );
         let cure = if summary.delivery.tpot_withheld {
             "let events pass as they come: first tokens that are gathered with later ones are held back outside of that count"
+        } else if summary.run.engine.is_on_this_machine() {
+            "no network lies between: look at the server's own HTTP front end (it reads, tokenizes and sends outside of that \
+             count), and at a router before it"
         } else {
             "run the client on the server's machine: what stays is the server's own HTTP front end (it reads, tokenizes \
              and sends outside of that count), what goes is the network or a proxy"

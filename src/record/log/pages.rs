@@ -208,7 +208,9 @@ impl Pages {
             records[usize::from(place)].count(tokens);
         }
         if !self.late.is_zero() {
-            records.iter_mut().for_each(|record| record.put_later(self.late));
+            for record in &mut records {
+                record.put_later(self.late);
+            }
         }
         records
     }
@@ -272,7 +274,8 @@ mod tests {
     fn what_comes_after_a_record_is_put_into_it() {
         let folder = tempfile::tempdir().unwrap();
         let mut pages = filled(Pages::beside(folder.path()));
-        (pages.count(1, 70), pages.count(6, 80));
+        pages.count(1, 70);
+        pages.count(6, 80);
         pages.put_later(Duration::from_nanos(5));
         let got = |place| {
             let (page, place) = pages.get(place);

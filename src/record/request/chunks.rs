@@ -104,8 +104,9 @@ impl ChunkTrain {
 
     /// Writes it to the end of `bytes`.
     pub(super) fn pack(&self, bytes: &mut Vec<u8>) {
-        let numbers = [u64::from(self.len), self.last.as_nanos(), self.bytes.len() as u64];
-        numbers.into_iter().for_each(|number| write_varint(bytes, number));
+        for number in [u64::from(self.len), self.last.as_nanos(), self.bytes.len() as u64] {
+            write_varint(bytes, number);
+        }
         bytes.extend_from_slice(&self.bytes);
     }
 

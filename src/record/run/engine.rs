@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -94,6 +95,18 @@ impl fmt::Display for RequestParameters {
     }
 }
 
+impl EngineFacts {
+    /// Whether the server listens on this machine, by its address: then no network lies before it.
+    pub fn is_on_this_machine(&self) -> bool {
+        let address = self.url.split_once("://").map_or(self.url.as_str(), |(_, address)| address);
+        let server = address.split('/').next().unwrap_or_default();
+        let port = server.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+        let host = port.map_or(server, |(host, _)| host).trim_matches(['[', ']']);
+        let is_here = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+        host == "localhost" || host.parse().is_ok_and(is_here)
+    }
+}
+
 /// The server and the parameters of every request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -147,6 +160,24 @@ fn modelled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Va
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_on_this_machine_is_known_by_its_address() {
+        let is_here = |url: &str| {
+            let json = format!(
+                r#"{{"engine":"vllm","url":"{url}","endpoint":"chat","streamed":true,"model":"m","request_id_prefix":""}}"#
+            );
+            serde_json::from_str::<EngineFacts>(&json).unwrap().is_on_this_machine()
+        };
+        for url in ["http://127.0.0.1:8000", "https://localhost/v1", "http://[::1]:80", "http://0.0.0.0:1/x"]
+        {
+            assert!(is_here(url), "{url}");
+        }
+        for url in ["http://10.0.0.7:8000", "http://localhost.example:80", "https://[fd00::1]", "127.example"]
+        {
+            assert!(!is_here(url), "{url}");
+        }
+    }
 
     #[test]
     fn parameters_are_reported_in_words() {

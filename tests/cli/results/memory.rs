@@ -40,5 +40,5 @@ fn a_report_takes_some_hundred_bytes_a_request() {
     };
     let (few, many) = (peak(1_000), peak(21_000));
     let each = (many.saturating_sub(few)) * 1024 / 20_000;
-    assert!((100..650).contains(&each), "{each} bytes a request: {few} and {many} KB");
+    assert!((100..520).contains(&each), "{each} bytes a request: {few} and {many} KB");
 }
