@@ -88,7 +88,7 @@ impl RequestFeed {
         self.later.take()
     }
 
-    fn next(&mut self) -> Option<ReadyRequest> {
+    pub(super) fn next(&mut self) -> Option<ReadyRequest> {
         loop {
             if let Some(ready) = self.batch.next() {
                 return Some(ready);

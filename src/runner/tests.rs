@@ -2,6 +2,7 @@
 
 mod checks;
 mod engines;
+mod feed;
 mod sessions;
 
 use std::num::NonZeroUsize;
@@ -36,13 +37,13 @@ fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
     planned.into_spec(Prompt::Text("hello".to_owned()))
 }
 
-/// One request each `every` ms from 0 on, in a window that ends at `window_end`, then the same as cool-down
-/// for ten times as long.
 struct Executed {
     records: Vec<RequestRecord>,
     footer: RunFooter,
 }
 
+/// One request each `every` ms from 0 on, in a window that ends at `window_end`, then the same as cool-down
+/// for ten times as long.
 async fn execute<E: Engine>(
     engine: E,
     every: u64,
@@ -50,13 +51,24 @@ async fn execute<E: Engine>(
     options: RunOptions,
     wishes: &[(u64, Interrupt)],
 ) -> Executed {
-    let measured_requests = window_end.div_ceil(every);
-    let schedule = (0..measured_requests * 10).map(move |index| {
-        let phase = if index < measured_requests { Phase::Measured } else { Phase::Cooldown };
+    let measured = window_end.div_ceil(every);
+    let schedule = (0..measured * 10).map(|index| {
+        let phase = if index < measured { Phase::Measured } else { Phase::Cooldown };
         order(index, at(index * every), phase)
     });
+    execute_schedule(engine, schedule.collect(), window_end, options, wishes).await
+}
+
+async fn execute_schedule<E: Engine>(
+    engine: E,
+    schedule: Vec<RequestSpec>,
+    window_end: u64,
+    options: RunOptions,
+    wishes: &[(u64, Interrupt)],
+) -> Executed {
+    let measured_requests = schedule.iter().filter(|one| one.planned.phase == Phase::Measured).count() as u64;
     let engine = Arc::new(engine);
-    let feed = RequestFeed::start(Arc::clone(&engine), schedule, None);
+    let feed = RequestFeed::start(Arc::clone(&engine), schedule.into_iter(), None);
     let clock = RunClock::starting_in(Duration::ZERO);
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {
@@ -324,6 +336,17 @@ async fn a_breaker_stops_releases_and_drains() {
     assert!((30..=31).contains(&executed.records.len()), "{}", executed.records.len());
     assert!(executed.records.iter().all(|record| record.outcome == Outcome::Completed));
     assert!(ended <= at(13_000), "all that was in flight is answered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_ends_no_run_that_has_sent_its_last_request() {
+    let script = Script { ttft: ms(10_000), gap: ms(0), tokens: 1 };
+    let breakers = vec!["in_flight > 0 for 2s".parse().unwrap()];
+    let last = vec![order(0, at(500), Phase::Measured)];
+    let options = RunOptions { breakers, ..PATIENT };
+    let executed = execute_schedule(script, last, 30_000, options, &[]).await;
+    assert_eq!((executed.footer.breaker, executed.footer.ending), (None, RunEnding::Finished));
+    assert_eq!(executed.footer.ended, at(10_500));
 }
 
 #[tokio::test(start_paused = true)]

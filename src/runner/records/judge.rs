@@ -63,3 +63,25 @@ fn validity(shape: &AnswerShape, record: &RequestRecord, said: Option<&AnswerTex
         Err(fault) => Validity::Invalid { fault },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_of_another_form_that_the_length_limit_cut_says_nothing() {
+        let shape = AnswerShape::Json { in_slo: false };
+        let judged = |content: &str, finish_reason| {
+            let outcome = Outcome::Completed;
+            let record = RequestRecord { outcome, finish_reason, ..RequestRecord::default() };
+            let said = AnswerText { content: content.to_owned(), ..AnswerText::default() };
+            validity(&shape, &record, Some(&said))
+        };
+        assert_eq!(judged("{\"city\": \"Os", Some(FinishReason::Length)), Validity::CutAtLimit);
+        for complete in [Some(FinishReason::Stop), None] {
+            let found = judged("{\"city\": \"Os", complete);
+            assert!(matches!(found, Validity::Invalid { .. }), "{found:?}");
+        }
+        assert_eq!(judged("{\"city\": \"Oslo\"}", Some(FinishReason::Length)), Validity::Valid);
+    }
+}

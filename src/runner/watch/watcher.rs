@@ -262,6 +262,25 @@ mod tests {
         assert!(found.first().is_some_and(|stall| stall.length_ns >= 30_000_000), "{found:?}");
     }
 
+    /// Where the system counts it, a woken thread has always waited for its core, if only for some microseconds.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_wait_for_a_core_is_reported_once() {
+        let counted = || {
+            let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+            Duration::from_nanos(text.split(' ').nth(1).map_or(0, |nanos| nanos.parse().unwrap()))
+        };
+        let mut queue = RunQueue::open();
+        let mut waited = queue.so_far;
+        for _ in 0..20 {
+            std::thread::sleep(Duration::from_millis(1));
+            let before = counted();
+            waited += queue.waited();
+            let after = counted();
+            assert!((before..=after).contains(&waited), "{before:?} {waited:?} {after:?}");
+        }
+    }
+
     #[test]
     fn neighbours_are_one_pause() {
         let wakes = [(0, 0), (10_000, 0), (30_000, 0), (33_000, 0), (43_000, 0)];

@@ -1,0 +1,29 @@
+//! How far ahead of the run requests are built.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use super::engines::{Script, at, ms};
+use super::order;
+use crate::record::Phase;
+use crate::runner::pacer::RequestFeed;
+
+#[test]
+fn enough_is_ready_before_a_run_and_never_much_more() {
+    let built = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&built);
+    let schedule = (0..).map(move |index| {
+        std::thread::sleep(Duration::from_micros(100));
+        count.fetch_add(1, Relaxed);
+        order(index, at(index), Phase::Measured)
+    });
+    let engine = Script { ttft: ms(0), gap: ms(0), tokens: 1 };
+    let mut feed = RequestFeed::start(Arc::new(engine), schedule, None);
+    assert!(built.load(Relaxed) >= RequestFeed::READY);
+    for taken in 1..=1_000 {
+        assert_eq!(feed.next().unwrap().request.index, taken - 1);
+        let ahead = built.load(Relaxed) - taken;
+        assert!(ahead <= 600, "{ahead} requests are built after {taken}");
+    }
+}
