@@ -313,7 +313,7 @@ mod tests {
             runs.with_tail(&FigureKey::percentile(quantile, Metric::Ttft), beyond)
         };
         let lost = of(Quantile::P99, Some(4.9));
-        assert_eq!((lost.interval(), lost.runs_for_ten_percent), (None, None));
+        assert_eq!((lost.interval_low, lost.interval_high, lost.runs_for_ten_percent), (None, None, None));
         assert_eq!((lost.unresolvable, lost.effective_beyond), (Some(Unresolvable::TooFewBeyond), Some(4.9)));
         assert_eq!(of(Quantile::P99, None).unresolvable, Some(Unresolvable::TooFewBeyond));
         for kept in [of(Quantile::P99, Some(5.0)), of(Quantile::P50, None)] {

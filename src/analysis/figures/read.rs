@@ -149,6 +149,33 @@ mod tests {
             "p50 ttft of search".parse::<FigureKey>().unwrap().check(&log.header.workload).unwrap_err();
         assert!(unfit.to_string().starts_with("the figure `p50 ttft of search` does not fit"), "{unfit}");
     }
+
+    /// Four requests of 100 and 11 tokens in a second on four GPUs, each there for 0.2 s.
+    #[test]
+    fn each_rate_is_read_by_its_name() {
+        let mut log = run(
+            1_000,
+            (0..4)
+                .map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 11).usage(100, 11).build())
+                .collect(),
+        );
+        log.header.deployment.gpus = Some(4);
+        let summary = summarise(&log, &[]);
+        for (name, expected) in [
+            ("goodput", 4.0),
+            ("request_rate", 4.0),
+            ("input_tokens_per_s", 400.0),
+            ("output_tokens_per_s", 44.0),
+            ("output_tokens_per_s_per_gpu", 11.0),
+            ("in_flight", 0.8),
+            ("reject_rate", 0.0),
+            ("timeout_rate", 0.0),
+        ] {
+            let found = name.parse::<FigureKey>().unwrap().read(&summary).and_then(Figure::exact);
+            assert!(found.is_some_and(|found| (found - expected).abs() < 1e-9), "{name}: {found:?}");
+        }
+    }
+
     #[test]
     fn only_percentiles_other_than_the_median_have_a_tail() {
         let tail = |text: &str| {

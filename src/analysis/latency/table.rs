@@ -160,3 +160,23 @@ impl Serialize for LatencyTable {
         serializer.collect_map(Metric::LATENCIES.map(|metric| (metric.name(), self.row(metric))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+
+    #[test]
+    fn gaps_between_chunks_are_those_between_tokens_only_where_each_has_one() {
+        let medians = |tokens: u32| {
+            let chunks: Vec<_> = (0..11).map(|i| (100 + 40 * i, tokens)).collect();
+            let (table, _) = LatencyTable::of_run(&Observed::of(&run(
+                1_000,
+                vec![record(0).sent_at(0, 0, 0).chunks(&chunks).build()],
+            )));
+            [Metric::Itl, Metric::ChunkGap].map(|gap| table.percentile(gap, Quantile::P50).unwrap().figure)
+        };
+        assert_eq!(medians(1), [40.0, 40.0].map(Figure::Exact));
+        assert_eq!(medians(4), [10.0, 40.0].map(Figure::Exact));
+    }
+}

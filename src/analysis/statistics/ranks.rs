@@ -37,9 +37,6 @@ pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
 
 /// That of equally many `ones` and `others`.
 fn correlation(ones: &[f64], others: &[f64]) -> Option<f64> {
-    if ones.len() < 2 {
-        return None;
-    }
     let middle = (ones.len() + 1) as f64 / 2.0;
     let (ones, others) = (ranks(ones), ranks(others));
     let products =
@@ -162,6 +159,8 @@ mod tests {
     fn the_extremes_are_one_and_nothing() {
         assert_eq!(lag1_spearman(&[1.0, 2.0, 3.0, 9.0]), Some(1.0));
         assert_eq!((lag1_spearman(&[5.0; 9]), lag1_spearman(&[1.0, 2.0])), (None, None));
+        assert_eq!(spearman(&[(1.0, 9.0), (2.0, 3.0)]), Some(-1.0));
+        assert_eq!((spearman(&[(1.0, 9.0)]), spearman(&[])), (None, None));
     }
 
     fn close(found: Option<f64>, expected: f64) {

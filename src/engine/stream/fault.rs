@@ -134,6 +134,15 @@ mod tests {
     }
 
     #[test]
+    fn a_character_across_the_cut_is_left_out() {
+        for before in 16 * EXCERPT - 9..16 * EXCERPT {
+            let body = format!("<{}>{}", "t".repeat(before - 2), "🚀".repeat(100));
+            let said = excerpt(body.as_bytes(), &Secrets::default());
+            assert!(!said.contains('\u{fffd}'), "{said}");
+        }
+    }
+
+    #[test]
     fn the_model_is_blamed_by_fields_and_not_by_words() {
         for (body, blamed) in [
             (r#"{"error":{"message":"?","param":"model","code":404}}"#, true),

@@ -319,4 +319,17 @@ mod tests {
         tally.add(20_000_000, MOST_TOKENS + 1);
         assert_eq!(tally.rare, [(LONGEST + 1, 1), (20_000_000, MOST_TOKENS + 1)]);
     }
+
+    #[test]
+    fn a_page_has_little_memory_to_spare_and_is_seldom_moved() {
+        let (mut page, mut room, mut moves) = (Page::default(), 0, 0);
+        for low in 0..FEW {
+            page.add(low as u16);
+            let Page::Few(each) = &page else { panic!("it became counts at {low}") };
+            moves += u32::from(each.capacity() != room);
+            room = each.capacity();
+            assert!(room <= low / 4 + low + 5, "room for {room} with {low}");
+        }
+        assert!(moves < 50, "{moves}");
+    }
 }

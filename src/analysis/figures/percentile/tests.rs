@@ -48,6 +48,11 @@ fn figures_are_numpys() {
         7.423_013_967_630_424,
     ];
     assert_numpy(&tallied(&repeated), expected);
+
+    // Computed from the nearer end: from the other one, its last bit differs.
+    let two = Sample::new(vec![0.1, 0.3]);
+    assert_numpy(&two, [0.2, 0.279_999_999_999_999_97, 0.29, 0.298, 0.2998, 0.2, 0.141_421_356_237_309_5]);
+    assert_eq!(two.quantile(0.1), Some(Figure::Exact(0.120_000_000_000_000_01)));
 }
 
 #[test]

@@ -19,6 +19,14 @@ fn percentiles_that_are_asked_for_come_once_each_and_in_order() {
     assert_eq!(stored.as_object().unwrap().keys().filter(|key| key.starts_with("p95")).count(), 1);
 }
 
+#[test]
+fn the_tail_is_a_multiple_of_the_middle() {
+    let ratio = |values: &[f64]| LatencyRow::in_order(values).unwrap().p99_over_p50();
+    assert_eq!(ratio(&[50.0; 3]), Some(1.0));
+    assert_eq!(ratio(&[[20.0; 100], [70.0; 100]].concat()[..150]), Some(3.5));
+    assert_eq!((ratio(&[0.0; 3]), ratio(&[0.0, 0.0, 9.0])), (None, None));
+}
+
 /// Of answers that were cut off after 40 and 60 ms nothing bounds the times from above.
 #[test]
 fn what_is_known_only_within_bounds_is_stored_with_them() {
