@@ -287,6 +287,21 @@ mod tests {
     }
 
     #[test]
+    fn lateness_is_worth_a_word_where_it_may_have_moved_a_figure_by_more_than_is_noted() {
+        let mut summary = summarise(&log(100, 1_000, 2_000, ReadReturned), &[]);
+        let effect = |measure: Measure, share| measure.at_most(share, SPOILED, share.to_string(), CURE);
+        summary.verdict.checks = vec![
+            effect(READ_LATE, NOTED),
+            effect(SENT_LATE, 0.011),
+            effect(STOOD_STILL, SPOILED),
+            effect(HELD_BACK, 0.06),
+            effect(LOOP_BUSY, 0.04),
+        ];
+        let late: Vec<_> = late_but_passed(&summary).map(|check| check.sentence.as_str()).collect();
+        assert_eq!(late, ["0.011", "0.05"]);
+    }
+
+    #[test]
     fn a_run_that_nobody_watched_is_not_tested() {
         let mut log = log(100, 1_000, 2_000, ReadReturned);
         log.footer.as_mut().unwrap().client = None;

@@ -1,5 +1,6 @@
 //! Each rule in a run that breaks it and in one that stands it.
 
+mod accounts;
 mod overload;
 
 use std::time::Duration;

@@ -1,0 +1,141 @@
+//! The rules that records are all there, are those of the plan, and have possible stamps.
+
+use super::*;
+use crate::record::{PlanCheck, RequestRecord};
+
+/// A thousand requests a second apart, each changed as its index says.
+fn thousand(change: impl Fn(&mut RequestRecord)) -> Summary {
+    let mut log = run(
+        1_000_000,
+        (0..1_000)
+            .map(|i| i * 1_000)
+            .map(|at| record(at / 1_000).sent_at(at, at, at).paced(at + 100, 10, 5).build())
+            .collect(),
+    );
+    log.records.iter_mut().for_each(|record| change(record));
+    summarise(&log, &[])
+}
+
+fn later(moment: Timestamp, micros: u64) -> Timestamp {
+    moment.after(Duration::from_micros(micros))
+}
+
+#[test]
+fn one_request_in_a_thousand_may_have_impossible_stamps() {
+    use CheckOutcome::{Failed, Passed};
+    let early = |number: u64, by: u64| {
+        let summary = thousand(|record| {
+            if record.index < number {
+                record.dispatched = later(record.sent.unwrap(), by + 100 * record.index);
+            }
+        });
+        checks(&summary, Rule::Stamps).remove(0)
+    };
+    // Two clocks may be a millisecond apart.
+    assert_eq!([early(0, 0), early(9, 190), early(1, 2_000)].map(|check| check.outcome), [Passed; 3]);
+    let broken = early(2, 2_000);
+    assert_eq!((broken.outcome, broken.value), (Failed, Some(0.002)));
+    assert_eq!(
+        broken.sentence,
+        "2 requests (0.200 %) with stamps before their causes by over 1 ms, such as request 1 was sent before its dispatch \
+         by 2.10 ms; limit: 0.100 %"
+    );
+}
+
+#[test]
+fn an_error_may_come_before_the_whole_request_is_written_and_an_answer_may_not() {
+    let answered = |outcome: Outcome| {
+        let summary = thousand(|record| {
+            if record.index < 5 {
+                record.sent = Some(later(record.chunks.first_at().unwrap(), 5_000));
+                record.outcome = outcome.clone();
+            }
+        });
+        outcomes(&summary, Rule::Stamps)
+    };
+    let refused = Failure::new(FailureKind::HttpStatus(503), "busy");
+    assert_eq!(answered(Outcome::Completed), [CheckOutcome::Failed]);
+    assert_eq!(answered(Outcome::Failed(refused.into())), [CheckOutcome::Passed]);
+}
+
+#[test]
+fn one_request_in_a_hundred_may_lie_in_the_client_for_a_second() {
+    let held = |number: u64| {
+        let summary = thousand(|record| {
+            if record.index < number {
+                record.sent = Some(later(record.dispatched, 1_500_000));
+            }
+        });
+        let checks = checks(&summary, Rule::ScheduleLag);
+        checks.into_iter().find(|check| check.statistic.contains("between dispatch and sending")).unwrap()
+    };
+    assert_eq!((held(10).outcome, held(10).value), (CheckOutcome::Passed, Some(0.01)));
+    let said = held(11);
+    assert_eq!(said.outcome, CheckOutcome::Failed);
+    assert!(
+        said.sentence.starts_with("11 of 1,000 requests lay for over a second")
+            && said.sentence.contains("1.5 s at most; limit: 1 %"),
+        "{}",
+        said.sentence
+    );
+}
+
+#[test]
+fn the_first_differences_from_the_plan_are_named_and_the_others_counted() {
+    use CheckOutcome::{Failed, NotTested, Passed};
+    let found = |plan: PlanCheck| {
+        let mut log = steady();
+        log.plan_check = Some(plan);
+        let check = checks(&summarise(&log, &[]), Rule::Plan).remove(0);
+        (check.outcome, check.sentence)
+    };
+    let differs = |number| {
+        let first = ["request 3 is longer", "request 4 is late"].map(str::to_owned).to_vec();
+        found(PlanCheck::Differs { number, first })
+    };
+    let said = "the log is not that of its plan: request 3 is longer; request 4 is late";
+    assert_eq!(differs(2), (Failed, format!("{said}; limit: no difference")));
+    assert_eq!(differs(1_502), (Failed, format!("{said}; and 1,500 more; limit: no difference")));
+    let held = |unchecked| found(PlanCheck::Held { records: 220, unchecked });
+    let said = "220 records agree with the plan, drawn again from the header";
+    assert_eq!(held(Vec::new()), (Passed, said.to_owned()));
+    let prompts = "prompts (no tokenizer)".to_owned();
+    assert_eq!(held(vec![prompts]), (Passed, format!("{said}; not checked: prompts (no tokenizer)")));
+    assert_eq!(found(PlanCheck::NotChecked("no seed".to_owned())).0, NotTested);
+}
+
+#[test]
+fn requests_that_left_no_record_are_named_by_their_neighbours() {
+    let without = |lost: &[u64]| {
+        let mut log = steady();
+        log.records.retain(|record| !lost.contains(&record.index));
+        reason(&summarise(&log, &[]), Rule::Conservation)
+    };
+    assert_eq!(
+        without(&[31, 33, 34, 35, 50]),
+        "5 of 200 planned requests left no record (requests 31, 33 to 35, 50); limit: none"
+    );
+    assert_eq!(without(&[40]), "1 of 200 planned requests left no record (request 40); limit: none");
+    let named = without(&[30, 40, 50, 60, 70]);
+    assert!(named.contains("(requests 30, 40, 50, 60 …)"), "{named}");
+    let all = without(&[30, 40, 50, 60]);
+    assert!(all.contains("(requests 30, 40, 50, 60)"), "{all}");
+}
+
+#[test]
+fn where_nothing_completes_the_most_frequent_failure_is_named() {
+    let none = |outcome: Outcome| {
+        let mut log = steady();
+        log.records.iter_mut().for_each(|record| record.outcome = outcome.clone());
+        let summary = summarise(&log, &[]);
+        let reason = summary.verdict.reasons.iter().find(|reason| reason.rule == Rule::SomethingCompleted);
+        let reason = reason.unwrap();
+        (reason.sentence.clone(), reason.cure.clone())
+    };
+    let (said, cure) = none(Outcome::Failed(Failure::new(FailureKind::HttpStatus(404), "no model").into()));
+    assert!(said.starts_with("none of 200 requests completed: 200 failed, 0 censored; the most"), "{said}");
+    assert!(said.contains("no model") && cure.starts_with("try one request by hand"), "{said} {cure}");
+    let (said, cure) = none(Outcome::Censored);
+    assert_eq!(said, "none of 200 requests completed: 0 failed, 200 censored");
+    assert!(cure.contains("raise --drain"), "{cure}");
+}
