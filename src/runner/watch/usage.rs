@@ -15,11 +15,8 @@ impl CpuTime {
     #[allow(clippy::unnecessary_wraps)] // Other systems have none to give.
     pub(super) fn now() -> Option<Self> {
         use rustix::time::{ClockId, clock_gettime};
-        let nanos = |clock| {
-            let time = clock_gettime(clock);
-            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-        };
-        Some(Self { process_ns: nanos(ClockId::ProcessCPUTime), thread_ns: nanos(ClockId::ThreadCPUTime) })
+        let used = |clock| nanos(clock_gettime(clock));
+        Some(Self { process_ns: used(ClockId::ProcessCPUTime), thread_ns: used(ClockId::ThreadCPUTime) })
     }
 
     /// The time used so far; `None` where the system does not report it.
@@ -27,6 +24,11 @@ impl CpuTime {
     pub(super) fn now() -> Option<Self> {
         None
     }
+}
+
+#[cfg(unix)]
+fn nanos(time: rustix::time::Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// The most memory that this process ever held, bytes: `VmHWM` of Linux, `None` elsewhere.
@@ -112,6 +114,8 @@ mod tests {
         assert_eq!(retransmits_of(snmp), Some(17));
         assert_eq!(retransmits_of("Ip: x\nIp: 1\n"), None);
         assert_eq!(retransmits_of("Tcp: OutSegs\nTcp: 1\n"), None);
+        let of_system = std::fs::read_to_string("/proc/net/snmp").unwrap_or_default();
+        assert_eq!(retransmits().is_some(), of_system.contains("RetransSegs"));
     }
 
     #[cfg(target_os = "linux")]
@@ -133,6 +137,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn work_shows_in_both_times() {
+        assert_eq!(nanos(rustix::time::Timespec { tv_sec: 2, tv_nsec: 5 }), 2_000_000_005);
         let before = CpuTime::now().unwrap();
         let mut after = before;
         let mut work = 0_u64;

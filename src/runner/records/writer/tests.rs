@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::clock::Timestamp;
 use crate::engine::{Secrets, ToolCall};
-use crate::record::{Outcome, RecordRef, RequestRecord, RunEnding, TokenSource};
+use crate::record::{Outcome, Phase, RecordRef, RequestRecord, RunEnding, TokenSource};
 
 const FOOTER: RunFooter = RunFooter {
     released_until: Timestamp::from_nanos(1),
@@ -103,4 +103,22 @@ fn a_count_that_is_ended_leaves_the_rest_as_it_was() {
     let by_tokenizer = |record: &RecordRef<'_>| record.output_tokens_source == TokenSource::Tokenizer;
     assert_eq!(log.records.iter().filter(by_tokenizer).count(), BATCH);
     assert!(!by_tokenizer(&log.records.last().unwrap()));
+}
+
+/// What was dispatched and ended before anything was written is not named as in flight; what did not end is.
+#[test]
+fn the_log_names_what_is_in_flight_and_not_what_has_ended() {
+    let known = known();
+    let folder = tempfile::tempdir().unwrap();
+    let mut collected = collected(&known.header, &[], folder.path());
+    let judge = AnswerJudge::new(&known.header.workload, Secrets::default(), true);
+    let mut in_flight = Vec::new();
+    let mut take = |item| take(item, CaptureText::No, &judge, &mut collected, &mut in_flight);
+    for index in [3, 4, 5] {
+        let at = Timestamp::from_nanos(index);
+        take(RecordItem::Dispatched(UnendedRequest { index, phase: Phase::Measured, dispatched: at }));
+    }
+    let ended = RequestRecord { index: 4, ..RequestRecord::default() };
+    take(RecordItem::Request(Box::new(FinishedRequest::from(ended))));
+    assert_eq!(in_flight.iter().map(|request| request.index).collect::<Vec<_>>(), [3, 5]);
 }
