@@ -46,9 +46,13 @@ impl HostStallImpact {
         let stalls = &client.host_stalls;
         let timelines = Timelines::without(stalls);
         let requests = observed.requests.iter().enumerate();
-        let (places, shortened): (Vec<_>, Vec<_>) = requests
-            .filter_map(|(place, request)| Some((place, timelines.shortened(&request.record())?)))
-            .unzip();
+        let mut places = Vec::new();
+        let shortened = requests.filter_map(|(place, request)| {
+            let shortened = timelines.shortened(&request.record())?;
+            places.push(place);
+            Some(shortened)
+        });
+        let shortened: Records = shortened.collect();
         let requests_touched = places.len() as u64;
         let all = observed.requests.len() as f64;
         let impact = Self {
@@ -60,7 +64,7 @@ impl HostStallImpact {
             requests_touched,
             share_touched: (all > 0.0).then(|| requests_touched as f64 / all),
         };
-        Some((impact, (requests_touched > 0).then(|| table_of(observed, &places, &shortened.into()))))
+        Some((impact, (requests_touched > 0).then(|| table_of(observed, &places, &shortened))))
     }
 
     /// The stalls and the requests that they touched.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::pages::{Pages, Room};
+use super::pages::{Pages, ROOM, Room};
 use crate::record::request::record::RequestRecord;
 
 /// The records of a log, in order. Those that memory has no room for are unpacked each time that they are asked for.
@@ -227,7 +227,9 @@ impl From<Vec<RequestRecord>> for Records {
 
 impl FromIterator<RequestRecord> for Records {
     fn from_iter<I: IntoIterator<Item = RequestRecord>>(records: I) -> Self {
-        Vec::from_iter(records).into()
+        let mut all = Self::within(Room::of(ROOM), &std::env::temp_dir());
+        records.into_iter().for_each(|record| all.keep(record));
+        all
     }
 }
 
