@@ -176,8 +176,9 @@ impl<'a> Comparison<'a> {
         let records = &self.log.records;
         let openers = records.places_by(|record| record.is_opener().then_some(record.index));
         self.openers(&openers);
-        let place = |turn: Turn| (turn.session, turn.number);
-        let turns = records.places_by(|record| record.turn().map(place).filter(|_| !record.is_opener()));
+        let ended = |record: &RequestRecord, turn: Turn| (record.ended, turn.number);
+        let turn = |record: &RequestRecord| record.turn().filter(|turn| !turn.is_opener());
+        let turns = records.places_by(|record| Some(ended(record, turn(record)?)));
         self.turns(&openers, &turns);
         match self.number {
             0 => PlanCheck::Held { records: self.log.records.len() as u64, unchecked: self.unchecked },
@@ -245,7 +246,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The requests that follow others in their sessions, in order of their sessions and numbers.
+    /// The requests that follow others in their sessions, in order of their ends.
     fn turns(&mut self, openers: &[u32], turns: &[u32]) {
         let all = &self.log.records;
         let Some(sessions) = self.schedule.sessions(&self.log.header.plan) else {

@@ -88,10 +88,8 @@ impl PrefixCache {
             let of_class = classes.get(usize::from(class)).and_then(|class| class.shared_prefix.as_ref());
             warmed && number < of_class.map_or(0, SharedPrefixes::warmed)
         };
-        let reported: HashMap<u64, Usage> = sent
-            .clone()
-            .filter_map(|record| record.turn().and(Some((record.index, record.usage?))))
-            .collect();
+        // The last turn of each session that goes on, with what was reported of it.
+        let mut reported: HashMap<u64, (u64, Usage)> = HashMap::new();
         let (mut seen, mut seen_models) = (HashSet::new(), HashSet::new());
         let (mut looked_up, mut least, mut most, mut prefix_tokens) = (0, 0, 0, 0);
         for record in sent {
@@ -112,6 +110,12 @@ impl PrefixCache {
                     }
                 }
             };
+            if let Some(turn) = record.turn() {
+                match record.usage.filter(|_| turn.of != Some(turn.place() + 1)) {
+                    Some(usage) => reported.insert(turn.session, (record.index, usage)),
+                    None => reported.remove(&turn.session),
+                };
+            }
             if by_usage && record.usage.is_none() {
                 continue;
             }
@@ -179,11 +183,17 @@ fn was_looked_up(record: &RequestRecord) -> bool {
 
 /// Tokens of what was said before a later turn of a conversation whose keys and values are there to be found: all but the
 /// last, as it was asked for and with all that a template may have put between. `None` for other requests.
-fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, Usage>) -> Option<(u64, u64)> {
+fn said_before(
+    record: &RequestRecord,
+    template: u64,
+    reported: &HashMap<u64, (u64, Usage)>,
+) -> Option<(u64, u64)> {
     let turn = record.turn().filter(|turn| turn.history_tokens > 0)?;
     let asked = u64::from(turn.history_tokens);
-    let before = reported.get(&Turn::index_of(turn.session, turn.number.saturating_sub(1)));
-    let reported = before.map_or(asked + template, |usage| usage.prompt_tokens + usage.completion_tokens);
+    let index = Turn::index_of(turn.session, turn.number.saturating_sub(1));
+    let before = reported.get(&turn.session).filter(|before| before.0 == index);
+    let reported =
+        before.map_or(asked + template, |(_, usage)| usage.prompt_tokens + usage.completion_tokens);
     Some((asked - 1, reported.max(asked) - 1))
 }
 

@@ -70,9 +70,10 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     }
     if cold.len() < LEAST || warm.len() < LEAST {
         return Err(format!(
-            "the server does not report cache hits, and {} cold and {} warm requests ran alone; {LEAST} of each are needed",
+            "the server does not report cache hits, and {} cold and {} warm requests{} ran alone; {LEAST} of each are needed",
             cold.len(),
-            warm.len()
+            warm.len(),
+            concurrency.sampled()
         ));
     }
     let (cold, warm) = (median(&cold), median(&warm));

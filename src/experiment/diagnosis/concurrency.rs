@@ -127,6 +127,11 @@ impl<'a> ConcurrencyContext<'a> {
         Self { answers, all, waiting, usual_prompt }
     }
 
+    /// That not all answers are looked at, to follow a number of them; empty where all are.
+    pub(super) fn sampled(&self) -> &'static str {
+        if self.answers.len() < self.all { " in an even sample" } else { "" }
+    }
+
     /// A sample of the answers, evenly over the window, large enough for statistics of gaps.
     pub(super) fn some(&self) -> impl Iterator<Item = &AnswerInContext<'a>> {
         self.answers.iter().step_by(self.answers.len().div_ceil(ENOUGH).max(1))

@@ -113,7 +113,8 @@ impl<'e, 'a> Tail<'e, 'a> {
 
     fn explained(&self, evidence: &RunEvidence<'_>, spread: &str) -> Symptom {
         let (slowest, all) = (self.slowest.len() as u64, evidence.concurrency.answers.len() as u64);
-        let of = format!("of the {} slowest of {}", count(slowest), count(all));
+        let sampled = evidence.concurrency.sampled();
+        let of = format!("of the {} slowest of {}{sampled}", count(slowest), count(all));
         if self.own_share >= MOSTLY {
             let symptom = format!(
                 "{spread}; {of} the length of their own prompts accounts for {} of the delay",

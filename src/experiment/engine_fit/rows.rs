@@ -39,11 +39,11 @@ struct Output {
 }
 
 impl Output {
-    fn of(records: &[RecordRef<'_>]) -> Self {
+    fn of<'a>(records: impl Iterator<Item = RecordRef<'a>>) -> Self {
         let mut emissions = Vec::new();
         let mut firsts: Vec<(f64, u32, u32)> = Vec::new();
         for record in records {
-            let (prompt, held) = prompt(record);
+            let (prompt, held) = prompt(&record);
             let mut context = f64::from(prompt + held);
             for (place, chunk) in record.chunks.iter().enumerate() {
                 let at = seconds(chunk.at);
@@ -91,15 +91,15 @@ impl Output {
 /// sequence in one of them. It takes the answers of one server.
 pub(super) fn rows(log: &RunLog, limits: &SchedulerLimits) -> Vec<StepStretch> {
     let budget = limits.max_num_batched_tokens;
-    let answered: Vec<RecordRef<'_>> =
-        log.records.iter().filter(|record| record.sent.is_some() && !record.chunks.is_empty()).collect();
-    let output = Output::of(&answered);
+    let is_answered = |record: &RecordRef<'_>| record.sent.is_some() && !record.chunks.is_empty();
+    let answered = log.records.iter().filter(is_answered);
+    let output = Output::of(answered.clone());
     let sent = log.records.iter().filter_map(|record| record.sent.map(|sent| (record, sent)));
     let waiting = Stays::of(sent.map(|(record, sent)| {
         (seconds(sent), seconds(record.chunks.first_at().unwrap_or(record.ended)), 1.0)
     }));
     let mut rows = Vec::new();
-    for record in &answered {
+    for record in answered {
         let (Some(sent), Some(first), Some(last)) =
             (record.sent, record.chunks.first_at(), record.chunks.last_at())
         else {
@@ -107,7 +107,7 @@ pub(super) fn rows(log: &RunLog, limits: &SchedulerLimits) -> Vec<StepStretch> {
         };
         let [sent, first, last] = [sent, first, last].map(seconds);
         if record.outcome == Outcome::Completed && record.chunks.len() >= 8 {
-            rows.extend(of_answer(&output, record, (first, last), budget));
+            rows.extend(of_answer(&output, &record, (first, last), budget));
         }
         if waiting.at(sent) <= 1.0 + queued(limits) {
             rows.extend(of_first(&output, (sent, first), limits));

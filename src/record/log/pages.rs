@@ -1,5 +1,6 @@
 //! Records that memory has no room for: packed into a file without a name, and read from it page by page.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
@@ -22,8 +23,11 @@ static TAKEN: AtomicU64 = AtomicU64::new(0);
 const LONGEST: usize = if cfg!(test) { 3 } else { 1_024 };
 /// Bytes from which on a page is full.
 const WIDEST: usize = 1 << 20;
-/// Pages that stay in memory: requests that are near one another in the schedule end near one another.
-const CACHED: usize = 16;
+/// Pages that stay in memory, about 100 MB: what is near one another in the schedule, or in sessions of the same time, ends
+/// near one another.
+const CACHED: usize = 256;
+/// Bytes of a full disk that are given back, so that the files of the run's figures have room.
+const GIVEN_BACK: u64 = 16 << 20;
 
 /// What the records of a log take of [`ROOM`].
 #[derive(Debug)]
@@ -32,21 +36,25 @@ pub(super) struct Room {
     limit: u64,
     /// Bytes that its own records take.
     taken: AtomicU64,
+    /// Bytes that those of all logs take.
+    all: &'static AtomicU64,
 }
 
 impl Room {
-    pub(super) const fn of(limit: u64) -> Self {
-        Self { limit, taken: AtomicU64::new(0) }
+    pub(super) fn of(limit: u64) -> Self {
+        // Tests run beside others.
+        let all = if cfg!(test) { Box::leak(Box::default()) } else { &TAKEN };
+        Self { limit, taken: AtomicU64::new(0), all }
     }
 
     /// Takes memory for so many bytes, if there is room.
     pub(super) fn takes(&self, bytes: usize) -> bool {
         let bytes = bytes as u64;
-        let fits = TAKEN.fetch_add(bytes, Relaxed) + bytes <= self.limit;
+        let fits = self.all.fetch_add(bytes, Relaxed) + bytes <= self.limit;
         if fits {
             self.taken.fetch_add(bytes, Relaxed);
         } else {
-            TAKEN.fetch_sub(bytes, Relaxed);
+            self.all.fetch_sub(bytes, Relaxed);
         }
         fits
     }
@@ -54,7 +62,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        TAKEN.fetch_sub(*self.taken.get_mut(), Relaxed);
+        self.all.fetch_sub(*self.taken.get_mut(), Relaxed);
     }
 }
 
@@ -76,30 +84,48 @@ enum Packed {
     InMemory(Arc<[u8]>),
 }
 
-/// A file without a name, and its length.
+/// A file without a name, and the length of it that is in use.
 #[derive(Debug)]
-struct PageFile(File, u64);
+struct PageFile {
+    file: File,
+    length: u64,
+    /// Whether the disk was full once: then nothing more is written.
+    is_full: bool,
+}
 
 impl PageFile {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<Range<u64>> {
-        self.0.seek(SeekFrom::Start(self.1))?;
-        self.0.write_all(bytes)?;
-        let begin = self.1;
-        self.1 += bytes.len() as u64;
-        Ok(begin..self.1)
+    /// Writes `bytes`, and says where they are; nowhere, if the disk has no room for them.
+    fn append(&mut self, bytes: &[u8]) -> Option<Range<u64>> {
+        let begin = self.length;
+        let end = begin + bytes.len() as u64;
+        let at = SeekFrom::Start(begin);
+        if self.is_full || self.file.seek(at).and_then(|_| self.file.write_all(bytes)).is_err() {
+            self.is_full = true;
+            return None;
+        }
+        self.length = end;
+        Some(begin..end)
     }
 
     fn read(&mut self, place: &Range<u64>) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; (place.end - place.start) as usize];
-        self.0.seek(SeekFrom::Start(place.start))?;
-        self.0.read_exact(&mut bytes)?;
+        self.file.seek(SeekFrom::Start(place.start))?;
+        self.file.read_exact(&mut bytes)?;
         Ok(bytes)
     }
 }
 
-/// The pages that were read last, the newest first.
+/// The pages that were read last.
 #[derive(Debug, Default)]
-struct Cache(Mutex<Vec<(usize, Arc<[RequestRecord]>)>>);
+struct Cache(Mutex<Cached>);
+
+#[derive(Debug, Default)]
+struct Cached {
+    /// How often a page was asked for.
+    turn: u64,
+    /// The pages by their numbers, each with the turn in which it was asked for last.
+    pages: HashMap<usize, (u64, Arc<[RequestRecord]>)>,
+}
 
 impl Clone for Cache {
     fn clone(&self) -> Self {
@@ -129,8 +155,18 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Pages {
     /// No page yet, of a log in `folder`: its disk has room for the log, which is several times as large.
     pub(super) fn beside(folder: &Path) -> Self {
-        let file = unnamed(folder).or_else(|_| unnamed(&std::env::temp_dir())).ok();
-        let file = file.map(|file| Arc::new(Mutex::new(PageFile(file, 0))));
+        let file = unnamed(folder).or_else(|_| unnamed(&std::env::temp_dir()));
+        let file = file.inspect_err(|error| {
+            tracing::warn!(
+                "memory holds all records of a long run: no temporary file can be created: {error}"
+            );
+        });
+        Self::of(file.ok())
+    }
+
+    fn of(file: Option<File>) -> Self {
+        let file = file.map(|file| PageFile { file, length: 0, is_full: false });
+        let file = file.map(|file| Arc::new(Mutex::new(file)));
         Self {
             file,
             full: Vec::new(),
@@ -155,9 +191,33 @@ impl Pages {
         let (page, counted) = (std::mem::take(&mut self.last), std::mem::take(&mut self.last_counted));
         let (first, bytes) = (self.in_full, page.to_bytes());
         self.in_full += page.len();
-        let in_file = self.file.as_ref().and_then(|file| locked(file).append(&bytes).ok());
+        let in_file = self.file.as_ref().and_then(|file| locked(file).append(&bytes));
+        if in_file.is_none() {
+            self.make_room_on_disk();
+        }
         let bytes = in_file.map_or_else(|| Packed::InMemory(bytes.into()), Packed::InFile);
         self.full.push(Page { first, bytes, counted });
+    }
+
+    /// Takes the last pages of a file that has filled its disk into memory.
+    fn make_room_on_disk(&mut self) {
+        let Some(mut file) = self.file.as_deref().map(locked) else { return };
+        let floor = file.length.saturating_sub(GIVEN_BACK);
+        for page in self.full.iter_mut().rev() {
+            let Packed::InFile(place) = &page.bytes else { break };
+            let Some(bytes) =
+                Some(place).filter(|place| place.start >= floor).and_then(|p| file.read(p).ok())
+            else {
+                break;
+            };
+            file.length = place.start;
+            page.bytes = Packed::InMemory(bytes.into());
+        }
+        if file.file.metadata().is_ok_and(|facts| facts.len() > file.length) {
+            tracing::warn!("memory holds the rest of the records of a long run: the disk is full");
+            // Where it fails, the disk stays full.
+            let _ = file.file.set_len(file.length);
+        }
     }
 
     /// The number of the page that has the record at `place`, and the place of that page's first.
@@ -186,15 +246,18 @@ impl Pages {
     pub(super) fn get(&self, place: usize) -> (Arc<[RequestRecord]>, usize) {
         let (number, first) = self.page_of(place);
         let mut cache = locked(&self.cache.0);
-        let records = if let Some(at) = cache.iter().position(|(cached, _)| *cached == number) {
-            cache[..=at].rotate_right(1);
-            Arc::clone(&cache[0].1)
-        } else {
-            let records: Arc<[_]> = self.read(number).into();
-            cache.truncate(CACHED - 1);
-            cache.insert(0, (number, Arc::clone(&records)));
-            records
-        };
+        let Cached { turn, pages } = &mut *cache;
+        *turn += 1;
+        if let Some((last, records)) = pages.get_mut(&number) {
+            *last = *turn;
+            return (Arc::clone(records), place - first);
+        }
+        let records: Arc<[_]> = self.read(number).into();
+        let oldest = pages.iter().min_by_key(|(_, (last, _))| *last).map(|(number, _)| *number);
+        if let Some(oldest) = oldest.filter(|_| pages.len() == CACHED) {
+            pages.remove(&oldest);
+        }
+        pages.insert(number, (*turn, Arc::clone(&records)));
         (records, place - first)
     }
 
@@ -257,10 +320,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let beside = Pages::beside(folder.path());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the file has no name");
-        let nowhere = Pages { file: None, ..Pages::beside(folder.path()) };
-        let full = File::options().write(true).open("/dev/full").ok();
-        let on_full_disk =
-            Pages { file: full.map(|file| Arc::new(Mutex::new(PageFile(file, 0)))), ..nowhere.clone() };
+        let nowhere = Pages::of(None);
+        let on_full_disk = Pages::of(File::options().write(true).open("/dev/full").ok());
         for pages in [beside, nowhere, on_full_disk].map(filled) {
             assert_eq!((pages.len(), pages.full.len()), (7, 2));
             for index in [6, 0, 4, 5, 1] {
@@ -268,6 +329,21 @@ mod tests {
                 assert_eq!(page[place], record(index as u64));
             }
         }
+    }
+
+    #[test]
+    fn a_file_that_has_filled_its_disk_gives_some_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut pages = filled(Pages::beside(folder.path()));
+        let written = |pages: &Pages| {
+            let file = locked(pages.file.as_ref().unwrap());
+            (file.length, file.file.metadata().unwrap().len())
+        };
+        assert!(written(&pages).0 > 0);
+        locked(pages.file.as_ref().unwrap()).is_full = true;
+        (7..20).for_each(|index| pages.add(record(index)));
+        assert_eq!(written(&pages), (0, 0));
+        assert!((0..20).all(|place| pages.get(place).0[place % LONGEST].index == place as u64));
     }
 
     #[test]
@@ -288,9 +364,13 @@ mod tests {
     fn no_more_pages_than_a_few_stay_in_memory() {
         let folder = tempfile::tempdir().unwrap();
         let mut pages = Pages::beside(folder.path());
-        (0..300).for_each(|index| pages.add(record(index)));
-        (0..300).for_each(|place| assert_eq!(pages.get(place).0[place % LONGEST].index, place as u64));
-        assert_eq!(locked(&pages.cache.0).len(), CACHED);
+        (0..1_000).for_each(|index| pages.add(record(index)));
+        for place in (0..1_000).chain([0, 999, 500]) {
+            assert_eq!(pages.get(place).0[place % LONGEST].index, place as u64);
+        }
+        let cache = locked(&pages.cache.0);
+        assert_eq!(cache.pages.len(), CACHED);
+        assert!([0, 333, 500 / 3].iter().all(|page| cache.pages.contains_key(page)), "the newest stay");
     }
 
     #[test]
@@ -298,7 +378,7 @@ mod tests {
     fn records_that_are_gone_are_not_made_up() {
         let folder = tempfile::tempdir().unwrap();
         let pages = filled(Pages::beside(folder.path()));
-        locked(pages.file.as_ref().unwrap()).0.set_len(0).unwrap();
+        locked(pages.file.as_ref().unwrap()).file.set_len(0).unwrap();
         pages.get(0);
     }
 }

@@ -193,6 +193,12 @@ impl Records {
         self.whole.get().is_some()
     }
 
+    /// How many are in memory.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.held.len()
+    }
+
     fn copies(&self) -> Vec<RequestRecord> {
         self.iter().map(|record| record.deref().clone()).collect()
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::clock::Timestamp;
+use crate::record::request::outcome::Outcome;
 use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::Turn;
 use crate::record::run::header::RunHeader;
@@ -38,7 +39,8 @@ impl SessionChecker {
             }
         }
         // Memory does not grow with the conversations that are over.
-        if turn.of == Some(turn.number + 1) {
+        let is_over = turn.of == Some(turn.number + 1) || record.context_full;
+        if is_over || record.outcome != Outcome::Completed {
             self.last.remove(&turn.session);
         } else {
             self.last.insert(turn.session, (turn.number, record.ended));

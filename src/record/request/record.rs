@@ -183,9 +183,18 @@ impl RequestRecord {
 
     /// Bytes that it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
+        let failure = match &self.outcome {
+            Outcome::Failed(failure) => size_of_val(&**failure) + failure.message.capacity(),
+            _ => 0,
+        };
+        let reason = match &self.finish_reason {
+            Some(FinishReason::Other(reason)) => reason.capacity(),
+            _ => 0,
+        };
+        let usage = self.impossible_usage.as_deref().map_or(0, size_of_val);
         let boxed =
             self.turn.as_deref().map_or(0, size_of_val) + self.late_stamps.as_deref().map_or(0, size_of_val);
-        size_of_val(self) + self.chunks.bytes() + boxed
+        size_of_val(self) + self.chunks.bytes() + boxed + usage + failure + reason
     }
 
     /// Puts its clock later.

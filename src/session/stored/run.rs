@@ -240,6 +240,10 @@ mod tests {
                 assert!(said(paged) == expected);
             }
         }
+        let is_in_part = |(_, whole, [some, none]): &(_, RunLog, [RunLog; 2])| {
+            none.records.held() == 0 && (1..whole.records.len()).contains(&some.records.held())
+        };
+        assert!(copies().filter(is_in_part).count() >= 4);
         let counted = copies().last().unwrap().2[1].clone();
         assert_eq!(counted.records.iter().filter(|record| record.output_tokens > 10).count(), 20);
         assert_eq!(copies().map(|(.., paged)| paged[1].damage.faults).sum::<u64>(), 1);

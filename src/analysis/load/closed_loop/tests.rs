@@ -116,7 +116,7 @@ fn think_times_that_vary_have_an_error_of_their_own() {
         // Three errors and a millisecond for each of two requests a second, of two users.
         let checks = summarise(&log, &[]).verdict.checks;
         let law = checks.iter().find(|check| check.rule == Rule::InteractiveLaw).unwrap();
-        close(law.critical.unwrap(), f64::max(0.01, (3.0 * error + 2.0 * 0.001) / 2.0));
+        close(law.critical.unwrap(), f64::max(0.01, f64::midpoint(3.0 * error, 2.0 * 0.001)));
     }
 }
 

@@ -12,7 +12,7 @@ fn thousand(change: impl Fn(&mut RequestRecord)) -> Summary {
             .map(|at| record(at / 1_000).sent_at(at, at, at).paced(at + 100, 10, 5).build())
             .collect(),
     );
-    log.records.iter_mut().for_each(|record| change(record));
+    log.records.iter_mut().for_each(change);
     summarise(&log, &[])
 }
 
