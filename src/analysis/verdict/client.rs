@@ -263,8 +263,9 @@ mod tests {
 
     #[test]
     fn a_stop_of_the_process_is_the_first_reason() {
+        // The read loop was busy too.
         let stalled = |ms: u64, step: Option<u64>| {
-            let mut log = log(100, 3_000, 2_000, ReadReturned);
+            let mut log = log(100, 9_500, 2_000, ReadReturned);
             let length_ns = ms * 1_000_000;
             let stall = HostStall { from: Timestamp::ZERO, length_ns, longest_step_ns: step, shard: None };
             log.footer.as_mut().unwrap().client.as_mut().unwrap().host_stalls = vec![stall];
@@ -280,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_sleep_of_the_machine_is_the_first_reason() {
-        let mut log = log(100, 3_000, 2_000, ReadReturned);
+        let mut log = log(100, 9_500, 2_000, ReadReturned);
         log.footer.as_mut().unwrap().client.as_mut().unwrap().slept_ns = Some(12_000_000_000);
         let first = summarise(&log, &[]).verdict.reasons.swap_remove(0);
         assert!(first.sentence.starts_with("this machine slept for 12"), "{first:?}");

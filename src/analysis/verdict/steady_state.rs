@@ -286,6 +286,19 @@ mod tests {
     }
 
     #[test]
+    fn growth_that_moves_latency_less_than_an_overload_would_is_none() {
+        // From 1 s to 1.6 s within a minute: both grow, and fewer leave than come.
+        let records = (0..600)
+            .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 101 + 1_000, 1, 1).build());
+        let summary = summarise(&run(60_000, records.collect()), &[]);
+        let state = summary.steady_state.as_ref().unwrap();
+        let check = growth(&summary);
+        assert!((state.movement.std_ms - 173.0).abs() < 1.0, "{state:?}");
+        assert_eq!(check.value, Some(state.movement.std_ms / state.movement.overload_std_ms));
+        assert_eq!(check.outcome, CheckOutcome::Passed);
+    }
+
+    #[test]
     fn a_latency_that_varies_as_under_an_overload_tells_nothing_yet() {
         // Every other 6 s take `more` ms longer. 600 regular arrivals in a minute walk by 1.22 s and drift by 3 s, 2.45 steps: an
         // overload moves them by 331 ms at the least, and in two minutes by 791 ms.

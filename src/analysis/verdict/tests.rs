@@ -140,6 +140,19 @@ fn littles_law_has_nothing_to_say_of_a_burst() {
 }
 
 #[test]
+fn littles_law_is_tested_up_to_a_limit_of_half() {
+    // A hundred that stay for 2 ms, and each of which is allowed 1 ms.
+    let records = (0..100).map(|i| record(i).sent_at(i * 10, i * 10, i * 10).paced(i * 10 + 2, 1, 1).build());
+    let mut log = run(1_000, records.collect());
+    let mut law = |present_ns| {
+        log.footer.as_mut().unwrap().present_ns = Some(present_ns);
+        checks(&summarise(&log, &[]), Rule::LittlesLaw).remove(0)
+    };
+    assert_eq!((law(200_000_000).outcome, law(200_000_000).critical), (CheckOutcome::Passed, Some(0.5)));
+    assert_eq!(law(199_000_000).outcome, CheckOutcome::NotTested);
+}
+
+#[test]
 fn littles_law_counts_users_who_go_on_before_the_last_counted_request() {
     // In a window of 2 s two users send the requests that count at 0 and 1.9 s, and one goes on meanwhile.
     let request = |i, at: u64| record(i).sent_at(at, at, at).paced(at + 500, 100, 5);
