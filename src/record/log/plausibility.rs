@@ -281,6 +281,40 @@ mod tests {
     }
 
     #[test]
+    fn a_cool_down_begins_after_the_window_unless_the_server_ends_that() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+        let log = RunLog::read(&folder).unwrap();
+        let (mut header, mut record) = (log.header.clone(), log.records[0].clone());
+        (record.phase, record.scheduled) = (Phase::Cooldown, Timestamp::ZERO);
+        header.plan.window_end = Timestamp::from_nanos(9_000_000_000);
+        let said = of_the_plan(&header, &record).unwrap_err();
+        assert_eq!(said, "it was scheduled at 0 s, and the cool-down begins at 9 s");
+        record.scheduled = header.plan.window_end;
+        assert_eq!(of_the_plan(&header, &record), Ok(()));
+    }
+
+    #[test]
+    fn totals_of_a_page_are_numbers_all_of_them() {
+        use crate::record::telemetry::{Counter, ServerTime, TimeHistogram};
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs");
+        let logs = std::fs::read_dir(folder).unwrap().map(|run| RunLog::read(&run.unwrap().path()).unwrap());
+        let header = logs.map(|log| log.header).find(|header| !header.telemetry.is_empty()).unwrap();
+        let check = |total, sum_s| {
+            let times = TimeHistogram { count: 1.0, sum_s, buckets: Vec::new() };
+            let reading = Reading {
+                counters: [(Counter::PromptTokens, total)].into_iter().collect(),
+                histograms: [(ServerTime::Queue, times)].into_iter().collect(),
+                ..Reading::default()
+            };
+            check_reading(&header, &reading).is_ok()
+        };
+        assert!(check(2.0, 1.0));
+        for (total, sum_s) in [(f64::NAN, 1.0), (2.0, f64::INFINITY), (f64::NAN, f64::NAN)] {
+            assert!(!check(total, sum_s), "{total} and {sum_s}");
+        }
+    }
+
+    #[test]
     fn a_line_that_is_not_believed_is_lost() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
         let text = std::fs::read_to_string(folder.join(RunLog::FILE_NAME)).unwrap();

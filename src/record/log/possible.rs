@@ -114,6 +114,35 @@ mod tests {
     }
 
     #[test]
+    fn a_record_whose_moments_are_impossible_keeps_its_plan_alone() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+        let mut record = RunLog::read(&folder).unwrap().records[0].clone();
+        assert_eq!(record.clone().possible(), record);
+        (record.chunks_counted, record.merged_reads, record.validity) = (true, 2, Some(Validity::Valid));
+        record.late_stamps = Some(Box::default());
+        record.headers = Some(record.ended.after(std::time::Duration::from_secs(10)));
+        let left = record.clone().possible();
+        let Outcome::Failed(failure) = &left.outcome else { panic!("{left:?}") };
+        assert_eq!(failure.reason, FailureKind::Internal);
+        let plan = RequestRecord {
+            index: record.index,
+            phase: record.phase,
+            class: record.class,
+            priority: record.priority,
+            input_tokens_asked: record.input_tokens_asked,
+            output_tokens_asked: record.output_tokens_asked,
+            scheduled: record.scheduled,
+            dispatched: record.dispatched,
+            ended: record.dispatched,
+            outcome: left.outcome.clone(),
+            validity: Some(Validity::NotCompleted),
+            opened_connection: record.opened_connection,
+            ..RequestRecord::default()
+        };
+        assert_eq!(left, plan);
+    }
+
+    #[test]
     fn complete_answers_that_nothing_but_their_chunks_counted_are_uncounted() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
         let complete = RunLog::read(&folder).unwrap().records[0].clone();

@@ -274,3 +274,24 @@ impl PartialEq<Vec<RequestRecord>> for Records {
         *self == **other
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_take_their_room_until_the_last_list_of_them_is_gone() {
+        let read = || {
+            let mut records = Records::within(Room::of(1 << 20), Path::new("."));
+            records.keep(RequestRecord::default());
+            records
+        };
+        let parts = [read(), read()];
+        let rooms: Vec<_> = parts.iter().map(|part| Arc::downgrade(&part.rooms[0])).collect();
+        let joined = Records::join(parts.into());
+        assert_eq!(joined.len(), 2);
+        assert!(rooms.iter().all(|room| room.upgrade().is_some()), "what is held counts");
+        drop(joined);
+        assert!(rooms.iter().all(|room| room.upgrade().is_none()));
+    }
+}
