@@ -10,7 +10,7 @@ use crate::units::three_digits;
 use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 
 /// Latencies that differ by less than this share of one another are called about the same.
-const ALIKE: f64 = 0.1;
+pub(crate) const ALIKE: f64 = 0.1;
 
 /// A closed run and its pair: the same classes, whose requests (or conversations) begin by a Poisson process at the
 /// rate that the users reached. Both bring as much work to the server; only in the closed run does a slow answer hold

@@ -42,6 +42,10 @@ pub struct Dot {
     pub scheduled_s: f64,
     /// What is known of its latency.
     pub fate: Fate,
+    /// Tokens that it received.
+    pub tokens: u64,
+    /// How long it took until it ended, milliseconds.
+    pub ended_ms: f64,
     /// Why it failed, where it did: a time limit may end an answer long after its first token.
     pub failed: Option<FailureKind>,
 }
@@ -108,7 +112,8 @@ fn dot(log: &RunLog, record: &RequestRecord, metric: Metric) -> Option<Dot> {
         Outcome::Completed | Outcome::Censored => None,
     };
     let scheduled_s = record.scheduled.as_secs_f64();
-    Some(Dot { index: record.index, class: record.class, scheduled_s, fate, failed })
+    let (tokens, ended_ms) = (record.output_tokens, millis(record.ended.since(record.scheduled)));
+    Some(Dot { index: record.index, class: record.class, scheduled_s, fate, tokens, ended_ms, failed })
 }
 
 /// Requests of the window to be drawn phase by phase.

@@ -127,6 +127,10 @@ pub(crate) struct Zone {
 pub(crate) enum ZoneKind {
     /// The reader should look at it.
     Marked,
+    /// Demands are met there.
+    Met,
+    /// Demands are missed there.
+    Missed,
     /// Nothing in it counts.
     Uncounted,
     /// Its figures are not trusted.
@@ -201,6 +205,22 @@ impl Series {
     pub(crate) fn extent(series: &[Self], along: fn(&Point) -> f64) -> Vec<f64> {
         let points = series.iter().flat_map(Self::marked);
         points.flat_map(|point| [Some(along(point)), point.low, point.high]).flatten().collect()
+    }
+
+    /// Makes arrows at the top, at `most` or else at the highest point, of what lies above it and of what is known only from
+    /// below, which might else seem to fall; says whether there is any.
+    pub(crate) fn raise(series: &mut [Self], most: Option<f64>) -> bool {
+        let drawn = || series.iter().flat_map(Self::marked).map(|point| point.y);
+        let (highest, mut any) = (most.unwrap_or_else(|| drawn().fold(0.0, f64::max)), false);
+        for series in series {
+            if let SeriesForm::Points { points, .. } | SeriesForm::Dots(points) = &mut series.form {
+                for point in points.iter_mut().filter(|point| point.at_least || point.y > highest) {
+                    any = true;
+                    *point = Point { y: highest, low: None, high: None, at_least: true, ..point.clone() };
+                }
+            }
+        }
+        any
     }
 
     /// The points that it marks.

@@ -135,6 +135,8 @@ impl ZoneKind {
     const fn class(self) -> &'static str {
         match self {
             Self::Marked => "shade",
+            Self::Met => "met",
+            Self::Missed => "missed",
             Self::Uncounted => "uncounted",
             Self::Doubtful => "doubtful",
         }
@@ -217,6 +219,29 @@ mod tests {
             for rest in drawn.split(attribute).skip(1) {
                 let value: f64 = rest.split('"').next().unwrap().parse().unwrap();
                 assert!((0.0..=most).contains(&value), "{attribute}{value}");
+            }
+        }
+    }
+
+    /// Every text, as wide as it is at most, lies within the picture.
+    #[test]
+    fn no_text_is_clipped() {
+        let long = "p95 of a figure with a name that nobody would give to it, or hardly anybody";
+        let rules = [2.0, 3.9].map(|at| ReferenceLine::Place(at, long.to_owned()));
+        let wide = plot(long).wide().with_rules([ReferenceLine::Place(1.0, long.to_owned())]);
+        for (drawn, width) in [(plot(long).with_rules(rules).draw(), COLUMN), (wide.draw(), PAGE)] {
+            let drawn = drawn.into_string();
+            for text in drawn.split("<text ").skip(1) {
+                let of = |name: &str| text.split(&format!("{name}=\"")).nth(1)?.split('"').next();
+                let shown = text.split('>').nth(1).unwrap().split('<').next().unwrap();
+                let length = shown.replace("&lt;", "<").chars().count() as f64 * CHARACTER;
+                let x: f64 = of(" x").or_else(|| of("x")).unwrap().parse().unwrap();
+                let left = match of("text-anchor") {
+                    Some("end") => x - length,
+                    Some("middle") => x - length / 2.0,
+                    _ => x,
+                };
+                assert!(left >= -CHARACTER && left + length <= width + CHARACTER, "{shown} at {left}");
             }
         }
     }

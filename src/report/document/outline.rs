@@ -14,6 +14,8 @@ pub struct Document {
     pub(crate) title: String,
     /// Whether all is well; absent where a result judges nothing.
     pub(crate) verdict: Option<VerdictLine>,
+    /// The figure that answers, which a page shows as large as a headline; elsewhere the verdict says it.
+    pub(crate) headline: Option<KeyFigure>,
     /// One line that says what was measured.
     pub(crate) about: Option<String>,
     /// When that was; a screen has no room for it.
@@ -23,11 +25,23 @@ pub struct Document {
 
 impl Document {
     pub(crate) fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), verdict: None, about: None, dated: None, sections: Vec::new() }
+        Self {
+            title: title.into(),
+            verdict: None,
+            headline: None,
+            about: None,
+            dated: None,
+            sections: Vec::new(),
+        }
     }
 
     pub(crate) fn verdict(mut self, verdict: VerdictLine) -> Self {
         self.verdict = Some(verdict);
+        self
+    }
+
+    pub(crate) fn headline(mut self, figure: Option<KeyFigure>) -> Self {
+        self.headline = figure;
         self
     }
 

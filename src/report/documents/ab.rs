@@ -10,7 +10,7 @@ use crate::report::chart::{
     Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, Zone, ZoneKind,
 };
 use crate::report::document::{
-    Chart, Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
+    Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
 };
 use crate::units::count;
 
@@ -35,7 +35,8 @@ pub fn document(test: &AbTest) -> Document {
     };
     let verdict = if test.caution.is_some() { AbOverall::Invalid } else { test.verdict };
     let verdict = VerdictLine::new(tone, verdict.word().to_uppercase(), test.sentence.clone());
-    let mut document = Document::new(format!("A/B test of {}", test.workload)).verdict(verdict);
+    let mut document =
+        Document::new(format!("A/B test of {}", test.workload)).verdict(verdict).headline(headline(test));
     let chosen = counted(test.metrics.len() as u64, "metric");
     let decides = Section::summary(format!("B against A: {chosen}, chosen before the first round"))
         .with_table(metrics("B against A by metric", &test.metrics));
@@ -50,6 +51,15 @@ pub fn document(test: &AbTest) -> Document {
     }));
     document.add([explored(test), power(test)]);
     document
+}
+
+/// The change of the metric that was chosen first.
+fn headline(test: &AbTest) -> Option<KeyFigure> {
+    let metric = test.metrics.first()?;
+    let [by, low, high] = change(metric);
+    let shown = |value| in_words(metric, value);
+    let interval = low.and(high).map(|_| format!("95 % interval {} to {}", shown(low), shown(high)));
+    by.map(|_| KeyFigure::new(format!("{} of B against A", titled(metric)), shown(by), "").below(interval))
 }
 
 fn what_was_compared(test: &AbTest) -> Section {

@@ -1,14 +1,18 @@
 //! What every comparison shows: its sides, their differences, the demands, and each figure with its change.
 
-use crate::analysis::wording::percent;
-use crate::analysis::{FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic, Status};
+use std::collections::BTreeSet;
+
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic, Status};
 use crate::experiment::caution;
-use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Interval, Role};
+use crate::experiment::compare::{
+    ChangeStanding, ComparedRow, Condition, Difference, GateJudgement, Interval, Role,
+};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark,
 };
 use crate::report::documents::parts::cells::{INDICATIVE, p_value, with_unit};
-use crate::units::three_digits;
+use crate::units::{count, three_digits};
 
 /// How many runs a side has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +132,7 @@ pub(super) fn change(row: &ComparedRow) -> String {
 }
 
 /// Its interval.
-fn change_interval(row: &ComparedRow) -> Option<String> {
+pub(super) fn change_interval(row: &ComparedRow) -> Option<String> {
     let (change, unit) = row_change(row)?;
     Some(match (change.low, change.high) {
         (Some(low), Some(high)) => format!("{} to {}", signed(low, unit), signed(high, unit)),
@@ -145,6 +149,30 @@ fn row_change(row: &ComparedRow) -> Option<(Interval, &'static str)> {
     }
 }
 
+/// The least that a figure changed, as a share of the baseline, where only that is known.
+pub(super) fn least_change(row: &ComparedRow) -> Option<f64> {
+    let least = row.other.at_least.filter(|_| row.change.is_none())? / row.baseline.value? - 1.0;
+    (least > 0.0).then_some(least)
+}
+
+/// How many figures are worse and how many are better, by more than chance.
+pub(super) fn in_numbers(rows: &[ComparedRow]) -> String {
+    let is_worse = |row: &ComparedRow| match row.standing {
+        ChangeStanding::Worse => Some(true),
+        ChangeStanding::Better => Some(false),
+        ChangeStanding::Apart => {
+            let rose = row.difference.map(|by| by.value > 0.0).or(least_change(row).map(|_| true))?;
+            Some(rose == (row.figure.metric.info().better == Direction::Less))
+        }
+        _ => None,
+    };
+    let of = |worse| rows.iter().filter(|row| is_worse(row) == Some(worse)).count() as u64;
+    match (of(true), of(false)) {
+        (0, 0) => "no figure changed by more than chance".to_owned(),
+        (worse, better) => format!("{} worse, {} better", counted(worse, "figure"), count(better)),
+    }
+}
+
 /// What to think of a difference, in a few words.
 pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
     match standing {
@@ -155,6 +183,25 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
         ChangeStanding::Apart => "apart",
         ChangeStanding::Unknown => NOTHING,
     }
+}
+
+/// Characters of the longest value that names a side.
+const LONGEST_NAME: usize = 28;
+
+/// Names of sides whose folders have the names that Skyline gives, which only tell when: the first fact in which all differ.
+pub(super) fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<String>> {
+    let stamp =
+        |name: &&str| name.rsplit('-').next().is_some_and(|end| end.len() == 16 && end.ends_with('Z'));
+    if !folders.iter().all(stamp) {
+        return None;
+    }
+    differences.iter().filter(|difference| difference.condition != Condition::Plan).find_map(|difference| {
+        let values: Vec<&str> = difference.values.iter().map(Option::as_deref).collect::<Option<_>>()?;
+        let distinct = values.iter().collect::<BTreeSet<_>>().len() == values.len();
+        let are_short = values.iter().all(|value| value.chars().count() <= LONGEST_NAME);
+        let fact = difference.fact.rsplit('.').next()?;
+        (distinct && are_short).then(|| values.iter().map(|value| format!("{fact} {value}")).collect())
+    })
 }
 
 /// Conditions that a screen has room for.

@@ -1,7 +1,9 @@
 //! Stored runs or repeats, or runs of several tools, against a baseline.
 
 use super::over_time;
-use super::rows::{self, Runs, begun, change, conditions, demands, label, unmet, value, verdict_line};
+use super::rows::{
+    self, Runs, begun, change, conditions, demands, label, signed, unmet, value, verdict_line,
+};
 use crate::analysis::wording::counted;
 use crate::analysis::{FigureKind, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
@@ -9,23 +11,31 @@ use crate::experiment::compare::{
     ComparedRow, Interval, Pairing, SideDescription,
 };
 use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
-use crate::report::document::{Chart, Document, Level, Note, Section};
+use crate::report::document::{Chart, Document, KeyFigure, Level, Note, Section};
 use crate::report::documents::parts::cells::versioned;
 use crate::report::documents::parts::diagnosis::{self, Detail};
+use crate::units::three_digits;
 
 /// The comparison of runs as a document.
-pub fn compared(compared: &Compared) -> Document {
+pub fn compared(stored: &Compared) -> Document {
+    let compared = &named(stored);
     // With several sides, no single change can stand for all.
-    let changed = match compared.against.as_slice() {
-        [only] => only.rows.iter().filter_map(in_brief).collect(),
-        _ => Vec::new(),
+    let (changed, answer) = match compared.against.as_slice() {
+        [only] => {
+            let in_numbers = (!only.rows.is_empty()).then(|| rows::in_numbers(&only.rows));
+            (only.rows.iter().filter_map(in_brief).chain(in_numbers).collect(), headline(compared, only))
+        }
+        _ => (Vec::new(), None),
     };
     let gates = compared.against.iter().flat_map(|against| &against.gates);
-    let sides: Vec<_> = compared.sides.iter().map(|side| (side.name.as_str(), side_in_words(side))).collect();
+    let folders = stored.sides.iter().map(|side| side.name.as_str());
+    let sides = compared.sides.iter().zip(folders);
+    let sides: Vec<_> =
+        sides.map(|(side, folder)| (side.name.as_str(), side_in_words(side, folder))).collect();
     let title = format!("{} stored sides compared", compared.sides.len());
     let verdict =
         verdict_line(gates, changed, &sides, compared.sides.iter().filter(|side| !side.valid).count());
-    let mut document = begun(title, verdict, &sides, conditions(&compared.differences));
+    let mut document = begun(title, verdict, &sides, conditions(&compared.differences)).headline(answer);
     for against in &compared.against {
         let section = one(compared, against);
         // Of many sides a screen has the course over time.
@@ -40,8 +50,41 @@ pub fn compared(compared: &Compared) -> Document {
     document
 }
 
-/// A side in a sentence: its name, when it ran, and how much of it there is.
-fn side_in_words(side: &SideDescription) -> String {
+/// The comparison with names that tell its sides apart.
+fn named(stored: &Compared) -> Compared {
+    let mut compared = stored.clone();
+    let folders: Vec<&str> = stored.sides.iter().map(|side| side.name.as_str()).collect();
+    if let Some(names) = rows::names(&folders, &stored.differences) {
+        let sides = compared.sides.iter_mut().map(|side| &mut side.name);
+        sides.zip(&names).for_each(|(name, new)| name.clone_from(new));
+        let against = compared.against.iter_mut().map(|against| &mut against.side);
+        against.zip(&names[1..]).for_each(|(name, new)| name.clone_from(new));
+    }
+    compared
+}
+
+/// The change of the first 95th percentile.
+fn headline(compared: &Compared, against: &AgainstBaseline) -> Option<KeyFigure> {
+    let row = against.rows.iter().find(|row| in_brief(row).is_some())?;
+    let by = row.change.map(|by| by.value);
+    let shown = match by.or(rows::least_change(row))? {
+        times if times >= TIMES => format!("{}×", three_digits(times + 1.0)),
+        share => signed(share, "%"),
+    };
+    let over = if by.is_none() { "> " } else { "" };
+    let baseline = compared.sides.first().map_or("", |side| side.name.as_str());
+    let name = format!("{} of {} against {baseline}", label(&row.figure), against.side);
+    let figures = format!("{} → {}", value(row, &row.baseline), value(row, &row.other));
+    let interval = rows::change_interval(row).map(|interval| format!("95 % interval {interval}"));
+    Some(KeyFigure::new(name, format!("{over}{shown}"), "").below([figures].into_iter().chain(interval)))
+}
+
+/// The change from which on it is said as a multiple.
+const TIMES: f64 = 2.0;
+
+/// A side in a sentence: its name, its folder where that is another, when it ran, and how much of it there is.
+fn side_in_words(side: &SideDescription, folder: &str) -> String {
+    let folder = if folder == side.name { String::new() } else { format!("in {folder}, ") };
     let runs = match side.counted_runs {
         1 => String::new(),
         runs => format!("{}, ", counted(runs, "run")),
@@ -51,7 +94,7 @@ fn side_in_words(side: &SideDescription) -> String {
         other => format!("; {}", other.word()),
     };
     format!(
-        "{}: {}, seed {}, {runs}{}, {} on {}, {}{verdict}",
+        "{}: {folder}{}, seed {}, {runs}{}, {} on {}, {}{verdict}",
         side.name,
         side.workload,
         side.seed,
@@ -68,12 +111,13 @@ fn in_brief(row: &ComparedRow) -> Option<String> {
     let is_first = row.figure.quantile() == Some(Quantile::P95)
         && matches!(metric, Metric::Ttft | Metric::Tpot | Metric::E2e);
     let name = is_first.then(|| metric.title())?;
-    row.change?;
+    let least = rows::least_change(row).map(|least| format!("over {}", signed(least, "%")));
+    let change = row.change.map(|_| change(row)).or(least)?;
     let standing = match row.standing {
         ChangeStanding::Unknown => String::new(),
         known => format!(" ({})", rows::verdict(known)),
     };
-    Some(format!("p95 {name} {}{standing}", change(row)))
+    Some(format!("p95 {name} {change}{standing}"))
 }
 
 /// How the runs of both sides belong together, and what follows.
@@ -109,28 +153,35 @@ fn labelled(rows: &[ComparedRow]) -> impl Iterator<Item = (String, &ComparedRow)
     rows.iter().map(|row| (label(&row.figure), row))
 }
 
+/// The change up to which it is drawn where it stands: one figure that grew a hundredfold leaves no room for the others.
+const FURTHEST: f64 = 3.0;
+
 /// The change of every figure, under one axis.
 fn changes(against: &AgainstBaseline) -> Option<Chart> {
     let is_share = |row: &ComparedRow| row.figure.kind() == FigureKind::Share;
     let mut names = Vec::new();
     let mut series = Vec::new();
     for row in against.rows.iter().filter(|row| !is_share(row)) {
-        let Some(changed) = row.change else { continue };
+        let least = rows::least_change(row).map(|value| Interval { value, low: None, high: None });
+        let Some(changed) = row.change.or(least) else { continue };
         let palette = match row.standing {
             ChangeStanding::Better => Palette::Third,
             ChangeStanding::Worse => Palette::Second,
             _ => Palette::First,
         };
         let Interval { value: by, low, high } = changed;
-        let [low, high] = [low, high].map(|end| end.map(|end| end * 100.0));
-        let point = Point { low, high, ..Point::at(by * 100.0, names.len() as f64, String::new()) };
+        let at_least = by > FURTHEST || row.change.is_none();
+        let [low, high] =
+            [low, high].map(|end| end.filter(|_| !at_least).map(|end| end.min(FURTHEST) * 100.0));
+        let place = Point::at(by.min(FURTHEST) * 100.0, names.len() as f64, String::new());
+        let point = Point { low, high, at_least, ..place };
         series.push(Series::points("", palette, LineStyle::None, vec![point]));
         let words = format!(
             "{}: {} → {}, {} ({})",
             label(&row.figure),
             value(row, &row.baseline),
             value(row, &row.other),
-            change(row),
+            row.change.map_or_else(|| format!("over {}", signed(by, "%")), |_| change(row)),
             rows::verdict(row.standing)
         );
         names.push(chart::Row { name: row.figure.to_string(), words });
@@ -143,7 +194,7 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
     let description = format!("Change of {} figures of {} against the baseline", names.len(), against.side);
     let plot = Plot::rows(description, axis, names, series)
         .with_rules([ReferenceLine::Place(0.0, "no change".to_owned())]);
-    let hint = "left of the line: less than the baseline; whiskers: 95 % intervals";
+    let hint = "left of the line: less than the baseline; whiskers: 95 % intervals; arrows: more than that";
     Some(Chart::new("Change against the baseline", plot).hint(hint))
 }
 

@@ -133,7 +133,7 @@ fn levels(compared: &ComparedSweeps, read: Read) -> Table {
 fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
     let lines = [LineStyle::Solid, LineStyle::Dashed];
     let looks = lines.into_iter().flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));
-    let series: Vec<Series> = compared
+    let mut series: Vec<Series> = compared
         .answers
         .iter()
         .zip(looks)
@@ -151,6 +151,7 @@ fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
     if series.iter().all(|series| series.marked().is_empty()) {
         return None;
     }
+    Series::raise(&mut series, None);
     let points = || series.iter().flat_map(Series::marked);
     let loads: Vec<f64> = points().map(|point| point.x).collect();
     let heights: Vec<f64> = points().flat_map(|point| [Some(point.y), point.high]).flatten().collect();

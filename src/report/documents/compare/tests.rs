@@ -70,6 +70,31 @@ fn a_comparison_with_demands() {
     insta::assert_snapshot!(render::text(&document, Style::PLAIN, Extent::Full));
 }
 
+/// Names that tell when a run was say nothing of what differs; names that a user gave stay.
+#[test]
+fn sides_have_names_that_tell_them_apart() {
+    let (one, other) = ("chat-vllm-20261123T175843Z", "chat-vllm-20261123T175845Z");
+    let of = Compared::of(&[side(one, 100), side(other, 400)], &[Condition::Model], &[]).unwrap();
+    let page = render::html(&compared(&of));
+    let (one, other) = (format!("model of {one}"), format!("model of {other}"));
+    assert!(!page.contains(&format!("{other} against {one}")), "a value that is too long names nothing");
+    let mut short = of.clone();
+    for difference in &mut short.differences {
+        difference.fact = "modelled.max_num_seqs".to_owned();
+        difference.values = ["256", "24"].map(|value| Some(value.to_owned())).into();
+    }
+    let page = render::html(&compared(&short));
+    assert!(page.contains("max_num_seqs 24 against max_num_seqs 256</p>"), "{page}");
+    assert!(page.contains("max_num_seqs 24: in chat-vllm-20261123T175845Z, "), "{page}");
+    let headline = page.split("class=\"headline\"").nth(1).unwrap();
+    assert!(headline.contains("×<") && headline.contains("of max_num_seqs 24 against max_num_seqs 256"));
+    assert!(page.contains(" worse, 0 better"), "{page}");
+    for side in &mut short.sides {
+        side.name = side.name.replace("20261123T1758", "night-");
+    }
+    assert!(render::html(&compared(&short)).contains("chat-vllm-night-45Z against chat-vllm-night-43Z"));
+}
+
 #[test]
 fn invalid_sides_open_every_form_with_a_banner() {
     let mut of =

@@ -24,6 +24,7 @@ pub fn document(capacity: &CapacityPlan, sweeps: &[Sweep]) -> Document {
     let title = format!("Capacity for {} requests/s", three_digits(capacity.contract.target_per_s));
     let mut document = Document::new(title).verdict(VerdictLine::new(tone, word, capacity.sentence.clone()));
     let named = named(capacity);
+    document = document.headline(named.and_then(|offer| key_figures(offer).into_iter().next()));
     let mut head = Section::continued(Level::Page);
     head.figures(named.map(key_figures).unwrap_or_default());
     contract(&mut head, capacity);
@@ -165,7 +166,7 @@ fn modelled(instance: &ModelledInstance) -> String {
 fn curves(capacity: &CapacityPlan, offer: &Offer, sweep: Option<&Sweep>) -> Section {
     let mut section = Section::detail(format!("{}: one instance over its load", offer.name));
     let Some(sweep) = sweep else { return section };
-    let hint = "dashed: the objectives, the highest rate of an instance, and the rate requested of each; shaded: the bracket";
+    let hint = "dashed: the objectives, the highest rate of an instance, and the rate requested of each; green: loads that meet the objectives; red: loads that do not";
     for (place, chart) in that_decide(sweep, &marked(capacity, offer, sweep)).into_iter().enumerate() {
         let title = format!("{}, one instance", chart.title);
         let chart = Chart { title, ..chart }.hint(hint);

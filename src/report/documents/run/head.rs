@@ -9,7 +9,7 @@ use crate::analysis::{
 };
 use crate::record::{Failure, FailureKind};
 use crate::report::document::{
-    KeyFigure, Level, Note, Section, Table, TableColumn, Tone, VerdictLine, known, percentile, range,
+    KeyFigure, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, known, percentile, range,
 };
 use crate::report::documents::parts::arrivals;
 use crate::report::documents::parts::cells::{engine, on};
@@ -39,6 +39,14 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
         VerdictOutcome::Overloaded | VerdictOutcome::Invalid => Tone::Bad,
     };
     VerdictLine::new(tone, outcome.word(), sentence)
+}
+
+/// The tail of the first latency that users feel, and at which rate.
+pub(super) fn headline(summary: &Summary) -> Option<KeyFigure> {
+    let of = |metric| Some(latency(metric, summary.latency.percentile(metric, Quantile::P95)?));
+    let figure = of(Metric::Ttft).or_else(|| of(Metric::E2e)).filter(|figure| figure.value != NOTHING)?;
+    let rate = known(summary.rates.completed_requests_per_s);
+    Some(KeyFigure { name: format!("{} at {rate} completed requests/s", figure.name), ..figure })
 }
 
 /// `vllm 0.11.0 on 2 × h200 · poisson, 5 requests/s · window 60 s`.

@@ -27,6 +27,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
     let title = format!("{} on {}", summary.run.workload, summary.run.model_names());
     let mut document = Document::new(title)
         .verdict(head::verdict(summary))
+        .headline(extras.paired_open.and_then(paired_open::headline).or_else(|| head::headline(summary)))
         .about(head::about(summary))
         .dated(head::dated(summary));
     document.add(head::sections(summary));

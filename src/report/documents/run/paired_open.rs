@@ -1,8 +1,9 @@
 //! A closed run and the open run that goes with it, side by side.
 
-use crate::experiment::{Latency, PairedFigure, PairedOpen};
+use crate::analysis::SampleWarning;
+use crate::experiment::{ALIKE, Latency, PairedFigure, PairedOpen};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series, SeriesForm};
-use crate::report::document::{Chart, NOTHING, Note, Section, Table, mark};
+use crate::report::document::{Chart, KeyFigure, NOTHING, Note, Section, Table, mark};
 use crate::report::documents::parts::cells::{drawn, latency};
 use crate::units::three_digits;
 
@@ -29,6 +30,20 @@ pub(super) fn section(pair: &PairedOpen) -> Section {
         ));
     }
     section
+}
+
+/// How much longer the same work takes with open arrivals, by the highest percentile with enough samples; nothing where the
+/// closed loop hides nothing that is known.
+pub(super) fn headline(pair: &PairedOpen) -> Option<KeyFigure> {
+    let is_hidden = |(_, figure): &(String, PairedFigure)| {
+        let enough = figure.mark != Some(SampleWarning::TooFewSamples);
+        enough && pair.both_valid && figure.ratio.is_some_and(|ratio| ratio > 1.0 + ALIKE)
+    };
+    let [closed, open] = ["in the closed loop, which hides the rest", "with open arrivals"];
+    let (name, figure) = figures(pair).take(2).filter(is_hidden).last()?;
+    let said = format!("{name}: {} ms {closed}, {} ms {open}", known(figure.closed), known(figure.open));
+    let rate = format!("{} {}/s both times", three_digits(pair.rate_per_s), pair.begun.name());
+    Some(KeyFigure::new(said, format!("{}×", three_digits(figure.ratio?)), "as long").below([rate]))
 }
 
 /// The latencies of both runs, each with its name.
@@ -58,12 +73,15 @@ fn chart(pair: &PairedOpen) -> Chart {
         closed.extend(of_closed);
         open.extend(of_open);
         let [of_closed, of_open] = [figure.closed, figure.open].map(known);
-        rows.push(Row { words: format!("{name}: closed {of_closed} ms, open {of_open} ms"), name });
+        let words = format!("{name}: closed {of_closed} ms, open {of_open} ms");
+        let ratio = figure.ratio.map_or(String::new(), |ratio| format!(", {}×", three_digits(ratio)));
+        rows.push(Row { words, name: name + &ratio });
     }
     let points = || closed.iter().chain(&open);
     let hollow = if points().any(|point| point.at_least) { "; hollow: at least this" } else { "" };
-    let hint =
-        format!("where open lies above closed, the gap is latency that closed-loop users hide{hollow}");
+    let hint = format!(
+        "where open lies to the right of closed, the gap is latency that closed-loop users hide{hollow}"
+    );
     let axis = Axis::logarithmic("ms", points().map(|point| point.x).collect::<Vec<_>>());
     let description = "Latencies of the closed loop and of open arrivals at the same rate".to_owned();
     let mut series = joins;

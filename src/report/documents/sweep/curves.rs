@@ -1,6 +1,6 @@
 //! Charts over the loads of a sweep: throughput, and what is gained against its price.
 
-use super::latencies::{bracket, is_trusted, load_unit, not_trusted, standing};
+use super::latencies::{is_trusted, loads, not_trusted, standing, zones};
 use crate::analysis::{FigureKey, Metric};
 use crate::experiment::{ArrivalUnit, Frontier, FrontierPoint, Load, Sweep, SweepPoint};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
@@ -48,13 +48,8 @@ fn rising(
     let heights: Vec<f64> =
         series.iter().flat_map(Series::marked).map(|point| point.high.unwrap_or(point.y)).collect();
     let description = format!("{title} over load");
-    let plot = Plot::new(
-        description,
-        Axis::from_zero(&load_unit(sweep), sweep.points.iter().map(|point| point.load.amount())),
-        Axis::from_zero(unit, heights),
-        series,
-    )
-    .with_zones(bracket(sweep));
+    let plot = Plot::new(description, loads(sweep, &[]), Axis::from_zero(unit, heights), series)
+        .with_zones(zones(sweep));
     let hint = if with_asked { "where completed falls below requested, the server is saturated" } else { "" };
     Some(Chart::new(title, plot).hint(hint))
 }

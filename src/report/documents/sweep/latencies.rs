@@ -2,36 +2,50 @@
 
 use super::setup::arrivals;
 use crate::analysis::{FigureKey, Metric, Objective, Quantile};
-use crate::experiment::{LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
+use crate::experiment::{HighestLoad, LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series, Zone, ZoneKind};
 use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell, figure};
+use crate::units::three_digits;
 
 /// Loads that stand out, each with its name.
 pub(in crate::report::documents) type Marked = (f64, String);
 
-/// Every latency, the knee marked.
-pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
-    let knee = sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
+/// The highest load that meets the objectives, or else the knee.
+pub(super) fn answered(sweep: &Sweep) -> Vec<Marked> {
+    let knee = || sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
+    let found = sweep.answer.as_ref().and_then(|answer| {
+        let ends =
+            interval(answer).map(|(low, high)| format!(" ({}–{})", three_digits(low), three_digits(high)));
+        Some((answer.estimate?, format!("{}{}", three_digits(answer.estimate?), ends.unwrap_or_default())))
+    });
+    found.or_else(knee).into_iter().collect()
+}
+
+/// The latencies that objectives bound, or TTFT where they bound none, with these loads marked.
+pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
     Metric::MAIN
         .into_iter()
-        .filter_map(|latency| one(sweep, latency, knee.as_slice(), loads(sweep)))
+        .filter(|latency| decides(sweep, *latency))
+        .filter_map(|latency| one(sweep, latency, marked))
         .collect()
 }
 
-/// The latencies that objectives bound, or TTFT where they bound none, with these loads marked, over an axis from 0 on which
-/// their distances can be compared.
-pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
-    let bounded = |latency: &Metric| !bounds(sweep, *latency).0.is_empty();
-    let any = Metric::MAIN.iter().any(bounded);
-    let decide = Metric::MAIN
+/// The other latencies, the knee marked.
+pub(super) fn others(sweep: &Sweep) -> Vec<Chart> {
+    let knee = sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
+    Metric::MAIN
         .into_iter()
-        .filter(|latency| if any { bounded(latency) } else { *latency == Metric::Ttft });
-    let axis =
-        || Axis::from_zero(&load_unit(sweep), amounts(sweep).chain(marked.iter().map(|(load, _)| *load)));
-    decide.filter_map(|latency| one(sweep, latency, marked, axis())).collect()
+        .filter(|latency| !decides(sweep, *latency))
+        .filter_map(|latency| one(sweep, latency, knee.as_slice()))
+        .collect()
 }
 
-fn one(sweep: &Sweep, metric: Metric, marked: &[Marked], x: Axis) -> Option<Chart> {
+fn decides(sweep: &Sweep, latency: Metric) -> bool {
+    let bounded = |latency| !bounds(sweep, latency).0.is_empty();
+    bounded(latency) || latency == Metric::Ttft && !Metric::MAIN.into_iter().any(bounded)
+}
+
+fn one(sweep: &Sweep, metric: Metric, marked: &[Marked]) -> Option<Chart> {
     let (whole, parts) = bounds(sweep, metric);
     // p95 is drawn only where an objective bounds it: three lines are hard to read.
     let p95 = whole.iter().chain(&parts).any(|of| of.key.quantile() == Some(Quantile::P95));
@@ -52,30 +66,38 @@ fn one(sweep: &Sweep, metric: Metric, marked: &[Marked], x: Axis) -> Option<Char
     if series.is_empty() {
         return None;
     }
+    let bound = whole.iter().map(|objective| objective.bound * OVER_BOUND).reduce(f64::max);
+    let beyond = Series::raise(&mut series, bound);
     let heights = series.iter().flat_map(Series::marked);
     let heights: Vec<f64> =
         heights.map(|point| point.y).chain(whole.iter().map(|objective| objective.bound)).collect();
     let heights = with_whiskers(heights, &series);
+    let y = format!("{name}, ms");
+    let y = if bound.is_some() { Axis::from_zero(&y, heights) } else { Axis::fitting(&y, heights) };
     let mut rules: Vec<ReferenceLine> =
         whole.iter().map(|of| ReferenceLine::Height(of.bound, of.text.clone())).collect();
     rules.extend(marked.iter().map(|(load, name)| ReferenceLine::Place(*load, name.clone())));
-    let shade = bracket(sweep);
     let of_parts =
         parts.iter().map(|of| format!("not drawn, for it is about some requests alone: {}", of.text));
-    let hint = match (&shade, series.iter().any(|series| series.marked().iter().any(|p| p.low.is_some()))) {
-        (Some(_), true) => "whiskers: 95 % intervals over runs; shaded: the bracket of the highest load",
-        (Some(_), false) => "shaded: the bracket of the highest load that meets the objectives",
-        (None, true) => "whiskers: 95 % intervals over runs",
-        (None, false) => "",
-    };
-    let hints: Vec<String> =
-        [hint.to_owned()].into_iter().filter(|hint| !hint.is_empty()).chain(of_parts).collect();
+    let whiskers = series.iter().any(|series| series.marked().iter().any(|point| point.low.is_some()));
+    let hints = [
+        (sweep.answer.is_some(), ZONES),
+        (whiskers, "whiskers: 95 % intervals over runs"),
+        (beyond, "arrows: above the axis, or at least so much"),
+    ];
+    let hints = hints.into_iter().filter(|(is_so, _)| *is_so).map(|(_, hint)| hint.to_owned());
+    let hints: Vec<String> = hints.chain(of_parts).collect();
     let description = format!("{name} over load of {} loads", sweep.points.len());
-    let plot = Plot::new(description, x, Axis::fitting(&format!("{name}, ms"), heights), series)
-        .with_rules(rules)
-        .with_zones(shade);
+    let plot =
+        Plot::new(description, loads(sweep, marked), y, series).with_rules(rules).with_zones(zones(sweep));
     Some(Chart::new(format!("{name} over load"), plot).hint(hints.join("; ")))
 }
+
+/// How far above its bound a latency is drawn where it stands, as a multiple of the bound.
+const OVER_BOUND: f64 = 2.5;
+/// What the colours behind a curve are.
+const ZONES: &str =
+    "green: loads that meet the objectives; red: loads that do not; band: the 95 % interval between them";
 
 /// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the others, for one of
 /// two runs may be a hundred times as long as the curve is high.
@@ -97,13 +119,10 @@ pub(super) fn load_unit(sweep: &Sweep) -> String {
     }
 }
 
-/// The axis of loads.
-pub(super) fn loads(sweep: &Sweep) -> Axis {
-    Axis::fitting(&load_unit(sweep), amounts(sweep))
-}
-
-fn amounts(sweep: &Sweep) -> impl Iterator<Item = f64> {
-    sweep.points.iter().map(|point| point.load.amount())
+/// The axis of loads, from 0, so that their distances can be compared, to the last one or the last that is marked.
+pub(super) fn loads(sweep: &Sweep, marked: &[Marked]) -> Axis {
+    let amounts = sweep.points.iter().map(|point| point.load.amount());
+    Axis::from_zero(&load_unit(sweep), amounts.chain(marked.iter().map(|(load, _)| *load)))
 }
 
 /// A figure of a load with its interval; open where a run was cut off.
@@ -143,16 +162,21 @@ fn bounds(sweep: &Sweep, metric: Metric) -> (Vec<&Objective>, Vec<&Objective>) {
     objectives.partition(|objective| objective.key.part.is_none())
 }
 
-/// Between the largest load that passed and the smallest that failed.
-pub(super) fn bracket(sweep: &Sweep) -> Option<Zone> {
-    let answer = sweep.answer.as_ref()?;
-    let (passed, failed) = answer.passed.zip(answer.failed)?;
-    Some(Zone {
-        from: passed.amount(),
-        to: failed.amount(),
-        kind: ZoneKind::Marked,
-        label: format!("bracket: {passed} passed, {failed} failed"),
-    })
+/// The 95 % interval of the highest load that meets the objectives.
+pub(super) fn interval(answer: &HighestLoad) -> Option<(f64, f64)> {
+    answer.interval_low.zip(answer.interval_high)
+}
+
+/// Loads that meet the objectives, loads that do not, and the interval of the highest that does.
+pub(super) fn zones(sweep: &Sweep) -> Vec<Zone> {
+    let Some(answer) = &sweep.answer else { return Vec::new() };
+    let zone = |from, to, kind, label: String| Zone { from, to, kind, label };
+    let met = answer.passed.map(|load| zone(0.0, load.amount(), ZoneKind::Met, format!("{load} passed")));
+    let failed =
+        answer.failed.map(|load| zone(load.amount(), f64::MAX, ZoneKind::Missed, format!("{load} failed")));
+    let band =
+        interval(answer).map(|(low, high)| zone(low, high, ZoneKind::Marked, "95 % interval".to_owned()));
+    met.into_iter().chain(failed).chain(band).collect()
 }
 
 /// The chart with bars for a terminal: of the latency of the tightest objective that has one, else of TTFT's 99th percentile.

@@ -11,8 +11,9 @@ mod tests;
 
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, LoadClass, Sweep};
-use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
+use crate::report::document::{Document, KeyFigure, Level, Note, NoteKind, Section, Tone, VerdictLine};
 use crate::report::documents::parts::diagnosis;
+use crate::units::three_digits;
 
 pub(in crate::report::documents) use self::loads::table as loads_table;
 
@@ -20,9 +21,17 @@ pub(in crate::report::documents) use self::loads::table as loads_table;
 pub fn document(sweep: &Sweep) -> Document {
     let mut document = Document::new(format!("Sweep of {}", sweep.workload.name))
         .verdict(verdict(sweep))
+        .headline(headline(sweep))
         .about(setup::about(sweep));
-    document.add([reasons::section(sweep), answer(sweep), setup::section(sweep), loads::section(sweep)]);
-    document.add([loads::objectives(sweep), loads::intervals(sweep), curves(sweep), shape(sweep)]);
+    let [decides, more] = curves(sweep);
+    document.add([
+        reasons::section(sweep),
+        answer(sweep),
+        decides,
+        loads::section(sweep),
+        setup::section(sweep),
+    ]);
+    document.add([loads::objectives(sweep), loads::intervals(sweep), more, shape(sweep)]);
     document.add([pairs::section(sweep), diagnosis::section(&Diagnosis::of_sweep(sweep)), end(sweep)]);
     document
 }
@@ -46,6 +55,21 @@ fn verdict(sweep: &Sweep) -> VerdictLine {
     VerdictLine::new(tone, word, sentence)
 }
 
+/// The highest load that meets the objectives, or the knee.
+fn headline(sweep: &Sweep) -> Option<KeyFigure> {
+    let unit = latencies::load_unit(sweep).replace(" requested", "");
+    let Some(answer) = &sweep.answer else {
+        let knee = sweep.knee.as_ref()?;
+        return Some(KeyFigure::new("knee of the curve", three_digits(knee.load.amount()), unit));
+    };
+    let name = format!("is the highest load that meets {}", sweep.plan.objectives_in_words());
+    let found = three_digits(answer.estimate.unwrap_or(answer.passed?.amount()));
+    let found = if answer.failed.is_none() { format!("≥ {found}") } else { found };
+    let interval = latencies::interval(answer)
+        .map(|(low, high)| format!("95 % interval {} to {}", three_digits(low), three_digits(high)));
+    Some(KeyFigure::new(name, found, unit).below(interval))
+}
+
 fn answer(sweep: &Sweep) -> Section {
     let mut section = Section::continued(Level::Summary);
     if let Some(sustained) = &sweep.sustained {
@@ -59,13 +83,16 @@ fn answer(sweep: &Sweep) -> Section {
     section
 }
 
-/// Latency and throughput over the load.
-fn curves(sweep: &Sweep) -> Section {
-    let mut section = Section::page("Over the load");
-    let mut charts = latencies::all(sweep).into_iter().chain(curves::throughput(sweep));
-    section.charts(charts.next().map(|first| latencies::with_bars(sweep, first)));
-    section.charts(charts);
-    section
+/// The latencies that decide, and what is completed, over the load; then the others.
+fn curves(sweep: &Sweep) -> [Section; 2] {
+    let mut throughput = curves::throughput(sweep).into_iter();
+    let mut charts = latencies::that_decide(sweep, &latencies::answered(sweep)).into_iter();
+    let mut decides = Section::page("Over the load");
+    decides.charts(charts.next().map(|first| latencies::with_bars(sweep, first)));
+    decides.charts(charts.chain(throughput.next()));
+    let mut more = Section::page("Other figures over the load");
+    more.charts(latencies::others(sweep).into_iter().chain(throughput));
+    [decides, more]
 }
 
 /// The knee, and the loads that no other dominates.

@@ -69,16 +69,18 @@ fn both(sweep: &Sweep, name: &str, read: fn(&PairedOpen) -> Option<PairedFigure>
         });
         Series::points(title, palette, LineStyle::Solid, points.collect())
     };
-    let series = vec![
+    let mut series = vec![
         side(|figure| figure.closed, "closed loop", Palette::First),
         side(|figure| figure.open, "open arrivals, same rate", Palette::Second),
     ];
     if series.iter().any(|series| series.marked().is_empty()) {
         return None;
     }
+    Series::raise(&mut series, None);
     let heights: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.y).collect();
     let description = format!("{name} of closed loops and of open arrivals at the same throughput");
-    let plot = Plot::new(description, loads(sweep), Axis::fitting(&format!("{name}, ms"), heights), series);
+    let plot =
+        Plot::new(description, loads(sweep, &[]), Axis::fitting(&format!("{name}, ms"), heights), series);
     let hint =
         "where open lies above closed, the gap is latency that closed-loop users hide (coordinated omission)";
     Some(Chart::new(format!("{name}, closed and open"), plot).hint(hint))

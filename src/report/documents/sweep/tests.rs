@@ -315,6 +315,25 @@ fn a_page_draws_the_percentile_that_decides() {
     assert!(!legend(&sweep_page(&sweep), "TTFT", "p95"));
 }
 
+/// The answer on an axis from 0, with what passes in green and what fails in red.
+#[test]
+fn a_page_answers_at_a_glance() {
+    let (mut sweep, _) = swept([300, 350, 9_000], &["p95 ttft < 500ms"], |_, _| {});
+    let answer = sweep.answer.as_mut().unwrap();
+    (answer.estimate, answer.interval_low, answer.interval_high) = (Some(14.0), Some(13.0), Some(15.5));
+    let page = sweep_page(&sweep);
+    assert!(page.contains("<div class=\"value\">14.0<span class=\"unit\"> requests/s</span>"), "{page}");
+    assert!(
+        page.contains("is the highest load that meets p95 ttft &lt; 500ms") && page.contains("13.0 to 15.5")
+    );
+    assert!(page.find("TTFT over load") < page.rfind("Loads, low to high"), "the picture comes first");
+    let chart = page.split("aria-label=\"TTFT over load").nth(1).unwrap().split("</svg>").next().unwrap();
+    for part in ["\"met\"", "\"missed\"", "\"shade\"", ">14.0 (13.0–15.5)<", ">0</text>", "hollow"] {
+        assert!(chart.contains(part), "no {part} in {chart}");
+    }
+    assert!(!page.contains("requested (log)") && page.contains("arrows: above the axis"));
+}
+
 #[test]
 fn a_page_says_which_loads_cannot_be_trusted() {
     let broken = |log: &mut RunLog| {

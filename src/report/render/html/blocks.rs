@@ -53,6 +53,16 @@ pub(super) const fn class(tone: Tone) -> &'static str {
     }
 }
 
+/// The figure that answers, with what it is of and how sure it is; pale where it is not to be trusted.
+pub(super) fn headline(figure: &KeyFigure, doubtful: bool) -> Markup {
+    html! {
+        div class={ "headline" @if doubtful { " muted" } } {
+            div.value { (printable(&figure.value)) span.unit { (figure.space()) (printable(&figure.unit)) } }
+            div { (printable(&figure.name)) @for line in &figure.below { span.muted { " · " (printable(line)) } } }
+        }
+    }
+}
+
 fn cards(figures: &[KeyFigure]) -> Markup {
     html! {
         div.cards { @for figure in figures {

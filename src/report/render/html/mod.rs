@@ -1,4 +1,4 @@
-//! Documents as pages: one file each, that needs nothing from elsewhere and runs nothing.
+//! Documents as pages: one file each, that needs nothing from elsewhere and runs nothing but its own script.
 
 mod blocks;
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! A document as a page: the verdict, then sections, the details folded; around them head, style, footer.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest as _, Sha256};
 
 use super::blocks::{self, class};
 use crate::report::document::{Document, Level, Section, Tone, VerdictLine};
@@ -14,6 +17,10 @@ pub fn html(document: &Document) -> String {
         h1 { (printable(&document.title)) }
         @if let about @ [_, ..] = document.about_and_when().collect::<Vec<_>>().as_slice() {
             p.muted { (printable(&about.join(" · "))) }
+        }
+        @if let Some(figure) = &document.headline {
+            @let doubtful = document.verdict.as_ref().is_some_and(|line| line.word == "INVALID");
+            (blocks::headline(figure, doubtful))
         }
         @if let Some(line) = &document.verdict { (verdict(line)) }
         @for group in groups(&shown) { (draw(group)) }
@@ -59,8 +66,14 @@ fn draw(group: &[&Section]) -> Markup {
 /// The style of every page, light and dark, on paper and on a telephone.
 const STYLE: &str = include_str!("style.css");
 
-/// Allows the page its own style and nothing else, whatever a server's text might try.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+/// Crosshair, zoom and pinned figures; a page is whole without it.
+const SCRIPT: &str = include_str!("page.js");
+
+/// Allows the page its own style and its own script, by its hash, and nothing else, whatever a server's text might try.
+fn policy() -> String {
+    let hash = STANDARD.encode(Sha256::digest(SCRIPT.trim_end()));
+    format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")
+}
 
 /// A whole page. `body` begins with its heading.
 fn page(title: &str, body: &Markup) -> String {
@@ -71,7 +84,7 @@ fn page(title: &str, body: &Markup) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="generator" content={ "skyline " (env!("CARGO_PKG_VERSION")) };
                 title { (printable(title)) }
                 style { (PreEscaped(STYLE)) }
@@ -80,8 +93,10 @@ fn page(title: &str, body: &Markup) -> String {
                 main {
                     (contents)
                     (body)
-                    footer { "Made by skyline " (env!("CARGO_PKG_VERSION")) ". Hover over a point for its figures." }
+                    footer { "Made by skyline " (env!("CARGO_PKG_VERSION")) ". Hover over a point for its figures."
+                        span.scripted hidden { " Click it to keep them, drag to zoom in, double-click to zoom out." } }
                 }
+                script { (PreEscaped(SCRIPT.trim_end())) }
             }
         }
     };

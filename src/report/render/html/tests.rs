@@ -1,6 +1,9 @@
 //! Pages hold what was found, escape what others said, and need nothing from elsewhere.
 
+use sha2::{Digest as _, Sha256};
+
 use super::html;
+use crate::report::document::{Document, KeyFigure, Tone, VerdictLine};
 use crate::report::render::tests::everything;
 
 /// What a server might call itself.
@@ -11,11 +14,14 @@ pub(in crate::report) const HOSTILE: &str =
 pub(in crate::report) fn assert_page(page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "{page}");
     assert!(page.contains("Content-Security-Policy") && page.contains("prefers-color-scheme"));
-    for forbidden in
-        ["<script", "<img", "src=\"", "href=\"h", "href=\"/", "@import", "url(", "NaN", "inf\"", "\u{202e}"]
+    for forbidden in ["<img", "src=\"", "href=\"h", "href=\"/", "@import", "url(", "NaN", "inf\"", "\u{202e}"]
     {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
+    // One script, its own, by its hash.
+    let script = page.split("<script>").nth(1).unwrap().split("</script>").next().unwrap();
+    let hash = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, Sha256::digest(script));
+    assert!(page.contains(&format!("script-src 'sha256-{hash}'\"")) && page.matches("<script").count() == 1);
     // Links go to sections of the page, and to those that are there.
     for link in page.split("href=\"").skip(1) {
         let to = link.split('"').next().unwrap().strip_prefix('#').unwrap_or_else(|| panic!("{link}"));
@@ -73,6 +79,20 @@ fn every_block_has_its_form() {
         assert!(page.contains(form), "no {form} in {page}");
     }
     assert!(page.contains("&lt;script src=https://evil.example/x.js&gt;") && !page.contains('\u{1b}'));
+}
+
+#[test]
+fn the_answer_is_as_large_as_a_headline_and_pale_where_it_is_not_trusted() {
+    let page = |word| {
+        let answer =
+            KeyFigure::new("highest load <b>", "28.1", "requests/s").below(["95 %: 27–29".to_owned()]);
+        let verdict = VerdictLine::new(Tone::Neutral, word, "14 runs");
+        html(&Document::new("Sweep").verdict(verdict).headline(Some(answer)))
+    };
+    let form = "<div class=\"headline\"><div class=\"value\">28.1<span class=\"unit\"> requests/s</span></div>\
+                <div>highest load &lt;b&gt;<span class=\"muted\"> · 95 %: 27–29</span></div></div>";
+    assert!(page("PASSED").contains(form), "{}", page("PASSED"));
+    assert!(page("INVALID").contains("<div class=\"headline muted\">"));
 }
 
 #[test]

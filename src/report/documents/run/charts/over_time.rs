@@ -37,10 +37,12 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
 
 fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
     let title = &strands[0].panel;
-    let values = strands.iter().flat_map(|strand| &strand.values).filter_map(|value| *value);
+    let values = || strands.iter().flat_map(|strand| &strand.values).filter_map(|value| *value);
+    // What is known only from below would seem to fall towards the end of a run.
+    let top = values().fold(0.0, f64::max);
     let y = match strands[0].scale {
-        Scale::FromZero => Axis::from_zero(title, values),
-        Scale::Fitting => Axis::fitting(title, values),
+        Scale::FromZero => Axis::from_zero(title, values()),
+        Scale::Fitting => Axis::fitting(title, values()),
         Scale::Percent => Axis::between(title, 0.0, 100.0),
     };
     let levels = |strand: &Strand| Levels {
@@ -52,7 +54,7 @@ fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
             .zip(&strand.values)
             .filter_map(|(bin, value)| {
                 let (from, to) = (clock.at(bin.from_s), clock.at(bin.to_s()));
-                Some(Value { from, to, y: (*value)? })
+                Some(Value { from, to, y: value.map(|value| if strand.at_least { top } else { value })? })
             })
             .collect(),
     };

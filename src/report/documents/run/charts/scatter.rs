@@ -2,6 +2,7 @@
 
 use super::bounds::Bounds;
 use super::clock::{Clock, moment};
+use crate::analysis::wording::counted;
 use crate::analysis::{Dot, Fate, Metric, Scatter, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Series, SeriesForm};
@@ -30,11 +31,13 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Section
             SeriesForm::Dots(dots.map(|dot| point(dot, name, &classes, clock)).collect()),
         )
     });
+    let mut series: Vec<Series> = series.collect();
+    Series::raise(&mut series, None);
     let picture = Plot::new(
         format!("{name} of {} requests by when they were scheduled", count(scatter.dots.len() as u64)),
         clock.axis("scheduled"),
         Axis::fitting(&format!("{name}, ms"), heights.collect::<Vec<_>>()),
-        series.collect(),
+        series,
     )
     .wide()
     .with_rules(bounds.drawn.into_iter().map(|(bound, label)| ReferenceLine::Height(bound, label)))
@@ -59,7 +62,7 @@ fn hint(scatter: &Scatter) -> String {
         ));
     }
     if scatter.dots.iter().any(|dot| matches!(dot.fate, Fate::AtLeast(_))) {
-        parts.push("hollow: cut off, at least this".to_owned());
+        parts.push("hollow, at the top: cut off, so that only a least is known".to_owned());
     }
     if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
         parts.push(format!("red: failed; a cross stands at its {}, or where it failed", name(scatter)));
@@ -120,11 +123,13 @@ fn point(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Point {
         y: dot.fate.ms(),
         at_least: matches!(dot.fate, Fate::AtLeast(_)),
         words: format!(
-            "#{} {}, {} s: {}",
+            "#{} {}, {} s: {}\n{}, ended after {} ms",
             dot.index,
             classes.name(dot.class),
             moment(dot.scheduled_s, 3),
-            fate(dot, name)
+            fate(dot, name),
+            counted(dot.tokens, "token"),
+            cell(dot.ended_ms)
         ),
         ..Point::default()
     }

@@ -112,7 +112,7 @@ pub(super) fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
     let p99 = if few { "p99 (of under 100: about the largest)" } else { "p99" };
     strands.extend(wait("p50", Palette::First, false, known(|wait| wait.p50).collect()));
     strands.extend(wait(p99, Palette::Second, false, known(|wait| wait.p99).collect()));
-    let cut_off = "at least, for some were cut off";
+    let cut_off = "unknown (some cut off), at the top";
     strands.extend(wait(&format!("p50 {cut_off}"), Palette::Faint, true, open(|wait| wait.p50).collect()));
     strands.extend(wait(&format!("p99 {cut_off}"), Palette::Fourth, true, open(|wait| wait.p99).collect()));
     strands

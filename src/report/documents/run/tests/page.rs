@@ -81,6 +81,7 @@ fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
             && page.contains("#13 search, 1.650 s: failed after 30.0 ms: http 500")
     );
     assert!(page.contains("TTFT &gt; 3,050 ms"), "the one that was cut off");
+    assert!(page.contains("12 tokens, ended after "), "what a click on a request keeps");
     // Before the window and after it.
     assert!(page.matches("class=\"uncounted\"").count() >= 4);
 }
@@ -151,11 +152,19 @@ fn a_closed_loop_is_shown_beside_its_open_pair() {
     closed.header.workload.arrival = ArrivalPattern::of_users(4, ThinkTime::Constant { value: 0.0 });
     let open = summarise(&failing_run("no"), &[]);
     let summary = summarise(&closed, &[]);
-    let pair = PairedOpen::of(&summary, &open).unwrap();
+    let mut pair = PairedOpen::of(&summary, &open).unwrap();
     let page = run_page(&closed, &summary, Extras { paired_open: Some(&pair), diagnosis: None });
     assert_page(&page);
     assert!(page.contains("Closed and open") && page.contains("TTFT p99: closed "));
     assert!(page.contains("closed loop: users decide"));
+    assert!(!page.contains("which hides the rest"), "one of the runs is INVALID");
+    pair.both_valid = true;
+    let p99 = &mut pair.ttft.as_mut().unwrap().p99;
+    (p99.ratio, p99.mark) = (Some(19.0), None);
+    let page = run_page(&closed, &summary, Extras { paired_open: Some(&pair), diagnosis: None });
+    let headline = page.split("class=\"headline").nth(1).unwrap();
+    assert!(headline.contains(">19.0×") && headline.contains("TTFT p99: "), "{headline}");
+    assert!(page.contains(">TTFT p99, 19.0×</text>"));
     assert!(page.contains("· closed loop, 4 users · window") && page.contains("TTFA and e2e from sending"));
 }
 
@@ -171,15 +180,34 @@ fn a_percentile_that_is_open_is_told_as_open() {
     let drawn = page(&run(1_000, records.collect()));
     assert_page(&drawn);
     assert!(
-        drawn.contains(">p99 at least, for some were cut off</text>") && !drawn.contains(">p50 at least")
+        drawn.contains(">p99 unknown (some cut off), at the top</text>") && !drawn.contains(">p50 unknown")
     );
     assert!(
         drawn.contains("<td>&gt; 1,000</td>")
-            && drawn.contains("p99 at least, for some were cut off &gt; 990")
+            && drawn.contains("p99 unknown (some cut off), at the top &gt; 990")
     );
     assert!(drawn.contains("120 requests with such a latency") && !drawn.contains("about the largest"));
     // Bins of 10 ms: no two of them have the same name.
     assert!(drawn.contains("0.00 to 0.01 s") && drawn.contains("0.09 to 0.10 s"));
+}
+
+/// Requests that are cut off at the end of a run waited for less and less: that is no fall of the latency.
+#[test]
+fn what_is_cut_off_is_drawn_at_the_top() {
+    let records = (0..60).map(|i| {
+        let at = i * 10;
+        let built = record(i).sent_at(at, at, at);
+        if i > 20 { built.censored(600).build() } else { built.paced(at + 100 + i, 1, 2).build() }
+    });
+    let page = page(&run(600, records.collect()));
+    let heights = |section: &str, form: &str| -> Vec<f64> {
+        let section = page.split(&format!(">{section}</h2>")).nth(1).unwrap();
+        let marks = section.split("</svg>").next().unwrap().split(form).skip(1);
+        let second = |mark: &str| mark.split(['"', ' ', 'l']).nth(1).unwrap().parse().unwrap();
+        marks.map(second).collect()
+    };
+    let hollow = heights("TTFT of each request", "mark hollow i0\" d=\"M");
+    assert!(hollow.len() == 39 && hollow.iter().all(|y| *y == hollow[0]), "{hollow:?}");
 }
 
 #[test]
