@@ -6,20 +6,20 @@ use sha2::{Digest as _, Sha256};
 use super::output::{
     exits, planned_limits, planned_load, planned_requests, planned_server, say_saved, show_dry_run,
 };
-use crate::analysis::FigureKey;
+use crate::analysis::wording::percent;
 use crate::cli::args::{
-    CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half, whole,
+    CampaignArgs, DesignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half,
+    whole,
 };
-use crate::engine::{AnswerForm, BaseUrl, DEFAULT_WAIT, Dialect};
-use crate::experiment::{
-    AbDesign, AbExperiment, AbOrder, AbOverall, AbTest, DEFAULT_ROUNDS, Experiment, NotRounds, drive,
-};
+use crate::engine::{BaseUrl, DEFAULT_WAIT, Dialect};
+use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbOverall, AbTest, Experiment, NotRounds, drive};
 use crate::record::DeploymentFacts;
 use crate::report::documents;
-use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion, AbTargets, Require};
+use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion, AbTargets};
 use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::run::announce_load;
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
+use crate::session::stored::experiments::variation_before;
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, all, both, datasets, folder,
 };
@@ -37,12 +37,21 @@ pub(super) struct AbArgs {
     sides: SideArgs,
     #[command(flatten, next_help_heading = "Experiment")]
     design: DesignArgs,
+
+    /// Known spread of the ratio of B to A from round to round, for what the rounds can find [default: that of the
+    /// latest comparison of this workload in --out, else an estimate after the first run]
+    #[arg(long, value_name = "SHARE", help_heading = "Experiment", value_parser = share_up_to_half,
+          allow_hyphen_values = true)]
+    expected_spread: Option<f64>,
+
+    /// Requests sent to each side before its first run and after each switch, a few at a time and not counted, so that it
+    /// is warm; the workload's own warm-up comes on top in each run
+    #[arg(long, value_name = "N", help_heading = "Experiment", default_value_t = 20,
+          value_parser = whole::<u64>(0..=10_000), allow_negative_numbers = true)]
+    warmup_requests: u64,
+
     #[command(flatten)]
     target: TargetArgs,
-
-    /// Outcome that exits with 0; any other outcome exits with 1
-    #[arg(long, value_name = "WHAT", help_heading = "Output", value_enum, default_value_t = Require::NotWorse)]
-    require: Require,
 
     #[command(flatten)]
     campaign: CampaignArgs,
@@ -91,38 +100,6 @@ struct SideArgs {
     reset_cmd: Option<String>,
 }
 
-/// How the comparison is made; all of it is fixed before the first round.
-#[derive(Debug, Args)]
-struct DesignArgs {
-    /// Rounds: one run of each side, each round with its own seed; which side runs first is drawn from the seed (with
-    /// --switch-cmd: A B, B A, A B and so on); all rounds run, whatever their results
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS,
-          value_parser = whole::<u64>(1..=1000), allow_negative_numbers = true)]
-    rounds: u64,
-
-    /// Figure that decides, such as `p95 ttft`, `mean e2e`, `goodput` or `p95 ttft of NAME`; may be repeated; use
-    /// few, because each one raises the detectable difference; `error_rate` always decides [default: p50 ttft, p95
-    /// ttft, p50 tpot and p95 e2e; unstreamed: p50 e2e and p95 e2e; closed loop: `output_tokens_per_s` too]
-    #[arg(long = "metric", value_name = "FIGURE")]
-    metrics: Vec<FigureKey>,
-
-    /// Margin: a difference within this share of A's figure does not matter (of a share: within as many points; of
-    /// failures: within half a point); a metric that is surely within it is equivalent
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share_up_to_half, allow_hyphen_values = true)]
-    margin: f64,
-
-    /// Known spread of the ratio of B to A from round to round; it shows the detectable difference [default: an
-    /// estimate after the first run]
-    #[arg(long, value_name = "SHARE", value_parser = share_up_to_half, allow_hyphen_values = true)]
-    expected_spread: Option<f64>,
-
-    /// Requests sent to each side before its first run and after each switch, a few at a time and not counted, so that it
-    /// is warm; the workload's own warm-up comes on top in each run
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>(0..=10_000),
-          allow_negative_numbers = true)]
-    warmup_requests: u64,
-}
-
 pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let campaign = &args.campaign;
     campaign.show.check()?;
@@ -132,6 +109,7 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     if campaign.dry_run {
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
+    let variation = args.variation(&plan);
     let PlannedAb { runs, design, manifest } = plan;
     let workload = &manifest.question.workload;
     let resumed = campaign.resume.as_deref().map(|at| ExperimentDir::resume(at, &manifest)).transpose()?;
@@ -140,9 +118,16 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     announce_load(&load, runs.sides.each_ref().map(|side| &side.settings), announce, printer)?;
     folder::base(&campaign.out)?;
     let empties_cache = runs.sides[0].settings.requests.reset_cache || runs.reset.is_some();
+    let power = variation.and_then(|(known, by)| design.can_find_in_words(runs.length(), &known, &by));
+    let known = power.is_some();
+    if let Some((printer, words)) =
+        announce.zip(power.or_else(|| design.can_find_by_variation(runs.length())))
+    {
+        printer.words(&words);
+    }
     advise(args, &design, workload, empties_cache, printer);
 
-    let mut targets = AbTargets::new(&runs, design.clone(), &interrupts, printer, announce);
+    let mut targets = AbTargets::new(&runs, design.clone(), &interrupts, printer, announce, known);
     interrupts.series_begins();
     let dir = if let Some(dir) = resumed {
         dir
@@ -162,11 +147,8 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     Ok(if experiment.is_aborted() { Exit::Missed } else { exit })
 }
 
-/// Says what the rounds will be able to show, and what may spoil them.
+/// Says what may spoil the rounds.
 fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, empties_cache: bool, printer: Printer) {
-    if let Some(printer) = args.campaign.live.announce(printer) {
-        printer.words(&design.announcement(args.design.expected_spread));
-    }
     let classes: Vec<_> = workload.classes.iter().map(|class| class.name.clone()).collect();
     if let Some(note) = design.too_few_for_classes(&classes) {
         printer.words(&note);
@@ -197,7 +179,7 @@ fn finish(
             if test.verdict == AbOverall::Unfinished {
                 printer.words(&format!("resume with: {}", dir.command_to_resume(&[])));
             }
-            Ok(exits::of_ab(test.verdict, args.require))
+            Ok(exits::of_ab(test.verdict, args.design.require))
         }
         Err(NotRounds::Nothing) => {
             let (folder, again) = (dir.folder().display(), dir.command_to_resume(&[]));
@@ -207,13 +189,6 @@ fn finish(
         Err(error) => Err(Stop::impossible(error)),
     }
 }
-
-/// Figures that decide where none was chosen.
-const USUAL: [&str; 4] = ["p50 ttft", "p95 ttft", "p50 tpot", "p95 e2e"];
-/// The same where answers come in one piece.
-const WHOLE: [&str; 2] = ["p50 e2e", "p95 e2e"];
-/// What a closed loop tells beside them: its users ask a fast server for more.
-const CLOSED: &str = "output_tokens_per_s";
 
 /// A test that can begin, as far as can be known before a server is asked.
 struct PlannedAb {
@@ -236,7 +211,7 @@ impl AbArgs {
             self.settings(salt),
         )?;
         let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), a.screen, printer)?;
-        let design = design(self, &workload)?.ordered(order, workload.seed);
+        let design = self.design.design(&workload, self.target.server.form())?.ordered(order, workload.seed);
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
         let rounds = PlannedRun::all(&workload, &datasets, design.rounds())?;
@@ -245,11 +220,24 @@ impl AbArgs {
             sides: [a, b],
             rounds,
             pause: self.campaign.pause,
-            warmup_requests: self.design.warmup_requests,
+            warmup_requests: self.warmup_requests,
             switch: self.sides.switch_cmd.clone(),
             reset: self.sides.reset_cmd.clone(),
         };
         Ok(PlannedAb { runs, design, manifest })
+    }
+
+    /// How much the ratio of B to A may vary from round to round, and by what that is known before the first.
+    fn variation(&self, plan: &PlannedAb) -> Option<(Vec<(String, f64)>, String)> {
+        let PlannedAb { runs, design, manifest } = plan;
+        if let Some(share) = self.expected_spread {
+            return Some((
+                vec![("each metric".to_owned(), share)],
+                format!("--expected-spread {}", percent(share)),
+            ));
+        }
+        let hash = &runs.rounds.first()?.plan.hash;
+        variation_before(&self.campaign.out, design, &manifest.question.workload, hash)
     }
 
     /// Shows what would be run.
@@ -260,9 +248,16 @@ impl AbArgs {
         let mut facts = planned_requests(workload);
         facts.push(("rounds", format!("{}, each with a run of A and one of B", design.rounds())));
         facts.extend(planned_load(&runs.rounds, &runs.load()));
+        match self.variation(plan).and_then(|(variation, by)| Some((design.can_find(&variation)?, by))) {
+            Some(((change, more), by)) => {
+                facts.extend([("find", change), ("known by", by)]);
+                facts.extend(more.map(|more| ("for less", more)));
+            }
+            None => facts.extend(design.can_find_by_variation(runs.length()).map(|words| ("find", words))),
+        }
         facts.extend([planned_server("A", &a.settings), planned_server("B", &b.settings)]);
         facts.extend(planned_limits(&a.settings));
-        facts.push(("warm-up requests", self.design.warmup_requests.to_string()));
+        facts.push(("warm-up requests", self.warmup_requests.to_string()));
         facts.push(("stored in", self.campaign.out.display().to_string()));
         show_dry_run(&format!("ab {}", workload.name), facts, printer, self.campaign.show.shown())
     }
@@ -277,10 +272,10 @@ impl AbArgs {
         let hashed =
             |command: &Option<String>| command.as_ref().map(|line| hexadecimal(&Sha256::digest(line)));
         Ok(AbManifest {
-            question: AbQuestion::new(workload.clone(), design, self.require, salt),
+            question: AbQuestion::new(workload.clone(), design, self.design.require, salt),
             a: side(a)?,
             b: side(b)?,
-            warmup_requests: self.design.warmup_requests,
+            warmup_requests: self.warmup_requests,
             pause_s: self.campaign.pause.as_secs_f64(),
             switch_cmd_sha256: hashed(&self.sides.switch_cmd),
             reset_cmd_sha256: hashed(&self.sides.reset_cmd),
@@ -340,23 +335,6 @@ fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
              with --url; `skyline mock` starts one",
         )),
     }
-}
-
-/// What decides, before the first round: what was chosen, else the usual.
-fn design(args: &AbArgs, workload: &WorkloadSpec) -> Result<AbDesign, Stop> {
-    let mut metrics = args.design.metrics.clone();
-    if metrics.is_empty() {
-        let usual = match args.target.server.form() {
-            AnswerForm::Streamed => &USUAL[..],
-            AnswerForm::Whole => &WHOLE[..],
-        };
-        let closed = workload.arrival.users().map(|_| &CLOSED);
-        let usual = usual.iter().chain(closed).map(|metric| metric.parse());
-        metrics = usual.collect::<Result<_, _>>().map_err(Stop::usage)?;
-    }
-    metrics.iter().try_for_each(|metric| metric.check(workload)).map_err(Stop::usage)?;
-    let design = AbDesign::new(args.design.rounds, metrics, args.design.margin);
-    design.map_err(Stop::usage)
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub(crate) fn of(path: &Path) -> &Path {
 /// Creates the folder `name` inside that of several runs.
 pub(crate) fn inside(parent: &Path, name: &str) -> Result<PathBuf, Stop> {
     let folder = parent.join(name);
-    std::fs::create_dir(&folder).map_err(|error| cannot(&folder, &error))?;
+    std::fs::create_dir_all(&folder).map_err(|error| cannot(&folder, &error))?;
     Ok(folder)
 }
 

@@ -209,3 +209,43 @@ fn mistakes_are_answered_with_the_cure() {
         desk.skyline(&arguments).assert().code(code).stdout("").stderr(contains(said));
     }
 }
+
+#[test]
+fn two_models_are_compared_in_rounds_as_ab_does() {
+    let desk = Desk::new();
+    let shared =
+        ["simulate", "quick.toml", "--ttft", "80ms", "--itl", "10ms", "--rounds", "8", "--out", "results"];
+    let ab = [&shared[..], &["--ab", "", "--ttft 100ms", "--json"]].concat();
+    let out = desk.skyline(&ab).assert().code(1);
+    let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!((&test["verdict"], &test["counted_rounds"]), (&Value::from("worse"), &Value::from(8)));
+    assert_eq!(test["metrics"][0]["ratio"]["value"], 1.25);
+    let unlike = serde_json::json!([{ "what": "ttft", "a": "80ms", "b": "100ms" }]);
+    assert_eq!(test["sides"]["unlike"], unlike);
+    // What is stored is what `ab` stores.
+    let folder = desk.run();
+    let shown = desk.skyline(&["report", folder.to_str().unwrap(), "--json"]).assert().code(1);
+    assert_eq!(serde_json::from_slice::<Value>(&shown.get_output().stdout).unwrap(), test);
+    assert!(folder.join("round-8/b/run.jsonl").is_file() && folder.join("page.html").is_file());
+    let same = [&shared[..], &["--ab", "", "", "--require", "equivalent"]].concat();
+    desk.skyline(&same).assert().code(0).stdout(contains("EQUIVALENT"));
+}
+
+#[test]
+fn what_is_no_option_of_a_model_belongs_outside() {
+    let desk = Desk::new();
+    for (side, why) in [
+        ("--max-num-seqs 8 --rate 9", "--ab, B '--max-num-seqs 8 --rate 9': unexpected argument '--rate'"),
+        ("8", "unexpected argument '8'"),
+        ("--max-num-seqs '8", "a quote is not closed"),
+        ("--max-num-seqs 0", "invalid value '0'"),
+        ("--pools 1:1", "cannot be used with"),
+    ] {
+        let typed = ["simulate", "quick.toml", "--replicas", "2", "--ab", "", side];
+        desk.skyline(&typed).assert().code(2).stderr(contains(why).and(contains("hint: ")));
+    }
+    desk.skyline(&["simulate", "quick.toml", "--rounds", "9"])
+        .assert()
+        .code(2)
+        .stderr(contains("--ab <A> <B>"));
+}

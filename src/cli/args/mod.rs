@@ -1,5 +1,6 @@
 //! Options that several verbs share, as typed, and what they mean.
 
+mod ab;
 pub(super) mod config;
 mod experiment;
 mod header;
@@ -10,6 +11,7 @@ mod trace;
 mod values;
 mod workload;
 
+pub(super) use self::ab::DesignArgs;
 pub(super) use self::experiment::{CampaignArgs, LiveArgs, ObjectiveArgs, UndecidedArgs, ValidityArgs};
 pub(super) use self::model::{Described, ModelArgs};
 pub(super) use self::server::{FiledServer, ServerArgs};

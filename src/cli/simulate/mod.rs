@@ -1,13 +1,16 @@
 //! `skyline simulate`: what to expect of a deployment, before it is there.
 
+mod ab;
 mod fit;
 mod simulation;
 mod sweep;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Command, FromArgMatches as _};
 
+use self::ab::{RoundsPlan, SideArgs};
 use self::fit::FitArgs;
 use self::simulation::Simulation;
 use self::sweep::SimulatedLoads;
@@ -37,6 +40,8 @@ pub(super) struct SimulateArgs {
     model: ModelArgs,
     #[command(flatten, next_help_heading = "Loads")]
     loads: SimulatedLoads,
+    #[command(flatten)]
+    sides: SideArgs,
     #[command(flatten)]
     fit: FitArgs,
 
@@ -76,6 +81,8 @@ enum Work {
     Rates(Box<EngineFit>, LoadAxis),
     /// A search over loads.
     Sweep(SweepPlan),
+    /// The model against another one, in rounds.
+    Ab(Box<RoundsPlan>),
 }
 
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
@@ -86,12 +93,13 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     refuse_poor_fit(simulation.engine_fit.as_ref(), printer)?;
     simulation.out.as_deref().map_or(Ok(()), folder::base)?;
     // Where the fit has no place in what is shown.
-    let apart = matches!(work, Work::Sweep(_)) || simulation.repeats > 1;
+    let apart = matches!(work, Work::Sweep(_) | Work::Ab(_)) || simulation.repeats > 1;
     if let Some(fit) = simulation.engine_fit.as_ref().filter(|_| apart && args.show.shown() != Format::Json) {
         printer.words(&fit_in_words(fit)?);
     }
     match work {
         Work::Sweep(plan) => sweep::run(&simulation, plan, quiet, printer),
+        Work::Ab(rounds) => ab::run(&simulation, *rounds, printer),
         Work::Rates(fit, axis) => rates(&simulation, *fit, &axis, printer),
         Work::Runs(runs) => {
             advise_repeats(simulation.repeats, printer);
@@ -109,7 +117,10 @@ impl SimulateArgs {
         let swept = self.loads.sweep_users.as_ref();
         let ((), spec) = both(self.check_outputs(), self.workload.swept(swept, printer))?;
         let tokenizer = self.tokenizer.as_deref();
-        let ((), described) = both(self.check_tokenizer(&spec), self.fit.describe(&self.model, printer))?;
+        let (first, other) = self.sides.models(&self.model, !self.fit.fit.is_empty(), model_of)?;
+        let describe = |model: &ModelArgs| self.fit.describe(model, printer);
+        let ((), described) = both(self.check_tokenizer(&spec), describe(&first))?;
+        let other = other.as_ref().map(describe).transpose()?.map(|(other, _)| other);
         let (model, engine_fit) = described;
         let (spec, datasets) = datasets::open(spec, tokenizer, Screen::detect(), printer)?;
         let objectives = self.objectives.objectives();
@@ -126,9 +137,10 @@ impl SimulateArgs {
             out: self.out.clone(),
             show: self.show.clone(),
         };
-        let work = match (&simulation.engine_fit, &self.loads.rates) {
+        let work = match (&simulation.engine_fit, &self.loads.rates, other) {
+            (.., Some(other)) => Work::Ab(Box::new(RoundsPlan::of(&self.sides.design, &simulation, other)?)),
             _ if self.loads.sweep => Work::Sweep(self.loads.plan(&simulation, self.workload.seconds())?),
-            (Some(fit), Some(axis)) => Work::Rates(Box::new(fit.clone()), axis.clone()),
+            (Some(fit), Some(axis), None) => Work::Rates(Box::new(fit.clone()), axis.clone()),
             _ => Work::Runs(PlannedRun::all(&simulation.spec, &simulation.datasets, simulation.repeats)?),
         };
         Ok(SimulatePlan { simulation, work, notes, quiet: self.loads.quiet })
@@ -162,6 +174,13 @@ impl SimulateArgs {
         }
         Ok(())
     }
+}
+
+/// The model of a command line, of which a later option replaces an earlier one.
+fn model_of(words: Vec<OsString>) -> Result<ModelArgs, clap::Error> {
+    let command = SimulateArgs::augment_args(Command::new("simulate")).args_override_self(true);
+    let matches = command.try_get_matches_from(words)?;
+    SimulateArgs::from_arg_matches(&matches).map(|args| args.model)
 }
 
 /// What a simulation cannot show of a workload.
@@ -323,7 +342,7 @@ mod tests {
     fn a_plan_says_which_runs_are_simulated() {
         let runs = |typed: &[&str]| match plan(typed).unwrap().work {
             Work::Runs(runs) => runs.len(),
-            Work::Rates(..) | Work::Sweep(_) => 0,
+            Work::Rates(..) | Work::Sweep(_) | Work::Ab(_) => 0,
         };
         assert_eq!((runs(&[]), runs(&["--repeats=3"]), runs(&["--sweep"])), (1, 3, 0));
         let notes = plan(&["--router=prefix-aware", "--replicas=2"]).unwrap().notes;

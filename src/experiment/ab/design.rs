@@ -1,13 +1,16 @@
 //! The design of an A/B test: rounds, metrics and margin, fixed before the first round.
 
+use std::f64::consts::SQRT_2;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::power::{Power, fewest_rounds};
 use crate::analysis::statistics::CONFIDENCE;
-use crate::analysis::wording::percent;
+use crate::analysis::wording::{counted, percent};
 use crate::analysis::{FigureKey, Metric, Summary};
 use crate::random::{RandomStream, normal_quantile};
-use crate::units::{count, three_digits};
+use crate::units::{count, spoken};
 
 /// Default number of rounds: with the default metrics one round can be lost, and differences of 1.4 spreads are found.
 pub const DEFAULT_ROUNDS: u64 = 10;
@@ -185,50 +188,66 @@ impl AbDesign {
         Power::new(self.rounds, self.metrics.len() as u64)
     }
 
-    /// A first estimate of the detectable difference, from the first run alone: the 95 % interval of each figure is
-    /// about ±z standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no
-    /// figure has one.
-    pub fn first_guess(&self, run: &Summary) -> Option<String> {
-        let detectable = self.power().detectable()?;
+    /// How much the ratio of B to A may vary from round to round, by metric, as a share of itself: the 95 % interval of a
+    /// figure of `run` is about ±z standard deviations of a run, and a ratio of two runs varies √2 times as much. Empty
+    /// where the run does not tell it of every percentile.
+    pub fn variation_within(&self, run: &Summary) -> Vec<(String, f64)> {
         let z = normal_quantile(f64::midpoint(1.0, CONFIDENCE));
-        let guess = |measure: &FigureKey| {
-            let spread = std::f64::consts::SQRT_2 * measure.relative_half_width(run)? / z;
-            let found = libm::expm1(detectable * spread);
-            Some(format!("{measure} {} (it may spread by {})", percent(found), percent(spread)))
-        };
-        let guesses: Vec<_> = self.metrics.iter().filter_map(guess).collect();
-        (!guesses.is_empty()).then(|| {
-            format!(
-                "a first estimate, by this run alone, of what {} rounds detect with 80 % power: {}",
-                count(self.rounds),
-                guesses.join(", ")
-            )
-        })
+        let of = |metric: &FigureKey| Some(SQRT_2 * metric.relative_half_width(run)? / z);
+        let percentiles = self.metrics.iter().filter(|metric| metric.quantile().is_some());
+        percentiles
+            .map(|metric| Some((metric.to_string(), of(metric)?)))
+            .collect::<Option<_>>()
+            .unwrap_or_default()
     }
 
-    /// The difference that the rounds can detect, as a sentence, where the ratios of rounds are known to
-    /// spread by the share `spread`; otherwise for three example spreads.
-    pub fn announcement(&self, spread: Option<f64>) -> String {
-        let Some(detectable) = self.power().detectable() else { return String::new() };
-        let found = |spread: f64| percent(libm::expm1(detectable * libm::log1p(spread)));
-        let (rounds, metrics) = (count(self.rounds), self.metrics.len());
-        let beginning = format!("with {rounds} rounds and {metrics} metrics,");
-        match spread {
-            Some(spread) => format!(
-                "{beginning} if the ratio of B to A spreads by {} from round to round, a difference of {} is detected with \
-                 80 % power",
-                percent(spread),
-                found(spread)
-            ),
-            None => format!(
-                "{beginning} the detectable difference (80 % power) is {} times the spread of the ratio of B to A from round \
-                 to round: {} if it spreads by 1 %, {} by 3 %, {} by 10 %",
-                three_digits(detectable),
-                found(0.01),
-                found(0.03),
-                found(0.1)
-            ),
-        }
+    /// Which changes the rounds can find where the ratio of B to A varies so much from round to round, and how many rounds
+    /// find one as large as the margin in every metric, where these do not. `None` where nothing varies.
+    pub fn can_find(&self, variation: &[(String, f64)]) -> Option<(String, Option<String>)> {
+        let power = self.power();
+        let detectable = power.detectable()?;
+        let varying: Vec<_> = variation.iter().filter(|(_, share)| *share > 0.0).collect();
+        let change = |(metric, share): &&(String, f64)| {
+            format!("±{} in {metric}", percent(libm::expm1(detectable * libm::log1p(*share))))
+        };
+        let found: Vec<_> = varying.iter().map(change).collect();
+        let (worst, share) = varying.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let wanted = format!("±{} in {worst}", percent(self.margin));
+        let more = match power.rounds_for(libm::log1p(self.margin) / libm::log1p(*share)) {
+            Some(rounds) if rounds <= self.rounds => None,
+            Some(rounds) => Some(format!("about {} find {wanted}", counted(rounds, "round"))),
+            None => Some(format!("no number of such rounds finds {wanted}: take longer ones")),
+        };
+        Some((format!("80 % of the time, a change of about {}", found.join(", ")), more))
+    }
+
+    /// The same as a sentence, of rounds of this length, whose variation is known `by` something.
+    pub fn can_find_in_words(
+        &self,
+        length: Duration,
+        variation: &[(String, f64)],
+        by: &str,
+    ) -> Option<String> {
+        let (change, more) = self.can_find(variation)?;
+        let more = more.map(|more| format!("; {more}")).unwrap_or_default();
+        Some(format!("{} find, {change}, by {by}{more}", self.load(length)))
+    }
+
+    /// The same where nothing is known of the variation.
+    pub fn can_find_by_variation(&self, length: Duration) -> Option<String> {
+        let detectable = self.power().detectable()?;
+        let found = |share: f64| percent(libm::expm1(detectable * libm::log1p(share)));
+        Some(format!(
+            "what {} can find is not known yet: ±{} if the ratio of B to A varies by 3 % from round to round, ±{} if by 10 % (80 % \
+             of the time)",
+            self.load(length),
+            found(0.03),
+            found(0.1)
+        ))
+    }
+
+    fn load(&self, length: Duration) -> String {
+        format!("{} of {}", counted(self.rounds, "round"), spoken(length))
     }
 }
 
@@ -294,9 +313,30 @@ mod tests {
         let metrics = measures(&["p50 ttft", "p95 ttft", "p50 tpot", "p95 e2e"]);
         let refusal = AbDesign::new(7, metrics.clone(), 0.05).unwrap_err().to_string();
         assert!(refusal.contains("7 rounds cannot") && refusal.contains("at least 8 rounds"), "{refusal}");
-        let design = AbDesign::new(8, metrics, 0.05).unwrap();
-        let text = design.announcement(Some(0.03));
-        assert!(text.contains("with 8 rounds and 5 metrics") && text.contains("spreads by 3 %"), "{text}");
-        assert!(design.announcement(None).contains("if it spreads by 1 %"));
+        assert!(AbDesign::new(8, metrics, 0.05).is_ok());
+    }
+
+    #[test]
+    fn what_the_rounds_can_find_is_said_in_changes_and_rounds() {
+        let design = AbDesign::new(10, measures(&["p50 ttft", "p95 ttft"]), 0.05).unwrap();
+        let minute = Duration::from_secs(60);
+        let words = |shares: [f64; 2]| {
+            let names = ["p50 ttft", "p95 ttft"].map(str::to_owned);
+            design.can_find_in_words(minute, &names.into_iter().zip(shares).collect::<Vec<_>>(), "them")
+        };
+        let fine = words([0.01, 0.02]).unwrap();
+        assert!(
+            fine.starts_with("10 rounds of 1 min find, 80 % of the time, a change of about ±1."),
+            "{fine}"
+        );
+        assert!(fine.ends_with(" in p95 ttft, by them"), "{fine}");
+        let coarse = words([0.01, 0.1]).unwrap();
+        let (_, rounds) = coarse.split_once(", by them; about ").unwrap();
+        let rounds: u64 = rounds.split_once(" rounds find ±5 % in p95 ttft").unwrap().0.parse().unwrap();
+        // Four times the rounds find half of it: about ±12 % by 10 rounds, ±5 % by six times as many.
+        assert!((45..80).contains(&rounds), "{coarse}");
+        assert_eq!((words([0.0, 0.0]), design.can_find(&[])), (None, None));
+        let unknown = design.can_find_by_variation(minute).unwrap();
+        assert!(unknown.contains("is not known yet: ±3.") && unknown.contains("if by 10 %"));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::design::{AbDesign, AbOrder, AbSide};
-use super::differences::Differences;
+use super::differences::{DifferenceScale, Differences};
 use super::metric::{AbMetric, AbOverall, AbVerdict, FAILURE_MARGIN};
 use super::overload::AbOverload;
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
@@ -154,6 +154,12 @@ impl AbTest {
         }
         self.notes.insert(0, format!("no more rounds ran: {why}"));
         self
+    }
+
+    /// How much the ratio of B to A varied from round to round, by metric, as a share of itself.
+    pub fn variation(&self) -> Vec<(String, f64)> {
+        let ratios = self.metrics.iter().filter(|metric| metric.scale == DifferenceScale::Ratio);
+        ratios.filter_map(|metric| Some((metric.metric.clone(), metric.spread?))).collect()
     }
 
     /// The margins, in words.

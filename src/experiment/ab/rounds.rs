@@ -1,5 +1,7 @@
 //! A round: the runs of both sides, whether they count, and how the sides differ.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::design::{AbDesign, AbSide};
@@ -235,7 +237,7 @@ fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
         let (engine, serves) = (&run.run.engine, &run.run.deployment);
         let text = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_REPORTED.to_owned());
         let number = |number: Option<u64>| number.map(|number| number.to_string());
-        let mut facts = vec![
+        vec![
             ("engine", engine.engine.clone()),
             ("server version", text(&engine.server_version)),
             ("model", engine.model.clone()),
@@ -245,23 +247,30 @@ fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
             ("gpus", text(&number(serves.gpus.map(u64::from)))),
             ("serving model", text(&serves.serving_model)),
             ("precision", text(&serves.precision)),
-        ];
-        if !engine.modelled.is_empty() {
-            facts.push(("modelled", serde_json::Value::Object(engine.modelled.clone()).to_string()));
-        }
-        facts
+        ]
     };
     let mut unlike: Vec<_> = (facts(a).into_iter().zip(facts(b)))
         .filter(|((_, a), (_, b))| a != b)
         .map(|((what, a), (_, b))| Unlike { what: what.to_owned(), a, b })
         .collect();
-    let (a, b) = (&a.run.deployment.labels, &b.run.deployment.labels);
-    let names = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
-    unlike.extend(names.filter(|name| a.get(*name) != b.get(*name)).map(|name| {
-        let of = |labels: &std::collections::BTreeMap<String, String>| {
-            labels.get(name).cloned().unwrap_or_else(|| NOT_REPORTED.to_owned())
-        };
-        Unlike { what: name.clone(), a: of(a), b: of(b) }
-    }));
+    // What is modelled has its seed, and what was named already.
+    let modelled = |run: &Summary| -> BTreeMap<String, String> {
+        let settings = run.run.engine.modelled.iter();
+        let named = ["model_seed", "hardware", "serving_model", "precision"];
+        let settings = settings.filter(|(name, _)| !named.contains(&name.as_str()));
+        settings.map(|(name, value)| (name.clone(), value.to_string().replace('"', ""))).collect()
+    };
+    unlike.extend(unlike_in(&modelled(a), &modelled(b)));
+    unlike.extend(unlike_in(&a.run.deployment.labels, &b.run.deployment.labels));
     unlike
+}
+
+/// What differs between two tables.
+fn unlike_in(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Vec<Unlike> {
+    let names = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
+    let of = |table: &BTreeMap<String, String>, name: &String| {
+        table.get(name).cloned().unwrap_or_else(|| NOT_REPORTED.to_owned())
+    };
+    let differing = names.filter(|name| a.get(*name) != b.get(*name));
+    differing.map(|name| Unlike { what: name.clone(), a: of(a, name), b: of(b, name) }).collect()
 }

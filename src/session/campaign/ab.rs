@@ -11,18 +11,17 @@ use super::executor::{Campaign, place};
 use crate::analysis::Objective;
 use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, Experiment, NotRounds, RunRequest};
 use crate::record::RunEnding;
-use crate::report::{self, documents, render};
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::hooks::{Hook, Line, Output, Variable, Variables};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, Conditions, PlannedLoad, RunContext, StoredRun};
-use crate::session::stored::save::PAGE;
+use crate::session::stored::save;
 use crate::workload::WorkloadSpec;
 
 /// The file that commands write to, in the experiment's folder.
 const OUTPUT: &str = "commands.log";
-/// What the test found, in the experiment's folder.
-const RESULT: &str = "ab.json";
+/// Rounds that tell how much they vary.
+pub(crate) const TELLING: u64 = 4;
 
 /// All that decides which runs a test has.
 #[derive(Clone, Debug, Serialize)]
@@ -120,6 +119,11 @@ pub(crate) struct AbPlan {
 }
 
 impl AbPlan {
+    /// How long a run of a round is.
+    pub(crate) fn length(&self) -> Duration {
+        self.rounds.first().map_or(Duration::ZERO, PlannedRun::length)
+    }
+
     /// The load on both sides together.
     pub(crate) fn load(&self) -> PlannedLoad {
         let load = PlannedLoad::of_all(&self.rounds, &self.sides[0].settings).times(2);
@@ -137,8 +141,8 @@ pub(crate) struct AbTargets<'a> {
     ready: Vec<(AbSide, RunContext)>,
     /// What both sides have in common, once one is connected.
     conditions: Option<Conditions>,
-    /// Whether a run is recorded: only the first one yields a guess of the difference that can be found.
-    guessed: bool,
+    /// Whether it was said what the rounds can find.
+    said: bool,
     /// Where words about progress go; absent: nowhere.
     announce: Option<Printer>,
     design: AbDesign,
@@ -151,9 +155,19 @@ impl<'a> AbTargets<'a> {
         interrupts: &'a Interrupts,
         printer: Printer,
         announce: Option<Printer>,
+        said: bool,
     ) -> Self {
-        let (output, ready, conditions, guessed) = (None, Vec::new(), None, false);
-        Self { plan, interrupts, printer, output, ready, conditions, guessed, announce, design }
+        let (output, ready, conditions) = (None, Vec::new(), None);
+        Self { plan, interrupts, printer, output, ready, conditions, said, announce, design }
+    }
+
+    /// Says once what the rounds can find, where that is known of this `variation`.
+    fn say_power(&mut self, variation: &[(String, f64)], by: &str) {
+        let words = self.design.can_find_in_words(self.plan.length(), variation, by).filter(|_| !self.said);
+        if let (Some(words), Some(printer)) = (words, self.announce) {
+            self.said = true;
+            printer.words(&words);
+        }
     }
 
     /// Commands write into this folder.
@@ -254,10 +268,9 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
     }
 
     fn finished(&mut self, _request: &RunRequest<AbRun>, run: &StoredRun) -> Result<(), Stop> {
-        let silent = self.guessed || run.ending() == RunEnding::Interrupted;
-        let guess = self.design.first_guess(&run.run.summary).filter(|_| !silent);
-        if let (Some(guess), Some(printer)) = (guess, self.announce) {
-            printer.words(&guess);
+        if run.ending() != RunEnding::Interrupted {
+            let within = self.design.variation_within(&run.run.summary);
+            self.say_power(&within, "what varies within this run alone");
         }
         Ok(())
     }
@@ -268,14 +281,15 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         experiment: &AbExperiment,
         dir: &ExperimentDir,
     ) -> Result<(), Stop> {
-        self.guessed = true;
         if request.group.last() != Some(&request.name) {
             return Ok(());
         }
         match experiment.result() {
             Ok(test) => {
-                dir.write(PAGE, &render::html(&documents::ab(&test)))?;
-                dir.write(RESULT, &report::json(&test).map_err(Stop::impossible)?)
+                if test.counted_rounds >= TELLING {
+                    self.say_power(&test.variation(), "the rounds so far");
+                }
+                save::ab(&test, dir.folder())
             }
             Err(NotRounds::Nothing) => Ok(()),
             Err(error) => Err(Stop::impossible(error)),

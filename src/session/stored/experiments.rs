@@ -5,19 +5,22 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::listing::results_in;
 use super::run::{completed, read_log};
+use super::save::{AB, SUMMARY};
 use crate::analysis::{Objective, summarise};
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::experiment::{
-    AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, NotRounds, RunOutcome, RunRequest,
-    Search, Sweep, SweepPlan, Swept, Trial, TrialRequest, drive,
+    AbDesign, AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, NotRounds, RunOutcome,
+    RunRequest, Search, Sweep, SweepPlan, Swept, Trial, TrialRequest, drive,
 };
 use crate::record::Repeat;
-use crate::session::campaign::ab::{AbQuestion, Require};
+use crate::session::campaign::ab::{AbQuestion, Require, TELLING};
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::matrix::FILES;
 use crate::session::console::Stop;
 use crate::session::folder;
+use crate::workload::WorkloadSpec;
 
 /// Reads the runs of an experiment in this folder, and carries none out.
 struct StoredRuns<'a>(&'a Path);
@@ -52,6 +55,43 @@ pub(crate) fn ab_test(folder: &Path, invalid: InvalidRuns) -> Result<(AbTest, Re
             folder.display()
         ))),
     }
+}
+
+/// How much the ratio of B to A may vary from round to round, by metric, by the newest result in `base` that tells it, and
+/// in words from what: an A/B test of `workload`, whatever its seed, else a run of the plan with this hash.
+pub(crate) fn variation_before(
+    base: &Path,
+    design: &AbDesign,
+    workload: &WorkloadSpec,
+    plan_hash: &str,
+) -> Option<(Vec<(String, f64)>, String)> {
+    let results = results_in(base);
+    let chosen = |(metric, _): &(String, f64)| design.metrics().iter().any(|key| key.to_string() == *metric);
+    let read = |folder: &Path, file: &str| -> Option<Value> {
+        serde_json::from_slice(&std::fs::read(folder.join(file)).ok()?).ok()
+    };
+    let wanted = workload.without_texts();
+    let test = |folder: &Path| {
+        let before = AbQuestion::read(folder)?.workload;
+        let is_same = WorkloadSpec { seed: wanted.seed, ..before } == wanted;
+        let test = is_same.then(|| read(folder, AB))??;
+        let ratios = test["metrics"].as_array()?.iter().filter(|metric| metric["scale"] == "ratio");
+        let varied =
+            |metric: &Value| Some((metric["metric"].as_str()?.to_owned(), metric["spread"].as_f64()?));
+        (test["counted_rounds"].as_u64()? >= TELLING).then(|| ratios.filter_map(varied).collect())
+    };
+    let run = |folder: &Path| {
+        let summary = read(folder, SUMMARY)?;
+        let is_same = summary.pointer("/run/plan_hash")?.as_str()? == plan_hash;
+        let log = is_same.then(|| read_log(folder).ok())??;
+        Some(design.variation_within(&summarise(&log, &[])))
+    };
+    let known = |variation: Option<Vec<(String, f64)>>, folder: &Path, how: &str| {
+        let known: Vec<_> = variation?.into_iter().filter(chosen).collect();
+        (!known.is_empty()).then(|| (known, format!("{how} {}", folder.display())))
+    };
+    (results.iter().find_map(|folder| known(test(folder), folder, "the rounds of")))
+        .or_else(|| results.iter().find_map(|folder| known(run(folder), folder, "what varies within")))
 }
 
 /// The table of experiments in `folder`.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::analysis::Objective;
-use crate::experiment::{Repeats, Sweep};
+use crate::experiment::{AbTest, Repeats, Sweep};
 use crate::record::RunHeader;
 use crate::report::{self, RunReport, documents, render};
 use crate::session::console::Stop;
@@ -15,6 +15,8 @@ pub(super) const SUMMARY: &str = "summary.json";
 pub(crate) const RUN_PAGE: &str = "report.html";
 /// The page with an experiment's pictures, in its folder.
 pub(crate) const PAGE: &str = "page.html";
+/// File of what an A/B test found, in its folder.
+pub(super) const AB: &str = "ab.json";
 /// File of what repeats say together, in the folder that holds their folders.
 pub(super) const REPEATS: &str = "repeats.json";
 
@@ -41,6 +43,12 @@ pub(crate) fn repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop> {
 pub(crate) fn sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
     text(&folder.join(PAGE), &render::html(&documents::sweep(sweep)))?;
     text(&folder.join(Sweep::FILE_NAME), &report::json(sweep).map_err(Stop::impossible)?)
+}
+
+/// Writes an A/B test and its page into the folder of its rounds.
+pub(crate) fn ab(test: &AbTest, folder: &Path) -> Result<(), Stop> {
+    text(&folder.join(PAGE), &render::html(&documents::ab(test)))?;
+    text(&folder.join(AB), &report::json(test).map_err(Stop::impossible)?)
 }
 
 /// Writes a text to a file, whole or not at all, with a line break at its end.

@@ -59,11 +59,9 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
     let desk = Desk::new();
     let (a, b) = (paced(&["--ttft", "20ms"]), paced(&["--ttft", "800ms"]));
     let sides = ["--a", &a.url, "--b", &b.url, "--b-label", "flags=--slow", "--json"];
-    let out = desk
-        .skyline(&[&QUICK[..], &sides].concat())
-        .assert()
-        .code(1)
-        .stderr(contains("with 7 rounds and 2 metrics, the detectable difference (80 % power) is"));
+    let out = desk.skyline(&[&QUICK[..], &sides].concat()).assert().code(1).stderr(
+        contains("what 7 rounds of 500 ms can find is not known yet").and(contains("by the rounds so far")),
+    );
     let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!((&test["schema"], &test["verdict"]), (&Value::from(2), &Value::from("worse")));
     let ttft = &test["metrics"][0];
@@ -90,6 +88,13 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
     for pair in test["rounds"].as_array().unwrap().chunks_exact(2) {
         assert_ne!(pair[0]["order"], pair[1]["order"]);
     }
+    // The next comparison knows how much this one varied.
+    let planned = desk.skyline(&[&QUICK[..], &sides, &["--dry-run"]].concat()).assert().code(0);
+    let planned: Value = serde_json::from_slice(&planned.get_output().stdout).unwrap();
+    let facts = planned["facts"].as_array().unwrap();
+    let fact = |name: &str| facts.iter().find(|fact| fact[0] == name).unwrap()[1].as_str().unwrap();
+    assert!(fact("find").starts_with("80 % of the time, a change of about ±"), "{planned}");
+    assert_eq!(fact("known by"), format!("the rounds of results/{name}"));
     let again = ["report", folder.to_str().unwrap(), "--allow-invalid"];
     let shown = desk.skyline(&[&again[..], &["--json"]].concat()).assert().code(1);
     assert_eq!(serde_json::from_slice::<Value>(&shown.get_output().stdout).unwrap(), test);

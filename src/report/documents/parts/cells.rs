@@ -33,7 +33,7 @@ pub(crate) fn bounds(slo: Slo) -> String {
 pub(crate) fn served_by(facts: &EngineFacts, deployment: &DeploymentFacts) -> String {
     let labels = deployment.labels.iter().map(|(name, value)| format!(", {name} {value}"));
     let labels: String = labels.collect();
-    format!("{} at {}, {}{}{labels}", engine(facts), facts.url, facts.model, on(deployment))
+    format!("{}, {}{}{labels}", server(facts), facts.model, on(deployment))
 }
 
 /// What it serves on, as the user gave it, for behind a name: ` on 2 × h200`.

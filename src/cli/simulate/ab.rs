@@ -1,0 +1,161 @@
+//! `skyline simulate --ab`: an A/B test of two models, in virtual time.
+
+use std::ffi::OsString;
+
+use clap::{Args, Command, error::ErrorKind};
+
+use super::simulation::Simulation;
+use crate::cli::args::{Described, DesignArgs, ModelArgs};
+use crate::cli::output::{exits, say_saved};
+use crate::engine::AnswerForm;
+use crate::experiment::{
+    AbDesign, AbExperiment, AbOrder, AbRun, AbSide, CompletedRun, Experiment, RunRequest, VirtualExecutor,
+    drive, seed_of_run,
+};
+use crate::live::{Screen, StepLine};
+use crate::report::documents;
+use crate::session::campaign::ab::{AbQuestion, Require};
+use crate::session::campaign::dir::MANIFEST;
+use crate::session::{Exit, PlannedRun, Printer, Stop, both, command_line, folder, save};
+
+/// What `--fit` takes from the runs.
+const MEASURED: [&str; 4] = ["--hardware", "--serving-model", "--precision", "--tensor-parallel"];
+
+/// The two models of an A/B test.
+#[derive(Debug, Args)]
+#[command(mut_args(|arg| match arg.get_id().as_str() {
+    "rounds" | "metrics" | "margin" | "require" => arg.requires("ab"),
+    _ => arg,
+}))]
+pub(super) struct SideArgs {
+    /// Compare two models in rounds, as `ab` compares two servers: the options of A and those of B, each in quotes, on top
+    /// of those outside, such as --ab '' '--max-num-seqs 64' [default: one model]
+    #[arg(long, num_args = 2, value_names = ["A", "B"], allow_hyphen_values = true, help_heading = "A/B",
+          conflicts_with_all = ["sweep", "rates", "repeats", "objectives", "undecided"])]
+    ab: Option<Vec<String>>,
+
+    #[command(flatten, next_help_heading = "A/B")]
+    pub(super) design: DesignArgs,
+}
+
+impl SideArgs {
+    /// The model of A, and that of B: `model` with the options of each; of one model there is no other.
+    /// `parsed` takes the words of a whole command line.
+    pub(super) fn models(
+        &self,
+        model: &ModelArgs,
+        fitted: bool,
+        parsed: impl Fn(Vec<OsString>) -> Result<ModelArgs, clap::Error>,
+    ) -> Result<(ModelArgs, Option<ModelArgs>), Stop> {
+        let Some([a, b]) = self.ab.as_deref() else { return Ok((model.clone(), None)) };
+        let of = |name, flags: &String| {
+            let words = words_of(name, flags, fitted)?;
+            // The verb and what follows.
+            let arguments = command_line::arguments().into_iter().skip(1);
+            let all = arguments.chain(words.into_iter().map(OsString::from)).collect();
+            parsed(all).map_err(|error| refused(name, flags, &by_clap(&error)))
+        };
+        both(of(AbSide::A, a), of(AbSide::B, b).map(Some))
+    }
+}
+
+/// The options of a model by themselves.
+#[derive(Debug, Args)]
+struct Flags {
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// The words of one side's options, which are options of the model and nothing else.
+fn words_of(side: AbSide, flags: &str, fitted: bool) -> Result<Vec<String>, Stop> {
+    let words = shlex::split(flags).ok_or_else(|| refused(side, flags, "a quote is not closed"))?;
+    if let Some(word) = words.iter().find(|word| fitted && MEASURED.iter().any(|name| word.starts_with(name)))
+    {
+        let why = format!("{word} is of the server that --fit fits, which was measured as it was");
+        return Err(refused(side, flags, &why));
+    }
+    let alone = Flags::augment_args(Command::new("model").no_binary_name(true).disable_help_flag(true));
+    match alone.try_get_matches_from(&words) {
+        // What one option needs may be outside.
+        Err(error) if error.kind() != ErrorKind::MissingRequiredArgument => {
+            Err(refused(side, flags, &by_clap(&error)))
+        }
+        _ => Ok(words),
+    }
+}
+
+fn refused(side: AbSide, flags: &str, why: &str) -> Stop {
+    Stop::usage(format!(
+        "--ab, {side} '{flags}': {why}\nhint: give options of the model in quotes, such as '--max-num-seqs 64'; the load is the \
+         same for both"
+    ))
+}
+
+/// The first line of what clap says.
+fn by_clap(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.strip_prefix("error: ").unwrap_or(first).to_owned()
+}
+
+/// What the rounds are.
+pub(super) struct RoundsPlan {
+    other: Described,
+    design: AbDesign,
+    rounds: Vec<PlannedRun>,
+    require: Require,
+}
+
+impl RoundsPlan {
+    /// The rounds of `simulation`'s model against `other`.
+    pub(super) fn of(args: &DesignArgs, simulation: &Simulation, other: Described) -> Result<Self, Stop> {
+        let spec = &simulation.spec;
+        let design = args.design(spec, AnswerForm::Streamed)?.ordered(AbOrder::Drawn, spec.seed);
+        let rounds = PlannedRun::all(spec, &simulation.datasets, design.rounds())?;
+        Ok(Self { other, design, rounds, require: args.require })
+    }
+}
+
+/// Executes the rounds of an A/B test of `simulation`'s model, A, and `other`, B.
+pub(super) fn run(
+    simulation: &Simulation,
+    RoundsPlan { other, design, rounds, require }: RoundsPlan,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    let Simulation { spec, model, .. } = simulation;
+    let question = AbQuestion::new(spec.without_texts(), &design, require, 0);
+    let parent = simulation.create_folder(&format!("{}-ab", spec.name), jiff::Timestamp::now())?;
+    if let Some(parent) = &parent {
+        let manifest = serde_json::to_string_pretty(&question).map_err(Stop::impossible)?;
+        save::text(&parent.join(MANIFEST), &manifest)?;
+    }
+    let line = StepLine::counting(Screen::detect(), "simulating", 2 * design.rounds());
+    let mut done = 0;
+    let run = |request: &RunRequest<AbRun>| {
+        let AbRun { side, round, .. } = request.part;
+        line.at(format!("simulating round {round}, {side}"));
+        let mut model = if side == AbSide::A { model } else { &other }.clone();
+        model.fleet.seed = seed_of_run(model.fleet.seed, round);
+        let run = simulation.run(PlannedRun::numbered(&rounds, round)?, &model)?;
+        if let Some(parent) = &parent {
+            save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;
+        }
+        done += 1;
+        line.done(done);
+        Ok(CompletedRun::from(run.summary))
+    };
+    let recorded = |experiment: &AbExperiment| match (&parent, experiment.result()) {
+        (Some(parent), Ok(test)) => save::ab(&test, parent),
+        _ => Ok(()),
+    };
+    // No machine can spoil a run in virtual time.
+    let mut experiment = AbExperiment::new(design, simulation.rules.invalid);
+    drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
+    drop(line);
+    let test = experiment.result().map_err(Stop::impossible)?;
+    simulation.show(printer, &test, || documents::ab(&test))?;
+    if let Some(folder) = &parent {
+        say_saved(folder, Some("one run: round-1/a"), printer);
+    }
+    Ok(exits::of_ab(test.verdict, require))
+}
