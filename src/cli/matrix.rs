@@ -113,7 +113,9 @@ pub(super) struct MatrixArgs {
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
 
-    /// Length of every run, in place of the file's: to rehearse a table quickly [default: as the file says]
+    /// Length of every run, in place of the file's; with shorter ones the table is a rehearsal: the warm-up is shorter in
+    /// proportion, a row of few requests is as long as it must be, and nothing is confirmed or accepted [default: as the
+    /// file says]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     seconds: Option<f64>,
 
@@ -144,12 +146,10 @@ impl MatrixArgs {
         let file = self.file.as_deref().unwrap_or_default();
         let mut experiments = Experiments::load(file).map_err(Stop::usage)?;
         for row in &mut experiments.rows {
-            row.settings.horizon_s = self.seconds.or(row.settings.horizon_s);
             row.settings.repeats = self.repeats.or(row.settings.repeats);
-            if self.seconds.is_some() {
-                // As long as a run of that length has by itself.
-                row.settings.warmup_s = None;
-            }
+        }
+        if let Some(seconds) = self.seconds {
+            experiments.shorten(seconds);
         }
         let typed = self.target.deployment();
         for variant in &mut experiments.variants {

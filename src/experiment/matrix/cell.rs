@@ -183,6 +183,7 @@ pub(super) struct CellContext<'a> {
     pub(super) row: &'a MatrixRow,
     pub(super) variant: &'a Variant,
     pub(super) cell: &'a CellRuns,
+    pub(super) rehearsal: bool,
 }
 
 impl<'a> CellContext<'a> {
@@ -239,6 +240,7 @@ impl<'a> CellContext<'a> {
                 InvalidRuns::LeftOut => Believed::No(format!("row {name} is INVALID")),
                 InvalidRuns::Counted => Believed::Spoiled(self.summaries(), format!("row {name} is INVALID")),
             },
+            Some(_) if self.rehearsal => Believed::Spoiled(self.summaries(), "a rehearsal".to_owned()),
             Some(_) => Believed::Runs(self.summaries()),
         }
     }
@@ -251,7 +253,7 @@ impl<'a> CellContext<'a> {
         accept: Option<&Accept>,
         invalid: InvalidRuns,
     ) -> MatrixCell {
-        let Self { row, variant, cell } = self;
+        let Self { row, variant, cell, .. } = self;
         let summaries = self.summaries();
         let verdict = self.verdict();
         let outcome = verdict.as_ref().map(|verdict| verdict.outcome);

@@ -23,6 +23,9 @@ pub struct Matrix {
     /// Why nothing is confirmed and no variant accepted although there are figures: INVALID rows count on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
+    /// Whether the runs were shorter than the table asks, so that nothing is confirmed or accepted; absent where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rehearsal: bool,
     /// The servers, with their flags and commands.
     pub variants: Vec<Variant>,
     /// Rows and variants, in the order in which they ran: variant by variant, so that each is started once.
@@ -92,6 +95,7 @@ impl Matrix {
             name: experiments.name.clone(),
             description: experiments.description.clone(),
             caution: caution(spoiled, cells.len(), "row"),
+            rehearsal: experiments.rehearsal,
             variants: experiments.variants.clone(),
             cells,
             decision,
@@ -146,7 +150,8 @@ fn differing(experiments: &Experiments, one: MatrixSlot, other: MatrixSlot) -> V
 
 fn context_of<'a>(experiments: &'a Experiments, cell: &'a CellRuns) -> CellContext<'a> {
     let MatrixSlot { row, variant } = cell.slot;
-    CellContext { row: &experiments.rows[row], variant: &experiments.variants[variant], cell }
+    let (row, variant) = (&experiments.rows[row], &experiments.variants[variant]);
+    CellContext { row, variant, cell, rehearsal: experiments.rehearsal }
 }
 
 /// How a table ended, from `matrix.json`.
@@ -288,6 +293,9 @@ fn decided(
             }
             None => open.push(format!("row {name} was not run")),
         }
+    }
+    if experiments.rehearsal {
+        open.insert(0, "a rehearsal accepts nothing".to_owned());
     }
     if !any {
         open.push("no row that counts runs under it".to_owned());

@@ -32,6 +32,9 @@ pub struct Experiments {
     /// What makes a variant good enough, and when to stop looking for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept: Option<Accept>,
+    /// Whether its runs are shorter than they are meant to be, so that they confirm and accept nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rehearsal: bool,
 }
 
 /// A row under a variant: one run or several.
@@ -74,6 +77,13 @@ impl Experiments {
         Ok(experiments)
     }
 
+    /// Makes all runs so long, or shorter ones a rehearsal.
+    pub fn shorten(&mut self, seconds: f64) {
+        for row in &mut self.rows {
+            self.rehearsal |= row.shorten(seconds);
+        }
+    }
+
     /// Reads TOML. `origin` names the text in the error.
     ///
     /// # Errors
@@ -109,10 +119,17 @@ impl Experiments {
             let rows = read_rows(fields, defaults.as_ref(), variants.as_deref());
             let hypotheses = fields.optional("hypotheses", Vec::new(), |place| place.list(Expected::read));
             let accept = fields.optional("accept", None, |place| Accept::read(place).map(Some));
+            let rehearsal = fields.or("rehearsal", false, |place| place.flag());
             let mut rows = rows?;
             hypotheses?.iter().try_for_each(|expected| expected.give(&mut rows, fields))?;
-            let experiments =
-                Self { name: name?, description: description?, variants: variants?, rows, accept: accept? };
+            let experiments = Self {
+                name: name?,
+                description: description?,
+                variants: variants?,
+                rows,
+                accept: accept?,
+                rehearsal,
+            };
             experiments.check(fields)?;
             Some(experiments)
         })

@@ -56,6 +56,32 @@ impl MatrixRow {
         self.expect.iter().filter_map(bound).collect()
     }
 
+    /// Makes its runs `seconds` long, or longer where less is not enough for [`FEWEST`] requests, and the warm-up shorter in
+    /// proportion; says whether they are now shorter than they are meant to be. Users of a closed loop get no warm-up: all
+    /// that they send in a short run may begin in it.
+    pub(super) fn shorten(&mut self, seconds: f64) -> bool {
+        let own = self.settings.spec(&self.name).ok();
+        let of_length = |horizon_s: f64| {
+            let warmup_s = own.as_ref().map(|own| match own.arrival.users() {
+                Some(_) if horizon_s < own.horizon_s => 0.0,
+                _ => own.warmup_s * (horizon_s / own.horizon_s).min(1.0),
+            });
+            Settings { horizon_s: Some(horizon_s), warmup_s, ..self.settings.clone() }
+        };
+        let is_enough = |settings: &Settings| {
+            settings.spec(&self.name).is_ok_and(|spec| {
+                let until = |end_s| spec.arrival.expected_arrivals(end_s);
+                spec.arrival.users().is_some() || until(spec.horizon_s) - until(spec.warmup_s) >= FEWEST
+            })
+        };
+        let most = own.as_ref().map_or(seconds, |own| own.horizon_s);
+        let lengths = std::iter::successors(Some(seconds), |length| Some(2.0 * length));
+        let enough = lengths.take_while(|length| *length < most).map(of_length).find(is_enough);
+        let is_shorter = enough.is_some() || own.as_ref().is_some_and(|own| own.requests.is_some());
+        self.settings = enough.unwrap_or_else(|| of_length(seconds.max(most)));
+        is_shorter
+    }
+
     /// How many runs it has.
     pub fn repeats(&self) -> u64 {
         self.settings.repeats.unwrap_or(1)
@@ -137,6 +163,9 @@ fn fits(pattern: &str, name: &str) -> bool {
         }),
     }
 }
+
+/// Requests that the runs of a rehearsal measure at least, on average.
+const FEWEST: f64 = 3.0;
 
 /// Most rows that axes may make.
 const MOST_ROWS: usize = 1_000;

@@ -180,3 +180,52 @@ fn nothing_is_claimed_of_a_row_where_it_did_not_run() {
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
     assert_eq!((claims, matrix.cells[1].standing), (vec![0, 1, 1], Some(ClaimStanding::Confirmed)));
 }
+
+#[test]
+fn a_rehearsal_shortens_runs_and_confirms_nothing() {
+    let table = r#"
+        name = "t"
+        [defaults]
+        output_tokens = 16
+        input_tokens = 16
+        horizon_s = 300
+        warmup_s = 60
+        repeats = 2
+        [[rows]]
+        name = "A"
+        rate_per_s = 10
+        [[rows]]
+        name = "B"
+        rate_per_s = 0.1
+        expect = ["p50 ttft > 1.5 x A", "p50 ttft < 1s"]
+        [[rows]]
+        name = "C"
+        users = 4
+        [accept]
+        objectives = ["p50 ttft < 1s"]
+    "#;
+    let whole = read(table);
+    let mut rehearsed = whole.clone();
+    rehearsed.shorten(5.0);
+    let lengths = rehearsed.rows.iter().map(|row| (row.settings.horizon_s, row.settings.warmup_s));
+    // Of one request in ten seconds, three take 40, of which 32 s count; 20 s would have 1.6.
+    let expected = [(5.0, 1.0), (40.0, 8.0), (5.0, 0.0)].map(|(horizon, warm)| (Some(horizon), Some(warm)));
+    assert_eq!(lengths.collect::<Vec<_>>(), expected);
+    let mut same = whole.clone();
+    same.shorten(300.0);
+    assert_eq!(same, whole);
+    let kept = serde_json::to_value(&rehearsed).unwrap();
+    assert_eq!(Experiments::from_stored(&kept).unwrap(), rehearsed);
+
+    let cells = [cell(0, 0, &[100, 101]), cell(1, 0, &[200, 202]), cell(2, 0, &[100, 101])];
+    let judged = |table: &Experiments| {
+        let matrix = Matrix::of(table, &cells, MatrixStopped::AllRun, InvalidRuns::LeftOut);
+        let standing = matrix.decision.clone().unwrap().variants[0].standing;
+        (matrix.cells[1].standing.unwrap(), standing, matrix.rehearsal, matrix.cells[1].tests[0].line.clone())
+    };
+    let (claim, variant, ..) = judged(&whole);
+    assert_eq!((claim, variant), (ClaimStanding::Confirmed, VariantStanding::Accepted));
+    let (claim, variant, rehearsal, line) = judged(&rehearsed);
+    assert_eq!((claim, variant), (ClaimStanding::Inconclusive, VariantStanding::Undecided));
+    assert!(rehearsal && line.contains("a rehearsal"), "{line}");
+}

@@ -16,6 +16,7 @@ pub use self::plan::{PlannedRow, matrix_plan};
 pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
     let tone = match &matrix.decision {
         _ if matrix.caution.is_some() => Tone::Bad,
+        _ if matrix.rehearsal => Tone::Neutral,
         Some(decision) if decision.accepted().is_some() => Tone::Good,
         Some(_) => Tone::Bad,
         None => Tone::Neutral,
@@ -23,6 +24,7 @@ pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
     let word = match &matrix.caution {
         Some(_) => "INVALID",
         None if matrix.stopped == MatrixStopped::Interrupted => "UNFINISHED",
+        None if matrix.rehearsal => "REHEARSED",
         None => "MEASURED",
     };
     let verdict = VerdictLine::new(tone, word, headline(matrix));

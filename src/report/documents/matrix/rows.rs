@@ -51,7 +51,13 @@ pub(super) fn headline(matrix: &Matrix) -> String {
         .caution
         .as_ref()
         .map_or_else(String::new, |why| format!("{why}, so nothing is confirmed or accepted; "));
-    format!("{caution}{}: {}{judged}{decided}", matrix.name, counted(matrix.cells.len() as u64, "row"))
+    let rehearsal =
+        if matrix.rehearsal { "; its runs are short, and confirm and accept nothing" } else { "" };
+    format!(
+        "{caution}{}: {}{judged}{decided}{rehearsal}",
+        matrix.name,
+        counted(matrix.cells.len() as u64, "row")
+    )
 }
 
 pub(super) fn rows(matrix: &Matrix) -> Section {
