@@ -15,15 +15,20 @@ use crate::report::{documents, render};
 use crate::session::stored::run::read_log;
 use crate::session::stored::{self, Stored};
 use crate::session::{Exit, Printer, Stop, folder, save};
+use crate::simulator::Hardware;
 use crate::units::count;
 
 /// Compute how many instances and GPUs a rate needs within the objectives of a sweep, and their cost
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct CapacityArgs {
-    /// Folders of sweeps, or their sweep.json; with several, the cheapest that meets the contract is named
-    #[arg(value_name = "SWEEP", required = true)]
+    /// Folders of sweeps, or their sweep.json; with several, the cheapest that meets the contract is named; with
+    /// --hardware a workload, by its name or the path of its file
+    #[arg(value_name = "SWEEP|WORKLOAD", required = true)]
     sweeps: Vec<PathBuf>,
+
+    #[command(flatten)]
+    simulated: SimulatedArgs,
 
     /// Requests per second of all instances together; in conversations each turn is a request
     #[arg(long, value_name = "PER_S", value_parser = target_rate, allow_negative_numbers = true)]
@@ -37,10 +42,14 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::MAX), allow_negative_numbers = true)]
     gpus_per_instance: Option<u32>,
 
-    /// Price of a GPU hour, in any currency; repeat it, in the order of the sweeps, to price each separately
-    /// [default: no price]
-    #[arg(long, value_name = "PRICE", value_parser = above_zero, allow_negative_numbers = true)]
-    gpu_hour: Vec<f64>,
+    /// Price of a GPU hour: 2.5 for all, 2.5,0.9 in the order of the sweeps, or by the name of the hardware or of the
+    /// sweep, such as h100=2.50,l40s=0.90 [default: no price]
+    #[arg(long, value_name = "PRICE", value_delimiter = ',', value_parser = price, allow_negative_numbers = true)]
+    gpu_hour: Vec<(Option<String>, f64)>,
+
+    /// Currency of the prices, such as EUR, to show with them [default: none]
+    #[arg(long, value_name = "NAME", requires = "gpu_hour")]
+    currency: Option<String>,
 
     /// Most GPUs allowed: an offer that needs more does not meet the contract [default: any number]
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
@@ -61,6 +70,58 @@ pub(super) struct CapacityArgs {
     show: ShowArgs,
 }
 
+/// What is simulated in place of sweeps that are stored.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Without a sweep")]
+struct SimulatedArgs {
+    /// Simulate a sweep of the workload on each of these accelerators, such as h100,l40s, as `simulate --sweep` does, and
+    /// model the queues as --replicas does; the cheapest comes first [default: stored sweeps]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    hardware: Vec<Hardware>,
+
+    /// Objective that an instance meets, as in `simulate`; may be repeated [default: the workload's SLO, met by more than
+    /// 95 % of the requests]
+    #[arg(long = "objective", value_name = "OBJECTIVE", requires = "hardware")]
+    objectives: Vec<String>,
+
+    /// Other options of `simulate`, in quotes, such as '--serving-model llama-3.1-70b --tensor-parallel 4 --precision fp8'
+    /// [default: none]
+    #[arg(long, value_name = "OPTIONS", requires = "hardware", allow_hyphen_values = true)]
+    simulate: Option<String>,
+}
+
+/// A sweep to make an offer from, and what its engine can be fitted to.
+struct Found {
+    name: String,
+    sweep: Sweep,
+    /// Where its runs are; absent: in memory.
+    path: Option<PathBuf>,
+    runs: Vec<MeasuredRun>,
+}
+
+/// The objective where none is given.
+const USUAL_OBJECTIVE: &str = "slo_attainment > 95%";
+
+impl SimulatedArgs {
+    /// A simulated sweep of `workload` on each accelerator.
+    fn sweeps(&self, workload: &Path, printer: Printer) -> Result<Vec<Found>, Stop> {
+        let usual = [USUAL_OBJECTIVE.to_owned()];
+        let objectives = if self.objectives.is_empty() { &usual[..] } else { &self.objectives };
+        let more = shlex::split(self.simulate.as_deref().unwrap_or_default())
+            .ok_or_else(|| Stop::usage("--simulate: a quote is not closed"))?;
+        let workload = workload.display().to_string();
+        let sweep = |hardware: &Hardware| {
+            let mut words = vec!["simulate", &workload, "--sweep", "--hardware", hardware.name];
+            words.extend(more.iter().map(String::as_str));
+            words.extend(objectives.iter().flat_map(|objective| ["--objective", objective]));
+            let found = simulate::sweep_of(&words, printer);
+            let (sweep, runs) = found.map_err(|stop| stop.about(&format!("on {}", hardware.name)))?;
+            Ok(Found { name: hardware.name.to_owned(), sweep, path: None, runs })
+        };
+        self.hardware.iter().map(sweep).collect()
+    }
+}
+
 /// The highest target, requests per second: more than all of mankind asks.
 const MOST_PER_S: f64 = 1e9;
 
@@ -78,17 +139,33 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
         gpus_per_instance: args.gpus_per_instance,
         max_gpus: args.max_gpus,
     };
-    let prices = prices(&args.gpu_hour, args.sweeps.len())?;
-    let (mut offers, mut sweeps) = (Vec::new(), Vec::new());
-    for (path, price) in args.sweeps.iter().zip(prices) {
-        let sweep = match stored::open(path, None)? {
-            Stored::Sweep(sweep) => *sweep,
-            // A sweep under another name, or what is missing for it to be one.
-            _ => Sweep::read(path).map_err(Stop::usage)?,
-        };
-        offers.push(offer(path, &sweep, price, &contract, args.replicas, printer)?);
-        sweeps.push(sweep);
+    let simulated = !args.simulated.hardware.is_empty();
+    let names: Vec<_> =
+        args.simulated.hardware.iter().map(|hardware| (hardware.name.to_owned(), None)).collect();
+    // Before anything is simulated.
+    let early = simulated.then(|| prices(&args.gpu_hour, &names)).transpose()?;
+    let found = match args.sweeps.as_slice() {
+        [workload] if simulated => args.simulated.sweeps(workload, printer)?,
+        _ if simulated => {
+            return Err(Stop::usage("--hardware takes one workload\nhint: run the others each by itself"));
+        }
+        paths => paths.iter().map(|path| stored_sweep(path)).collect::<Result<_, _>>()?,
+    };
+    let names = found.iter().map(|found| (found.name.clone(), found.sweep.deployment.hardware.clone()));
+    let prices = early.map_or_else(|| prices(&args.gpu_hour, &names.collect::<Vec<_>>()), Ok)?;
+    let replicas = args.replicas.or(simulated.then_some(Replicas::Fewest));
+    let mut made = Vec::new();
+    for (found, price) in found.into_iter().zip(prices) {
+        let offer = offer(&found, price, &contract, replicas, printer)?;
+        made.push((Offer { currency: args.currency.clone(), ..offer }, found.sweep));
     }
+    if simulated {
+        let least = |offer: &Offer| {
+            offer.cost_per_hour.or(offer.gpus.map(|gpus| gpus as f64)).unwrap_or(f64::INFINITY)
+        };
+        made.sort_by(|(a, _), (b, _)| b.keeps().cmp(&a.keeps()).then(least(a).total_cmp(&least(b))));
+    }
+    let (offers, sweeps): (Vec<_>, Vec<_>) = made.into_iter().unzip();
     let capacity = CapacityPlan::of(contract, offers);
     let document = || documents::capacity(&capacity, &sweeps);
     args.show.result(printer, &capacity, document)?;
@@ -99,51 +176,107 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
     Ok(if capacity.is_kept() { Exit::Fine } else { Exit::Missed })
 }
 
-/// The price of a GPU of each of so many sweeps.
-fn prices(typed: &[f64], sweeps: usize) -> Result<Vec<Option<f64>>, Stop> {
+/// The sweep that is stored at `path`.
+fn stored_sweep(path: &Path) -> Result<Found, Stop> {
+    let sweep = match stored::open(path, None)? {
+        Stored::Sweep(sweep) => *sweep,
+        // A sweep under another name, or what is missing for it to be one.
+        _ => Sweep::read(path).map_err(Stop::usage)?,
+    };
+    Ok(Found { name: name(path), sweep, path: Some(path.to_owned()), runs: Vec::new() })
+}
+
+/// The price of a GPU of each sweep, of which these are the names and the hardware.
+fn prices(
+    typed: &[(Option<String>, f64)],
+    found: &[(String, Option<String>)],
+) -> Result<Vec<Option<f64>>, Stop> {
+    let is = |(own, hardware): &(String, Option<String>), name: &String| {
+        own == name || hardware.as_ref() == Some(name)
+    };
+    let mut names = typed.iter().filter_map(|(name, _)| name.as_ref());
+    if let Some(unknown) = names.find(|name| !found.iter().any(|found| is(found, name))) {
+        let known: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(Stop::usage(format!(
+            "--gpu-hour prices {unknown}, which is no offer\nhint: price one of {}",
+            known.join(", ")
+        )));
+    }
+    let all = |named: bool| typed.iter().all(|(name, _)| name.is_some() == named);
     match typed {
-        [] => Ok(vec![None; sweeps]),
-        [price] => Ok(vec![Some(*price); sweeps]),
-        _ if typed.len() == sweeps => Ok(typed.iter().copied().map(Some).collect()),
+        [] => Ok(vec![None; found.len()]),
+        [(None, price)] => Ok(vec![Some(*price); found.len()]),
+        _ if all(true) => {
+            let price = |found: &(String, Option<String>)| {
+                let own = typed.iter().find(|(name, _)| name.as_ref().is_some_and(|name| is(found, name)));
+                own.map(|(_, price)| Some(*price)).ok_or_else(|| {
+                    let name = &found.0;
+                    Stop::usage(format!(
+                        "--gpu-hour has no price of {name}\nhint: add one, such as {name}=2.5"
+                    ))
+                })
+            };
+            found.iter().map(price).collect()
+        }
+        _ if all(false) && typed.len() == found.len() => {
+            Ok(typed.iter().map(|(_, price)| Some(*price)).collect())
+        }
         _ => Err(Stop::usage(format!(
-            "--gpu-hour is given {} times and there are {sweeps} sweeps\n\
-             hint: give one price for all of them, or one for each in their order",
-            typed.len()
+            "--gpu-hour is given {} times and there are {} sweeps\n\
+             hint: give one price for all of them, or one for each in their order, or each with its name",
+            typed.len(),
+            found.len()
         ))),
     }
 }
 
-/// What `sweep`, which is at `path`, offers.
+/// What a sweep offers.
 fn offer(
-    path: &Path,
-    sweep: &Sweep,
+    found: &Found,
     gpu_hour: Option<f64>,
     contract: &CapacityTarget,
     replicas: Option<Replicas>,
     printer: Printer,
 ) -> Result<Offer, Stop> {
-    let name = name(path);
-    let candidate = Candidate { name: &name, sweep, gpu_hour };
+    let Found { name, sweep, .. } = found;
+    let candidate = Candidate { name, sweep, gpu_hour };
     let offer = Offer::of(&candidate, contract).map_err(Stop::usage)?;
     let (Some(asked), Some(basis)) = (replicas, offer.per_instance) else { return Ok(offer) };
-    let fit = || fitted(path, sweep, printer).map_err(|stop| stop.first_line());
+    let fit = || fitted(found, printer).map_err(|stop| stop.first_line());
     match Queueing::of(sweep, basis, contract, asked, fit) {
         Ok(queueing) => Ok(Offer::by_queues(&candidate, contract, queueing)),
         Err(why @ NoQueue::Unfitted { .. }) => Ok(offer.without_queues(&why)),
+        // Of a stored sweep the queues were asked for.
+        Err(why) if found.path.is_none() => Ok(offer.without_queues(&why)),
         Err(refusal) => Err(Stop::usage(refusal)),
     }
 }
 
-/// An engine fitted to the sweep at `path`, as `simulate --fit` does: to the first run of each load that can be trusted.
-fn fitted(path: &Path, sweep: &Sweep, printer: Printer) -> Result<EngineFit, Stop> {
-    let folder = folder::of(path);
+/// An engine fitted to the sweep, as `simulate --fit` does: to the first run of each load that can be trusted.
+fn fitted(found: &Found, printer: Printer) -> Result<EngineFit, Stop> {
     let first = |point: &SweepPoint| point.trials.iter().find(|trial| trial.is_valid()).cloned();
-    let runs = sweep.points.iter().filter_map(first).map(|trial| {
-        let log = read_log(&folder.join(&trial.run))?;
-        Ok(MeasuredRun { name: trial.run, log })
-    });
-    let runs = runs.collect::<Result<Vec<_>, Stop>>()?;
-    simulate::fitted_to(&runs, &ModelArgs::untyped()?, printer).map(|(_, fit)| fit)
+    let runs = match &found.path {
+        None => Ok(found.runs.clone()),
+        Some(path) => found
+            .sweep
+            .points
+            .iter()
+            .filter_map(first)
+            .map(|trial| {
+                let log = read_log(&folder::of(path).join(&trial.run))?;
+                Ok(MeasuredRun { name: trial.run, log })
+            })
+            .collect::<Result<Vec<_>, Stop>>(),
+    };
+    simulate::fitted_to(&runs?, &ModelArgs::untyped()?, printer).map(|(_, fit)| fit)
+}
+
+/// A price, perhaps behind the name of what it is of: `2.5`, `h100=2.50`.
+fn price(text: &str) -> Result<(Option<String>, f64), String> {
+    match text.split_once('=') {
+        Some((name, price)) => Ok((Some(name.trim().to_owned()), above_zero(price.trim())?)),
+        None => Ok((None, above_zero(text)?)),
+    }
 }
 
 /// The last part of a sweep's folder.

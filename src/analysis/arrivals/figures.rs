@@ -102,7 +102,13 @@ impl ArrivalFigures {
             return Self::untested(Untested::ClosedLoop);
         }
         let Some(footer) = &log.footer else { return Self::untested(Untested::CutOffLog) };
-        let until = footer.released_until.min(log.header.plan.window_end);
+        let mut until = footer.released_until.min(log.header.plan.window_end);
+        if let (true, ArrivalPattern::Constant { rate_per_s }) =
+            (until < log.header.plan.window_end, &log.header.workload.arrival)
+        {
+            // The request that was due in the instant of the stop may have left or not: the last interval says nothing.
+            until = Timestamp::from_secs_f64((until.as_secs_f64() - 1.0 / rate_per_s).max(0.0));
+        }
         // A later turn of a session leaves when the one before it has ended, by no process of its own.
         let openers = log.records.iter().filter(|record| record.is_opener());
         let departure = |record: RecordRef<'_>| {

@@ -197,6 +197,25 @@ fn a_metronome_has_beats_and_no_chance() {
 }
 
 #[test]
+fn a_metronome_that_is_stopped_when_a_beat_is_due_has_its_beats() {
+    let stopped_at = |released: u64, until_ms: u64| {
+        let records = (1..=released)
+            .map(|k| record(k - 1).sent_at(k * 100, k * 100, k * 100).paced(k * 100, 1, 1).build());
+        let mut log = run(20_000, records.collect());
+        log.header.workload.arrival = ArrivalPattern::Constant { rate_per_s: 10.0 };
+        let footer = log.footer.as_mut().unwrap();
+        let stop = Timestamp::from_nanos(until_ms * 1_000_000 + 90_000);
+        (footer.released_until, footer.ending) = (stop, RunEnding::Interrupted);
+        failed(&log)
+    };
+    // Beat 100 is due at 10 s, and the stop comes 0.09 ms later: it left, or it did not.
+    for released in [99, 100] {
+        assert_eq!(stopped_at(released, 10_000), Vec::<&str>::new(), "{released} left");
+    }
+    assert!(!stopped_at(95, 10_000).is_empty(), "what is due long before the stop has to leave");
+}
+
+#[test]
 fn a_seed_that_is_unusual_itself_is_not_held_against_the_delivery() {
     let pattern = ArrivalPattern::Poisson { rate_per_s: 20.0 };
     let until = Timestamp::from_secs_f64(30.0);

@@ -92,7 +92,7 @@ fn refused(side: AbSide, flags: &str, why: &str) -> Stop {
 }
 
 /// The first line of what clap says.
-fn by_clap(error: &clap::Error) -> String {
+pub(super) fn by_clap(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let first = text.lines().next().unwrap_or_default();
     first.strip_prefix("error: ").unwrap_or(first).to_owned()

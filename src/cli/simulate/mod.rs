@@ -18,8 +18,9 @@ use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
 use super::output::{ShowArgs, advise_repeats, exits, render, say_saved};
 use crate::analysis::Objective;
 use crate::experiment::{
-    CompletedRun, EngineFit, Experiment, Grade, InvalidRuns, Load, LoadAxis, PredictedRates, RepeatRun,
-    RepeatsExperiment, RunRequest, SweepPlan, VirtualExecutor, drive, predict, seed_of_run,
+    CompletedRun, EngineFit, Experiment, Grade, InvalidRuns, Load, LoadAxis, MeasuredRun, PredictedRates,
+    RepeatRun, RepeatsExperiment, RunRequest, Sweep, SweepPlan, TrialRequest, VirtualExecutor, drive,
+    predict, seed_of_run,
 };
 use crate::live::{Screen, StepLine};
 use crate::report::{Extent, Extras, Format, RunReport, documents};
@@ -176,11 +177,32 @@ impl SimulateArgs {
     }
 }
 
+/// The sweep that a command line of `simulate --sweep` makes, with the first run of each load that can be trusted.
+pub(in crate::cli) fn sweep_of(words: &[&str], printer: Printer) -> Result<(Sweep, Vec<MeasuredRun>), Stop> {
+    let typed = parsed(words.iter().map(OsString::from).collect()).map_err(|error| ab::by_clap(&error));
+    let plan = typed.map_err(Stop::usage)?.plan(printer)?;
+    let Work::Sweep(sweep) = plan.work else { return Err(Stop::impossible("no sweep is planned")) };
+    let mut runs: Vec<MeasuredRun> = Vec::new();
+    let mut loads = Vec::new();
+    let kept = |wanted: &TrialRequest, run: &JudgedRun| {
+        if run.summary.verdict.valid && !loads.contains(&wanted.load) {
+            loads.push(wanted.load);
+            runs.push(MeasuredRun { name: wanted.run.clone(), log: run.log.clone() });
+        }
+        Ok(())
+    };
+    let sweep = sweep::search(&plan.simulation, sweep, Screen::detect(), kept, |_| Ok(()))?;
+    Ok((sweep, runs))
+}
+
+fn parsed(words: Vec<OsString>) -> Result<SimulateArgs, clap::Error> {
+    let command = SimulateArgs::augment_args(Command::new("simulate")).args_override_self(true);
+    SimulateArgs::from_arg_matches(&command.try_get_matches_from(words)?)
+}
+
 /// The model of a command line, of which a later option replaces an earlier one.
 fn model_of(words: Vec<OsString>) -> Result<ModelArgs, clap::Error> {
-    let command = SimulateArgs::augment_args(Command::new("simulate")).args_override_self(true);
-    let matches = command.try_get_matches_from(words)?;
-    SimulateArgs::from_arg_matches(&matches).map(|args| args.model)
+    parsed(words).map(|args| args.model)
 }
 
 /// What a simulation cannot show of a workload.

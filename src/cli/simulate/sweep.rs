@@ -7,8 +7,8 @@ use crate::analysis::wording::seconds;
 use crate::cli::args::{rates, users, whole};
 use crate::cli::output::{exits, say_saved};
 use crate::experiment::{
-    CompletedRun, Experiment, Load, LoadAxis, RunRequest, Search, SweepExperiment, SweepPlan, SweepRun,
-    Swept, TrialRequest, VirtualExecutor, drive,
+    CompletedRun, Experiment, Load, LoadAxis, RunRequest, Search, Sweep, SweepExperiment, SweepPlan,
+    SweepRun, Swept, TrialRequest, VirtualExecutor, drive,
 };
 use crate::live::{Screen, StepLine};
 use crate::report::documents;
@@ -94,24 +94,47 @@ impl SimulatedLoads {
     }
 }
 
-/// Simulates the runs that the search wants, one after another.
+/// Simulates the runs that the search wants, and shows what was found.
 pub(super) fn run(
     simulation: &Simulation,
-    mut plan: SweepPlan,
+    plan: SweepPlan,
     quiet: bool,
     printer: Printer,
 ) -> Result<Exit, Stop> {
+    let parent =
+        simulation.create_folder(&format!("{}-sweep", simulation.spec.name), jiff::Timestamp::now())?;
+    let kept = |wanted: &TrialRequest, run: &JudgedRun| match &parent {
+        Some(parent) => save::run_with_log(run.report(None), &folder::inside(parent, &wanted.run)?),
+        None => Ok(()),
+    };
+    let recorded = |sweep: &Sweep| parent.as_ref().map_or(Ok(()), |parent| save::sweep(sweep, parent));
+    let screen = if quiet { Screen::Quiet } else { Screen::detect() };
+    let sweep = search(simulation, plan, screen, kept, recorded)?;
+    simulation.show(printer, &sweep, || documents::sweep(&sweep))?;
+    if let Some(folder) = &parent {
+        say_saved(folder, None, printer);
+    }
+    Ok(exits::of_sweep(&sweep, simulation.rules, printer))
+}
+
+/// Simulates the runs that the search wants, one after another; each goes to `kept`, and the sweep so far to `recorded`.
+pub(super) fn search(
+    simulation: &Simulation,
+    mut plan: SweepPlan,
+    screen: Screen,
+    mut kept: impl FnMut(&TrialRequest, &JudgedRun) -> Result<(), Stop>,
+    recorded: impl Fn(&Sweep) -> Result<(), Stop>,
+) -> Result<Sweep, Stop> {
     let Simulation { spec, model, .. } = simulation;
     if let LoadAxis::Users { users } = &plan.axis {
         plan.fewest_users_per_s = rate_of(users.first().copied().unwrap_or(1), simulation)?;
     }
     let search = Search::new(plan).map_err(Stop::usage)?;
     let started_at = jiff::Timestamp::now();
-    let parent = simulation.create_folder(&format!("{}-sweep", spec.name), started_at)?;
     let (engine, deployment) = (engine(model), model.deployment());
     let swept = Swept { started_at, workload: spec.clone(), engine, deployment };
     let mut experiment = SweepExperiment::new(search, swept);
-    let line = StepLine::start(if quiet { Screen::Quiet } else { Screen::detect() }, "simulating");
+    let line = StepLine::start(screen, "simulating");
     let run = |request: &RunRequest<SweepRun>| {
         let (SweepRun::Load(wanted) | SweepRun::Sustained(wanted)) = &request.part else {
             return Err(Stop::impossible(format!("{} is not planned", request.name)));
@@ -119,25 +142,16 @@ pub(super) fn run(
         let TrialRequest { number, load, window_s, .. } = wanted;
         line.at(format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
         let run = simulate(simulation, wanted)?;
-        if let Some(parent) = &parent {
-            save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;
-        }
+        kept(wanted, &run)?;
         Ok(CompletedRun::from(run.summary))
     };
-    let recorded = |experiment: &SweepExperiment| {
-        parent.as_ref().map_or(Ok(()), |parent| save::sweep(&experiment.result(), parent))
-    };
+    let recorded = |experiment: &SweepExperiment| recorded(&experiment.result());
     drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
     drop(line);
     if experiment.search().trials().is_empty() {
         return Err(Stop::usage("there is no load to simulate\nhint: name one with --rates"));
     }
-    let sweep = experiment.result();
-    simulation.show(printer, &sweep, || documents::sweep(&sweep))?;
-    if let Some(folder) = parent {
-        say_saved(&folder, None, printer);
-    }
-    Ok(exits::of_sweep(&sweep, simulation.rules, printer))
+    Ok(experiment.result())
 }
 
 /// Requests per second that so many users send, from runs that become longer until they are enough; `None` where none is.

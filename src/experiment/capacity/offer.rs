@@ -42,6 +42,9 @@ pub struct Offer {
     pub slo_share: Option<f64>,
     /// Price of an accelerator for an hour.
     pub gpu_hour: Option<f64>,
+    /// The currency of prices, as the user names it; absent where that is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
     /// Price of an hour.
     pub cost_per_hour: Option<f64>,
     /// Price of a million answer tokens.
@@ -126,6 +129,7 @@ impl Offer {
             output_tokens_per_s,
             slo_share,
             gpu_hour,
+            currency: None,
             cost_per_hour,
             cost_per_million_output_tokens: per_million,
             cost_per_million_within_slo: per_million
@@ -242,9 +246,10 @@ impl std::fmt::Display for Offer {
             (Some(instances), None) => write!(f, "{}: {}", self.name, counted(instances, "instance"))?,
             (None, _) => write!(f, "{}", self.name)?,
         }
-        match self.cost_per_hour {
-            Some(cost) => write!(f, ", {} an hour", three_digits(cost)),
-            None => Ok(()),
+        match (self.cost_per_hour, &self.currency) {
+            (Some(cost), Some(currency)) => write!(f, ", {} {currency} an hour", three_digits(cost)),
+            (Some(cost), None) => write!(f, ", {} an hour", three_digits(cost)),
+            (None, _) => Ok(()),
         }
     }
 }

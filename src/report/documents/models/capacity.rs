@@ -33,7 +33,8 @@ pub fn document(capacity: &CapacityPlan, sweeps: &[Sweep]) -> Document {
         document.add([basis(capacity, offer), curves(capacity, offer, sweeps.get(place))]);
     }
     let mut charts = Section::detail("Offers compared, and other rates");
-    if let Some(compared) = compared(capacity) {
+    let axis = format!("price per hour{}", currency(capacity, ", "));
+    if let Some(compared) = compared(capacity, &axis) {
         charts.charts(compare(capacity, compared));
         charts.chart(at_other_rates(capacity, compared));
     }
@@ -55,14 +56,19 @@ fn key_figures(offer: &Offer) -> Vec<KeyFigure> {
     let card = |name: &str, value: String, below: Option<String>| {
         KeyFigure::new(name, value, "").below(below).card_only()
     };
-    let price = |name: &str, price: f64, below: &str| card(name, cell(price), Some(below.to_owned()));
+    let price = |name: &str, price: f64, below: &str| {
+        KeyFigure::new(name, cell(price), offer.currency.clone().unwrap_or_default())
+            .below(Some(below.to_owned()))
+            .card_only()
+    };
+    let of_currency = if offer.currency.is_some() { "GPUs alone" } else { "in the currency of --gpu-hour" };
     let highest = |basis: Basis| format!("{}/s is the highest rate of each", three_digits(basis.per_s()));
     let highest = offer.per_instance.map(highest);
     let figures = [
         offer.instances.map(|instances| card("Instances", count(instances), offer.hardware.clone())),
         offer.gpus.map(|gpus| card("GPUs", count(gpus), None)),
         offer.utilisation.map(|used| card("Used of each", percent(used), highest)),
-        offer.cost_per_hour.map(|cost| price("Price per hour", cost, "in the currency of --gpu-hour")),
+        offer.cost_per_hour.map(|cost| price("Price per hour", cost, of_currency)),
         offer.cost_per_million_output_tokens.map(|cost| price("Price per 1M tokens", cost, "of all answers")),
         offer
             .cost_per_million_within_slo
@@ -81,7 +87,17 @@ fn contract(section: &mut Section, capacity: &CapacityPlan) {
     section.facts("an instance", contract.gpus_per_instance.map(|gpus| counted(u64::from(gpus), "GPU")));
     section.facts("limit", contract.max_gpus.map(|most| counted(most, "GPU")));
     let priced = capacity.offers.iter().filter_map(|offer| Some((offer, offer.gpu_hour?)));
-    section.facts("GPU-hour", priced.map(|(offer, price)| format!("{} ({})", cell(price), offer.name)));
+    let currency = currency(capacity, " ");
+    section.facts(
+        "GPU-hour",
+        priced.map(|(offer, price)| format!("{}{currency} ({})", cell(price), offer.name)),
+    );
+}
+
+/// The currency of all prices behind `before`; nothing where it is not said.
+fn currency(capacity: &CapacityPlan, before: &str) -> String {
+    let currency = capacity.offers.iter().find_map(|offer| offer.currency.as_ref());
+    currency.map_or(String::new(), |currency| format!("{before}{currency}"))
 }
 
 /// The offers side by side.
@@ -101,7 +117,7 @@ fn offers(capacity: &CapacityPlan) -> Section {
         .column("instances", |(_, offer)| offer.instances)
         .column("GPUs", |(_, offer)| offer.gpus)
         .column(("used, %", 4), |(_, offer)| offer.utilisation.map(|share| share * 100.0))
-        .column(("per hour", 6), |(_, offer)| offer.cost_per_hour)
+        .column((format!("per hour{}", currency(capacity, ", ")), 6), |(_, offer)| offer.cost_per_hour)
         .column("per M tokens", |(_, offer)| offer.cost_per_million_output_tokens)
         .column(("per M in SLO", 7), |(_, offer)| offer.cost_per_million_within_slo)
         .column("contract", kept)
@@ -188,12 +204,12 @@ fn marked(capacity: &CapacityPlan, offer: &Offer, sweep: &Sweep) -> Vec<Marked> 
 }
 
 /// Something that offers are compared by, and how it is read.
-type Comparable = (&'static str, fn(&Offer) -> Option<f64>);
+type Comparable<'a> = (&'a str, fn(&Offer) -> Option<f64>);
 
 /// The first of these that is known of all offers that carry the load.
-fn compared(capacity: &CapacityPlan) -> Option<Comparable> {
-    let known: [Comparable; 3] = [
-        ("price per hour", |offer| offer.cost_per_hour),
+fn compared<'a>(capacity: &CapacityPlan, price: &'a str) -> Option<Comparable<'a>> {
+    let known: [Comparable<'a>; 3] = [
+        (price, |offer| offer.cost_per_hour),
         ("GPUs", |offer| offer.gpus.map(|gpus| gpus as f64)),
         ("instances", |offer| offer.instances.map(|instances| instances as f64)),
     ];
@@ -203,7 +219,7 @@ fn compared(capacity: &CapacityPlan) -> Option<Comparable> {
 }
 
 /// The offers by what they are compared by; nothing of a single one.
-fn compare(capacity: &CapacityPlan, (what, read): Comparable) -> Option<Chart> {
+fn compare(capacity: &CapacityPlan, (what, read): Comparable<'_>) -> Option<Chart> {
     if capacity.offers.len() < 2 {
         return None;
     }
@@ -227,7 +243,7 @@ fn compare(capacity: &CapacityPlan, (what, read): Comparable) -> Option<Chart> {
 }
 
 /// The cost of more and of fewer requests, by rate.
-fn at_other_rates(capacity: &CapacityPlan, (what, read): Comparable) -> Chart {
+fn at_other_rates(capacity: &CapacityPlan, (what, read): Comparable<'_>) -> Chart {
     let target = capacity.contract.target_per_s;
     let mut heights = Vec::new();
     let mut series = Vec::new();
