@@ -59,7 +59,7 @@ fn headline(test: &AbTest) -> Option<KeyFigure> {
     let [by, low, high] = change(metric);
     let shown = |value| in_words(metric, value);
     let interval = low.and(high).map(|_| format!("95 % interval {} to {}", shown(low), shown(high)));
-    by.map(|_| KeyFigure::new(format!("{} of B against A", titled(metric)), shown(by), "").below(interval))
+    by.map(|_| KeyFigure::new(format!("{} of B against A", metric.metric), shown(by), "").below(interval))
 }
 
 fn what_was_compared(test: &AbTest) -> Section {

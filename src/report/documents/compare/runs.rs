@@ -73,8 +73,14 @@ fn headline(compared: &Compared, against: &AgainstBaseline) -> Option<KeyFigure>
     };
     let over = if by.is_none() { "> " } else { "" };
     let baseline = compared.sides.first().map_or("", |side| side.name.as_str());
-    let name = format!("{} of {} against {baseline}", label(&row.figure), against.side);
-    let figures = format!("{} → {}", value(row, &row.baseline), value(row, &row.other));
+    let name = format!("{} of {} against {baseline}", row.figure.title(), against.side);
+    let unit = match row.figure.kind() {
+        FigureKind::Latency => " ms",
+        FigureKind::Rate => "/s",
+        FigureKind::Share => " %",
+        FigureKind::Count => "",
+    };
+    let figures = format!("{} → {}{unit}", value(row, &row.baseline), value(row, &row.other));
     let interval = rows::change_interval(row).map(|interval| format!("95 % interval {interval}"));
     Some(KeyFigure::new(name, format!("{over}{shown}"), "").below([figures].into_iter().chain(interval)))
 }
