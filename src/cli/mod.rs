@@ -9,7 +9,6 @@ mod check;
 mod compare;
 mod help;
 mod manual;
-mod matrix;
 mod merge;
 mod mock;
 mod output;
@@ -18,6 +17,7 @@ mod simulate;
 mod sweep;
 mod trace;
 mod translate;
+mod variants;
 mod workloads;
 
 use std::ffi::OsString;
@@ -27,6 +27,7 @@ use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand
 
 use self::args::config;
 use self::manual::{completions, guide, man};
+use self::variants::{matrix, tune};
 use crate::foreign::ForeignTool;
 use crate::guide::Topic;
 use crate::live::LineWriter;
@@ -102,6 +103,8 @@ verbs! {
     Merge => merge::MergeArgs,
     /// Run a table of experiments, each judged by its hypothesis
     Matrix => matrix::MatrixArgs,
+    /// Find the flags with which a server serves most within the objectives, for each GPU
+    Tune => tune::TuneArgs,
     /// Compare stored runs, repeats or sweeps with a baseline
     Compare => compare::CompareArgs,
     /// Measure this machine's own timing accuracy

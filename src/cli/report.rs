@@ -11,6 +11,7 @@ use super::output::{
     AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, exits, render, render_run, rendered,
 };
 use crate::experiment::Sweep;
+use crate::experiment::tune::Tune;
 use crate::foreign::{ForeignRun, ForeignTool};
 use crate::live::{Screen, StepLine};
 use crate::report::{self, JSON_SCHEMAS, documents};
@@ -22,8 +23,8 @@ use crate::session::{Exit, Printer, Stop, folder};
 #[derive(Debug, Args)]
 #[command(after_help = crate::report::documents::glossary())]
 pub(super) struct ReportArgs {
-    /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment or of a
-    /// table of experiments; a folder of these, which are then listed; or a result of vLLM, SGLang, GuideLLM or AIPerf, of a
+    /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment, of a
+    /// table of experiments or of a tuning; a folder of these, which are then listed; or a result of vLLM, SGLang, GuideLLM or AIPerf, of a
     /// file of several `FILE:N` [default: the latest under `results`]
     run: Option<PathBuf>,
 
@@ -74,6 +75,7 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
         Stored::Sweep(sweep) => show_sweep(path, *sweep, args, outputs, printer),
         Stored::AbTest => show_ab(path, args, &outputs, printer),
         Stored::Matrix(folder) => show_matrix(&folder, args, &outputs, printer),
+        Stored::Tune(folder) => show_tune(&folder, args, &outputs, printer),
         Stored::Repeats(runs) => show_repeats(path, &runs, args, outputs, printer),
         Stored::Results(folders) => show_list(path, &folders, args, &outputs, printer),
         Stored::Run => {
@@ -187,6 +189,15 @@ fn show_matrix(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Pri
     let format = outputs.only_shown("a table of experiments")?;
     printer.data(&render(format, &table, || documents::matrix(&table, None))?)?;
     Ok(exits::of_matrix(&table, invalid))
+}
+
+fn show_tune(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
+    let tune = Tune::read(folder).unwrap_or_else(|| Err(format!("{} has no tuning", folder.display())));
+    let tune = tune.map_err(Stop::usage)?;
+    refuse_objectives(args, ", and a tuning has its own\nhint: show one of its runs")?;
+    let format = outputs.only_shown("a tuning")?;
+    printer.data(&render(format, &tune, || documents::tune(&tune, None))?)?;
+    Ok(exits::of_tune(&tune))
 }
 
 fn show_repeats(

@@ -19,6 +19,7 @@ mod paired_open;
 mod repeats;
 mod spoiled;
 mod sweep;
+pub mod tune;
 mod virtual_time;
 
 pub use ab::*;

@@ -165,7 +165,24 @@ impl OrderedShare {
     /// be; of a window that is too short too, as the correlation time is judged too long rather than too short: of 400 runs
     /// each of M/M/1 at ρ 0.5, 0.8 and 0.9 with 165 to 4,000 requests at most 2 % were called so at the limit.
     pub fn side_of(&self, limit: f64) -> Option<Ordering> {
-        self.side(self.effective?, 1.0, limit)
+        self.side_at(limit, DOUBT)
+    }
+
+    /// The same, wrong in a share of `doubt` of the cases.
+    pub fn side_at(&self, limit: f64, doubt: f64) -> Option<Ordering> {
+        self.side(self.effective?, 1.0, limit, doubt)
+    }
+
+    /// Whether the share is below `limit` as far as these requests tell, wrong in a share of `doubt` of the cases: however
+    /// short the window is, as for a comparison with what others made of the same moments.
+    pub fn is_below(&self, limit: f64, doubt: f64) -> bool {
+        self.effective.is_some_and(|effective| self.is_rare(effective, self.worth_at_most, limit, doubt))
+    }
+
+    /// Whether so few would be rare at `limit`, if the requests were worth so much.
+    fn is_rare(&self, effective: Effective, most: f64, limit: f64, doubt: f64) -> bool {
+        let surely = sure(effective.samples, FOR_ONE_FREEDOM, 1.0 - 2.0 * doubt).min(most.max(1.0));
+        self.share() < limit && chance_of_at_most(surely * self.share(), surely, limit) < doubt
     }
 
     /// About how many requests would tell that, if the share stays what it is: two digits. `None` where it is not known how
@@ -178,7 +195,7 @@ impl OrderedShare {
         let enough = |times: &f64| {
             let Effective { samples, cautious } = effective;
             let grown = Effective { samples: samples * times, cautious: cautious * times };
-            self.side(grown, *times, limit).is_some()
+            self.side(grown, *times, limit, DOUBT).is_some()
         };
         let needed = growth.take_while(|times| *times <= MOST_TIMES).find(enough)? * self.n as f64;
         let digit = libm::pow(10.0, libm::floor(libm::log10(needed)) - 1.0).max(1.0);
@@ -186,18 +203,13 @@ impl OrderedShare {
     }
 
     /// The side of `limit`, if the requests were worth so much, and runs so many `times` as long.
-    fn side(&self, effective: Effective, times: f64, limit: f64) -> Option<Ordering> {
+    fn side(&self, effective: Effective, times: f64, limit: f64, doubt: f64) -> Option<Ordering> {
         let most = (self.worth_at_most * times).max(1.0);
-        let (surely, about) =
-            (sure(effective.samples, FOR_ONE_FREEDOM, CONFIDENT).min(most), effective.samples.min(most));
-        let certain = self.certain as f64 / self.n as f64;
-        if effective.is_enough()
-            && self.share() < limit
-            && chance_of_at_most(surely * self.share(), surely, limit) < DOUBT
-        {
+        if effective.is_enough() && self.is_rare(effective, most, limit, doubt) {
             return Some(Ordering::Less);
         }
-        let many = certain > limit && 1.0 - chance_of_at_most(about * certain - 1.0, about, limit) < DOUBT;
+        let (about, certain) = (effective.samples.min(most), self.certain as f64 / self.n as f64);
+        let many = certain > limit && 1.0 - chance_of_at_most(about * certain - 1.0, about, limit) < doubt;
         many.then_some(Ordering::Greater)
     }
 }

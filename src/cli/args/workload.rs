@@ -56,6 +56,16 @@ impl WorkloadArgs {
         self.load.is_rate_max()
     }
 
+    /// What was typed as the workload, and the length that was typed, seconds.
+    pub(in crate::cli) fn named(&self) -> (Option<&str>, Option<f64>) {
+        self.what.named()
+    }
+
+    /// The seed that was typed.
+    pub(in crate::cli) const fn seed(&self) -> Option<u64> {
+        self.what.seed
+    }
+
     /// The length that was typed, seconds.
     pub(in crate::cli) fn seconds(&self) -> Option<f64> {
         self.what.seconds()

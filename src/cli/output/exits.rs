@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use crate::analysis::wording::counted;
 use crate::analysis::{Status, Summary};
 use crate::experiment::matrix::{Matrix, MatrixStopped};
+use crate::experiment::tune::{Tune, TuneStopped};
 use crate::experiment::{AbOverall, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
 use crate::session::campaign::ab::Require;
 use crate::session::{Exit, Printer};
@@ -155,6 +156,17 @@ pub(in crate::cli) fn of_matrix(matrix: &Matrix, invalid: InvalidRuns) -> Exit {
         Exit::Fine
     } else {
         Exit::Missed
+    }
+}
+
+/// Of a tuning.
+pub(in crate::cli) fn of_tune(tune: &Tune) -> Exit {
+    let none_ran = tune.variants.iter().all(|variant| variant.trials.is_empty());
+    match tune.stopped {
+        TuneStopped::Interrupted => Exit::Interrupted,
+        _ if none_ran || !tune.unstopped.is_empty() => Exit::Invalid,
+        _ if tune.decision.is_none() => Exit::Missed,
+        TuneStopped::Finished | TuneStopped::OutOfRuns => Exit::Fine,
     }
 }
 

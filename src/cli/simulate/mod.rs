@@ -12,10 +12,10 @@ use clap::{Args, Command, FromArgMatches as _};
 
 use self::ab::{RoundsPlan, SideArgs};
 use self::fit::FitArgs;
-use self::simulation::Simulation;
 use self::sweep::SimulatedLoads;
 use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
 use super::output::{ShowArgs, advise_repeats, exits, render, say_saved};
+use super::variants::{self, VirtualTuning};
 use crate::analysis::Objective;
 use crate::experiment::{
     CompletedRun, EngineFit, Experiment, Grade, InvalidRuns, Load, LoadAxis, MeasuredRun, PredictedRates,
@@ -31,6 +31,7 @@ use crate::units::three_digits;
 use crate::workload::{Overrides, TraceFindings, WorkloadSpec};
 
 pub(super) use self::fit::fitted_to;
+pub(super) use self::simulation::Simulation;
 
 /// Predict how a deployment would do under a workload, in virtual time
 #[derive(Debug, Args)]
@@ -87,6 +88,9 @@ enum Work {
 }
 
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
+    if args.loads.tune {
+        return args.tune(printer);
+    }
     let SimulatePlan { simulation, work, notes, quiet } = args.plan(printer)?;
     for note in &notes {
         printer.words(note);
@@ -145,6 +149,42 @@ impl SimulateArgs {
             _ => Work::Runs(PlannedRun::all(&simulation.spec, &simulation.datasets, simulation.repeats)?),
         };
         Ok(SimulatePlan { simulation, work, notes, quiet: self.loads.quiet })
+    }
+
+    /// Tunes the simulated servers of a file.
+    fn tune(&self, printer: Printer) -> Result<Exit, Stop> {
+        self.show.check()?;
+        let (file, seconds) = self.workload.named();
+        let file = file.ok_or_else(|| {
+            Stop::usage(
+                "--tune needs a file of axes\nhint: skyline tune --example prints one; tune_seqs is built in",
+            )
+        })?;
+        let screen = if self.loads.quiet { Screen::Quiet } else { Screen::detect() };
+        let (seed, invalid) = (self.workload.seed(), self.validity.invalid_runs());
+        let asked = VirtualTuning { file, seconds, seed, invalid, screen };
+        let (spec, workload, models) = asked.load()?;
+        let Some(model) = models.first().cloned() else {
+            return Err(Stop::impossible("a tuning without variants"));
+        };
+        let (workload, datasets) = datasets::open(workload, None, screen, printer)?;
+        Objective::check_all(&spec.objectives, &workload).map_err(Stop::usage)?;
+        for note in notes(&workload, model.fleet.layout.rule()) {
+            printer.words(&note);
+        }
+        self.out.as_deref().map_or(Ok(()), folder::base)?;
+        let simulation = Simulation {
+            spec: workload,
+            datasets,
+            model,
+            engine_fit: None,
+            objectives: spec.objectives.clone(),
+            repeats: 1,
+            rules: self.objectives.rules(self.validity),
+            out: self.out.clone(),
+            show: self.show.clone(),
+        };
+        variants::simulate(&asked, &spec, &models, &simulation, printer)
     }
 
     /// Refuses options that do not go together.

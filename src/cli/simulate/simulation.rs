@@ -22,30 +22,30 @@ use crate::workload::WorkloadSpec;
 const ENGINE: &str = "simulator";
 
 /// A simulation that can begin.
-pub(super) struct Simulation {
-    pub(super) spec: WorkloadSpec,
-    pub(super) datasets: Arc<Datasets>,
-    pub(super) model: Described,
+pub(in crate::cli) struct Simulation {
+    pub(in crate::cli) spec: WorkloadSpec,
+    pub(in crate::cli) datasets: Arc<Datasets>,
+    pub(in crate::cli) model: Described,
     /// The fit that the model comes from, where it comes from one.
-    pub(super) engine_fit: Option<EngineFit>,
-    pub(super) objectives: Vec<Objective>,
+    pub(in crate::cli) engine_fit: Option<EngineFit>,
+    pub(in crate::cli) objectives: Vec<Objective>,
     /// Runs of each load.
-    pub(super) repeats: u64,
-    pub(super) rules: ExitRules,
-    pub(super) out: Option<PathBuf>,
-    pub(super) show: ShowArgs,
+    pub(in crate::cli) repeats: u64,
+    pub(in crate::cli) rules: ExitRules,
+    pub(in crate::cli) out: Option<PathBuf>,
+    pub(in crate::cli) show: ShowArgs,
 }
 
 impl Simulation {
     /// Simulates `run`, as `model` answers it.
-    pub(super) fn run(&self, run: PlannedRun, model: &Described) -> Result<JudgedRun, Stop> {
+    pub(in crate::cli) fn run(&self, run: PlannedRun, model: &Described) -> Result<JudgedRun, Stop> {
         let schedule = run.schedule.clone();
         let log = run_virtually(self.header(run, model), schedule, &model.fleet).map_err(Stop::usage)?;
         Ok(JudgedRun::of(log, &self.objectives))
     }
 
     /// The header of a run that no server answers.
-    pub(super) fn header(&self, run: PlannedRun, model: &Described) -> RunHeader {
+    pub(in crate::cli) fn header(&self, run: PlannedRun, model: &Described) -> RunHeader {
         RunHeader {
             schema: RunHeader::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -71,12 +71,16 @@ impl Simulation {
     }
 
     /// Creates the folder of a run, or of several, where they are to be stored.
-    pub(super) fn create_folder(&self, name: &str, at: jiff::Timestamp) -> Result<Option<PathBuf>, Stop> {
+    pub(in crate::cli) fn create_folder(
+        &self,
+        name: &str,
+        at: jiff::Timestamp,
+    ) -> Result<Option<PathBuf>, Stop> {
         self.out.as_deref().map(|base| folder::create(base, name, ENGINE, at)).transpose()
     }
 
     /// Prints what was predicted, as JSON with how well the engine fits.
-    pub(super) fn show(
+    pub(in crate::cli) fn show(
         &self,
         printer: Printer,
         predicted: &impl Serialize,

@@ -40,8 +40,15 @@ const ENOUGH: u64 = 100;
 pub(super) struct SimulatedLoads {
     /// Simulate rising loads in place of one, and find the highest that meets the objectives: doubled from a sixteenth of
     /// the workload's rate until one fails, then refined; `sweep` does the same against a server
-    #[arg(long, conflicts_with = "requests")]
+    #[arg(long, group = "search", conflicts_with = "requests")]
     pub(super) sweep: bool,
+
+    /// Search for the flags with which the simulated server serves most: the workload names a file with axes, as of `tune`, whose
+    /// flags describe the models; --seed and [SECONDS], the length of the first runs, are in place of its own
+    #[arg(long, group = "search", conflicts_with_all = ["sweep", "rates", "samples", "max_runs", "repeats", "think_time", "warmup", "drain",
+          "tokenizer", "LoadArgs", "RequestArgs", "TraceArgs", "DatasetArgs", "ModelArgs", "PhysicsArgs", "FitArgs",
+          "ObjectiveArgs", "UndecidedArgs"])]
+    pub(super) tune: bool,
 
     /// With --sweep: these rates, requests per second, such as 1,2,4,8 or 1:64:x2, --repeats runs each; with --fit
     /// alone: a table of the prediction at each, with the measured figures [default: where the search leads]
@@ -64,8 +71,8 @@ pub(super) struct SimulatedLoads {
           value_parser = whole::<u64>(1..=10_000), allow_negative_numbers = true)]
     max_runs: u64,
 
-    /// With --sweep: do not show progress
-    #[arg(long, short, requires = "sweep")]
+    /// With --sweep or --tune: do not show progress
+    #[arg(long, short, requires = "search")]
     pub(super) quiet: bool,
 }
 

@@ -9,7 +9,7 @@ use super::family::{CostKind, CostModel, StepCosts};
 use super::rows::{StepStretch, rows};
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
-use crate::simulator::{BadFleet, BatchingConfig, EngineModel, Fleet};
+use crate::simulator::{BadFleet, BatchingConfig, EngineModel, Fleet, StepTime};
 
 /// Sections of the equations, each left out once for the intervals.
 const SECTIONS: usize = 10;
@@ -157,6 +157,27 @@ impl EngineFit {
         let FittedEngine { config, front_end } = &self.engine;
         let engine = EngineModel::Batching(Box::new(config.clone()));
         Fleet { engine, front_end: *front_end, ..fleet.clone() }
+    }
+}
+
+impl EngineFit {
+    /// `fleet` with the costs of this engine and limits of its own. `None` of a plain server, and where the costs say nothing
+    /// of it: a sum of costs holds for the deployment `like` alone, which is that of the runs.
+    pub fn transferred_to(&self, fleet: &Fleet, like: &Fleet) -> Option<Fleet> {
+        let FittedEngine { config, front_end } = &self.engine;
+        let EngineModel::Batching(own) = &fleet.engine else { return None };
+        let (step_time, kv_blocks) = match (&config.step_time, &own.step_time) {
+            (StepTime::Roofline(fitted), StepTime::Roofline(of)) => {
+                (StepTime::Roofline(fitted.on(of.deployment().clone())), own.kv_blocks)
+            }
+            (fitted, step_time) => {
+                let EngineModel::Batching(measured) = &like.engine else { return None };
+                let same = (step_time, own.speculation) == (&measured.step_time, measured.speculation);
+                same.then(|| (fitted.clone(), config.kv_blocks))?
+            }
+        };
+        let engine = EngineModel::Batching(Box::new(BatchingConfig { step_time, kv_blocks, ..*own.clone() }));
+        Some(Fleet { engine, front_end: *front_end, ..fleet.clone() })
     }
 }
 

@@ -17,4 +17,5 @@ pub use table::{
     Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,
     Reference, Settings, Spacing, StopWhen, Variant, VariantServer,
 };
+pub(in crate::experiment) use table::{file, objectives};
 pub use tested::{ClaimStanding, ContractDemand, ContractResult, Tested};

@@ -2,7 +2,6 @@
 //! for longer.
 
 use super::answer::{HighestLoad, StopReason, Sustained};
-use super::highest::FoundLoads;
 use super::plan::Load;
 use super::search::{Search, SearchStep};
 use super::trial::{PairedLoad, Trial, TrialRequest};
@@ -106,7 +105,7 @@ impl SweepExperiment {
 
     /// The highest load, as far as it is known.
     pub fn answer(&self) -> Option<HighestLoad> {
-        FoundLoads::of(&self.search).answer
+        self.search.answer()
     }
 
     /// The next run of the search, or what ended it.

@@ -67,6 +67,13 @@ impl<'a> FoundLoads<'a> {
     }
 }
 
+impl Search {
+    /// The highest load, as far as the trials show it.
+    pub fn answer(&self) -> Option<HighestLoad> {
+        FoundLoads::of(self).answer
+    }
+}
+
 impl LoadClass {
     /// Whether it is an upper bound of the highest load.
     pub const fn fails(self) -> bool {

@@ -14,6 +14,7 @@ mod results;
 mod run;
 mod sweep;
 mod trace;
+mod tune;
 mod workloads;
 
 pub use ab::document as ab;
@@ -32,4 +33,5 @@ pub(crate) use results::{ListedResult, document as results, json as results_json
 pub use run::document as run;
 pub use sweep::document as sweep;
 pub use trace::{document as trace, json as trace_json};
+pub use tune::{document as tune, plan as tune_plan};
 pub use workloads::{document as workloads, json as workloads_json};

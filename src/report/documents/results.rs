@@ -12,7 +12,7 @@ use crate::report::document::{Document, Level, Section, Table, TableColumn};
 pub(crate) struct ListedResult {
     /// Name of its folder.
     pub(crate) name: String,
-    /// What it is: `run`, `repeats`, `sweep`, `ab` or `matrix`; empty where nothing says it yet.
+    /// What it is: `run`, `repeats`, `sweep`, `ab`, `matrix` or `tune`; empty where nothing says it yet.
     pub(crate) kind: &'static str,
     /// When it began; absent where neither its files nor its name say it.
     pub(crate) started_at: Option<jiff::Timestamp>,
@@ -22,7 +22,8 @@ pub(crate) struct ListedResult {
     pub(crate) workload: Option<String>,
     /// Against which engine.
     pub(crate) engine: Option<String>,
-    /// Completed requests per second; of a sweep the highest rate that met its objectives.
+    /// Completed requests per second; of a sweep the highest rate that met its objectives, of a tuning that
+    /// of the best variant for each GPU.
     pub(crate) requests_per_s: Option<f64>,
     /// Time to first token in milliseconds, 95th percentile.
     pub(crate) ttft_p95_ms: Option<f64>,

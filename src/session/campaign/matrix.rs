@@ -7,17 +7,14 @@ use serde::Serialize;
 
 use super::dir::{ExperimentDir, ServerManifest};
 use super::executor::{Campaign, place};
-use super::serving::Serving;
+use super::serving::{Servers, check_finished};
 use crate::analysis::Objective;
-use crate::experiment::matrix::{
-    Experiments, FailedBy, Matrix, MatrixExperiment, MatrixRun, MatrixSlot, RunFailure, Unstopped,
-};
-use crate::experiment::{Experiment, FailureReach, RunOutcome, RunRequest, Trial};
-use crate::record::RunEnding;
+use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun, MatrixSlot};
+use crate::experiment::{Experiment, RunOutcome, RunRequest};
 use crate::report::render::{self, Extent};
 use crate::report::{self, Style, documents};
 use crate::session::command_line;
-use crate::session::console::{Exit, Interrupts, Printer, Stop};
+use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::stored::save::PAGE;
@@ -73,19 +70,12 @@ impl MatrixManifest {
 /// What a named page of metrics would count for.
 pub(crate) const EVERY_VARIANT: &str = "every variant";
 
-/// The runs of a table, and the server of the variant whose turn it is.
+/// The runs of a table.
 pub(crate) struct MatrixCampaign<'a> {
     plan: &'a MatrixPlan,
-    dir: &'a ExperimentDir,
-    interrupts: &'a Interrupts,
-    printer: Printer,
     /// Time between two runs.
     pause: Duration,
-    serving: Option<Serving<'a>>,
-    /// The connection of the row whose turn it is.
-    context: Option<(MatrixSlot, RunContext)>,
-    /// Servers that could not be stopped.
-    unstopped: Vec<Unstopped>,
+    pub(crate) servers: Servers<'a, MatrixSlot>,
 }
 
 impl<'a> MatrixCampaign<'a> {
@@ -96,65 +86,17 @@ impl<'a> MatrixCampaign<'a> {
         printer: Printer,
         pause: Duration,
     ) -> Self {
-        let (serving, context, unstopped) = (None, None, Vec::new());
-        Self { plan, dir, interrupts, printer, pause, serving, context, unstopped }
+        Self { plan, pause, servers: Servers::new(dir, interrupts, printer) }
     }
 
     /// What the table says so far.
     pub(crate) fn result(&self, experiment: &MatrixExperiment) -> Matrix {
-        Matrix { unstopped: self.unstopped.clone(), ..experiment.result() }
+        Matrix { unstopped: self.servers.unstopped.clone(), ..experiment.result() }
     }
 
-    fn cell(&self, slot: MatrixSlot) -> Result<&PlannedCell, Stop> {
+    fn cell(&self, slot: MatrixSlot) -> Result<&'a PlannedCell, Stop> {
         let cell = self.plan.cells.iter().find(|cell| cell.slot == slot);
         cell.ok_or_else(|| Stop::impossible("a row is not planned"))
-    }
-
-    /// Starts the server of a variant, unless it serves already.
-    fn serve(&mut self, slot: MatrixSlot) -> Result<(), Stop> {
-        if self.serving.is_none() {
-            let variant = &self.plan.experiments.variants[slot.variant];
-            let settings = &self.cell(slot)?.checked.settings;
-            let serving = Serving::about_to_start(variant, settings, self.dir, self.interrupts)?;
-            self.serving.insert(serving).start(self.dir, self.printer)?;
-        }
-        Ok(())
-    }
-
-    /// Connects to the server for a row, unless that is done.
-    fn connect(&mut self, slot: MatrixSlot) -> Result<(), Stop> {
-        if self.context.as_ref().is_some_and(|(connected, _)| *connected == slot) {
-            return Ok(());
-        }
-        self.context = None;
-        let give_up = || self.serving.as_ref().and_then(Serving::in_vain);
-        let checked = &self.cell(slot)?.checked;
-        let context = checked.connect_unless(&give_up, self.interrupts, self.printer)?;
-        if let Some(serving) = &mut self.serving {
-            serving.serves();
-        }
-        if self.plan.several_addresses {
-            context.check_pages(EVERY_VARIANT)?;
-        }
-        self.context = Some((slot, context));
-        Ok(())
-    }
-
-    /// Stops the server of a variant whose runs are over.
-    pub(crate) fn stop_serving(&mut self) {
-        self.context = None;
-        let Some(serving) = self.serving.take() else { return };
-        let variant = serving.variant().to_owned();
-        if let Err(stop) = serving.stop() {
-            self.printer.words(&format!("error: {}", stop.message()));
-            self.unstopped.push(Unstopped { variant, why: stop.first_line() });
-        }
-    }
-
-    /// Whether no other row can be executed against the server: it never served, or has ended.
-    fn reach(&self) -> FailureReach {
-        let serves = self.serving.as_ref().is_some_and(Serving::has_served);
-        if serves { FailureReach::Run } else { FailureReach::Server }
     }
 }
 
@@ -188,19 +130,16 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
 
     fn resting(&self, _after: &RunRequest<MatrixRun>) -> Option<&RunContext> {
         // Without a context the server is another one.
-        self.context.as_ref().map(|(_, context)| context)
+        self.servers.context()
     }
 
     fn ready(&mut self, request: &RunRequest<MatrixRun>) -> Result<&RunContext, Stop> {
         let slot = request.part.slot;
-        self.serve(slot)?;
-        self.connect(slot)?;
-        if let Some(serving) = &mut self.serving {
-            if let Some(stop) = serving.in_vain() {
-                return Err(stop);
-            }
-            serving.reset(&self.plan.experiments.rows[slot.row].name)?;
-        }
+        let checked = &self.cell(slot)?.checked;
+        let MatrixPlan { experiments, several_addresses, .. } = self.plan;
+        let (variant, row) = (&experiments.variants[slot.variant], &experiments.rows[slot.row].name);
+        let pages = several_addresses.then_some(EVERY_VARIANT);
+        self.servers.ready(slot, variant, checked, row, pages)?;
         self.resting(request).ok_or_else(|| Stop::impossible("the server is not connected"))
     }
 
@@ -224,42 +163,20 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
     }
 
     fn finished(&mut self, request: &RunRequest<MatrixRun>, run: &StoredRun) -> Result<(), Stop> {
-        match Trial::server_gone(&run.run.summary) {
-            None => run.run.summary.aborted().map_or(Ok(()), |aborted| {
-                Err(Stop::impossible(format!(
-                    "in run {}: {aborted}\nhint: look at the server's log, and continue with --resume, which runs it again",
-                    request.part.repeat
-                ))
-                .of_server())
-            }),
-            // An interrupted run says nothing of its server.
-            Some(_) if run.ending() == RunEnding::Interrupted => Ok(()),
-            Some(why) => Err(Stop::impossible(format!(
-                "in run {} the server was gone, or answered nothing: {why}\nhint: look at its log, and continue with \
-                 --resume, which runs it again",
+        check_finished(request.part.repeat, run)?;
+        run.run.summary.aborted().map_or(Ok(()), |aborted| {
+            Err(Stop::impossible(format!(
+                "in run {}: {aborted}\nhint: look at the server's log, and continue with --resume, which runs it again",
                 request.part.repeat
             ))
-            .of_server()),
-        }
+            .of_server())
+        })
     }
 
     fn failed(&mut self, request: &RunRequest<MatrixRun>, stop: Stop) -> Result<RunOutcome, Stop> {
-        // Once connected, what is refused is this row alone: its prompts are too long for the server, say.
-        let of_row = self.context.as_ref().is_some_and(|(slot, _)| *slot == request.part.slot);
-        match stop.exit() {
-            Exit::Interrupted => Ok(RunOutcome::Interrupted(None)),
-            exit if exit == Exit::Invalid || (exit == Exit::Usage && of_row) => {
-                let row = &self.plan.experiments.rows[request.part.slot.row].name;
-                self.printer.words(&format!("error: row {row}: {}", stop.message()));
-                let by = if stop.is_of_server() { FailedBy::Server } else { FailedBy::Client };
-                let failure = RunFailure { why: stop.first_line(), by };
-                Ok(RunOutcome::Failed { failure, reach: self.reach() })
-            }
-            _ => {
-                self.stop_serving();
-                Err(stop)
-            }
-        }
+        let slot = request.part.slot;
+        let row = format!("row {}", self.plan.experiments.rows[slot.row].name);
+        self.servers.failed(slot, &row, stop)
     }
 
     fn recorded(
@@ -271,7 +188,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         let variant = request.part.slot.variant;
         let goes_on = matches!(experiment.next(), Some(next) if next.part.slot.variant == variant);
         if !goes_on {
-            self.stop_serving();
+            self.servers.stop();
         }
         store(&self.result(experiment), dir)
     }

@@ -10,3 +10,4 @@ pub(crate) mod executor;
 pub(crate) mod matrix;
 pub(crate) mod serving;
 pub(crate) mod sweep;
+pub(crate) mod tune;

@@ -4,10 +4,13 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use super::dir::ExperimentDir;
-use crate::experiment::matrix::Variant;
+use crate::experiment::matrix::{FailedBy, RunFailure, Unstopped, Variant};
+use crate::experiment::{FailureReach, RunOutcome, Trial};
 use crate::live::Screen;
-use crate::session::console::{Interrupts, Printer, Stop};
+use crate::record::RunEnding;
+use crate::session::console::{Exit, Interrupts, Printer, Stop};
 use crate::session::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
+use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::settings::{RunSettings, ServerAddress};
 
 /// Time limit of a connection that finds out whether an address is taken.
@@ -128,6 +131,117 @@ impl<'a> Serving<'a> {
         let limit = settings.limit_s.map_or(Hook::USUAL_LIMIT, Duration::from_secs_f64);
         let hook = Hook { name, line: Line::Filed(&settings.filled(command)), limit, screen: self.screen };
         hook.run(&self.variables, &mut self.output, interrupts)
+    }
+}
+
+/// The server of the variant whose turn it is, and the connection to it for what runs now, which `K` names.
+pub(crate) struct Servers<'a, K> {
+    dir: &'a ExperimentDir,
+    interrupts: &'a Interrupts,
+    printer: Printer,
+    serving: Option<Serving<'a>>,
+    context: Option<(K, RunContext)>,
+    /// Servers that could not be stopped.
+    pub(crate) unstopped: Vec<Unstopped>,
+}
+
+impl<'a, K: Copy + PartialEq> Servers<'a, K> {
+    pub(crate) fn new(dir: &'a ExperimentDir, interrupts: &'a Interrupts, printer: Printer) -> Self {
+        Self { dir, interrupts, printer, serving: None, context: None, unstopped: Vec::new() }
+    }
+
+    /// The connection for what runs now, or ran last.
+    pub(crate) fn context(&self) -> Option<&RunContext> {
+        self.context.as_ref().map(|(_, context)| context)
+    }
+
+    /// Whether the connection is that for `key`.
+    pub(crate) fn is_connected(&self, key: K) -> bool {
+        self.context.as_ref().is_some_and(|(connected, _)| *connected == key)
+    }
+
+    /// Makes the server of `variant` ready for a run of `row`: starts it unless it serves already, connects for `key` unless
+    /// that is done, and resets it. `pages` are all that named pages of metrics would count for, where they could be of one
+    /// of several servers.
+    pub(crate) fn ready(
+        &mut self,
+        key: K,
+        variant: &'a Variant,
+        checked: &CheckedWorkload,
+        row: &str,
+        pages: Option<&str>,
+    ) -> Result<(), Stop> {
+        if self.serving.is_none() {
+            let serving = Serving::about_to_start(variant, &checked.settings, self.dir, self.interrupts)?;
+            self.serving.insert(serving).start(self.dir, self.printer)?;
+        }
+        self.connect(key, checked, pages)?;
+        let Some(serving) = &mut self.serving else { return Ok(()) };
+        serving.in_vain().map_or(Ok(()), Err)?;
+        serving.reset(row)
+    }
+
+    fn connect(&mut self, key: K, checked: &CheckedWorkload, pages: Option<&str>) -> Result<(), Stop> {
+        if self.is_connected(key) {
+            return Ok(());
+        }
+        self.context = None;
+        let give_up = || self.serving.as_ref().and_then(Serving::in_vain);
+        let context = checked.connect_unless(&give_up, self.interrupts, self.printer)?;
+        if let Some(serving) = &mut self.serving {
+            serving.serves();
+        }
+        pages.map_or(Ok(()), |all| context.check_pages(all))?;
+        self.context = Some((key, context));
+        Ok(())
+    }
+
+    /// Stops the server of a variant whose runs are over.
+    pub(crate) fn stop(&mut self) {
+        self.context = None;
+        let Some(serving) = self.serving.take() else { return };
+        let variant = serving.variant().to_owned();
+        if let Err(stop) = serving.stop() {
+            self.printer.words(&format!("error: {}", stop.message()));
+            self.unstopped.push(Unstopped { variant, why: stop.first_line() });
+        }
+    }
+
+    /// What it means that a run of `key` could not be carried out, called `what`: where that is its own failure, or its
+    /// server's, the experiment goes on.
+    pub(crate) fn failed(&mut self, key: K, what: &str, stop: Stop) -> Result<RunOutcome, Stop> {
+        // Once connected, what is refused is this run alone: its prompts are too long for the server, say.
+        let is_own = self.is_connected(key);
+        match stop.exit() {
+            Exit::Interrupted => Ok(RunOutcome::Interrupted(None)),
+            exit if exit == Exit::Invalid || (exit == Exit::Usage && is_own) => {
+                self.printer.words(&format!("error: {what}: {}", stop.message()));
+                let by = if stop.is_of_server() { FailedBy::Server } else { FailedBy::Client };
+                // Where the server never served, or has ended, no other run can be against it.
+                let serves = self.serving.as_ref().is_some_and(Serving::has_served);
+                let reach = if serves { FailureReach::Run } else { FailureReach::Server };
+                Ok(RunOutcome::Failed { failure: RunFailure { why: stop.first_line(), by }, reach })
+            }
+            _ => {
+                self.stop();
+                Err(stop)
+            }
+        }
+    }
+}
+
+/// Refuses a run that ended without saying anything of its server's capacity, where `number` is its own.
+pub(crate) fn check_finished(number: u64, run: &StoredRun) -> Result<(), Stop> {
+    let gone = Trial::server_gone(&run.run.summary);
+    match gone {
+        // An interrupted run says nothing of its server.
+        Some(_) if run.ending() == RunEnding::Interrupted => Ok(()),
+        None => Ok(()),
+        Some(why) => Err(Stop::impossible(format!(
+            "in run {number} the server was gone, or answered nothing: {why}\nhint: look at its log, and continue with \
+             --resume, which runs it again"
+        ))
+        .of_server()),
     }
 }
 

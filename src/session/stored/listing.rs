@@ -10,10 +10,12 @@ use serde_json::Value;
 use super::run::{is_aside, repeats_in};
 use super::save::{REPEATS, SUMMARY};
 use crate::experiment::Sweep;
+use crate::experiment::tune::Tune;
 use crate::record::RunLog;
 use crate::report::documents::ListedResult;
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::matrix::FILES;
+use crate::session::campaign::tune::TuneManifest;
 use crate::session::folder;
 
 /// The results inside `folder`, the newest first; none where it is no folder.
@@ -33,7 +35,7 @@ pub(crate) fn latest(folder: &Path) -> Option<PathBuf> {
 
 /// Whether a run or an experiment is stored in this folder, ended or not.
 fn is_result(folder: &Path) -> bool {
-    let files = [RunLog::FILE_NAME, MANIFEST, Sweep::FILE_NAME, FILES[0]];
+    let files = [RunLog::FILE_NAME, MANIFEST, Sweep::FILE_NAME, FILES[0], Tune::FILE_NAME];
     files.iter().any(|file| folder.join(file).is_file()) || !repeats_in(folder).is_empty()
 }
 
@@ -70,6 +72,10 @@ fn result(path: &Path) -> ListedResult {
         let of = Fields(&matrix);
         let engine = of.text("/variants/0/server/engine");
         ListedResult { kind: "matrix", workload: of.text("/name"), engine, ..of.common("") }
+    } else if let Some(tune) = json(&path.join(Tune::FILE_NAME)) {
+        let of = Fields(&tune);
+        let requests_per_s = of.number("/decision/per_gpu");
+        ListedResult { kind: "tune", workload: of.text("/name"), requests_per_s, ..of.common("") }
     } else if let Some(repeats) = json(&path.join(REPEATS)) {
         let of = Fields(&repeats);
         ListedResult {
@@ -115,10 +121,12 @@ fn manifested(of: &Fields<'_>) -> ListedResult {
     let is_matrix = of.0.pointer("/experiments").is_some();
     let kind = match of.text("/kind").as_deref() {
         Some("ab") => "ab",
+        Some(TuneManifest::KIND) => TuneManifest::KIND,
         _ if is_matrix => "matrix",
         _ => "sweep",
     };
-    let workload = of.text("/workload/name").or_else(|| of.text("/experiments/name"));
+    let workload =
+        ["/tune/name", "/workload/name", "/experiments/name"].into_iter().find_map(|path| of.text(path));
     let engine = of.text("/engine").or_else(|| of.text("/server/engine"));
     ListedResult { kind, workload, engine, ..ListedResult::default() }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::listing::results_in;
 use super::run::repeats_in;
 use crate::experiment::Sweep;
+use crate::experiment::tune::Tune;
 use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
 use crate::record::RunLog;
 use crate::report::documents;
@@ -29,6 +30,9 @@ pub(crate) enum Stored {
     /// A table of experiments, in this folder.
     #[strum(to_string = "a table of experiments")]
     Matrix(PathBuf),
+    /// A tuning, in this folder.
+    #[strum(to_string = "a tuning")]
+    Tune(PathBuf),
     /// Runs that repeat one another, in the order of their numbers.
     #[strum(to_string = "the folder of repeats")]
     Repeats(Vec<PathBuf>),
@@ -64,6 +68,11 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
     }
     if let Some(folder) = matrix_folder(path) {
         return Ok(Stored::Matrix(folder));
+    }
+    let tuned =
+        if path.file_name().is_some_and(|name| name == Tune::FILE_NAME) { path.parent() } else { Some(path) };
+    if let Some(folder) = tuned.filter(|folder| folder.join(Tune::FILE_NAME).is_file()) {
+        return Ok(Stored::Tune(folder.to_path_buf()));
     }
     let runs = repeats_in(path);
     if !runs.is_empty() {

@@ -103,6 +103,12 @@ impl Roofline {
         &self.deployment
     }
 
+    /// That of another deployment which reaches as much of its datasheet.
+    #[must_use]
+    pub fn on(&self, deployment: Deployment) -> Self {
+        Self::new(deployment, self.efficiency)
+    }
+
     /// The parts of the time of a pass over `work`, without drafting.
     pub fn parts(&self, work: &StepWork) -> StepParts {
         let tokens = work.new_tokens as f64;

@@ -7,3 +7,4 @@ mod engine_fit;
 mod highest_load;
 mod matrix;
 mod queues;
+mod tune;

@@ -135,6 +135,26 @@ impl ModelArgs {
         Nothing::try_parse_from(<[&str; 0]>::default()).map(|nothing| nothing.model).map_err(Stop::usage)
     }
 
+    /// What these flags of a server describe, under the names of vLLM too; or what of it is no option of the model.
+    pub(in crate::cli) fn of_flags(flags: &str) -> Result<Self, String> {
+        #[derive(Parser)]
+        #[command(no_binary_name = true, disable_help_flag = true)]
+        struct Flags {
+            #[command(flatten)]
+            model: ModelArgs,
+        }
+        let words = shlex::split(flags).ok_or_else(|| format!("`{flags}` has a quote that does not end"))?;
+        // What is on by default in both.
+        const ON: [&str; 2] = ["--enable-prefix-caching", "--enable-chunked-prefill"];
+        let words = words.into_iter().filter(|word| !ON.contains(&word.as_str()));
+        let in_a_line = |error: clap::Error| {
+            let text = error.to_string();
+            let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+            lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+        };
+        Flags::try_parse_from(words).map(|flags| flags.model).map_err(in_a_line)
+    }
+
     /// The same with what is said of a server that was measured, where nothing was typed.
     pub(in crate::cli) fn with_facts(&self, facts: &DeploymentFacts) -> Self {
         Self { physics: self.physics.with_facts(facts), ..self.clone() }

@@ -30,7 +30,7 @@ pub(super) struct PhysicsArgs {
     pub(super) serving_model: Option<ServingModel>,
 
     /// Format of the weights: fp16, bf16, fp8 or int4 [default: bf16]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, alias = "quantization", value_name = "FORMAT")]
     precision: Option<Precision>,
 
     /// Format of the KV cache: auto (16 bits) or fp8
@@ -38,7 +38,7 @@ pub(super) struct PhysicsArgs {
     kv_cache_dtype: Precision,
 
     /// Accelerators of one node that share each layer (vLLM's --tensor-parallel-size) [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=8))]
+    #[arg(long, alias = "tensor-parallel-size", value_name = "N", value_parser = whole::<u32>(1..=8))]
     tensor_parallel: Option<u32>,
 
     /// Most sequences in a step [default: vLLM's: 1,024 from 70 GiB of memory except on an A100, else 256; never more
@@ -60,11 +60,11 @@ pub(super) struct PhysicsArgs {
     gpu_memory_utilization: f64,
 
     /// Compute each prompt in one step (vLLM's --no-enable-chunked-prefill)
-    #[arg(long)]
+    #[arg(long, alias = "no-enable-chunked-prefill")]
     no_chunked_prefill: bool,
 
     /// Compute equal prefixes again (vLLM's --no-enable-prefix-caching)
-    #[arg(long)]
+    #[arg(long, alias = "no-enable-prefix-caching")]
     no_prefix_caching: bool,
 
     /// Each step is planned while the one before it runs, as vLLM does on GPUs: a request waits for the step that runs

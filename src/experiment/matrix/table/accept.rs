@@ -74,7 +74,7 @@ impl Accept {
 }
 
 /// An objective, or those that a preset stands for.
-fn objectives(place: SpecValue<'_>) -> Option<Vec<Objective>> {
+pub(in crate::experiment) fn objectives(place: SpecValue<'_>) -> Option<Vec<Objective>> {
     let text = place.text()?;
     let read = Objective::all_of(&text);
     read.map_err(|error| place.complain(&format!("is {text:?}, which is no objective: {}", error.cure())))

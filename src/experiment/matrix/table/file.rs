@@ -11,7 +11,7 @@ use super::settings::Settings;
 use super::variant::{Variant, VariantServer};
 use crate::experiment::repeats::RepeatsExperiment;
 use crate::workload::SpecError;
-use crate::workload::reading::{Fields, Given, Mistakes, SpecValue, nearest, parse_json, parse_toml};
+use crate::workload::reading::{Fields, Given, Mistakes, Node, SpecValue, nearest, parse_json, parse_toml};
 
 /// The table that is embedded in the program, by its name.
 const EXAMPLE: (&str, &str) =
@@ -62,17 +62,7 @@ impl Experiments {
             return Self::from_toml(EXAMPLE.1, EXAMPLE.0);
         }
         let path = Path::new(name_or_path);
-        let read = match path.extension().and_then(|extension| extension.to_str()) {
-            Some(extension) if extension.eq_ignore_ascii_case("toml") => parse_toml,
-            Some(extension) if extension.eq_ignore_ascii_case("json") => parse_json,
-            _ => return Err(SpecError::Format { path: path.to_owned() }),
-        };
-        let text = std::fs::read_to_string(path).map_err(|cause| SpecError::Unreadable {
-            path: path.to_owned(),
-            cause,
-            example: "skyline matrix --example",
-        })?;
-        let mut experiments = Self::from_node(read(text.trim_start_matches('\u{feff}')), name_or_path)?;
+        let mut experiments = Self::from_node(file(path, "skyline matrix --example")?, name_or_path)?;
         experiments.anchor(path.parent().unwrap_or(Path::new("")));
         Ok(experiments)
     }
@@ -93,10 +83,7 @@ impl Experiments {
         Self::from_node(parse_toml(text), origin)
     }
 
-    pub(super) fn from_node(
-        node: Result<crate::workload::reading::Node, Mistakes>,
-        origin: &str,
-    ) -> Result<Self, SpecError> {
+    pub(super) fn from_node(node: Result<Node, Mistakes>, origin: &str) -> Result<Self, SpecError> {
         let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
         let mistakes = Mistakes::default();
         match Self::read(SpecValue::root(&node, &mistakes)) {
@@ -256,13 +243,23 @@ impl Experiments {
 
     /// Lets relative paths of workload files begin at `folder`.
     fn anchor(&mut self, folder: &Path) {
-        for workload in self.rows.iter_mut().filter_map(|row| row.settings.workload.as_mut()) {
-            let is_file = crate::workload::library::source(workload).is_none();
-            if is_file && Path::new(workload.as_str()).is_relative() {
-                *workload = folder.join(&*workload).to_string_lossy().into_owned();
-            }
-        }
+        self.rows.iter_mut().for_each(|row| row.settings.anchor(folder));
     }
+}
+
+/// What is in a file that ends in `.toml` or `.json`; `example` is the command that prints one.
+pub(in crate::experiment) fn file(
+    path: &Path,
+    example: &'static str,
+) -> Result<Result<Node, Mistakes>, SpecError> {
+    let read = match path.extension().and_then(|extension| extension.to_str()) {
+        Some(extension) if extension.eq_ignore_ascii_case("toml") => parse_toml,
+        Some(extension) if extension.eq_ignore_ascii_case("json") => parse_json,
+        _ => return Err(SpecError::Format { path: path.to_owned() }),
+    };
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause, example })?;
+    Ok(read(text.trim_start_matches('\u{feff}')))
 }
 
 /// Place of `name` among `names`.

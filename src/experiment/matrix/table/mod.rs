@@ -9,8 +9,10 @@ mod spec;
 mod stored;
 mod variant;
 
+pub(in crate::experiment) use accept::objectives;
 pub use accept::{Accept, StopWhen};
 pub use claim::{Claim, ClaimError, ClaimKind, Reference};
+pub(in crate::experiment) use file::file;
 pub use file::{Experiments, MatrixSlot};
 pub use row::MatrixRow;
 pub use settings::{MatrixVariable, PrefixReuse, Settings, Spacing};

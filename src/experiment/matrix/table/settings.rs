@@ -1,6 +1,7 @@
 //! The settings of a row, which may vary from row to row, and the variables of an experiment by name.
 
 use std::fmt;
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -101,7 +102,7 @@ pub enum Spacing {
 
 impl Settings {
     /// Takes its fields from a table.
-    pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
+    pub(in crate::experiment) fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let settings = Self {
             workload: fields.maybe("workload", |place| place.nonblank()),
             input_tokens: fields.maybe("input_tokens", tokens),
@@ -149,6 +150,16 @@ impl Settings {
             defaults.users = None;
         }
         filled(&self, &defaults)
+    }
+
+    /// Lets the relative path of a workload file begin at `folder`.
+    pub(in crate::experiment) fn anchor(&mut self, folder: &Path) {
+        if let Some(workload) = &mut self.workload {
+            let is_file = crate::workload::library::source(workload).is_none();
+            if is_file && Path::new(workload.as_str()).is_relative() {
+                *workload = folder.join(&*workload).to_string_lossy().into_owned();
+            }
+        }
     }
 
     /// The variables of the experiment with their values here, as a person reads them; what is not said is not among

@@ -73,7 +73,7 @@ fn shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S:
 
 impl VariantServer {
     /// Takes its fields from a table.
-    pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
+    pub(in crate::experiment) fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut said = |name| fields.maybe(name, |place| place.nonblank());
         let settings = Self {
             url: said("url"),

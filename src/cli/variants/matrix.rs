@@ -3,20 +3,18 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
-use std::time::Duration;
 
 use clap::Args;
 
-use super::output::{exits, planned_settings};
+use super::settings;
 use crate::analysis::Objective;
 use crate::analysis::wording::counted;
-use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds, whole};
-use crate::engine::{DEFAULT_WAIT, Dialect};
+use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
+use crate::cli::output::{exits, planned_settings};
 use crate::experiment::drive;
 use crate::experiment::matrix::{
-    Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, Variant, VariantServer,
+    Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, Variant,
 };
-use crate::record::DeploymentFacts;
 use crate::report;
 use crate::report::documents::{self, PlannedRow};
 use crate::session::campaign::executor::CampaignExecutor;
@@ -24,10 +22,10 @@ use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
 use crate::session::run::{PlannedLoad, announce_load, check_series, of_one_server};
-use crate::session::settings::{LoadOption, MachineCheck, RunSettings, ServerAddress};
+use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
 
-pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
+pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.example {
         printer.data(Experiments::example())?;
         return Ok(Exit::Fine);
@@ -60,7 +58,7 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     let machine = plan.cells.first().map_or(MachineCheck::Enforced, |cell| cell.checked.settings.machine);
     let mut executor = CampaignExecutor::new(runs, &dir, &interrupts, announce).forced(machine, invalid);
     let driven = drive(&mut experiment, &mut executor);
-    executor.campaign.stop_serving();
+    executor.campaign.servers.stop();
     driven?;
     finish(args, &executor.campaign.result(&experiment), &dir, printer)
 }
@@ -96,7 +94,7 @@ Exit codes:
   2    the command line or the file has a mistake
   3    a row is INVALID for other reasons than the server's own, or could not be run, or a server not stopped
   130  interrupted; --resume continues")]
-pub(super) struct MatrixArgs {
+pub(in crate::cli) struct MatrixArgs {
     /// The table: a TOML or JSON file, or `rows_a_to_f`, the built-in one
     #[arg(required_unless_present = "example", value_name = "FILE")]
     file: Option<String>,
@@ -274,46 +272,20 @@ impl MatrixArgs {
         row: &MatrixRow,
         variant: &Variant,
     ) -> Result<RunSettings, Stop> {
-        let filed = &variant.server;
-        let engine = filed.engine.as_deref().map(str::parse::<Dialect>).transpose().map_err(Stop::usage)?;
-        let (url, model) = (filed.url.as_deref(), filed.model.as_deref());
-        let server = FiledServer { url, engine, model, wait: filed.wait_s.map(Duration::from_secs_f64) };
-        let server = self.target.server.with(server, &format!("variant {}", variant.name))?;
-        let target = self.target.with(server, facts(experiments, row, variant));
+        let labels = [("matrix", experiments.name.as_str()), ("row", &row.name)];
+        let mut settings = settings(&self.target, variant, &labels, self.campaign.live.screen())?;
         let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
-        let mut settings = target.settings(LoadOption::InFile, self.campaign.live.screen())?;
         settings.objectives = contract.map(|accept| accept.objectives.clone()).unwrap_or_default();
-        if filed.serve.is_some() || filed.start.is_some() {
-            // A command starts the server, which loads its model.
-            settings.server.wait.get_or_insert(DEFAULT_WAIT);
-        }
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
         settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
         Ok(settings)
     }
 }
 
-/// What every run's header says of the row's place in the table.
-fn facts(experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> DeploymentFacts {
-    let VariantServer { hardware, gpus, serving_model, precision, flags, .. } = variant.server.clone();
-    let labels = [
-        Some(("matrix".to_owned(), experiments.name.clone())),
-        Some(("row".to_owned(), row.name.clone())),
-        Some(("variant".to_owned(), variant.name.clone())),
-        flags.map(|flags| ("flags".to_owned(), flags)),
-    ];
-    DeploymentFacts {
-        hardware,
-        gpus,
-        serving_model,
-        precision,
-        async_scheduling: None,
-        labels: labels.into_iter().flatten().collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use clap::Parser;
 
     use super::*;

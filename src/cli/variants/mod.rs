@@ -1,0 +1,52 @@
+//! Verbs about variants of a server that a file describes: tables of experiments, and tunings.
+
+pub(super) mod matrix;
+mod simulated;
+pub(super) mod tune;
+
+pub(super) use self::simulated::{VirtualTuning, simulate};
+
+use std::time::Duration;
+
+use super::args::{FiledServer, TargetArgs};
+use crate::engine::{DEFAULT_WAIT, Dialect};
+use crate::experiment::matrix::{Variant, VariantServer};
+use crate::live::Screen;
+use crate::record::DeploymentFacts;
+use crate::session::Stop;
+use crate::session::settings::{LoadOption, RunSettings};
+
+/// How runs against a variant are executed: what the file says in place of what was typed. `labels` say which run it is.
+fn settings(
+    target: &TargetArgs,
+    variant: &Variant,
+    labels: &[(&str, &str)],
+    screen: Screen,
+) -> Result<RunSettings, Stop> {
+    let filed = &variant.server;
+    let engine = filed.engine.as_deref().map(str::parse::<Dialect>).transpose().map_err(Stop::usage)?;
+    let (url, model) = (filed.url.as_deref(), filed.model.as_deref());
+    let server = FiledServer { url, engine, model, wait: filed.wait_s.map(Duration::from_secs_f64) };
+    let server = target.server.with(server, &format!("variant {}", variant.name))?;
+    let mut settings = target.with(server, facts(variant, labels)).settings(LoadOption::InFile, screen)?;
+    if filed.serve.is_some() || filed.start.is_some() {
+        // A command starts the server, which loads its model.
+        settings.server.wait.get_or_insert(DEFAULT_WAIT);
+    }
+    Ok(settings)
+}
+
+/// What every run's header says of its variant.
+fn facts(variant: &Variant, labels: &[(&str, &str)]) -> DeploymentFacts {
+    let VariantServer { hardware, gpus, serving_model, precision, flags, .. } = variant.server.clone();
+    let own = [Some(("variant", variant.name.as_str())), flags.as_deref().map(|flags| ("flags", flags))];
+    let labels = labels.iter().copied().chain(own.into_iter().flatten());
+    DeploymentFacts {
+        hardware,
+        gpus,
+        serving_model,
+        precision,
+        async_scheduling: None,
+        labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+    }
+}

@@ -1,0 +1,181 @@
+//! `skyline tune`: which flags of a server serve most within the objectives, for each GPU.
+
+use clap::Args;
+
+use super::settings;
+use super::simulated::{predictor, tune_runs};
+use crate::analysis::Objective;
+use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
+use crate::cli::output::{exits, planned_settings};
+use crate::experiment::drive;
+use crate::experiment::matrix::Variant;
+use crate::experiment::tune::{Tune, TuneExperiment, TuneSpec, TuneStopped};
+use crate::experiment::{InvalidRuns, Load};
+use crate::report;
+use crate::report::documents;
+use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::tune::{FILES, TuneCampaign, TuneManifest, TunePlan};
+use crate::session::run::{CheckedWorkload, PlannedLoad, announce_load, check_series};
+use crate::session::settings::MachineCheck;
+use crate::session::stored::run::completed;
+use crate::session::{Exit, ExperimentDir, Interrupts, Opened, Printer, Stop, folder};
+
+/// Find the flags with which a server serves most within the objectives, for each GPU.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What is saved, in results/NAME-tune-TIME:
+  VARIANT/run-1/   every run, as `skyline bench` saves it
+  tune.json        the decision with its figures; tune.txt the same as text
+  decision.md      the best flags, the runner-up and why, what was dropped at which load
+  page.html        the same as a page
+  *.log            output of the commands that start and reset servers
+
+Exit codes:
+  0    a best variant was found
+  1    no variant meets the objectives at any load that ran
+  2    the command line or the file has a mistake
+  3    no variant could be run, or a server not stopped
+  130  interrupted; the answer is the best so far, and --resume continues")]
+pub(in crate::cli) struct TuneArgs {
+    /// The tuning: a TOML or JSON file, or `tune_seqs`, the built-in one
+    #[arg(required_unless_present = "example", value_name = "FILE")]
+    file: Option<String>,
+
+    /// Print the built-in file, as a start for your own
+    #[arg(long, exclusive = true)]
+    example: bool,
+
+    /// The same as --dry-run
+    #[arg(long)]
+    plan: bool,
+
+    /// Length of the runs of the first round; those of each later one are twice as long [default: as long as 10 requests
+    /// take for each that the strictest objective lets miss, 20s to 5m]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    seconds: Option<f64>,
+
+    /// Seed of the runs of the first round, from which the others are drawn [default: the file's, or the workload's]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    campaign: CampaignArgs,
+}
+
+pub(in crate::cli) fn run(args: &TuneArgs, printer: Printer) -> Result<Exit, Stop> {
+    if args.example {
+        printer.data(TuneSpec::example())?;
+        return Ok(Exit::Fine);
+    }
+    let campaign = &args.campaign;
+    campaign.show.check()?;
+    let interrupts = Interrupts::listen(printer);
+    // Everything that can be wrong with the file is found before anything is sent or started.
+    let plan = args.planned(printer)?;
+    let invalid = campaign.validity.invalid_runs();
+    let manifest = TuneManifest::of(&plan);
+    if args.plan || campaign.dry_run {
+        return show_plan(args, &plan, printer).map(|()| Exit::Fine);
+    }
+    let announce = campaign.live.announce(printer);
+    let servers = plan.variants.iter().map(|(_, checked)| &checked.settings);
+    announce_load(&args.load(&plan), servers, announce, printer)?;
+    let first = plan.variants.first().map(|(_, checked)| &checked.settings);
+    first.map_or(Ok(()), |settings| check_series(settings, printer))?;
+    let dir = if let Some(folder) = &campaign.resume {
+        ExperimentDir::resume(folder, &manifest)?
+    } else {
+        folder::base(&campaign.out)?;
+        ExperimentDir::create(&campaign.out, &plan.spec.name, "tune", &manifest)?
+    };
+    interrupts.series_begins();
+    let log = |name: &str| completed(&dir.folder().join(name)).ok().flatten();
+    let forecaster = Box::new(predictor(&plan.spec, &plan.workload, log, printer));
+    let mut experiment = TuneExperiment::new(plan.spec.clone(), plan.runs, invalid, forecaster);
+    let runs = TuneCampaign::new(&plan, &dir, &interrupts, (printer, announce), campaign.pause);
+    let machine = first.map_or(MachineCheck::Enforced, |settings| settings.machine);
+    let mut executor = CampaignExecutor::new(runs, &dir, &interrupts, announce).forced(machine, invalid);
+    let driven = drive(&mut experiment, &mut executor);
+    executor.campaign.servers.stop();
+    driven?;
+    finish(args, &executor.campaign.result(&experiment), &dir, printer)
+}
+
+/// Shows the decision and says how it went.
+fn finish(args: &TuneArgs, tune: &Tune, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
+    args.campaign.show.result(printer, tune, || documents::tune(tune, None))?;
+    let folder = dir.folder().display();
+    printer.words(&format!("saved to {folder} (the decision: {})", FILES[2]));
+    printer.words(&match tune.stopped {
+        TuneStopped::Interrupted => format!("resume with: {}", dir.command_to_resume(&[])),
+        TuneStopped::Finished | TuneStopped::OutOfRuns => {
+            format!("all of it: skyline report {folder} --full")
+        }
+    });
+    Ok(exits::of_tune(tune))
+}
+
+fn show_plan(args: &TuneArgs, plan: &TunePlan, printer: Printer) -> Result<(), Stop> {
+    let log = |_: &str| None;
+    let forecaster = Box::new(predictor(&plan.spec, &plan.workload, log, printer));
+    let experiment = TuneExperiment::new(plan.spec.clone(), plan.runs, InvalidRuns::LeftOut, forecaster);
+    let document = || {
+        let (window_s, most) = (experiment.first_window_s(), experiment.most_runs());
+        let document = documents::tune_plan(&plan.spec, &plan.runs, window_s, most);
+        documents::with_settings(document, &planned_settings())
+    };
+    args.campaign.show.with_json(printer, document, || report::json(&TuneManifest::of(plan)))
+}
+
+impl TuneArgs {
+    /// The tuning and its variants, or what is wrong with them.
+    fn planned(&self, printer: Printer) -> Result<TunePlan, Stop> {
+        let file = self.file.as_deref().unwrap_or_default();
+        let mut spec = TuneSpec::load(file).map_err(Stop::usage)?;
+        spec.server.fill_deployment(&self.target.deployment());
+        let filed = spec.server.serve.as_ref().or(spec.server.start.as_ref());
+        if filed.is_none() {
+            return Err(Stop::usage(format!(
+                "`{}` has no `serve` command, so that its variants cannot be started\nhint: write one into [server], such as \
+                 serve = \"exec vllm serve MODEL {{flags}}\"; skyline tune --example has one",
+                spec.name
+            )));
+        }
+        let workload = spec.workload().map_err(Stop::usage)?;
+        let mut opened = Opened::default();
+        let variants = spec.candidates().into_iter().map(|candidate| {
+            let variant = candidate.variant(&spec.server);
+            let screen = self.campaign.live.screen();
+            let mut settings = settings(&self.target, &variant, &[("tune", &spec.name)], screen)?;
+            settings.objectives.clone_from(&spec.objectives);
+            settings.check_breakers()?;
+            let tokenizer = settings.requests.tokenizer.clone();
+            let (workload, datasets) =
+                opened.open(workload.clone(), tokenizer.as_deref(), screen, printer)?;
+            let checked = settings.check(&workload, &datasets)?;
+            Ok(((variant, checked), workload, datasets))
+        });
+        let variants = variants.collect::<Result<Vec<_>, Stop>>()?;
+        let Some((_, workload, datasets)) = variants.first().cloned() else {
+            return Err(Stop::impossible("a tuning without variants"));
+        };
+        Objective::check_all(&spec.objectives, &workload).map_err(Stop::usage)?;
+        let runs = tune_runs(&workload, self.seconds, self.seed);
+        let variants = variants.into_iter().map(|(variant, ..)| variant).collect();
+        Ok(TunePlan { spec, runs, workload, datasets, variants })
+    }
+
+    /// About the load of all runs: one of each variant at the first rate, and some more.
+    fn load(&self, plan: &TunePlan) -> PlannedLoad {
+        let window_s = plan.runs.window_s.unwrap_or(plan.runs.shortest_s);
+        let of = |(variant, checked): &(Variant, CheckedWorkload)| {
+            let rate = plan.runs.first_per_gpu * f64::from(variant.server.gpus.unwrap_or(1));
+            let cap = checked.settings.requests.max_concurrency;
+            PlannedLoad::lasting(window_s, Load::Rate(rate), &plan.workload, cap)
+        };
+        let load = plan.variants.iter().map(of).reduce(PlannedLoad::and).unwrap_or_default();
+        load.about().resumed(self.campaign.resume.is_some())
+    }
+}

@@ -1,0 +1,322 @@
+//! What the runs of one variant say: which loads meet the objectives, which do not, and which load comes next.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::Summary;
+use crate::analysis::statistics::OrderedShare;
+use crate::experiment::driver::{InvalidRuns, RunFailure};
+use crate::experiment::spoiled::{distrust, spoiled_by};
+use crate::experiment::sweep::{Trial, TrialRequest};
+use crate::record::Repeat;
+
+/// Most loads of a variant in a round.
+const MOST_LOADS: usize = 10;
+/// The first variant's load is doubled or halved until one is met and one is not.
+const RAISED: f64 = 2.0;
+/// A load that is met and one that is not lie this near together in each round, as a ratio.
+const NEAR: [f64; 4] = [1.15, 1.12, 1.08, 1.05];
+/// Shares over a bound, as multiples of what an objective allows, by which two runs are compared.
+const LEVELS: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 18.0];
+
+/// Whether a load meets the objectives, by the figures of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadSide {
+    /// It meets all of them.
+    Met,
+    /// It misses one, or the server falls behind.
+    Missed,
+    /// The run cannot be trusted, or lacks a figure.
+    Unknown,
+}
+
+impl LoadSide {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Missed => "missed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A run of a variant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TuneTrial {
+    /// Its number among all runs, from 1.
+    pub number: u64,
+    /// Its folder inside that of the tuning.
+    pub run: String,
+    /// Its round, from 1: runs of a round and a load have the same seed and length.
+    pub round: usize,
+    /// Requests per second for each accelerator.
+    pub per_gpu: f64,
+    /// Length of its window, seconds.
+    pub window_s: f64,
+    /// Requests of the window.
+    pub requests: u64,
+    /// Whether the load is met.
+    pub side: LoadSide,
+    /// Why the server counts as saturated; absent where it kept up.
+    pub saturated: Option<String>,
+    /// The objective that it comes closest to missing, or misses by the most.
+    pub tightest: Option<String>,
+    /// Of a percentile: the share of the requests over its bound.
+    pub over_share: Option<f64>,
+    /// Output tokens per second.
+    pub output_tokens_per_s: Option<f64>,
+    /// Why its figures cannot be trusted, where that is so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<String>,
+    /// Whether it is spoiled, and another run replaces it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaced: bool,
+    /// Of each objective on a percentile the share of requests that it allows over its bound, and the share that was.
+    #[serde(skip)]
+    shares: Vec<Option<(f64, OrderedShare)>>,
+}
+
+impl TuneTrial {
+    /// The trial that `run` is, summarised with the objectives.
+    pub(super) fn of(
+        wanted: &TrialRequest,
+        (round, per_gpu): (usize, f64),
+        run: &Summary,
+        invalid_runs: InvalidRuns,
+    ) -> Self {
+        // Whether each is met, and by how much its figure is of what it allows.
+        let judged: Vec<(bool, f64)> = run
+            .objectives
+            .iter()
+            .map(|judged| match judged.objective.most_over().zip(judged.over_share) {
+                Some((most, over)) => (over <= most, over / most),
+                None => (judged.passed(), f64::from(u8::from(!judged.passed()))),
+            })
+            .collect();
+        let tightest = (0..judged.len()).max_by(|a, b| judged[*a].1.total_cmp(&judged[*b].1));
+        let tightest = tightest.map(|place| &run.objectives[place]);
+        let saturated = Trial::overload(run);
+        let invalid: Vec<String> = distrust(run).map(str::to_owned).collect();
+        let is_known = invalid.is_empty() || invalid_runs == InvalidRuns::Counted;
+        let side = match judged.iter().all(|judged| judged.0) && saturated.is_none() {
+            _ if !is_known || judged.is_empty() => LoadSide::Unknown,
+            true => LoadSide::Met,
+            false => LoadSide::Missed,
+        };
+        let share = |judged: &crate::analysis::Judgement| judged.objective.most_over().zip(judged.over);
+        Self {
+            number: wanted.number,
+            run: wanted.run.clone(),
+            round,
+            per_gpu,
+            window_s: run.window.length_s(),
+            requests: run.requests.planned,
+            side,
+            saturated,
+            tightest: tightest.map(|judged| judged.objective.text.clone()),
+            over_share: tightest.and_then(|judged| judged.over_share),
+            output_tokens_per_s: run.rates.output_tokens_per_s,
+            replaced: invalid_runs == InvalidRuns::LeftOut && spoiled_by(run).is_some(),
+            invalid,
+            shares: run.objectives.iter().map(share).collect(),
+        }
+    }
+
+    /// Whether this variant surely does worse than that of `better`, which meets this load, or a higher one: its server
+    /// falls behind, or for some objective more of its requests are over the bound. `doubt` is how often that may be wrong
+    /// for the share of either. Under the same load of the same round both had the same requests at the same moments.
+    pub(super) fn is_surely_worse(&self, better: &Self, doubt: f64) -> bool {
+        let sides = (self.side, better.side) == (LoadSide::Missed, LoadSide::Met);
+        if !sides || better.per_gpu < self.per_gpu || self.replaced || better.replaced {
+            return false;
+        }
+        let is_paired = (self.round, self.per_gpu) == (better.round, better.per_gpu);
+        let doubt = doubt / self.shares.len().max(1) as f64;
+        let mut pairs = self.shares.iter().zip(&better.shares).filter_map(|(own, theirs)| own.zip(*theirs));
+        self.saturated.is_some()
+            || pairs.any(|((most, own), (_, theirs))| {
+                let levels = LEVELS.iter().map(|level| level * most).filter(|level| *level < 1.0);
+                levels.into_iter().any(|level| {
+                    let is_below = theirs.side_at(level, doubt) == Some(Ordering::Less)
+                        || (is_paired && theirs.is_below(level, doubt));
+                    is_below && own.side_at(level, doubt) == Some(Ordering::Greater)
+                })
+            })
+    }
+}
+
+/// All that is known of a variant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Course {
+    pub(super) trials: Vec<TuneTrial>,
+    /// The same as the runs of a sweep.
+    pub(super) swept: Vec<Trial>,
+    /// Whether it began before any variant had met a load.
+    pub(super) is_pioneer: bool,
+    /// Why it cannot be run any more, where something failed.
+    pub(super) failed: Option<RunFailure>,
+}
+
+impl Course {
+    /// Takes a run. A spoiled one counts where spare ones of its load were spoiled too.
+    pub(super) fn take(&mut self, mut trial: TuneTrial, swept: Trial) {
+        let alike = |other: &&TuneTrial| (other.round, other.per_gpu) == (trial.round, trial.per_gpu);
+        trial.replaced &= (self.trials.iter().filter(alike).count() as u64) < Repeat::MOST_SPARE;
+        self.trials.push(trial);
+        self.swept.push(swept);
+    }
+
+    fn of_round(&self, round: usize) -> impl Iterator<Item = &TuneTrial> {
+        self.trials.iter().filter(move |trial| trial.round == round && !trial.replaced)
+    }
+
+    /// The lowest load of this round that it does not meet.
+    pub(super) fn missed(&self, round: usize) -> Option<f64> {
+        let missed = self.of_round(round).filter(|trial| trial.side != LoadSide::Met);
+        missed.map(|trial| trial.per_gpu).min_by(f64::total_cmp)
+    }
+
+    /// The highest load below that one that it meets.
+    pub(super) fn met(&self, round: usize) -> Option<f64> {
+        let most = self.missed(round).unwrap_or(f64::INFINITY);
+        let met = self.of_round(round).filter(|trial| trial.side == LoadSide::Met && trial.per_gpu < most);
+        met.map(|trial| trial.per_gpu).max_by(f64::total_cmp)
+    }
+
+    /// Its last round.
+    pub(super) fn last_round(&self) -> usize {
+        self.trials.iter().map(|trial| trial.round).max().unwrap_or(1)
+    }
+
+    /// The load at which it probably ends to meet the objectives, by its last round in which it met one.
+    pub(super) fn estimate(&self) -> Option<f64> {
+        (1..=self.last_round()).rev().find_map(|round| {
+            let met = self.met(round)?;
+            Some(self.missed(round).map_or(met, |missed| libm::sqrt(met * missed)))
+        })
+    }
+
+    /// Whether it was run.
+    pub(super) fn has_begun(&self) -> bool {
+        self.failed.is_some() || !self.trials.is_empty()
+    }
+
+    /// The next load of `round`; `None` where this round needs no more of it. `bar` is what the best variant meets, where
+    /// that is another one; `first` is where it begins without one, and `hint` where it is expected to end.
+    pub(super) fn next_load(
+        &self,
+        round: usize,
+        bar: Option<f64>,
+        first: f64,
+        hint: Option<f64>,
+    ) -> Option<f64> {
+        if self.failed.is_some() || self.of_round(round).count() >= MOST_LOADS {
+            return None;
+        }
+        let (met, missed) = (self.met(round), self.missed(round));
+        if let Some(bar) = bar.filter(|bar| met.is_none_or(|met| met < *bar)) {
+            return missed.is_none_or(|missed| missed > bar).then_some(bar);
+        }
+        let near = NEAR[round.min(NEAR.len()) - 1];
+        // One that does better than the best does so by a little, usually: each step is the square of the last.
+        let steps = self.of_round(round).count().max(1) as f64;
+        let usual =
+            if self.is_pioneer && round == 1 { RAISED } else { libm::pow(near, libm::exp2(steps - 1.0)) };
+        let step = |hint: Option<f64>| hint.unwrap_or(usual).clamp(near, RAISED);
+        match (met, missed) {
+            (None, None) => Some(first),
+            (None, Some(missed)) => Some(missed / step(None)),
+            (Some(met), None) => Some(met * step(hint.filter(|_| round == 1).map(|hint| hint / met))),
+            (Some(met), Some(missed)) => (missed > met * near).then(|| libm::sqrt(met * missed)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+    use crate::analysis::{Objective, summarise};
+    use crate::experiment::sweep::Load;
+
+    /// A trial whose load is met or not; every other answer of one that is not comes late.
+    fn trial(round: usize, per_gpu: f64, met: bool) -> (TuneTrial, Trial) {
+        let load = Load::Rate(per_gpu);
+        let wanted =
+            TrialRequest { number: 1, load, repeat: 1, seed: 1, window_s: 60.0, run: "a/run-1".to_owned() };
+        let records = (0..240).map(|i| {
+            let first = i * 250 + if met || i % 2 == 0 { 100 } else { 900 };
+            record(i).sent_at(i * 250, i * 250, i * 250).paced(first, 20, 9).asked(9).usage(9, 9).build()
+        });
+        let objectives: [Objective; 1] = ["p95 ttft < 500ms".parse().unwrap()];
+        let summary = summarise(&run(60_000, records.collect()), &objectives);
+        let trial = TuneTrial::of(&wanted, (round, per_gpu), &summary, InvalidRuns::Counted);
+        (trial, Trial::of(&wanted, &summary))
+    }
+
+    fn course(trials: &[(usize, f64, bool)], is_pioneer: bool) -> Course {
+        let mut course = Course { is_pioneer, ..Course::default() };
+        for &(round, per_gpu, met) in trials {
+            let (trial, swept) = trial(round, per_gpu, met);
+            course.take(trial, swept);
+        }
+        course
+    }
+
+    #[test]
+    fn the_first_variant_doubles_its_load_and_the_others_begin_at_the_bar() {
+        let next = |trials: &[_], pioneer, bar| course(trials, pioneer).next_load(1, bar, 4.0, None);
+        assert_eq!(next(&[], true, None), Some(4.0));
+        assert_eq!(next(&[(1, 4.0, true)], true, None), Some(8.0));
+        assert_eq!(next(&[(1, 4.0, false)], true, None), Some(2.0));
+        assert_eq!(next(&[(1, 4.0, true), (1, 16.0, false)], true, None), Some(8.0));
+        assert_eq!(next(&[(1, 4.0, true), (1, 4.5, false)], true, None), None, "near enough");
+        assert_eq!(next(&[], false, Some(6.0)), Some(6.0));
+        assert_eq!(next(&[(1, 6.0, false)], false, Some(6.0)), None, "one run drops it or not");
+        let raised = next(&[(1, 6.0, true)], false, Some(6.0)).unwrap();
+        assert!((raised / 6.0 - 1.15).abs() < 1e-9, "{raised}");
+        let hinted = course(&[(1, 6.0, true)], false).next_load(1, Some(6.0), 4.0, Some(9.0)).unwrap();
+        assert!((hinted - 9.0).abs() < 1e-9, "a prediction says how far");
+        assert_eq!(next(&[(1, 6.0, true)], false, Some(7.0)), Some(7.0), "the bar has risen");
+        let failed = RunFailure { why: String::new(), by: crate::experiment::driver::FailedBy::Server };
+        let course = Course { failed: Some(failed), ..course(&[], true) };
+        assert_eq!(course.next_load(1, None, 4.0, None), None);
+    }
+
+    #[test]
+    fn what_a_load_is_worth_is_of_its_own_round() {
+        let of = course(&[(1, 8.0, true), (2, 8.0, false), (2, 6.0, true)], true);
+        assert_eq!((of.met(1), of.missed(1)), (Some(8.0), None));
+        assert_eq!((of.met(2), of.missed(2)), (Some(6.0), Some(8.0)));
+        assert!((of.estimate().unwrap() - libm::sqrt(48.0)).abs() < 1e-9, "the later round is longer");
+    }
+
+    #[test]
+    fn a_variant_is_surely_worse_only_where_another_meets_its_load_or_more() {
+        let of = |round, per_gpu, met| trial(round, per_gpu, met).0;
+        let (worse, better) = (of(1, 8.0, false), of(1, 8.0, true));
+        assert!(worse.is_surely_worse(&better, 0.01));
+        assert!(worse.is_surely_worse(&of(2, 9.0, true), 0.01));
+        assert!(!worse.is_surely_worse(&of(1, 7.0, true), 0.01), "that one met less");
+        assert!(!better.is_surely_worse(&worse, 0.01) && !better.is_surely_worse(&better, 0.01));
+        let spoiled = TuneTrial { replaced: true, ..better };
+        assert!(!worse.is_surely_worse(&spoiled, 0.01));
+        let behind = TuneTrial { saturated: Some(String::new()), shares: Vec::new(), ..worse };
+        assert!(behind.is_surely_worse(&of(1, 8.0, true), 0.01), "it does not keep up");
+    }
+
+    #[test]
+    fn a_spoiled_run_is_replaced_twice() {
+        let mut course = Course::default();
+        for _ in 0..3 {
+            let (trial, swept) = trial(1, 4.0, true);
+            course.take(TuneTrial { replaced: true, ..trial }, swept);
+        }
+        assert_eq!(course.trials.iter().map(|trial| trial.replaced).collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(course.met(1), Some(4.0));
+    }
+}

@@ -1,0 +1,281 @@
+//! A tuning as an experiment: every variant runs under the load that the best one meets, and those that surely miss it
+//! are dropped.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+use super::axes::Candidate;
+use super::course::TuneTrial;
+use super::file::TuneSpec;
+use super::outlook::{Forecaster, Outlook};
+use super::result::Tune;
+use super::state::{NamedAxis, ROUNDS, TuneRuns, TuneState, TuneStopped};
+use crate::analysis::Summary;
+use crate::experiment::driver::{
+    Experiment, FailedBy, InvalidRuns, RunFailure, RunOutcome, RunRequest, RunsLeft,
+};
+use crate::experiment::repeats::seed_of_run;
+use crate::experiment::sweep::{Load, Trial, TrialRequest};
+
+/// A variant without anything to compare with begins at this share of what is predicted of it.
+const CAUTION: f64 = 0.8;
+/// Fewer requests of a window tell nothing.
+const LEAST_REQUESTS: f64 = 40.0;
+
+/// One run of a variant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneRun {
+    /// Place of the variant.
+    pub candidate: usize,
+    /// Its round, from 1.
+    pub round: usize,
+    /// Requests per second for each accelerator.
+    pub per_gpu: f64,
+    /// The load, its length and its seed.
+    pub wanted: TrialRequest,
+}
+
+/// A tuning under way.
+pub struct TuneExperiment<'f> {
+    state: TuneState,
+    forecaster: Box<dyn Forecaster + 'f>,
+    outlook: Outlook,
+    /// The variant from whose runs that is.
+    looked_from: Option<usize>,
+    /// From 1; after the last one only the winner runs.
+    round: usize,
+    /// Those that are yet to run in this round, from the second on.
+    queue: VecDeque<usize>,
+    current: Option<usize>,
+    /// The variant whose server was started last.
+    started: Option<usize>,
+}
+
+impl std::fmt::Debug for TuneExperiment<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TuneExperiment").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl<'f> TuneExperiment<'f> {
+    /// The tuning that `spec` asks for, of which no run is there yet.
+    pub fn new(
+        spec: TuneSpec,
+        runs: TuneRuns,
+        invalid: InvalidRuns,
+        forecaster: Box<dyn Forecaster + 'f>,
+    ) -> Self {
+        let mut new = Self {
+            state: TuneState::new(spec, runs, invalid),
+            forecaster,
+            outlook: Outlook::default(),
+            looked_from: None,
+            round: 1,
+            queue: VecDeque::new(),
+            current: None,
+            started: None,
+        };
+        new.advance();
+        new
+    }
+
+    /// The variants.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.state.candidates
+    }
+
+    /// The most runs that it takes.
+    pub fn most_runs(&self) -> u64 {
+        self.state.most_runs()
+    }
+
+    /// Length of the window of the first run, seconds.
+    pub fn first_window_s(&self) -> f64 {
+        self.state.window_s(self.state.runs.first_per_gpu, 1)
+    }
+
+    /// The last run that was recorded.
+    pub fn last(&self) -> Option<&TuneTrial> {
+        let last = self.state.courses.iter().filter_map(|course| course.trials.last());
+        last.max_by_key(|trial| trial.number)
+    }
+
+    /// The best variant so far, and the load for each accelerator at which it probably ends to meet the objectives.
+    pub fn best(&self) -> Option<(&Candidate, f64)> {
+        let best = self.state.best()?;
+        Some((&self.state.candidates[best], self.state.courses[best].estimate()?))
+    }
+
+    /// Whether the rounds are over, and only the winner runs.
+    const fn is_last(&self) -> bool {
+        self.round > ROUNDS
+    }
+
+    /// The next load of the variant whose turn it is.
+    fn load_of(&self, place: usize) -> Option<f64> {
+        let (state, course) = (&self.state, &self.state.courses[place]);
+        if self.is_last() {
+            return state.last_load(place);
+        }
+        let hint = state.forecasts[place].map(|forecast| forecast.per_gpu);
+        let missed = state.courses.iter().filter_map(|course| course.missed(1)).min_by(f64::total_cmp);
+        let first = match self.round {
+            1 => hint.map(|hint| hint * CAUTION).or(missed.map(|missed| missed / 2.0)),
+            // What the best of the round before met.
+            _ => (1..self.round).rev().find_map(|round| {
+                state.courses.iter().filter_map(|course| course.met(round)).max_by(f64::total_cmp)
+            }),
+        };
+        let first = first.unwrap_or(state.runs.first_per_gpu);
+        let next = course.next_load(self.round, state.bar(place, self.round), first, hint)?;
+        // A load of which the longest run has too few requests tells nothing.
+        let requests = next * f64::from(state.candidates[place].gpus) * state.window_s(next, self.round);
+        (requests >= LEAST_REQUESTS).then_some(next)
+    }
+
+    /// Goes on to the next variant, and the next round, until a run is wanted or all is over.
+    fn advance(&mut self) {
+        while self.state.ending.is_none() {
+            if self.state.trials() >= self.most_runs() {
+                self.state.ending = Some(TuneStopped::OutOfRuns);
+                break;
+            }
+            if let Some(current) = self.current {
+                if self.load_of(current).is_some() {
+                    return;
+                }
+                self.settled(current);
+            }
+            self.current = self.next_variant();
+            let Some(next) = self.current else {
+                self.next_round();
+                continue;
+            };
+            let is_first = self.state.best().is_none() && !self.state.courses[next].has_begun();
+            self.state.courses[next].is_pioneer |= is_first;
+            if self.started != Some(next) && self.load_of(next).is_some() {
+                (self.started, self.state.starts) = (Some(next), self.state.starts + 1);
+            }
+        }
+        self.current = None;
+    }
+
+    /// Takes in that a variant needs no more runs in this round, and looks ahead from the best one.
+    fn settled(&mut self, place: usize) {
+        let state = &mut self.state;
+        let is_best = state.best() == Some(place);
+        let named = state.named.last_mut();
+        if let Some(named) = named.filter(|named| named.variant == state.candidates[place].name) {
+            named.helped.get_or_insert(is_best);
+        }
+        let untested: Vec<usize> = state.untested().collect();
+        if self.round > 1 || !is_best || self.looked_from == Some(place) || untested.is_empty() {
+            return;
+        }
+        let runs: Vec<String> = state.courses[place].trials.iter().map(|trial| trial.run.clone()).collect();
+        self.outlook = self.forecaster.look(place, &runs, &untested);
+        self.looked_from = Some(place);
+        for (of, forecast) in &self.outlook.forecasts {
+            state.forecasts[*of] = Some(*forecast);
+        }
+        state.note = self.outlook.note.clone().or(state.note.take());
+    }
+
+    fn next_variant(&mut self) -> Option<usize> {
+        if self.round > 1 {
+            return self.queue.pop_front();
+        }
+        self.named_variant().or_else(|| self.state.untested().max_by(|one, other| self.ahead(*one, *other)))
+    }
+
+    /// Which of two variants is expected to do better; the earlier in the file where that is not known.
+    fn ahead(&self, one: usize, other: usize) -> Ordering {
+        let expected = |place: usize| self.state.forecasts[place].map_or(0.0, |forecast| forecast.per_gpu);
+        expected(one).total_cmp(&expected(other)).then_with(|| other.cmp(&one))
+    }
+
+    /// The one that changes the flag that the diagnosis names, and nothing else, unless that has been tried.
+    fn named_variant(&mut self) -> Option<usize> {
+        let (because, words) = self.outlook.held_back.take()?;
+        let from = self.looked_from?;
+        let (axes, best) = (&self.state.spec.axes, &self.state.candidates[from]);
+        let named = words.iter().find_map(|word| axes.iter().position(|axis| axis.name.contains(word)))?;
+        let alone = |place: &usize| self.state.candidates[*place].differs_in(best) == Some(named);
+        let place = self.state.untested().filter(alone).max_by(|one, other| self.ahead(*one, *other))?;
+        let to = &self.state.candidates[place];
+        let value = |of: &Candidate| axes[named].values[of.places[named]].name.clone();
+        let (axis, from, to, variant) = (axes[named].name.clone(), value(best), value(to), to.name.clone());
+        self.state.named.push(NamedAxis { axis, because, from, to, variant, helped: None });
+        Some(place)
+    }
+
+    fn next_round(&mut self) {
+        let survivors = self.state.survivors();
+        let Some(best) = self.state.best().filter(|_| !self.is_last()) else {
+            self.state.ending = Some(TuneStopped::Finished);
+            return;
+        };
+        self.round = if survivors.len() == 1 { ROUNDS + 1 } else { self.round + 1 };
+        let others = survivors.into_iter().filter(|place| *place != best && self.round <= ROUNDS);
+        self.queue = std::iter::once(best).chain(others).collect();
+    }
+}
+
+impl Experiment for TuneExperiment<'_> {
+    type Part = TuneRun;
+    type Result = Tune;
+
+    fn next(&self) -> Option<RunRequest<TuneRun>> {
+        let candidate = self.current?;
+        let per_gpu = self.load_of(candidate)?;
+        let (round, of) = (self.round, &self.state.candidates[candidate]);
+        let repeat = self.state.courses[candidate].trials.len() as u64 + 1;
+        let name = format!("{}/run-{repeat}", of.name);
+        let number = self.state.trials() + 1;
+        let wanted = TrialRequest {
+            number,
+            load: Load::Rate(per_gpu * f64::from(of.gpus)),
+            repeat,
+            seed: seed_of_run(self.state.runs.seed, round as u64),
+            window_s: self.state.window_s(per_gpu, round),
+            run: name.clone(),
+        };
+        Some(RunRequest::alone(name, number, TuneRun { candidate, round, per_gpu, wanted }))
+    }
+
+    fn record(&mut self, request: &RunRequest<TuneRun>, outcome: RunOutcome) {
+        let TuneRun { candidate, round, per_gpu, wanted } = &request.part;
+        let invalid = self.state.invalid;
+        let course = &mut self.state.courses[*candidate];
+        let failed = |why, by| Some(RunFailure { why, by });
+        match outcome {
+            RunOutcome::Completed(run) => match Trial::server_gone(&run.summary) {
+                Some(why) => course.failed = failed(why, FailedBy::Server),
+                None => {
+                    let trial = TuneTrial::of(wanted, (*round, *per_gpu), &run.summary, invalid);
+                    course.take(trial, Trial::of(wanted, &run.summary));
+                }
+            },
+            RunOutcome::Failed { failure, .. } => course.failed = Some(failure),
+            RunOutcome::Refused(why) => course.failed = failed(why, FailedBy::Client),
+            RunOutcome::Interrupted(_) | RunOutcome::Absent => {
+                self.state.ending = Some(TuneStopped::Interrupted);
+            }
+        }
+        self.advance();
+    }
+
+    fn result(&self) -> Tune {
+        Tune::of(&self.state)
+    }
+
+    fn remaining(&self) -> RunsLeft {
+        let (alive, last) = if self.is_last() { (0, 1) } else { (self.state.survivors().len() as u64, 3) };
+        let likely = self.state.untested().count() as u64 + alive + last;
+        RunsLeft::AtMost(likely.min(self.most_runs().saturating_sub(self.state.trials())))
+    }
+
+    fn accepts_stored(&self, _request: &RunRequest<TuneRun>, run: &Summary) -> bool {
+        Trial::server_gone(run).is_none()
+    }
+}

@@ -1,0 +1,24 @@
+//! Tuning: which flags of a server serve most within the objectives, for each accelerator.
+//!
+//! Variants race against the load that the best of them surely meets: one start and one short run drop most of them.
+//! Those that are left run longer, against what is the best then. The runs of a round and a load have the same seed and
+//! length, so that variants get the same requests at the same moments. A [`Forecaster`] says which variant to try first;
+//! only runs drop one.
+
+mod axes;
+mod course;
+mod experiment;
+mod file;
+mod outlook;
+mod predictor;
+mod result;
+mod state;
+
+pub use axes::{AxisValue, Candidate, TuneAxis};
+pub use course::{LoadSide, TuneTrial};
+pub use experiment::{TuneExperiment, TuneRun};
+pub use file::TuneSpec;
+pub use outlook::{Forecast, Forecaster, NoOutlook, Outlook, flags_for_limit, flags_for_regime};
+pub use predictor::Predictor;
+pub use result::{ForecastScore, Tune, TuneDecision, TuneStanding, TuneVariant};
+pub use state::{NamedAxis, TuneRuns, TuneStopped};

@@ -1,0 +1,180 @@
+//! Looks ahead with the simulator: fitted to the runs of one variant, it runs the others in virtual time.
+
+use super::outlook::{Forecast, Forecaster, Outlook, flags_for_limit, flags_for_regime};
+use crate::analysis::{Objective, Quantile, Summary, summarise};
+use crate::experiment::diagnosis::Diagnosis;
+use crate::experiment::engine_fit::{EngineFit, Grade, MeasuredRun};
+use crate::experiment::sweep::{Load, Trial, TrialRequest};
+use crate::experiment::virtual_time::{predict, run_virtually};
+use crate::generator::Schedule;
+use crate::record::{RunHeader, RunLog};
+use crate::simulator::Fleet;
+use crate::workload::WorkloadSpec;
+
+/// Requests of a simulated run.
+const REQUESTS: f64 = 400.0;
+/// How near to each other the ends of a predicted load come, as a ratio.
+const NEAR: f64 = 1.08;
+/// Times that a load is doubled or halved until it ends to meet the objectives.
+const MOST_STEPS: usize = 8;
+/// The least relative error of a prediction: that of the search for it.
+const LEAST_ERROR: f64 = 0.08;
+
+/// A look ahead with the simulator.
+pub struct Predictor<L, F> {
+    /// Every variant as the simulator has it, with its accelerators; or why it has none.
+    pub fleets: Vec<(Result<Fleet, String>, u32)>,
+    /// The requests.
+    pub workload: WorkloadSpec,
+    /// What a load must meet.
+    pub objectives: Vec<Objective>,
+    /// Reads the log of the run in a folder.
+    pub log: L,
+    /// Fits the engine of a variant, by its place, to its runs; or says why none can be fitted.
+    pub fit: F,
+}
+
+impl<L, F> Forecaster for Predictor<L, F>
+where
+    L: FnMut(&str) -> Option<RunLog>,
+    F: FnMut(usize, &[MeasuredRun]) -> Result<EngineFit, String>,
+{
+    fn look(&mut self, measured: usize, runs: &[String], of: &[usize]) -> Outlook {
+        let logs =
+            runs.iter().filter_map(|name| Some(MeasuredRun { name: name.clone(), log: (self.log)(name)? }));
+        let logs: Vec<MeasuredRun> = logs.collect();
+        let highest = logs.iter().max_by(|a, b| rate(&a.log).total_cmp(&rate(&b.log)));
+        let Some(highest) = highest.map(|run| &run.log) else { return Outlook::default() };
+        let (like, own_gpus) = &self.fleets[measured];
+        let fitted = match like {
+            Ok(_) => (self.fit)(measured, &logs),
+            Err(why) => Err(why.clone()),
+        };
+        let fitted = fitted.and_then(|fit| match fit.grade {
+            Grade::Poor => {
+                Err("the fitted engine does not reproduce the runs that it is fitted to".to_owned())
+            }
+            Grade::Good | Grade::Rough => Ok(fit),
+        });
+        let (fit, like) = match (fitted, like) {
+            (Ok(fit), Ok(like)) => (fit, like),
+            (fitted, _) => {
+                let why = fitted.err().unwrap_or_default();
+                let note = Some(format!("nothing is predicted: {why}"));
+                return Outlook { forecasts: Vec::new(), note, held_back: self.seen_in(highest) };
+            }
+        };
+        let begin = rate(highest) / f64::from(*own_gpus);
+        let error = fit.worst(Quantile::P50).filter(|off| off.is_finite()).unwrap_or(0.0).max(LEAST_ERROR);
+        let mut left_out = Vec::new();
+        let mut forecasts = Vec::new();
+        for &place in of {
+            let (fleet, gpus) = &self.fleets[place];
+            let fleet = match fleet {
+                Ok(fleet) => fit.transferred_to(fleet, like),
+                Err(_) => None,
+            };
+            match fleet.and_then(|fleet| self.ends_at(&highest.header, &fleet, *gpus, begin)) {
+                Some(per_gpu) => {
+                    let (low, high) = (per_gpu / (1.0 + error), per_gpu * (1.0 + error));
+                    forecasts.push((place, Forecast { per_gpu, low, high }));
+                }
+                None => left_out.push(place),
+            }
+        }
+        let note = left_out.first().map(|&place| {
+            let why = self.fleets[place].0.as_ref().err();
+            let why = why.map_or("what the runs show says nothing of it", String::as_str);
+            format!("{} of {} variants are not predicted: {why}", left_out.len(), of.len())
+        });
+        let schedule = Schedule::draw(&highest.header.workload);
+        let bottleneck =
+            predict(highest.header.clone(), schedule, &fit.applied_to(like), &self.objectives).ok();
+        let held_back = bottleneck.map(|(_, predicted)| predicted.bottleneck);
+        let held_back = held_back.map(|found| (beginning(&found.sentence), flags_for_limit(found.limit)));
+        let held_back = held_back.filter(|(_, flags)| !flags.is_empty());
+        Outlook { forecasts, note, held_back: held_back.or_else(|| self.seen_in(highest)) }
+    }
+}
+
+impl<L, F> std::fmt::Debug for Predictor<L, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Predictor").field("variants", &self.fleets.len()).finish_non_exhaustive()
+    }
+}
+
+impl<L, F> Predictor<L, F> {
+    /// What a client sees of the run under the highest load.
+    fn seen_in(&self, log: &RunLog) -> Option<(String, &'static [&'static str])> {
+        let diagnosis = Diagnosis::of_run(log, &summarise(log, &self.objectives));
+        let symptoms = diagnosis.symptoms.into_iter();
+        let known = symptoms.map(|symptom| (beginning(&symptom.symptom), flags_for_regime(symptom.regime)));
+        known.into_iter().find(|(_, flags)| !flags.is_empty())
+    }
+
+    /// The load for each accelerator at which `fleet` ends to meet the objectives, from `begin` on.
+    fn ends_at(&self, header: &RunHeader, fleet: &Fleet, gpus: u32, begin: f64) -> Option<f64> {
+        let meets = |per_gpu: f64| self.meets(header, fleet, per_gpu * f64::from(gpus));
+        let (mut low, mut high) = (begin, begin);
+        if meets(begin)? {
+            let mut steps = 0;
+            while meets(high)? {
+                (low, high, steps) = (high, high * 2.0, steps + 1);
+                if steps > MOST_STEPS {
+                    return Some(low);
+                }
+            }
+        } else {
+            let mut steps = 0;
+            while !meets(low)? {
+                (low, high, steps) = (low / 2.0, low, steps + 1);
+                if steps > MOST_STEPS {
+                    return None;
+                }
+            }
+        }
+        while high > low * NEAR {
+            let middle = libm::sqrt(low * high);
+            if meets(middle)? { low = middle } else { high = middle }
+        }
+        Some(libm::sqrt(low * high))
+    }
+
+    /// Whether a simulated run at this rate meets the objectives; `None` where it cannot be simulated.
+    fn meets(&self, header: &RunHeader, fleet: &Fleet, rate: f64) -> Option<bool> {
+        let window_s = REQUESTS / rate;
+        let load = Load::Rate(rate);
+        let wanted = TrialRequest {
+            number: 1,
+            load,
+            repeat: 1,
+            seed: header.workload.seed,
+            window_s,
+            run: String::new(),
+        };
+        let workload = wanted.workload(&self.workload).ok()?;
+        let schedule = Schedule::draw(&workload);
+        let header = RunHeader { plan: schedule.facts(), workload, ..header.clone() };
+        let log = run_virtually(header, schedule, fleet).ok()?;
+        let run = summarise(&log, &self.objectives);
+        Some(is_met(&run))
+    }
+}
+
+/// A sentence without its figures.
+fn beginning(sentence: &str) -> String {
+    sentence.split_once(": ").map_or(sentence, |(beginning, _)| beginning).to_owned()
+}
+
+/// Whether the figures of a run meet its objectives, sure or not.
+fn is_met(run: &Summary) -> bool {
+    let met = run.objectives.iter().all(|judged| match (judged.objective.most_over(), judged.over) {
+        (Some(most), Some(over)) => over.share() <= most,
+        _ => judged.passed(),
+    });
+    met && Trial::overload(run).is_none()
+}
+
+fn rate(log: &RunLog) -> f64 {
+    log.header.workload.arrival.mean_rate_per_s()
+}

@@ -1,0 +1,344 @@
+//! The record of a tuning, `tune.json`: the best variant, the runner-up and why, what was dropped, how good predictions were.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::course::{Course, LoadSide, TuneTrial};
+use super::outlook::Forecast;
+use super::state::{ERROR, NamedAxis, TuneState, TuneStopped};
+use crate::analysis::wording::{counted, percent};
+use crate::experiment::matrix::Unstopped;
+use crate::units::three_digits;
+
+/// A tuning with its results, as stored in `tune.json`. Loads are requests per second for each accelerator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tune {
+    /// Version of this format: [`Tune::SCHEMA`].
+    pub schema: u32,
+    /// Version of the program.
+    pub skyline_version: String,
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// What a variant must meet at a load.
+    pub objectives: Vec<String>,
+    /// Why no more runs were started.
+    pub stopped: TuneStopped,
+    /// The decision; absent where no variant surely met any load.
+    pub decision: Option<TuneDecision>,
+    /// The chance that a variant was dropped that does as well as those that it was compared with, at most.
+    pub error_rate: f64,
+    /// Runs that ended.
+    pub runs: u64,
+    /// How often a server was started.
+    pub starts: u64,
+    /// Time under load, seconds.
+    pub load_s: f64,
+    /// How the predictions did; absent without any.
+    pub score: Option<ForecastScore>,
+    /// What was not predicted, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Flags that the diagnosis named, and what came of them.
+    pub named: Vec<NamedAxis>,
+    /// All variants, in the order of the file: the first is the one in use today.
+    pub variants: Vec<TuneVariant>,
+    /// Servers that could not be stopped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unstopped: Vec<Unstopped>,
+}
+
+/// Which variant serves most, and which is next.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TuneDecision {
+    /// The best variant.
+    pub best: String,
+    /// Its flags.
+    pub flags: String,
+    /// The command that starts it, where there is one.
+    pub command: Option<String>,
+    /// The load at which it probably ends to meet the objectives.
+    pub per_gpu: f64,
+    /// Lower end of the 95 % interval of that load; absent where the runs show none.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+    /// Cost of a million output tokens at the highest load met, in the currency of the price; absent without a price.
+    pub cost_per_million_output_tokens: Option<f64>,
+    /// How much more load than the variant in use today it serves, as a ratio, at least where that one was dropped first;
+    /// absent where it is that one, or its load is unknown.
+    pub gain: Option<f64>,
+    /// The next best variant; absent where no other ran.
+    pub runner_up: Option<String>,
+    /// Why it is not the best, in words.
+    pub why: Option<String>,
+    /// Variants that could not be told from the best one.
+    pub tied: Vec<String>,
+}
+
+/// How predictions did that were made before a variant ran.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForecastScore {
+    /// Variants that were predicted and then run.
+    pub predicted: u64,
+    /// Those whose predicted interval agrees with what was measured.
+    pub inside: u64,
+    /// Median relative error of the load, of those whose load was measured; absent where none was.
+    pub median_error: Option<f64>,
+}
+
+/// A variant of the server, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TuneVariant {
+    /// Its name, and that of its folder.
+    pub name: String,
+    /// Its value on each axis.
+    pub values: BTreeMap<String, String>,
+    /// The flags of these values.
+    pub flags: String,
+    /// Accelerators that it takes.
+    pub gpus: u32,
+    /// Where it stands.
+    pub standing: TuneStanding,
+    /// Why it could not be run, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// The load at which it probably ends to meet the objectives; absent where it met none.
+    pub per_gpu: Option<f64>,
+    /// The lowest load that it missed.
+    pub missed_per_gpu: Option<f64>,
+    /// What was predicted before it ran.
+    pub forecast: Option<Forecast>,
+    /// Its runs.
+    pub trials: Vec<TuneTrial>,
+}
+
+/// Where a variant stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TuneStanding {
+    /// It is the best.
+    Best,
+    /// It could not be told from the best.
+    Tied,
+    /// It surely does worse than another on the same requests.
+    Dropped,
+    /// It could not be run.
+    Failed,
+    /// It did not run, or met nothing yet.
+    Open,
+}
+
+impl TuneStanding {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Best => "best",
+            Self::Tied => "not told from it",
+            Self::Dropped => "dropped",
+            Self::Failed => "not run",
+            Self::Open => "open",
+        }
+    }
+}
+
+impl Tune {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+    /// Its file in the folder of a tuning.
+    pub const FILE_NAME: &'static str = "tune.json";
+
+    /// What is stored in this folder, if there is such a file.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the file.
+    pub fn read(folder: &Path) -> Option<Result<Self, String>> {
+        #[derive(Deserialize)]
+        struct Format {
+            schema: u32,
+        }
+        let path = folder.join(Self::FILE_NAME);
+        let text = std::fs::read_to_string(&path).ok()?;
+        let wrong = |error: serde_json::Error| format!("cannot read {}: {error}", path.display());
+        Some(match serde_json::from_str::<Format>(&text) {
+            Ok(Format { schema }) if schema > Self::SCHEMA => Err(format!(
+                "cannot read {}: it has schema {schema}, and this Skyline reads up to {}",
+                path.display(),
+                Self::SCHEMA
+            )),
+            Ok(_) => serde_json::from_str(&text).map_err(wrong),
+            Err(error) => Err(wrong(error)),
+        })
+    }
+
+    pub(super) fn of(state: &TuneState) -> Self {
+        let trials = || state.courses.iter().flat_map(|course| &course.trials);
+        let decision = decision(state);
+        let mut variants: Vec<_> = (0..state.candidates.len()).map(|place| variant(state, place)).collect();
+        if let (Some(decision), Some(best)) = (&decision, state.best()) {
+            variants[best].per_gpu = Some(decision.per_gpu);
+        }
+        Self {
+            schema: Self::SCHEMA,
+            skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: state.spec.name.clone(),
+            description: state.spec.description.clone(),
+            objectives: state.spec.objectives.iter().map(ToString::to_string).collect(),
+            stopped: state.ending.unwrap_or(TuneStopped::Interrupted),
+            decision,
+            error_rate: ERROR,
+            runs: state.trials(),
+            starts: state.starts,
+            load_s: trials().map(|trial| trial.window_s).sum(),
+            score: score(state),
+            note: state.note.clone(),
+            named: state.named.clone(),
+            variants,
+            unstopped: Vec::new(),
+        }
+    }
+}
+
+fn variant(state: &TuneState, place: usize) -> TuneVariant {
+    let (of, course) = (&state.candidates[place], &state.courses[place]);
+    let best = state.best();
+    let standing = match &course.failed {
+        Some(_) => TuneStanding::Failed,
+        None if best == Some(place) => TuneStanding::Best,
+        None if state.beaten_by(place).is_some() => TuneStanding::Dropped,
+        None if best.is_some() && course.has_begun() => TuneStanding::Tied,
+        None => TuneStanding::Open,
+    };
+    let values = state.spec.axes.iter().zip(&of.places);
+    TuneVariant {
+        name: of.name.clone(),
+        values: values.map(|(axis, &at)| (axis.name.clone(), axis.values[at].name.clone())).collect(),
+        flags: of.flags.clone(),
+        gpus: of.gpus,
+        standing,
+        failed: course.failed.as_ref().map(|failure| failure.why.clone()),
+        per_gpu: course.estimate(),
+        missed_per_gpu: lowest_missed(course),
+        forecast: state.forecasts[place],
+        trials: course.trials.clone(),
+    }
+}
+
+fn lowest_missed(course: &Course) -> Option<f64> {
+    let missed = course.trials.iter().filter(|trial| trial.side == LoadSide::Missed);
+    missed.map(|trial| trial.per_gpu).min_by(f64::total_cmp)
+}
+
+fn decision(state: &TuneState) -> Option<TuneDecision> {
+    let best = state.best()?;
+    let (of, course) = (&state.candidates[best], &state.courses[best]);
+    let server = of.variant(&state.spec.server).server;
+    let met = course.trials.iter().filter(|trial| trial.side == LoadSide::Met);
+    let highest = met.max_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu));
+    let tokens = highest.and_then(|trial| trial.output_tokens_per_s).filter(|tokens| *tokens > 0.0);
+    let runner_up = runner_up(state, best);
+    let today = &state.courses[0];
+    let today = today.estimate().or(lowest_missed(today)).filter(|_| best != 0);
+    let interval = state.interval(best);
+    let answer = state.highest(best).and_then(|answer| answer.estimate).filter(|_| interval.is_some());
+    let per_gpu = answer.map(|load| load / f64::from(of.gpus)).or(course.estimate())?;
+    Some(TuneDecision {
+        best: of.name.clone(),
+        flags: of.flags.clone(),
+        command: server.serve.as_ref().or(server.start.as_ref()).map(|command| server.filled(command)),
+        per_gpu,
+        low: interval.map(|(low, _)| low),
+        high: interval.map(|(_, high)| high),
+        cost_per_million_output_tokens: server
+            .cost_per_hour()
+            .zip(tokens)
+            .map(|(cost, tokens)| cost / (tokens * 3_600.0) * 1e6),
+        gain: today.map(|today| per_gpu / today),
+        runner_up: runner_up.map(|place| state.candidates[place].name.clone()),
+        why: runner_up.map(|place| why_not(state, place)),
+        tied: state
+            .survivors()
+            .into_iter()
+            .filter(|place| *place != best)
+            .map(|place| state.candidates[place].name.clone())
+            .collect(),
+    })
+}
+
+/// The variant that lasted longest beside the best: to the latest round, where it was not dropped, met the highest load, or
+/// missed one by the least.
+fn runner_up(state: &TuneState, best: usize) -> Option<usize> {
+    let standing = |place: usize| {
+        let course = &state.courses[place];
+        let last = course.trials.iter().filter(|trial| trial.round == course.last_round());
+        let over = last.filter_map(|trial| trial.over_share).fold(1.0, f64::min);
+        let alive = f64::from(u8::from(state.beaten_by(place).is_none()));
+        [alive, course.last_round() as f64, course.estimate().unwrap_or(0.0), -over]
+    };
+    let runs = |place: &usize| state.courses[*place].failed.is_none() && state.courses[*place].has_begun();
+    let others = (0..state.candidates.len()).filter(runs).filter(|place| *place != best);
+    others.max_by(|one, other| {
+        let (one, other) = (standing(*one), standing(*other));
+        let mut orders = one.iter().zip(&other).map(|(a, b)| a.total_cmp(b));
+        orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    })
+}
+
+/// Why a variant is not the best: the same requests under another.
+fn why_not(state: &TuneState, place: usize) -> String {
+    let Some((other, own)) = state.beaten_by(place) else {
+        return "the runs cannot tell it from the best".to_owned();
+    };
+    let over = |trial: &TuneTrial| trial.over_share.map_or("an unknown share".to_owned(), percent);
+    let said = match &own.saturated {
+        Some(_) => "it does not keep up".to_owned(),
+        None => {
+            let of = own.tightest.as_deref().unwrap_or("its objectives");
+            format!("{} of its requests are over the bound of {of}", over(own))
+        }
+    };
+    let with = if Some(other) == state.best() { "the best" } else { &state.candidates[other].name };
+    format!("at {}/s per GPU {said}; of the same requests {with} meets all", three_digits(own.per_gpu))
+}
+
+/// Compares what was predicted with what was measured.
+fn score(state: &TuneState) -> Option<ForecastScore> {
+    let (mut predicted, mut inside, mut errors) = (0, 0, Vec::new());
+    for (forecast, course) in state.forecasts.iter().zip(&state.courses) {
+        let Some(forecast) = forecast.filter(|_| !course.trials.is_empty()) else { continue };
+        // A load that is missed may lie far above where a variant ends: of one without a load met nothing else is known.
+        let (estimate, missed) = (course.estimate(), lowest_missed(course));
+        predicted += 1;
+        inside += u64::from(match (estimate, missed) {
+            (Some(measured), _) => (forecast.low..=forecast.high).contains(&measured),
+            (None, Some(missed)) => forecast.low <= missed,
+            (None, None) => true,
+        });
+        errors.extend(estimate.map(|measured| (forecast.per_gpu / measured - 1.0).abs()));
+    }
+    errors.sort_unstable_by(f64::total_cmp);
+    let median_error = errors.get(errors.len() / 2).copied();
+    (predicted > 0).then_some(ForecastScore { predicted, inside, median_error })
+}
+
+impl ForecastScore {
+    /// The score in words.
+    pub fn in_words(&self) -> String {
+        let error = self.median_error.map_or(String::new(), |error| {
+            format!("; the median error of a load that was measured is {}", percent(error))
+        });
+        format!(
+            "{} of {} agree with what was measured{error}",
+            self.inside,
+            counted(self.predicted, "prediction")
+        )
+    }
+}

@@ -1,0 +1,237 @@
+//! A tuning as a document: the best flags, the runner-up and why, the variants, how good the predictions were.
+
+use std::time::Duration;
+
+use crate::analysis::wording::{counted, percent};
+use crate::experiment::tune::{
+    LoadSide, Tune, TuneDecision, TuneRuns, TuneSpec, TuneStanding, TuneStopped, TuneVariant,
+};
+use crate::report::document::{
+    Document, KeyFigure, Level, Note, NoteKind, Section, Table, Tone, VerdictLine,
+};
+use crate::units::{spoken, three_digits};
+
+/// Variants that a screen has room for.
+const MOST: usize = 8;
+/// What the figures are.
+const UNIT: &str = "requests/s per GPU";
+
+/// The tuning as a document; `again` is the command that runs it again.
+pub fn document(tune: &Tune, again: Option<&str>) -> Document {
+    let (tone, word) = match (&tune.decision, tune.stopped) {
+        (_, TuneStopped::Interrupted) => (Tone::Neutral, "UNFINISHED"),
+        (Some(_), _) => (Tone::Good, "FOUND"),
+        (None, _) => (Tone::Bad, "NONE"),
+    };
+    let sentence = match &tune.decision {
+        Some(decision) => found(decision),
+        None => format!("no variant surely meets {} at any load that ran", tune.objectives.join("; ")),
+    };
+    let headline = tune.decision.as_ref().map(|decision| {
+        KeyFigure::new(
+            format!("is the highest load within {}", tune.objectives.join("; ")),
+            three_digits(decision.per_gpu),
+            UNIT,
+        )
+        .below(interval(decision))
+    });
+    let mut document = Document::new(format!("Tuning: {}", tune.name))
+        .verdict(VerdictLine::new(tone, word, sentence))
+        .headline(headline);
+    document.add([decision(tune), variants(tune), reasons(tune), runs(tune), end(tune, again)]);
+    document
+}
+
+fn found(decision: &TuneDecision) -> String {
+    let flags = if decision.flags.is_empty() { &decision.best } else { &decision.flags };
+    let interval = interval(decision).map(|interval| format!(" ({interval})")).unwrap_or_default();
+    format!("{flags} serves most: {} {UNIT}{interval}", three_digits(decision.per_gpu))
+}
+
+fn interval(decision: &TuneDecision) -> Option<String> {
+    let (low, high) = decision.low.zip(decision.high)?;
+    Some(format!("95 % interval {} to {}", three_digits(low), three_digits(high)))
+}
+
+fn decision(tune: &Tune) -> Section {
+    let mut section = Section::continued(Level::Summary);
+    if !tune.description.is_empty() {
+        section.text(tune.description.clone());
+    }
+    let Some(decision) = &tune.decision else { return section };
+    let gain = decision.gain.map(|gain| match gain {
+        gain if gain >= 1.0 => format!("{} more than the first variant of the file", percent(gain - 1.0)),
+        gain => format!("{} less than the first variant of the file", percent(1.0 - gain)),
+    });
+    section.facts("gain", gain);
+    let cost = decision.cost_per_million_output_tokens;
+    section.facts("cost", cost.map(|cost| format!("{} for a million output tokens", three_digits(cost))));
+    let next = decision.runner_up.as_ref().zip(decision.why.as_ref());
+    section.facts("runner-up", next.map(|(next, why)| format!("{next}: {why}")));
+    if !decision.tied.is_empty() {
+        section.fact("not told apart", decision.tied.join(", "));
+    }
+    if let Some(command) = &decision.command {
+        section.text("start the server with:");
+        section.command(command.as_str());
+    }
+    section
+}
+
+fn variants(tune: &Tune) -> Section {
+    let mut order: Vec<&TuneVariant> = tune.variants.iter().collect();
+    let rank = |variant: &TuneVariant| match variant.standing {
+        TuneStanding::Best => 0,
+        TuneStanding::Tied => 1,
+        TuneStanding::Dropped => 2,
+        TuneStanding::Open => 3,
+        TuneStanding::Failed => 4,
+    };
+    let reached = |variant: &TuneVariant| variant.per_gpu.or(variant.missed_per_gpu).unwrap_or(0.0);
+    order.sort_by(|a, b| rank(a).cmp(&rank(b)).then(reached(b).total_cmp(&reached(a))));
+    let several = tune.variants.iter().any(|variant| variant.gpus > 1);
+    let predicted = tune.variants.iter().any(|variant| variant.forecast.is_some());
+    let forecast = |variant: &TuneVariant| {
+        let forecast = variant.forecast?;
+        Some(format!(
+            "{} ({} to {})",
+            three_digits(forecast.per_gpu),
+            three_digits(forecast.low),
+            three_digits(forecast.high)
+        ))
+    };
+    let mut table = Table::of("Variants", order)
+        .column("variant", |variant| variant.name.clone())
+        .column("standing", |variant| variant.standing.word())
+        .column("per GPU/s", |variant| measured(variant))
+        .column_if(predicted, ("predicted", 3), forecast)
+        .column_if(several, ("GPUs", 4), |variant| u64::from(variant.gpus))
+        .column(("runs", 5), |variant| variant.trials.len() as u64)
+        .column(("flags", 2), |variant| variant.flags.clone())
+        .table();
+    table.rows_in_brief(&(0..MOST), "variant");
+    Section::summary("Variants, by the load that they meet").with_table(table)
+}
+
+/// The load at which a variant ends, or one that it missed.
+fn measured(variant: &TuneVariant) -> Option<String> {
+    let missed = || variant.missed_per_gpu.map(|missed| format!("< {}", three_digits(missed)));
+    variant.per_gpu.map(three_digits).or_else(missed)
+}
+
+/// Where the decision comes from.
+fn reasons(tune: &Tune) -> Section {
+    let mut section = Section::continued(Level::Summary);
+    let dropped = tune.variants.iter().filter(|variant| variant.standing == TuneStanding::Dropped).count();
+    section.fact(
+        "dropped",
+        format!(
+            "{dropped} of {}, each surely worse than another at a load that the other meets; wrong in at most {}",
+            counted(tune.variants.len() as u64, "variant"),
+            percent(tune.error_rate)
+        ),
+    );
+    section.fact(
+        "took",
+        format!(
+            "{} and {} of the server, {} of load",
+            counted(tune.runs, "run"),
+            counted(tune.starts, "start"),
+            spoken(Duration::from_secs_f64(tune.load_s))
+        ),
+    );
+    section.facts("predicted", tune.score.map(|score| score.in_words()));
+    section.facts(
+        "named",
+        tune.named.iter().map(|named| {
+            let helped = match named.helped {
+                Some(true) => "it helped",
+                Some(false) => "it did not help",
+                None => "not run yet",
+            };
+            format!("{} from {} to {}, since {}: {helped}", named.axis, named.from, named.to, named.because)
+        }),
+    );
+    section.notes(tune.note.iter().map(Note::info));
+    let failed = tune.variants.iter().filter_map(|variant| Some((variant, variant.failed.as_ref()?)));
+    section
+        .notes(failed.map(|(variant, why)| Note::error(format!("{} could not be run: {why}", variant.name))));
+    let unstopped = tune.unstopped.iter();
+    section.notes(
+        unstopped.map(|of| Note::error(format!("The server of {} was not stopped: {}.", of.variant, of.why))),
+    );
+    section
+}
+
+/// Every run, in its order.
+fn runs(tune: &Tune) -> Section {
+    let mut all: Vec<_> = tune.variants.iter().flat_map(|variant| &variant.trials).collect();
+    all.sort_by_key(|trial| trial.number);
+    let table = Table::of("Runs", all)
+        .column("run", |trial| trial.run.clone())
+        .column("round", |trial| trial.round as u64)
+        .column("per GPU/s", |trial| three_digits(trial.per_gpu))
+        .column("load", |trial| trial.side.word())
+        .column("requests", |trial| trial.requests)
+        .column("lasts, s", |trial| trial.window_s)
+        .column("over the bound", |trial| trial.over_share.map(percent))
+        .column("tightest", |trial| trial.tightest.clone())
+        .table();
+    let mut section = Section::detail("Runs").with_table(table);
+    let invalid = tune.variants.iter().flat_map(|variant| &variant.trials);
+    let invalid = invalid.filter(|trial| trial.side == LoadSide::Unknown || trial.replaced);
+    section.notes(invalid.map(|trial| {
+        let why = trial.invalid.first().map_or("a figure is missing", String::as_str);
+        Note::new(NoteKind::Undecided, format!("{} does not count: {why}", trial.run))
+    }));
+    section
+}
+
+fn end(tune: &Tune, again: Option<&str>) -> Section {
+    let mut section = Section::detail("End");
+    section.text(match tune.stopped {
+        TuneStopped::Finished => "Ended: the best variant and its load are known as well as the runs allow.",
+        TuneStopped::OutOfRuns => "Ended: it had as many runs as it may have; the answer is the best so far.",
+        TuneStopped::Interrupted => "Interrupted: the answer is the best so far.",
+    });
+    if let Some(again) = again {
+        section.command(again);
+        section.remark(format!("measured by Skyline {}", tune.skyline_version));
+    }
+    section.more(["matrix"]);
+    section
+}
+
+/// What a tuning would run: its variants, its first runs, and how long they take at least. `window_s` is the length of the
+/// first run, and `most` the most runs.
+pub fn plan(spec: &TuneSpec, runs: &TuneRuns, window_s: f64, most: u64) -> Document {
+    let candidates = spec.candidates();
+    let all = candidates.len() as u64;
+    let sentence = format!(
+        "{}: {}, each started once and run under the load that the best meets, those that are left again for twice as long, \
+         three times; {all} to {most} runs, the first of {}; nothing is sent",
+        spec.name,
+        counted(all, "variant"),
+        spoken(Duration::from_secs_f64(window_s)),
+    );
+    let mut document = Document::new(format!("Plan of {}", spec.name)).verdict(VerdictLine::new(
+        Tone::Neutral,
+        "DRY RUN",
+        sentence,
+    ));
+    let mut about = Section::continued(Level::Summary);
+    about.facts("objectives", spec.objectives.iter().map(ToString::to_string));
+    about.fact("first run", format!("{} {UNIT}", three_digits(runs.first_per_gpu)));
+    for axis in &spec.axes {
+        let values: Vec<&str> = axis.values.iter().map(|value| value.name.as_str()).collect();
+        about.fact(axis.name.clone(), values.join(", "));
+    }
+    let mut table = Table::of("Variants", &candidates)
+        .column("variant", |candidate| candidate.name.clone())
+        .column("GPUs", |candidate| u64::from(candidate.gpus))
+        .column("flags", |candidate| candidate.flags.clone())
+        .table();
+    table.rows_in_brief(&(0..MOST), "variant");
+    document.add([about, Section::summary("Variants").with_table(table)]);
+    document
+}

@@ -1,0 +1,189 @@
+//! A tuning against the servers of its variants.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::dir::{ExperimentDir, ServerManifest};
+use super::executor::Campaign;
+use super::serving::{Servers, check_finished};
+use super::sweep::at_load;
+use crate::analysis::wording::{percent, seconds};
+use crate::experiment::matrix::Variant;
+use crate::experiment::tune::{Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec};
+use crate::experiment::{Experiment, RunOutcome, RunRequest};
+use crate::generator::Datasets;
+use crate::report::render::{self, Extent};
+use crate::report::{self, Style, documents};
+use crate::session::command_line;
+use crate::session::console::{Interrupts, Printer, Stop};
+use crate::session::planned::PlannedRun;
+use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
+use crate::session::stored::save::{self, PAGE};
+use crate::units::{cut, three_digits};
+use crate::workload::WorkloadSpec;
+
+/// The record for programs, for people, the decision, and the page.
+pub(crate) const FILES: [&str; 4] = [Tune::FILE_NAME, "tune.txt", "decision.md", PAGE];
+/// What gives a run of a tuning more to measure.
+pub(crate) const MORE: &str = "give its runs more time (--seconds), or begin at a higher `rate_per_s`";
+/// Characters of the reason in the line of a run that does not count.
+const REASON: usize = 100;
+/// What a named page of metrics would count for.
+const EVERY_VARIANT: &str = "every variant";
+
+/// A tuning that can be run, as far as can be known before a server is asked.
+pub(crate) struct TunePlan {
+    pub(crate) spec: TuneSpec,
+    pub(crate) runs: TuneRuns,
+    pub(crate) workload: WorkloadSpec,
+    pub(crate) datasets: Arc<Datasets>,
+    /// Every variant with how runs against it are executed.
+    pub(crate) variants: Vec<(Variant, CheckedWorkload)>,
+}
+
+/// All that decides which runs a tuning has.
+#[derive(Serialize)]
+pub(crate) struct TuneManifest {
+    kind: &'static str,
+    tune: TuneSpec,
+    runs: TuneRuns,
+    workload: WorkloadSpec,
+    servers: Vec<ServerManifest>,
+}
+
+impl TuneManifest {
+    /// What the manifest of a tuning says it is.
+    pub(crate) const KIND: &'static str = "tune";
+
+    pub(crate) fn of(plan: &TunePlan) -> Self {
+        Self {
+            kind: Self::KIND,
+            tune: plan.spec.clone(),
+            runs: plan.runs,
+            workload: plan.workload.clone(),
+            servers: plan.variants.iter().map(|(_, checked)| ServerManifest::of(&checked.settings)).collect(),
+        }
+    }
+}
+
+/// The runs of a tuning.
+pub(crate) struct TuneCampaign<'a> {
+    plan: &'a TunePlan,
+    /// Time between two runs.
+    pause: Duration,
+    /// Where progress is said; absent: nowhere.
+    progress: Option<Printer>,
+    pub(crate) servers: Servers<'a, usize>,
+}
+
+impl<'a> TuneCampaign<'a> {
+    pub(crate) fn new(
+        plan: &'a TunePlan,
+        dir: &'a ExperimentDir,
+        interrupts: &'a Interrupts,
+        (printer, progress): (Printer, Option<Printer>),
+        pause: Duration,
+    ) -> Self {
+        Self { plan, pause, progress, servers: Servers::new(dir, interrupts, printer) }
+    }
+
+    /// What the tuning says so far.
+    pub(crate) fn result(&self, experiment: &TuneExperiment<'_>) -> Tune {
+        Tune { unstopped: self.servers.unstopped.clone(), ..experiment.result() }
+    }
+}
+
+impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
+    fn plan(&mut self, request: &RunRequest<TuneRun>) -> Result<PlannedRun, Stop> {
+        PlannedRun::alone(at_load(&self.plan.workload, &request.part.wanted)?, &self.plan.datasets, MORE)
+    }
+
+    fn objectives(&self, _request: &RunRequest<TuneRun>) -> &[crate::analysis::Objective] {
+        &self.plan.spec.objectives
+    }
+
+    fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    fn resting(&self, _after: &RunRequest<TuneRun>) -> Option<&RunContext> {
+        self.servers.context()
+    }
+
+    fn ready(&mut self, request: &RunRequest<TuneRun>) -> Result<&RunContext, Stop> {
+        let place = request.part.candidate;
+        let (variant, checked) = &self.plan.variants[place];
+        self.servers.ready(place, variant, checked, &request.name, Some(EVERY_VARIANT))?;
+        let context = self.servers.context();
+        context.ok_or_else(|| Stop::impossible("the server is not connected"))
+    }
+
+    fn title(
+        &self,
+        request: &RunRequest<TuneRun>,
+        _run: &PlannedRun,
+        experiment: &TuneExperiment<'f>,
+    ) -> Option<String> {
+        let TuneRun { candidate, round, per_gpu, wanted } = &request.part;
+        let best = experiment.best().map_or(String::new(), |(best, per_gpu)| {
+            format!("; best so far {} with {}/s per GPU", best.name, three_digits(per_gpu))
+        });
+        Some(format!(
+            "run {}, round {round}: {} at {}/s per GPU for {}{best}",
+            wanted.number,
+            experiment.candidates()[*candidate].name,
+            three_digits(*per_gpu),
+            seconds(wanted.window_s)
+        ))
+    }
+
+    fn finished(&mut self, request: &RunRequest<TuneRun>, run: &StoredRun) -> Result<(), Stop> {
+        check_finished(request.number, run)
+    }
+
+    fn failed(&mut self, request: &RunRequest<TuneRun>, stop: Stop) -> Result<RunOutcome, Stop> {
+        let place = request.part.candidate;
+        let what = format!("variant {}", self.plan.variants[place].0.name);
+        self.servers.failed(place, &what, stop)
+    }
+
+    fn recorded(
+        &mut self,
+        request: &RunRequest<TuneRun>,
+        experiment: &TuneExperiment<'f>,
+        dir: &ExperimentDir,
+    ) -> Result<(), Stop> {
+        let last = experiment.last().filter(|trial| trial.number == request.number);
+        if let (Some(printer), Some(trial)) = (self.progress, last) {
+            let over = trial.over_share.zip(trial.tightest.as_ref());
+            let over = over.map(|(over, of)| format!(", {} over the bound of {of}", percent(over)));
+            printer.words(&match trial.invalid.first() {
+                Some(why) if trial.replaced => {
+                    format!("  spoiled, and runs again: {}", cut(why.clone(), REASON))
+                }
+                _ => format!("  {}{}", trial.side.word(), over.unwrap_or_default()),
+            });
+        }
+        let place = request.part.candidate;
+        if experiment.next().is_none_or(|next| next.part.candidate != place) {
+            self.servers.stop();
+        }
+        store(&self.result(experiment), dir.folder())
+    }
+}
+
+/// Writes the files of a tuning.
+pub(crate) fn store(tune: &Tune, folder: &Path) -> Result<(), Stop> {
+    let again = command_line::again(command_line::arguments(), &["--resume"], &[]);
+    let document = documents::tune(tune, Some(&again));
+    let texts = [
+        report::json(tune).map_err(Stop::impossible)?,
+        render::text(&documents::tune(tune, None), Style::PLAIN, Extent::Full),
+        render::markdown(&document),
+        render::html(&document),
+    ];
+    FILES.into_iter().zip(texts).try_for_each(|(name, text)| save::text(&folder.join(name), &text))
+}
