@@ -62,7 +62,8 @@ topics! {
         ["capacity" "knee" "cost"];
     ab "ab" "is B better than A? Paired rounds, one verdict" ["a-b"];
     compare "compare" "did this build regress? Stored runs beside a baseline" ["regression"];
-    matrix "matrix" "a table of experiments with hypotheses, variants of a server, a contract" ["experiments"];
+    matrix "matrix" "a table of experiments, variants of a server, a contract; which flags serve most"
+        ["tune" "experiments" "flags"];
     simulate "simulate" "predict a deployment in virtual time; fit an engine to runs" ["engine-fit" "fit"];
     mock "mock" "a server of known behaviour, with faults and a truth log" ["mock-faults"];
     machine "machine" "what this machine can measure, several generators, measured accuracy"

@@ -95,7 +95,7 @@ verbs! {
     Ab => ab::AbArgs,
     /// Predict how a deployment would do under a workload, in virtual time
     Simulate => simulate::SimulateArgs,
-    /// Compute how many instances and GPUs a rate needs within the objectives of a sweep, and their cost
+    /// Compute the instances and GPUs a rate needs, and their cost
     Capacity => capacity::CapacityArgs,
     /// Show a stored run again, the latest, or a list of those in a folder
     Report => report::ReportArgs,
@@ -103,7 +103,7 @@ verbs! {
     Merge => merge::MergeArgs,
     /// Run a table of experiments, each judged by its hypothesis
     Matrix => matrix::MatrixArgs,
-    /// Find the flags with which a server serves most within the objectives, for each GPU
+    /// Find the flags with which a server serves most
     Tune => tune::TuneArgs,
     /// Compare stored runs, repeats or sweeps with a baseline
     Compare => compare::CompareArgs,

@@ -9,7 +9,7 @@ use crate::guide::Topic;
 const MOST_LINES: usize = 60;
 
 /// The options of the verbs that have more than a screen of them, by verb, in no order of their own. Other verbs show all.
-const FIRST_WEEK: [(&str, &str); 9] = [
+const FIRST_WEEK: [(&str, &str); 10] = [
     (
         "bench",
         "rate users requests input-tokens output-tokens slo repeats engine url model api-key-env \
@@ -26,8 +26,12 @@ const FIRST_WEEK: [(&str, &str); 9] = [
          b-model tokenizer warmup-requests require resume dry-run out json full quiet",
     ),
     (
+        "tune",
+        "example plan seconds max-runs engine url model api-key-env tokenizer pause resume allow-invalid out json full quiet",
+    ),
+    (
         "simulate",
-        "rate users requests input-tokens output-tokens repeats hardware serving-model precision \
+        "tune rate users requests input-tokens output-tokens repeats hardware serving-model precision \
          tensor-parallel replicas pools sweep rates fit objective out json full",
     ),
     (
@@ -87,6 +91,10 @@ const SHORT: &[(&str, &str, &str)] = &[
     ("*", "margin", "A difference within this share does not matter"),
     ("*", "precision", "Format of the weights, such as bf16 or fp8"),
     ("*", "sweep", "Simulate rising loads, and find the highest that does"),
+    ("*", "tune", "Find the flags that serve most: a file of axes"),
+    ("tune", "seconds", "Length of the first runs"),
+    ("tune", "max-runs", "End after N runs, with the best so far"),
+    ("tune", "pause", "Wait between two runs"),
     ("*", "fit", "Fit the engine to runs that were measured"),
     ("*", "ttft", "A plain server: its time to the first token, such as 80ms"),
     ("*", "itl", "A plain server: its time from token to token"),

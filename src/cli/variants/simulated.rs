@@ -27,12 +27,18 @@ const SHORTEST_S: f64 = 20.0;
 const LONGEST_S: f64 = 300.0;
 
 /// Where runs begin and how long they are; what was typed is first.
-pub(super) fn tune_runs(workload: &WorkloadSpec, seconds: Option<f64>, seed: Option<u64>) -> TuneRuns {
+pub(super) fn tune_runs(
+    workload: &WorkloadSpec,
+    seconds: Option<f64>,
+    seed: Option<u64>,
+    most: Option<u64>,
+) -> TuneRuns {
     TuneRuns {
         first_per_gpu: workload.arrival.mean_rate_per_s(),
         window_s: seconds,
         shortest_s: SHORTEST_S,
         longest_s: LONGEST_S,
+        most,
         seed: seed.unwrap_or(workload.seed),
     }
 }
@@ -120,7 +126,7 @@ pub(in crate::cli) fn simulate(
     let kept = Rc::clone(&logs);
     let log = move |name: &str| kept.borrow().get(name).cloned();
     let forecaster = Box::new(predictor(spec, &simulation.spec, log, printer));
-    let runs = tune_runs(&simulation.spec, asked.seconds, asked.seed);
+    let runs = tune_runs(&simulation.spec, asked.seconds, asked.seed, None);
     let mut experiment = TuneExperiment::new(spec.clone(), runs, asked.invalid, forecaster);
     let line = StepLine::start(asked.screen, "simulating");
     let candidates = spec.candidates();

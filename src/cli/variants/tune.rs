@@ -58,6 +58,10 @@ pub(in crate::cli) struct TuneArgs {
     #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     seed: Option<u64>,
 
+    /// The search ends after this many runs, with the best variant so far [default: 3 for each variant, and 30]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=10_000), allow_negative_numbers = true)]
+    max_runs: Option<u64>,
+
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
@@ -162,7 +166,7 @@ impl TuneArgs {
             return Err(Stop::impossible("a tuning without variants"));
         };
         Objective::check_all(&spec.objectives, &workload).map_err(Stop::usage)?;
-        let runs = tune_runs(&workload, self.seconds, self.seed);
+        let runs = tune_runs(&workload, self.seconds, self.seed, self.max_runs);
         let variants = variants.into_iter().map(|(variant, ..)| variant).collect();
         Ok(TunePlan { spec, runs, workload, datasets, variants })
     }

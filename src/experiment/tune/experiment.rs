@@ -128,9 +128,10 @@ impl<'f> TuneExperiment<'f> {
         };
         let first = first.unwrap_or(state.runs.first_per_gpu);
         let next = course.next_load(self.round, state.bar(place, self.round), first, hint)?;
-        // A load of which the longest run has too few requests tells nothing.
+        // A lower load of which the longest run has too few requests tells nothing.
         let requests = next * f64::from(state.candidates[place].gpus) * state.window_s(next, self.round);
-        (requests >= LEAST_REQUESTS).then_some(next)
+        let falls = course.trials.last().is_some_and(|last| next < last.per_gpu);
+        (requests >= LEAST_REQUESTS || !falls).then_some(next)
     }
 
     /// Goes on to the next variant, and the next round, until a run is wanted or all is over.

@@ -48,7 +48,7 @@ where
         let (like, own_gpus) = &self.fleets[measured];
         let fitted = match like {
             Ok(_) => (self.fit)(measured, &logs),
-            Err(why) => Err(why.clone()),
+            Err(why) => Err(format!("the simulator does not know the flags: {why}")),
         };
         let fitted = fitted.and_then(|fit| match fit.grade {
             Grade::Poor => {

@@ -37,6 +37,8 @@ pub struct TuneRuns {
     pub shortest_s: f64,
     /// The longest of them.
     pub longest_s: f64,
+    /// The most runs, where that is limited.
+    pub most: Option<u64>,
     /// Seed of the runs of the first round.
     pub seed: u64,
 }
@@ -108,7 +110,7 @@ impl TuneState {
 
     /// The most runs that it takes.
     pub(super) fn most_runs(&self) -> u64 {
-        MOST_OF_EACH * self.candidates.len() as u64 + MOST_BESIDE
+        self.runs.most.unwrap_or(MOST_OF_EACH * self.candidates.len() as u64 + MOST_BESIDE)
     }
 
     /// Runs that ended.

@@ -8,3 +8,4 @@ mod engine_fit;
 mod matrix;
 mod repeats;
 mod sweep;
+mod tune;

@@ -34,6 +34,7 @@ pub(super) fn desk() -> Desk {
         desk.file(name, &format!("{quick}{checks}"));
     }
     desk.file("experiments.toml", TABLE);
+    desk.file("tune.toml", include_str!("../../../workloads/experiments/tune_seqs.toml"));
     desk.file("serve.sh", "#!/bin/sh\necho \"$1\"\n");
     desk.file("measured.csv", "batch,ms\n1,10\n8,12\n");
     let usage = r#""usage": {"prompt_tokens": 8, "completion_tokens": 9}"#;

@@ -29,6 +29,7 @@ enum Turn {
 fn turn(named: &Named) -> Turn {
     match named.verb() {
         "ab" => Turn::Slow,
+        "tune" if !named.has("--plan") && !named.has("--example") => Turn::Slow,
         "simulate" if named.has("--fit") => Turn::Slow,
         "merge" => Turn::Later,
         "matrix" if named.has("--resume") => Turn::Later,
@@ -99,6 +100,16 @@ impl Ground {
             "ab" => {
                 &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s", "--warmup-requests", "1"]
             }
+            "tune" if !named.has("--plan") && !named.has("--example") => &[
+                "--no-calibration",
+                "--force",
+                "--allow-invalid",
+                "--quiet",
+                "--pause",
+                "0s",
+                "--seconds",
+                "1",
+            ],
             "matrix" if !named.has("--plan") && !named.has("--example") => {
                 &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s"]
             }

@@ -9,7 +9,7 @@ use skyline::analysis::summarise;
 use skyline::experiment::matrix::InvalidRuns;
 use skyline::experiment::tune::{
     Candidate, Forecaster, NoOutlook, Predictor, Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec,
-    TuneStanding,
+    TuneStanding, TuneStopped,
 };
 use skyline::experiment::{
     CompletedRun, CostModel, EngineFit, Experiment, MeasuredRun, RunRequest, VirtualExecutor, drive,
@@ -65,7 +65,8 @@ fn truth() -> Efficiency {
 /// Tunes in virtual time, with a look ahead by the simulator or without.
 fn tuned(spec: &TuneSpec, seed: u64, looks_ahead: bool) -> Tune {
     let workload = spec.workload().unwrap();
-    let runs = TuneRuns { first_per_gpu: 1.0, window_s: None, shortest_s: 20.0, longest_s: 300.0, seed };
+    let runs =
+        TuneRuns { first_per_gpu: 1.0, window_s: None, shortest_s: 20.0, longest_s: 300.0, most: None, seed };
     let logs: Rc<RefCell<HashMap<String, RunLog>>> = Rc::default();
     let candidates = spec.candidates();
     let base = |of: &Candidate| fleet(spec, of, Efficiency::default());
