@@ -8,7 +8,7 @@ use crate::cli::args::{Described, ModelArgs};
 use crate::cli::output::{exits, say_saved};
 use crate::cli::simulate::{Simulation, fitted_to};
 use crate::experiment::tune::{
-    Candidate, Forecaster, Predictor, TuneExperiment, TuneRun, TuneRuns, TuneSpec,
+    Forecaster, Predictor, TuneCandidate, TuneExperiment, TuneRun, TuneRuns, TuneSpec,
 };
 use crate::experiment::{
     CompletedRun, EngineFit, Experiment, InvalidRuns, MeasuredRun, RunRequest, VirtualExecutor, drive,
@@ -45,7 +45,7 @@ pub(super) fn tune_runs(
 
 /// The model of a variant, or why there is none: of its flags as `skyline mock` has them, under the names of vLLM too. What the
 /// simulator does not know of the flags common to all variants is left out.
-fn model(spec: &TuneSpec, of: &Candidate) -> Result<ModelArgs, String> {
+fn model(spec: &TuneSpec, of: &TuneCandidate) -> Result<ModelArgs, String> {
     let common = spec.server.flags.as_deref().unwrap_or_default();
     let own = ModelArgs::of_flags(&of.flags)?;
     let model = ModelArgs::of_flags(&format!("{common} {}", of.flags)).unwrap_or(own);
@@ -58,7 +58,7 @@ fn model(spec: &TuneSpec, of: &Candidate) -> Result<ModelArgs, String> {
     }))
 }
 
-fn described(spec: &TuneSpec, of: &Candidate) -> Result<Described, String> {
+fn described(spec: &TuneSpec, of: &TuneCandidate) -> Result<Described, String> {
     model(spec, of)?.describe().map_err(|stop| stop.first_line())
 }
 

@@ -36,7 +36,7 @@ pub struct AxisValue {
 
 /// A variant of the server: a value of each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct TuneCandidate {
     /// The names of its values, joined.
     pub name: String,
     /// Place of its value on each axis.
@@ -47,7 +47,7 @@ pub struct Candidate {
     pub gpus: u32,
 }
 
-impl Candidate {
+impl TuneCandidate {
     /// The server of this variant.
     pub fn variant(&self, server: &VariantServer) -> Variant {
         let flags = [server.flags.as_deref().unwrap_or_default(), &self.flags];
@@ -64,16 +64,16 @@ impl Candidate {
 }
 
 /// All combinations of values, the last axis changing fastest; `gpus` is what the server takes without them.
-pub(super) fn candidates(axes: &[TuneAxis], gpus: u32) -> Vec<Candidate> {
-    let none = Candidate { name: String::new(), places: Vec::new(), flags: String::new(), gpus };
+pub(super) fn candidates(axes: &[TuneAxis], gpus: u32) -> Vec<TuneCandidate> {
+    let none = TuneCandidate { name: String::new(), places: Vec::new(), flags: String::new(), gpus };
     axes.iter().fold(vec![none], |made, axis| {
-        let with = |so_far: Candidate| {
+        let with = |so_far: TuneCandidate| {
             axis.values.iter().enumerate().map(move |(place, value)| {
                 let join = |one: &str, sign: &str, two: &str| {
                     let sign = if one.is_empty() || two.is_empty() { "" } else { sign };
                     format!("{one}{sign}{two}")
                 };
-                Candidate {
+                TuneCandidate {
                     name: join(&so_far.name, "-", &short(&value.name)),
                     places: [so_far.places.as_slice(), &[place]].concat(),
                     flags: join(&so_far.flags, " ", &value.flags),

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use super::axes::Candidate;
+use super::axes::TuneCandidate;
 use super::course::TuneTrial;
 use super::file::TuneSpec;
 use super::outlook::{Forecaster, Outlook};
@@ -80,7 +80,7 @@ impl<'f> TuneExperiment<'f> {
     }
 
     /// The variants.
-    pub fn candidates(&self) -> &[Candidate] {
+    pub fn candidates(&self) -> &[TuneCandidate] {
         &self.state.candidates
     }
 
@@ -101,7 +101,7 @@ impl<'f> TuneExperiment<'f> {
     }
 
     /// The best variant so far, and the load for each accelerator at which it probably ends to meet the objectives.
-    pub fn best(&self) -> Option<(&Candidate, f64)> {
+    pub fn best(&self) -> Option<(&TuneCandidate, f64)> {
         let best = self.state.best()?;
         Some((&self.state.candidates[best], self.state.courses[best].estimate()?))
     }
@@ -204,9 +204,16 @@ impl<'f> TuneExperiment<'f> {
         let alone = |place: &usize| self.state.candidates[*place].differs_in(best) == Some(named);
         let place = self.state.untested().filter(alone).max_by(|one, other| self.ahead(*one, *other))?;
         let to = &self.state.candidates[place];
-        let value = |of: &Candidate| axes[named].values[of.places[named]].name.clone();
-        let (axis, from, to, variant) = (axes[named].name.clone(), value(best), value(to), to.name.clone());
-        self.state.named.push(NamedAxis { axis, because, from, to, variant, helped: None });
+        let value = |of: &TuneCandidate| axes[named].values[of.places[named]].name.clone();
+        let named = NamedAxis {
+            axis: axes[named].name.clone(),
+            because,
+            from: value(best),
+            to: value(to),
+            variant: to.name.clone(),
+            helped: None,
+        };
+        self.state.named.push(named);
         Some(place)
     }
 
@@ -250,13 +257,14 @@ impl Experiment for TuneExperiment<'_> {
         let course = &mut self.state.courses[*candidate];
         let failed = |why, by| Some(RunFailure { why, by });
         match outcome {
-            RunOutcome::Completed(run) => match Trial::server_gone(&run.summary) {
-                Some(why) => course.failed = failed(why, FailedBy::Server),
-                None => {
+            RunOutcome::Completed(run) => {
+                if let Some(why) = Trial::server_gone(&run.summary) {
+                    course.failed = failed(why, FailedBy::Server);
+                } else {
                     let trial = TuneTrial::of(wanted, (*round, *per_gpu), &run.summary, invalid);
                     course.take(trial, Trial::of(wanted, &run.summary));
                 }
-            },
+            }
             RunOutcome::Failed { failure, .. } => course.failed = Some(failure),
             RunOutcome::Refused(why) => course.failed = failed(why, FailedBy::Client),
             RunOutcome::Interrupted(_) | RunOutcome::Absent => {

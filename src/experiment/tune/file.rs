@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::axes::{self, Candidate, TuneAxis};
+use super::axes::{self, TuneAxis, TuneCandidate};
 use crate::analysis::Objective;
 use crate::experiment::matrix::{Settings, VariantServer, file, objectives};
 use crate::workload::reading::{Fields, Mistakes, Node, SpecValue, parse_toml};
@@ -119,7 +119,7 @@ impl TuneSpec {
     }
 
     /// Every combination of the values of its axes.
-    pub fn candidates(&self) -> Vec<Candidate> {
+    pub fn candidates(&self) -> Vec<TuneCandidate> {
         axes::candidates(&self.axes, self.server.gpus.unwrap_or(1))
     }
 

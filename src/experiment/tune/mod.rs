@@ -14,7 +14,7 @@ mod predictor;
 mod result;
 mod state;
 
-pub use axes::{AxisValue, Candidate, TuneAxis};
+pub use axes::{AxisValue, TuneAxis, TuneCandidate};
 pub use course::{LoadSide, TuneTrial};
 pub use experiment::{TuneExperiment, TuneRun};
 pub use file::TuneSpec;

@@ -77,7 +77,7 @@ pub struct TuneDecision {
     pub runner_up: Option<String>,
     /// Why it is not the best, in words.
     pub why: Option<String>,
-    /// Variants that could not be told from the best one.
+    /// Variants that the runs cannot tell from the best one.
     pub tied: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ pub struct TuneVariant {
 pub enum TuneStanding {
     /// It is the best.
     Best,
-    /// It could not be told from the best.
+    /// The runs cannot tell it from the best.
     Tied,
     /// It surely does worse than another on the same requests.
     Dropped,
@@ -141,7 +141,7 @@ impl TuneStanding {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Best => "best",
-            Self::Tied => "not told from it",
+            Self::Tied => "as good, maybe",
             Self::Dropped => "dropped",
             Self::Failed => "not run",
             Self::Open => "open",
@@ -298,12 +298,11 @@ fn why_not(state: &TuneState, place: usize) -> String {
         return "the runs cannot tell it from the best".to_owned();
     };
     let over = |trial: &TuneTrial| trial.over_share.map_or("an unknown share".to_owned(), percent);
-    let said = match &own.saturated {
-        Some(_) => "it does not keep up".to_owned(),
-        None => {
-            let of = own.tightest.as_deref().unwrap_or("its objectives");
-            format!("{} of its requests are over the bound of {of}", over(own))
-        }
+    let said = if own.saturated.is_some() {
+        "it does not keep up".to_owned()
+    } else {
+        let of = own.tightest.as_deref().unwrap_or("its objectives");
+        format!("{} of its requests are over the bound of {of}", over(own))
     };
     let with = if Some(other) == state.best() { "the best" } else { &state.candidates[other].name };
     format!("at {}/s per GPU {said}; of the same requests {with} meets all", three_digits(own.per_gpu))

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::axes::Candidate;
+use super::axes::TuneCandidate;
 use super::course::{Course, TuneTrial};
 use super::file::TuneSpec;
 use super::outlook::Forecast;
@@ -77,7 +77,7 @@ pub struct NamedAxis {
 #[derive(Clone, Debug)]
 pub(super) struct TuneState {
     pub(super) spec: TuneSpec,
-    pub(super) candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<TuneCandidate>,
     pub(super) runs: TuneRuns,
     pub(super) invalid: InvalidRuns,
     pub(super) courses: Vec<Course>,

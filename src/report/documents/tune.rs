@@ -18,7 +18,7 @@ const UNIT: &str = "requests/s per GPU";
 
 /// The tuning as a document; `again` is the command that runs it again.
 pub fn document(tune: &Tune, again: Option<&str>) -> Document {
-    let (tone, word) = match (&tune.decision, tune.stopped) {
+    let (colour, word) = match (&tune.decision, tune.stopped) {
         (_, TuneStopped::Interrupted) => (Tone::Neutral, "UNFINISHED"),
         (Some(_), _) => (Tone::Good, "FOUND"),
         (None, _) => (Tone::Bad, "NONE"),
@@ -36,7 +36,7 @@ pub fn document(tune: &Tune, again: Option<&str>) -> Document {
         .below(interval(decision))
     });
     let mut document = Document::new(format!("Tuning: {}", tune.name))
-        .verdict(VerdictLine::new(tone, word, sentence))
+        .verdict(VerdictLine::new(colour, word, sentence))
         .headline(headline);
     document.add([decision(tune), variants(tune), reasons(tune), runs(tune), end(tune, again)]);
     document
@@ -69,7 +69,7 @@ fn decision(tune: &Tune) -> Section {
     let next = decision.runner_up.as_ref().zip(decision.why.as_ref());
     section.facts("runner-up", next.map(|(next, why)| format!("{next}: {why}")));
     if !decision.tied.is_empty() {
-        section.fact("not told apart", decision.tied.join(", "));
+        section.fact("as good, maybe", decision.tied.join(", "));
     }
     if let Some(command) = &decision.command {
         section.text("start the server with:");
@@ -103,7 +103,7 @@ fn variants(tune: &Tune) -> Section {
     let mut table = Table::of("Variants", order)
         .column("variant", |variant| variant.name.clone())
         .column("standing", |variant| variant.standing.word())
-        .column("per GPU/s", |variant| measured(variant))
+        .column("per GPU/s", measured)
         .column_if(predicted, ("predicted", 3), forecast)
         .column_if(several, ("GPUs", 4), |variant| u64::from(variant.gpus))
         .column(("runs", 5), |variant| variant.trials.len() as u64)

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use skyline::analysis::summarise;
 use skyline::experiment::matrix::InvalidRuns;
 use skyline::experiment::tune::{
-    Candidate, Forecaster, NoOutlook, Predictor, Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec,
+    Forecaster, NoOutlook, Predictor, Tune, TuneCandidate, TuneExperiment, TuneRun, TuneRuns, TuneSpec,
     TuneStanding, TuneStopped,
 };
 use skyline::experiment::{
@@ -43,7 +43,7 @@ warmup_s = 5
 const GRID: &str = "max_num_seqs = [4, 8, 16, 32]\nmax_num_batched_tokens = [256, 1024, 4096]\ntensor_parallel_size = [1, 2]";
 
 /// An L40S that reaches less of its datasheet than is assumed.
-fn fleet(spec: &TuneSpec, of: &Candidate, efficiency: Efficiency) -> Fleet {
+fn fleet(spec: &TuneSpec, of: &TuneCandidate, efficiency: Efficiency) -> Fleet {
     let value = |name: &str| {
         let axis = spec.axes.iter().position(|axis| axis.name == name).unwrap();
         spec.axes[axis].values[of.places[axis]].name.parse::<u32>().unwrap()
@@ -69,7 +69,7 @@ fn tuned(spec: &TuneSpec, seed: u64, looks_ahead: bool) -> Tune {
         TuneRuns { first_per_gpu: 1.0, window_s: None, shortest_s: 20.0, longest_s: 300.0, most: None, seed };
     let logs: Rc<RefCell<HashMap<String, RunLog>>> = Rc::default();
     let candidates = spec.candidates();
-    let base = |of: &Candidate| fleet(spec, of, Efficiency::default());
+    let base = |of: &TuneCandidate| fleet(spec, of, Efficiency::default());
     let forecaster: Box<dyn Forecaster> = if looks_ahead {
         let (kept, fleets) =
             (Rc::clone(&logs), candidates.iter().map(|of| (Ok(base(of)), of.gpus)).collect());
@@ -121,7 +121,7 @@ fn tuned(spec: &TuneSpec, seed: u64, looks_ahead: bool) -> Tune {
 /// What trying each variant takes, by the same rules: a tuning of each alone, and where it ends.
 fn each_alone(spec: &TuneSpec, seed: u64) -> Vec<(String, Tune)> {
     let candidates = spec.candidates();
-    let alone = |of: &Candidate| {
+    let alone = |of: &TuneCandidate| {
         let mut one = spec.clone();
         for (axis, &place) in one.axes.iter_mut().zip(&of.places) {
             axis.values = vec![axis.values[place].clone()];

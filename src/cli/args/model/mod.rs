@@ -137,6 +137,8 @@ impl ModelArgs {
 
     /// What these flags of a server describe, under the names of vLLM too; or what of it is no option of the model.
     pub(in crate::cli) fn of_flags(flags: &str) -> Result<Self, String> {
+        // What is on by default in both.
+        const ON: [&str; 2] = ["--enable-prefix-caching", "--enable-chunked-prefill"];
         #[derive(Parser)]
         #[command(no_binary_name = true, disable_help_flag = true)]
         struct Flags {
@@ -144,8 +146,6 @@ impl ModelArgs {
             model: ModelArgs,
         }
         let words = shlex::split(flags).ok_or_else(|| format!("`{flags}` has a quote that does not end"))?;
-        // What is on by default in both.
-        const ON: [&str; 2] = ["--enable-prefix-caching", "--enable-chunked-prefill"];
         let words = words.into_iter().filter(|word| !ON.contains(&word.as_str()));
         let in_a_line = |error: clap::Error| {
             let text = error.to_string();
