@@ -126,11 +126,11 @@ fn reasons(tune: &Tune) -> Section {
     section.fact(
         "dropped",
         format!(
-            "{dropped} of {}, each surely worse than another at a load that the other meets; wrong in at most {}",
-            counted(tune.variants.len() as u64, "variant"),
-            percent(tune.error_rate)
+            "{dropped} of {}, each surely worse than another at a load that the other meets",
+            counted(tune.variants.len() as u64, "variant")
         ),
     );
+    section.fact("error rate", format!("at most {} that chance drops one as good", percent(tune.error_rate)));
     section.fact(
         "took",
         format!(
