@@ -2,6 +2,7 @@
 
 mod ab;
 mod fit;
+mod runs;
 mod simulation;
 mod sweep;
 
@@ -14,21 +15,16 @@ use self::ab::{RoundsPlan, SideArgs};
 use self::fit::FitArgs;
 use self::sweep::SimulatedLoads;
 use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
-use super::output::{ShowArgs, advise_repeats, exits, render, say_saved};
+use super::output::{ShowArgs, advise_repeats, render};
 use super::variants::{self, VirtualTuning};
 use crate::analysis::Objective;
-use crate::experiment::{
-    CompletedRun, EngineFit, Experiment, Grade, InvalidRuns, Load, LoadAxis, MeasuredRun, PredictedRates,
-    RepeatRun, RepeatsExperiment, RunRequest, Sweep, SweepPlan, TrialRequest, VirtualExecutor, drive,
-    predict, seed_of_run,
-};
-use crate::live::{Screen, StepLine};
-use crate::report::{Extent, Extras, Format, RunReport, documents};
-use crate::session::stored::{JudgedRun, open_folder};
-use crate::session::{Exit, PlannedRun, Printer, Stop, both, datasets, folder, save};
+use crate::experiment::{EngineFit, Grade, LoadAxis, MeasuredRun, Sweep, SweepPlan, TrialRequest};
+use crate::live::Screen;
+use crate::report::{Extent, Format, documents};
+use crate::session::stored::JudgedRun;
+use crate::session::{Exit, PlannedRun, Printer, Stop, both, datasets, folder};
 use crate::simulator::RoutingRule;
-use crate::units::three_digits;
-use crate::workload::{Overrides, TraceFindings, WorkloadSpec};
+use crate::workload::{TraceFindings, WorkloadSpec};
 
 pub(super) use self::fit::fitted_to;
 pub(super) use self::simulation::Simulation;
@@ -105,12 +101,12 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     match work {
         Work::Sweep(plan) => sweep::run(&simulation, plan, quiet, printer),
         Work::Ab(rounds) => ab::run(&simulation, *rounds, printer),
-        Work::Rates(fit, axis) => rates(&simulation, *fit, &axis, printer),
+        Work::Rates(fit, axis) => runs::rates(&simulation, *fit, &axis, printer),
         Work::Runs(runs) => {
             advise_repeats(simulation.repeats, printer);
             match <[PlannedRun; 1]>::try_from(runs) {
-                Ok([run]) => once(&simulation, run, printer),
-                Err(runs) => repeatedly(&simulation, runs, printer),
+                Ok([run]) => runs::once(&simulation, run, printer),
+                Err(runs) => runs::repeatedly(&simulation, runs, printer),
             }
         }
     }
@@ -277,87 +273,6 @@ fn refuse_poor_fit(fit: Option<&EngineFit>, printer: Printer) -> Result<(), Stop
 
 fn fit_in_words(fit: &EngineFit) -> Result<String, Stop> {
     render(Format::Text(Extent::Full), fit, || documents::engine_fit(fit))
-}
-
-/// One run, one prediction.
-fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -> Result<Exit, Stop> {
-    let Simulation { model, objectives, .. } = simulation;
-    let schedule = run.schedule.clone();
-    let header = simulation.header(run, model);
-    let line = StepLine::start(Screen::detect(), "simulating");
-    let predicted = predict(header, schedule.clone(), &model.fleet, objectives);
-    drop(line);
-    let (log, mut prediction) = predicted.map_err(Stop::usage)?;
-    prediction.engine_fit.clone_from(&simulation.engine_fit);
-    let open = prediction.pair(&log, &schedule, &model.fleet).map_err(Stop::usage)?;
-    let at = log.header.started_at;
-    let stored = simulation.create_folder(&log.header.workload.name, at).and_then(|folder| {
-        let Some(folder) = folder else { return Ok(None) };
-        let extras = Extras { paired_open: None, diagnosis: Some(&prediction.diagnosis) };
-        save::run_with_log(RunReport { log: &log, summary: &prediction.summary, extras }, &folder)?;
-        if let Some(open) = open {
-            save::run_with_log(JudgedRun::of(open, &[]).report(None), &open_folder(&folder)?)?;
-        }
-        Ok(Some(folder))
-    });
-    simulation.show.result(printer, &prediction, || documents::prediction(&prediction))?;
-    if let Some(folder) = stored? {
-        say_saved(&folder, None, printer);
-    }
-    Ok(exits::of_run(&prediction.summary, simulation.rules, printer))
-}
-
-/// What a fitted engine predicts of each of the rates.
-fn rates(simulation: &Simulation, fit: EngineFit, axis: &LoadAxis, printer: Printer) -> Result<Exit, Stop> {
-    let mut predicted = Vec::new();
-    let loads = axis.loads();
-    let line = StepLine::counting(Screen::detect(), "simulating", loads.len() as u64);
-    for rate in line.count(loads.into_iter()).map(Load::amount) {
-        line.at(format!("simulating {}/s", three_digits(rate)));
-        let overrides = Overrides { rate_per_s: Some(rate), ..Overrides::default() };
-        let spec = simulation.spec.clone().with(&overrides).map_err(Stop::usage)?;
-        for run in PlannedRun::all(&spec, &simulation.datasets, 1)? {
-            let run = simulation.run(run, &simulation.model)?;
-            predicted.push((run.log, run.summary));
-        }
-    }
-    drop(line);
-    let predicted = PredictedRates::of(fit, &predicted);
-    simulation.show.result(printer, &predicted, || documents::predicted_rates(&predicted))?;
-    Ok(Exit::Fine)
-}
-
-/// Several runs, each with seeds of its own, and what they say together.
-fn repeatedly(simulation: &Simulation, runs: Vec<PlannedRun>, printer: Printer) -> Result<Exit, Stop> {
-    let Simulation { model, objectives, .. } = simulation;
-    let parent = simulation.create_folder(&simulation.spec.name, jiff::Timestamp::now())?;
-    // No machine can spoil a run in virtual time.
-    let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), InvalidRuns::Counted);
-    let line = StepLine::counting(Screen::detect(), "simulating", runs.len() as u64);
-    let mut runs = line.count(runs.into_iter());
-    let run = |request: &RunRequest<RepeatRun>| {
-        let number = request.part.number;
-        let run = runs.next().ok_or_else(|| Stop::impossible(format!("{} is not planned", request.name)))?;
-        line.at(format!("simulating, seed {}", run.workload.seed));
-        let run = simulation.run(run, &model.with_seed(seed_of_run(model.fleet.seed, number)))?;
-        if let Some(parent) = &parent {
-            save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;
-        }
-        let (summary, diagnosis) = (Box::new(run.summary), Some(Box::new(run.diagnosis)));
-        Ok(CompletedRun { summary, diagnosis })
-    };
-    let recorded = |experiment: &RepeatsExperiment| match (&parent, experiment.result()) {
-        (Some(parent), Ok(repeats)) => save::repeats(&repeats, parent),
-        _ => Ok(()),
-    };
-    drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
-    drop(line);
-    let repeats = experiment.result().map_err(Stop::impossible)?;
-    simulation.show(printer, &repeats, || documents::repeats(&repeats))?;
-    if let Some(parent) = &parent {
-        say_saved(parent, Some("one run: run-1"), printer);
-    }
-    Ok(exits::of_repeats(&repeats, simulation.rules, printer))
 }
 
 #[cfg(test)]
