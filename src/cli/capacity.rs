@@ -22,8 +22,8 @@ use crate::units::count;
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct CapacityArgs {
-    /// Folders of sweeps, or their sweep.json; with several, the cheapest that meets the contract is named; with
-    /// --hardware a workload, by its name or the path of its file
+    /// Folders of sweeps, or their sweep.json; of several the cheapest that meets the contract is named; with --hardware a
+    /// workload, by name or file
     #[arg(value_name = "SWEEP|WORKLOAD", required = true)]
     sweeps: Vec<PathBuf>,
 
@@ -109,6 +109,13 @@ impl SimulatedArgs {
         let objectives = if self.objectives.is_empty() { &usual[..] } else { &self.objectives };
         let more = shlex::split(self.simulate.as_deref().unwrap_or_default())
             .ok_or_else(|| Stop::usage("--simulate: a quote is not closed"))?;
+        let own = |word: &&String| OWN.contains(&word.split('=').next().unwrap_or_default());
+        if let Some(word) = more.iter().find(own) {
+            return Err(Stop::usage(format!(
+                "--simulate: {word} has no place there\nhint: give it to `capacity` itself, as far as it has it; the options of \
+                 a model and of a workload have theirs there"
+            )));
+        }
         let workload = workload.display().to_string();
         let sweep = |hardware: &Hardware| {
             let mut words = vec!["simulate", &workload, "--sweep", "--hardware", hardware.name];
@@ -122,6 +129,9 @@ impl SimulatedArgs {
     }
 }
 
+/// Options of `simulate` that this command decides or does not use.
+const OWN: [&str; 11] =
+    ["--hardware", "--objective", "--sweep", "--ab", "--tune", "--out", "--format", "--json", "--quiet", "--help", "-h"];
 /// The highest target, requests per second: more than all of mankind asks.
 const MOST_PER_S: f64 = 1e9;
 

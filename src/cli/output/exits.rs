@@ -164,7 +164,11 @@ pub(in crate::cli) fn of_tune(tune: &Tune) -> Exit {
     let none_ran = tune.variants.iter().all(|variant| variant.trials.is_empty());
     match tune.stopped {
         TuneStopped::Interrupted => Exit::Interrupted,
+        TuneStopped::Refused => Exit::Invalid,
         _ if none_ran || !tune.unstopped.is_empty() => Exit::Invalid,
+        _ if tune.decision.is_none() && tune.variants.iter().any(|variant| variant.failed.is_some()) => {
+            Exit::Invalid
+        }
         _ if tune.decision.is_none() => Exit::Missed,
         TuneStopped::Finished | TuneStopped::OutOfRuns => Exit::Fine,
     }

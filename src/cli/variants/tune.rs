@@ -1,5 +1,7 @@
 //! `skyline tune`: which flags of a server serve most within the objectives, for each GPU.
 
+use std::num::NonZeroUsize;
+
 use clap::Args;
 
 use super::settings;
@@ -113,7 +115,9 @@ fn finish(args: &TuneArgs, tune: &Tune, dir: &ExperimentDir, printer: Printer) -
     let folder = dir.folder().display();
     printer.words(&format!("saved to {folder} (the decision: {})", FILES[2]));
     printer.words(&match tune.stopped {
-        TuneStopped::Interrupted => format!("resume with: {}", dir.command_to_resume(&[])),
+        TuneStopped::Interrupted | TuneStopped::Refused => {
+            format!("resume with: {}", dir.command_to_resume(&[]))
+        }
         TuneStopped::Finished | TuneStopped::OutOfRuns => {
             format!("all of it: skyline report {folder} --full")
         }
@@ -154,6 +158,8 @@ impl TuneArgs {
             let screen = self.campaign.live.screen();
             let mut settings = settings(&self.target, &variant, &[("tune", &spec.name)], screen)?;
             settings.objectives.clone_from(&spec.objectives);
+            let cap = spec.requests.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
+            settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
             settings.check_breakers()?;
             let tokenizer = settings.requests.tokenizer.clone();
             let (workload, datasets) =

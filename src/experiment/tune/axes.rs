@@ -119,6 +119,8 @@ pub(super) fn read(place: SpecValue<'_>) -> Option<Vec<TuneAxis>> {
 
 /// One axis: a list of values, or a table with the flags of each.
 fn axis(name: &str, given: &Value) -> Result<TuneAxis, String> {
+    let name = name.replace('-', "_");
+    let name = name.as_str();
     let values: Result<Vec<AxisValue>, String> = match given {
         Value::Array(values) => values.iter().map(|value| plain(name, value)).collect(),
         Value::Object(values) => values.iter().map(|(of, value)| in_words(name, of, value)).collect(),

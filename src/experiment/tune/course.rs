@@ -194,9 +194,13 @@ impl Course {
 
     /// The load at which it probably ends to meet the objectives, by its last round in which it met one.
     pub(super) fn estimate(&self) -> Option<f64> {
+        let mut most = f64::INFINITY;
         (1..=self.last_round()).rev().find_map(|round| {
-            let met = self.met(round)?;
-            Some(self.missed(round).map_or(met, |missed| libm::sqrt(met * missed)))
+            let missed = self.missed(round).unwrap_or(f64::INFINITY);
+            // A load that longer runs missed is not met.
+            most = most.min(missed);
+            let met = self.met(round).filter(|met| *met < most)?;
+            Some(if most.is_finite() { libm::sqrt(met * most) } else { met })
         })
     }
 

@@ -266,7 +266,10 @@ impl Experiment for TuneExperiment<'_> {
                 }
             }
             RunOutcome::Failed { failure, .. } => course.failed = Some(failure),
-            RunOutcome::Refused(why) => course.failed = failed(why, FailedBy::Client),
+            RunOutcome::Refused(why) => {
+                course.failed = failed(why, FailedBy::Client);
+                self.state.ending = Some(TuneStopped::Refused);
+            }
             RunOutcome::Interrupted(_) | RunOutcome::Absent => {
                 self.state.ending = Some(TuneStopped::Interrupted);
             }

@@ -211,8 +211,8 @@ fn variant(state: &TuneState, place: usize) -> TuneVariant {
     let (of, course) = (&state.candidates[place], &state.courses[place]);
     let best = state.best();
     let standing = match &course.failed {
+        _ if best == Some(place) => TuneStanding::Best,
         Some(_) => TuneStanding::Failed,
-        None if best == Some(place) => TuneStanding::Best,
         None if state.beaten_by(place).is_some() => TuneStanding::Dropped,
         None if best.is_some() && course.has_begun() => TuneStanding::Tied,
         None => TuneStanding::Open,
@@ -241,7 +241,8 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
     let best = state.best()?;
     let (of, course) = (&state.candidates[best], &state.courses[best]);
     let server = of.variant(&state.spec.server).server;
-    let met = course.trials.iter().filter(|trial| trial.side == LoadSide::Met);
+    let estimate = course.estimate()?;
+    let met = course.trials.iter().filter(|trial| trial.side == LoadSide::Met && trial.per_gpu <= estimate);
     let highest = met.max_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu));
     let tokens = highest.and_then(|trial| trial.output_tokens_per_s).filter(|tokens| *tokens > 0.0);
     let runner_up = runner_up(state, best);
@@ -249,7 +250,7 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
     let today = today.estimate().or(lowest_missed(today)).filter(|_| best != 0);
     let interval = state.interval(best);
     let answer = state.highest(best).and_then(|answer| answer.estimate).filter(|_| interval.is_some());
-    let per_gpu = answer.map(|load| load / f64::from(of.gpus)).or(course.estimate())?;
+    let per_gpu = answer.map_or(estimate, |load| load / f64::from(of.gpus));
     Some(TuneDecision {
         best: of.name.clone(),
         flags: of.flags.clone(),

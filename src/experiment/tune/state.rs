@@ -51,6 +51,8 @@ pub enum TuneStopped {
     Finished,
     /// It had as many runs as it may have.
     OutOfRuns,
+    /// This machine cannot be trusted with more runs.
+    Refused,
     /// The user stopped it; or what was stored of it ends there.
     Interrupted,
 }
@@ -121,7 +123,8 @@ impl TuneState {
     /// The variant that meets the highest load in `round`; of several the one that ran first.
     fn best_of(&self, round: usize) -> Option<usize> {
         let met = |place: &usize| self.courses[*place].met(round);
-        let known = (0..self.courses.len()).filter(|place| self.is_served(*place) && met(place).is_some());
+        // What a variant met counts where its server failed later, too.
+        let known = (0..self.courses.len()).filter(|place| met(place).is_some());
         known.reduce(|best, other| {
             let first = |place: usize| self.courses[place].trials.first().map(|trial| trial.number);
             let ahead = met(&other).partial_cmp(&met(&best));
@@ -196,7 +199,7 @@ impl TuneState {
     /// The next load of the winner at the end; `None` where enough is known.
     pub(super) fn last_load(&self, place: usize) -> Option<f64> {
         let course = &self.courses[place];
-        let here = course.trials.iter().filter(|trial| trial.round > ROUNDS).count();
+        let here = course.trials.iter().filter(|trial| trial.round > ROUNDS && !trial.replaced).count();
         let near = self.interval(place).is_some_and(|(low, high)| high <= low * KNOWN);
         let load = course.estimate()? * AT_THE_END.get(here)?;
         (!near && course.failed.is_none()).then_some(load)

@@ -19,7 +19,7 @@ const UNIT: &str = "requests/s per GPU";
 /// The tuning as a document; `again` is the command that runs it again.
 pub fn document(tune: &Tune, again: Option<&str>) -> Document {
     let (colour, word) = match (&tune.decision, tune.stopped) {
-        (_, TuneStopped::Interrupted) => (Tone::Neutral, "UNFINISHED"),
+        (_, TuneStopped::Interrupted | TuneStopped::Refused) => (Tone::Neutral, "UNFINISHED"),
         (Some(_), _) => (Tone::Good, "FOUND"),
         (None, _) => (Tone::Bad, "NONE"),
     };
@@ -155,7 +155,7 @@ fn reasons(tune: &Tune) -> Section {
     section.notes(tune.note.iter().map(Note::info));
     let failed = tune.variants.iter().filter_map(|variant| Some((variant, variant.failed.as_ref()?)));
     section
-        .notes(failed.map(|(variant, why)| Note::error(format!("{} could not be run: {why}", variant.name))));
+        .notes(failed.map(|(variant, why)| Note::error(format!("{} could not go on: {why}", variant.name))));
     let unstopped = tune.unstopped.iter();
     section.notes(
         unstopped.map(|of| Note::error(format!("The server of {} was not stopped: {}.", of.variant, of.why))),
@@ -192,6 +192,9 @@ fn end(tune: &Tune, again: Option<&str>) -> Section {
     section.text(match tune.stopped {
         TuneStopped::Finished => "Ended: the best variant and its load are known as well as the runs allow.",
         TuneStopped::OutOfRuns => "Ended: it had as many runs as it may have; the answer is the best so far.",
+        TuneStopped::Refused => {
+            "Ended: this machine cannot be trusted with more runs; the answer is the best so far."
+        }
         TuneStopped::Interrupted => "Interrupted: the answer is the best so far.",
     });
     if let Some(again) = again {

@@ -31,9 +31,6 @@ pub(crate) const FILES: [&str; 4] = [Tune::FILE_NAME, "tune.txt", "decision.md",
 pub(crate) const MORE: &str = "give its runs more time (--seconds), or begin at a higher `rate_per_s`";
 /// Characters of the reason in the line of a run that does not count.
 const REASON: usize = 100;
-/// What a named page of metrics would count for.
-const EVERY_VARIANT: &str = "every variant";
-
 /// A tuning that can be run, as far as can be known before a server is asked.
 pub(crate) struct TunePlan {
     pub(crate) spec: TuneSpec,
@@ -116,7 +113,7 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
     fn ready(&mut self, request: &RunRequest<TuneRun>) -> Result<&RunContext, Stop> {
         let place = request.part.candidate;
         let (variant, checked) = &self.plan.variants[place];
-        self.servers.ready(place, variant, checked, &request.name, Some(EVERY_VARIANT))?;
+        self.servers.ready(place, variant, checked, &request.name, None)?;
         let context = self.servers.context();
         context.ok_or_else(|| Stop::impossible("the server is not connected"))
     }

@@ -102,19 +102,7 @@ fn tuned(spec: &TuneSpec, seed: u64, looks_ahead: bool) -> Tune {
         }
         Ok::<_, Infallible>(CompletedRun::from(summary))
     };
-    drive(
-        &mut experiment,
-        &mut VirtualExecutor {
-            run,
-            recorded: |e: &TuneExperiment<'_>| {
-                if std::env::var("TRACE").is_ok() {
-                    println!("{:?}", e.last());
-                }
-                Ok(())
-            },
-        },
-    )
-    .unwrap();
+    drive(&mut experiment, &mut VirtualExecutor { run, recorded: |_: &TuneExperiment<'_>| Ok(()) }).unwrap();
     experiment.result()
 }
 
