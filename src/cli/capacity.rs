@@ -130,8 +130,19 @@ impl SimulatedArgs {
 }
 
 /// Options of `simulate` that this command decides or does not use.
-const OWN: [&str; 11] =
-    ["--hardware", "--objective", "--sweep", "--ab", "--tune", "--out", "--format", "--json", "--quiet", "--help", "-h"];
+const OWN: [&str; 11] = [
+    "--hardware",
+    "--objective",
+    "--sweep",
+    "--ab",
+    "--tune",
+    "--out",
+    "--format",
+    "--json",
+    "--quiet",
+    "--help",
+    "-h",
+];
 /// The highest target, requests per second: more than all of mankind asks.
 const MOST_PER_S: f64 = 1e9;
 

@@ -77,7 +77,8 @@ impl MatrixRow {
         let most = own.as_ref().map_or(seconds, |own| own.horizon_s);
         let lengths = std::iter::successors(Some(seconds), |length| Some(2.0 * length));
         let enough = lengths.take_while(|length| *length < most).map(of_length).find(is_enough);
-        let is_shorter = enough.is_some() || own.as_ref().is_some_and(|own| own.requests.is_some() && seconds < own.horizon_s);
+        let is_shorter = enough.is_some()
+            || own.as_ref().is_some_and(|own| own.requests.is_some() && seconds < own.horizon_s);
         self.settings = enough.unwrap_or_else(|| of_length(seconds.max(most)));
         is_shorter
     }
