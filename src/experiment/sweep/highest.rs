@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::answer::HighestLoad;
 use super::plan::{Load, LoadAxis};
-use super::search::{BAND, LoadTally, Search, SearchDemand, Tightest, Unsure, tightest};
+use super::search::{BAND, Crossing, LoadTally, Search, SearchDemand, Tightest, Unsure, tightest};
 use super::trial::LoadClass;
 use crate::analysis::wording::{counted, percent};
 use crate::units::three_digits;
@@ -71,6 +71,30 @@ impl Search {
     /// The highest load, as far as the trials show it.
     pub fn answer(&self) -> Option<HighestLoad> {
         FoundLoads::of(self).answer
+    }
+
+    /// Where all trials together cross the limit of the tightest objective.
+    pub fn crossing(&self) -> Option<f64> {
+        tightest(self.trials(), self.demands()).crossing().map(|crossing| crossing.estimate)
+    }
+
+    /// The 95 % interval of that load.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, in words.
+    pub fn interval(&self) -> Result<(f64, f64), String> {
+        match tightest(self.trials(), self.demands()) {
+            Tightest::Crosses(_, Crossing { estimate, interval }) => interval.map_err(|unsure| {
+                let runs = counted(self.trials().len() as u64, "run");
+                unsure.in_words(&runs, Load::Rate(estimate), estimate, &self.plan().axis)
+            }),
+            Tightest::Missed(_) => Err("its longest runs missed an objective at every load".to_owned()),
+            Tightest::Open if self.trials().is_empty() => {
+                Err("the runs are missing that narrow it down".to_owned())
+            }
+            Tightest::Open => Err("its longest runs met all objectives at every load".to_owned()),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ mod tally;
 
 pub use self::demand::Unsearchable;
 
-pub(super) use self::curve::{BAND, Unsure};
+pub(super) use self::curve::{BAND, Crossing, Unsure};
 pub(super) use self::demand::SearchDemand;
 pub(super) use self::tally::{LoadTally, Tightest, tightest};
 
@@ -62,6 +62,15 @@ impl Search {
         let mut demands = plan.objectives.iter().map(SearchDemand::of).collect::<Result<Vec<_>, _>>()?;
         demands.push(SearchDemand::keeping_up());
         Ok(Self { plan, demands, trials: Vec::new(), refined_from: None, forced: false })
+    }
+
+    /// A search that begins with its refinement, where the highest load is probably near `from_per_s` of its plan.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn near(plan: SweepPlan) -> Result<Self, Unsearchable> {
+        Ok(Self { refined_from: Some(0), ..Self::new(plan)? })
     }
 
     /// The same, which goes on where no run of a load can be trusted if it is `forced` (`--force`): then those count.

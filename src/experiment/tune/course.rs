@@ -11,6 +11,8 @@ use crate::experiment::spoiled::{distrust, spoiled_by};
 use crate::experiment::sweep::{Trial, TrialRequest};
 use crate::record::Repeat;
 
+/// Rounds in which variants are dropped; runs of each are twice as long as those of the one before.
+pub(super) const ROUNDS: usize = 3;
 /// Most loads of a variant in a round.
 const MOST_LOADS: usize = 10;
 /// The first variant's load is doubled or halved until one is met and one is not.
@@ -192,16 +194,19 @@ impl Course {
         self.trials.iter().map(|trial| trial.round).max().unwrap_or(1)
     }
 
-    /// The load at which it probably ends to meet the objectives, by its last round in which it met one.
+    /// The load at which it probably ends to meet the objectives, by the last round in which it met one, without the runs at
+    /// the end; it has one if it met any load.
     pub(super) fn estimate(&self) -> Option<f64> {
         let mut most = f64::INFINITY;
-        (1..=self.last_round()).rev().find_map(|round| {
-            let missed = self.missed(round).unwrap_or(f64::INFINITY);
+        let mut contradicted = None;
+        let by_rounds = (1..=self.last_round().min(ROUNDS)).rev().find_map(|round| {
+            most = most.min(self.missed(round).unwrap_or(f64::INFINITY));
+            let met = self.met(round)?;
+            contradicted = contradicted.or(Some(met.min(most)));
             // A load that longer runs missed is not met.
-            most = most.min(missed);
-            let met = self.met(round).filter(|met| *met < most)?;
-            Some(if most.is_finite() { libm::sqrt(met * most) } else { met })
-        })
+            (met < most).then(|| if most.is_finite() { libm::sqrt(met * most) } else { met })
+        });
+        by_rounds.or(contradicted)
     }
 
     /// Whether it was run.
@@ -297,6 +302,14 @@ mod tests {
         assert_eq!((of.met(1), of.missed(1)), (Some(8.0), None));
         assert_eq!((of.met(2), of.missed(2)), (Some(6.0), Some(8.0)));
         assert!((of.estimate().unwrap() - libm::sqrt(48.0)).abs() < 1e-9, "the later round is longer");
+        let estimate = |trials: &[_]| course(trials, true).estimate();
+        assert_eq!(estimate(&[(2, 6.0, true), (4, 5.0, false)]), Some(6.0), "the end has a curve of its own");
+        assert_eq!(
+            estimate(&[(2, 8.0, true), (3, 6.0, false)]),
+            Some(6.0),
+            "what met a load has an estimate"
+        );
+        assert_eq!(estimate(&[(2, 8.0, false), (3, 6.0, false)]), None);
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use super::axes::TuneCandidate;
-use super::course::TuneTrial;
+use super::course::{ROUNDS, TuneTrial};
 use super::file::TuneSpec;
 use super::outlook::{Forecaster, Outlook};
 use super::result::Tune;
-use super::state::{NamedAxis, ROUNDS, TuneRuns, TuneState, TuneStopped};
+use super::state::{NamedAxis, TuneRuns, TuneState, TuneStopped};
 use crate::analysis::Summary;
 use crate::experiment::driver::{
     Experiment, FailedBy, InvalidRuns, RunFailure, RunOutcome, RunRequest, RunsLeft,
@@ -115,7 +115,7 @@ impl<'f> TuneExperiment<'f> {
     fn load_of(&self, place: usize) -> Option<f64> {
         let (state, course) = (&self.state, &self.state.courses[place]);
         if self.is_last() {
-            return state.last_load(place);
+            return state.last_run(place).map(|(per_gpu, _)| per_gpu);
         }
         let hint = state.forecasts[place].map(|forecast| forecast.per_gpu);
         let missed = state.courses.iter().filter_map(|course| course.missed(1)).min_by(f64::total_cmp);
@@ -240,11 +240,12 @@ impl Experiment for TuneExperiment<'_> {
         let repeat = self.state.courses[candidate].trials.len() as u64 + 1;
         let name = format!("{}/run-{repeat}", of.name);
         let number = self.state.trials() + 1;
+        let last = if self.is_last() { self.state.last_run(candidate) } else { None };
         let wanted = TrialRequest {
             number,
             load: Load::Rate(per_gpu * f64::from(of.gpus)),
             repeat,
-            seed: seed_of_run(self.state.runs.seed, round as u64),
+            seed: last.map_or(seed_of_run(self.state.runs.seed, round as u64), |(_, seed)| seed),
             window_s: self.state.window_s(per_gpu, round),
             run: name.clone(),
         };

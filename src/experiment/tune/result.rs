@@ -68,6 +68,9 @@ pub struct TuneDecision {
     pub low: Option<f64>,
     /// Upper end of it.
     pub high: Option<f64>,
+    /// Why there is no interval, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsure: Option<String>,
     /// Cost of a million output tokens at the highest load met, in the currency of the price; absent without a price.
     pub cost_per_million_output_tokens: Option<f64>,
     /// How much more load than the variant in use today it serves, as a ratio, at least where that one was dropped first;
@@ -241,23 +244,21 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
     let best = state.best()?;
     let (of, course) = (&state.candidates[best], &state.courses[best]);
     let server = of.variant(&state.spec.server).server;
-    let estimate = course.estimate()?;
-    let met = course.trials.iter().filter(|trial| trial.side == LoadSide::Met && trial.per_gpu <= estimate);
+    let (per_gpu, interval) = (state.limit(best)?, state.interval(best));
+    let met = course.trials.iter().filter(|trial| trial.side == LoadSide::Met && trial.per_gpu <= per_gpu);
     let highest = met.max_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu));
     let tokens = highest.and_then(|trial| trial.output_tokens_per_s).filter(|tokens| *tokens > 0.0);
     let runner_up = runner_up(state, best);
     let today = &state.courses[0];
     let today = today.estimate().or(lowest_missed(today)).filter(|_| best != 0);
-    let interval = state.interval(best);
-    let answer = state.highest(best).and_then(|answer| answer.estimate).filter(|_| interval.is_some());
-    let per_gpu = answer.map_or(estimate, |load| load / f64::from(of.gpus));
     Some(TuneDecision {
         best: of.name.clone(),
         flags: of.flags.clone(),
         command: server.serve.as_ref().or(server.start.as_ref()).map(|command| server.filled(command)),
         per_gpu,
-        low: interval.map(|(low, _)| low),
-        high: interval.map(|(_, high)| high),
+        low: interval.as_ref().ok().map(|(low, _)| *low),
+        high: interval.as_ref().ok().map(|(_, high)| *high),
+        unsure: interval.err(),
         cost_per_million_output_tokens: server
             .cost_per_hour()
             .zip(tokens)

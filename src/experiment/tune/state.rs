@@ -3,28 +3,27 @@
 use serde::{Deserialize, Serialize};
 
 use super::axes::TuneCandidate;
-use super::course::{Course, TuneTrial};
+use super::course::{Course, ROUNDS, TuneTrial};
 use super::file::TuneSpec;
 use super::outlook::Forecast;
 use crate::analysis::Objective;
 use crate::experiment::driver::InvalidRuns;
-use crate::experiment::sweep::{HighestLoad, LoadAxis, Search, SweepPlan, Trial};
+use crate::experiment::repeats::seed_of_run;
+use crate::experiment::sweep::{LoadAxis, Search, SearchStep, SweepPlan};
 
 /// The chance that a variant is dropped that does as well as those that it is compared with, at most.
 pub(super) const ERROR: f64 = 0.05;
 /// How often each half of a comparison may be wrong: a variant has one in each round.
 const DOUBT: f64 = ERROR / 2.0 / ROUNDS as f64;
-/// Rounds in which variants are dropped; runs of each are twice as long as those of the one before.
-pub(super) const ROUNDS: usize = 3;
 /// The most runs: of each variant, and of all beside that.
 const MOST_OF_EACH: u64 = 3;
 const MOST_BESIDE: u64 = 30;
 /// Requests of a run of the first round, for each that the strictest objective allows over its bound.
 const REQUESTS: f64 = 10.0;
-/// Multiples of the winner's probable load at which it runs at the end, as long as its load is not known to ±10 %.
-const AT_THE_END: [f64; 6] = [0.95, 1.05, 0.9, 1.1, 1.0, 0.85];
-/// That, as the ratio of the ends of its interval.
-const KNOWN: f64 = 1.2;
+/// The winner runs at the end until its load is known this well: the ends of its interval are apart by this share.
+const KNOWN: f64 = 0.2;
+/// And at most this often.
+pub(super) const MOST_AT_THE_END: u64 = 20;
 
 /// How long runs are and where they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -165,13 +164,14 @@ impl TuneState {
         (0..self.candidates.len()).filter(runs).filter(|place| self.beaten_by(*place).is_none()).collect()
     }
 
-    /// The load at which a variant ends to meet the objectives, from its longest runs as a sweep has it.
-    pub(super) fn highest(&self, place: usize) -> Option<HighestLoad> {
+    /// The runs of a variant at the end, as a sweep that begins where the rounds before saw its limit. Their seeds are their
+    /// own, and no variant is chosen by them, so that their interval is honest.
+    pub(super) fn search(&self, place: usize) -> Option<Search> {
         let course = &self.courses[place];
-        let long = course.trials.iter().zip(&course.swept).filter(|(trial, _)| trial.round >= ROUNDS);
-        let long: Vec<&Trial> = long.map(|(_, swept)| swept).collect();
         let plan = SweepPlan {
-            axis: LoadAxis::List { rates_per_s: long.iter().map(|trial| trial.load.amount()).collect() },
+            axis: LoadAxis::Automatic {
+                from_per_s: course.estimate()? * f64::from(self.candidates[place].gpus),
+            },
             objectives: self.spec.objectives.clone(),
             repeats: 1,
             samples: 1,
@@ -179,30 +179,42 @@ impl TuneState {
             shortest_s: None,
             longest_s: self.runs.longest_s,
             fewest_users_per_s: None,
-            precision: KNOWN - 1.0,
-            most_trials: self.most_runs(),
+            precision: KNOWN,
+            most_trials: MOST_AT_THE_END,
             saturated_in_a_row: u64::MAX,
-            first_seed: self.runs.seed,
+            first_seed: seed_of_run(self.runs.seed, ROUNDS as u64 + 1),
         };
-        let mut search = Search::new(plan).ok()?;
-        long.into_iter().cloned().for_each(|trial| search.record(trial));
-        search.answer()
+        let mut search = Search::near(plan).ok()?.forced(self.invalid == InvalidRuns::Counted);
+        let last = course.trials.iter().zip(&course.swept).filter(|(trial, _)| trial.round > ROUNDS);
+        last.for_each(|(_, swept)| search.record(swept.clone()));
+        Some(search)
     }
 
-    /// The interval of that load for each accelerator, where there is one.
-    pub(super) fn interval(&self, place: usize) -> Option<(f64, f64)> {
+    /// The load for each accelerator at which the winner ends to meet the objectives: by the runs of the rounds where those at
+    /// the end show no limit.
+    pub(super) fn limit(&self, place: usize) -> Option<f64> {
+        let crossing = self.search(place).and_then(|search| search.crossing());
+        crossing.map(|load| load / f64::from(self.candidates[place].gpus)).or(self.courses[place].estimate())
+    }
+
+    /// Its 95 % interval, or why it has none.
+    pub(super) fn interval(&self, place: usize) -> Result<(f64, f64), String> {
         let gpus = f64::from(self.candidates[place].gpus);
-        let answer = self.highest(place)?;
-        Some((answer.interval_low? / gpus, answer.interval_high? / gpus))
+        let search = self.search(place).ok_or("no load is met")?;
+        search.interval().map(|(low, high)| (low / gpus, high / gpus))
     }
 
-    /// The next load of the winner at the end; `None` where enough is known.
-    pub(super) fn last_load(&self, place: usize) -> Option<f64> {
-        let course = &self.courses[place];
-        let here = course.trials.iter().filter(|trial| trial.round > ROUNDS && !trial.replaced).count();
-        let near = self.interval(place).is_some_and(|(low, high)| high <= low * KNOWN);
-        let load = course.estimate()? * AT_THE_END.get(here)?;
-        (!near && course.failed.is_none()).then_some(load)
+    /// The next run of the winner at the end, its load for each accelerator and its seed; `None` where enough is known.
+    pub(super) fn last_run(&self, place: usize) -> Option<(f64, u64)> {
+        if self.courses[place].failed.is_some() {
+            return None;
+        }
+        match self.search(place)?.next() {
+            SearchStep::Measure(wanted) => {
+                Some((wanted.load.amount() / f64::from(self.candidates[place].gpus), wanted.seed))
+            }
+            SearchStep::Done(_) => None,
+        }
     }
 
     /// Variants that have not run.

@@ -66,6 +66,7 @@ fn decision(tune: &Tune) -> Section {
     section.facts("gain", gain);
     let cost = decision.cost_per_million_output_tokens;
     section.facts("cost", cost.map(|cost| format!("{} for a million output tokens", three_digits(cost))));
+    section.facts("no interval", decision.unsure.clone());
     let next = decision.runner_up.as_ref().zip(decision.why.as_ref());
     section.facts("runner-up", next.map(|(next, why)| format!("{next}: {why}")));
     if !decision.tied.is_empty() {

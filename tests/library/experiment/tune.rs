@@ -1,4 +1,4 @@
-//! Tunings of simulated servers: the best of 24 variants is found, in a third of the time that trying each of them takes.
+//! Tunings of simulated servers: the best of 24 variants is found, in a tenth of the time that measuring each takes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -106,7 +106,7 @@ fn tuned(spec: &TuneSpec, seed: u64, looks_ahead: bool) -> Tune {
     experiment.result()
 }
 
-/// What trying each variant takes, by the same rules: a tuning of each alone, and where it ends.
+/// What measuring each variant takes, by the same rules: a tuning of each alone, to the interval of its load.
 fn each_alone(spec: &TuneSpec, seed: u64) -> Vec<(String, Tune)> {
     let candidates = spec.candidates();
     let alone = |of: &TuneCandidate| {
@@ -119,32 +119,48 @@ fn each_alone(spec: &TuneSpec, seed: u64) -> Vec<(String, Tune)> {
     candidates.iter().map(alone).collect()
 }
 
-/// The best variant: by runs of an hour it meets 7.5/s, and the next best, of 16 slots, 6.3/s and not 6.6/s.
+/// The best variant; the next best, of 16 slots, meets 6.3/s in runs of an hour, and not 6.6/s.
 const BEST: &str = "32-256-1";
+/// Where the best one ends to meet the objectives, by runs of an hour.
+const ENDS: f64 = 7.83;
 
-/// Tunes with each of these seeds, and prints what was found: in how many the best was, and the longest load.
-fn found(seeds: std::ops::RangeInclusive<u64>, looks_ahead: bool) -> (usize, f64) {
+/// What tunings of the grid found: in how many the best variant, in how many its interval holds the truth, the longest load.
+#[derive(Debug, Default)]
+struct Found {
+    best: usize,
+    with_interval: usize,
+    holding: usize,
+    longest_s: f64,
+}
+
+/// Tunes with each of these seeds, and prints what was found.
+fn found(seeds: std::ops::RangeInclusive<u64>, looks_ahead: bool) -> Found {
     let spec = spec(GRID);
-    let (mut found, mut longest) = (0, 0.0_f64);
+    let mut found = Found::default();
     for seed in seeds {
         let tune = tuned(&spec, seed, looks_ahead);
-        let decision = tune.decision.unwrap();
-        found += usize::from(decision.best == BEST);
-        longest = longest.max(tune.load_s);
+        found.longest_s = found.longest_s.max(tune.load_s);
+        let took = format!("{} runs, {} starts, {:.0} s", tune.runs, tune.starts, tune.load_s);
+        let Some(decision) = tune.decision else {
+            println!("seed {seed}: no decision in {took}");
+            continue;
+        };
+        let interval = decision.low.zip(decision.high);
+        let is_best = decision.best == BEST;
+        found.best += usize::from(is_best);
+        found.with_interval += usize::from(interval.is_some());
+        found.holding +=
+            usize::from(is_best && interval.is_some_and(|(low, high)| low <= ENDS && ENDS <= high));
         println!(
-            "seed {seed}: {} {:.2} ({:.2?} to {:.2?}) in {} runs, {} starts, {:.0} s; tied {:?}; {:?}",
+            "seed {seed}: {} {:.2} {interval:.2?} {:?} in {took}; tied {:?}; {:?}",
             decision.best,
             decision.per_gpu,
-            decision.low,
-            decision.high,
-            tune.runs,
-            tune.starts,
-            tune.load_s,
+            decision.unsure,
             decision.tied,
             tune.score.map(|score| score.in_words())
         );
     }
-    (found, longest)
+    found
 }
 
 /// Time under load when each variant is tried by itself, by the same rules.
@@ -153,15 +169,15 @@ fn each_alone_s(seed: u64) -> f64 {
 }
 
 #[test]
-#[ignore = "takes two minutes"]
-fn the_best_of_24_variants_is_found_in_a_third_of_the_time() {
+#[ignore = "takes a minute"]
+fn the_best_of_24_variants_is_found_in_a_tenth_of_the_time() {
     let alone_s = each_alone_s(1);
-    let (measured, longest_s) = found(1..=20, false);
-    println!("{measured} of 20 found, in {:.2} of {alone_s} s at most", longest_s / alone_s);
-    assert!(measured >= 18 && longest_s <= alone_s / 3.0, "{measured}, {longest_s} of {alone_s} s");
-    let (predicted, longest_s) = found(1..=20, true);
-    println!("{predicted} of 20 found, in {:.2} of {alone_s} s at most", longest_s / alone_s);
-    assert!(predicted >= 18 && longest_s <= alone_s / 5.0, "{predicted}, {longest_s} of {alone_s} s");
+    for (looks_ahead, share) in [(false, 1.0 / 10.0), (true, 1.0 / 15.0)] {
+        let found = found(1..=20, looks_ahead);
+        println!("{found:?} of 20, in {:.2} of {alone_s} s at most", found.longest_s / alone_s);
+        assert!(found.best >= 18 && found.longest_s <= alone_s * share, "{found:?} of {alone_s} s");
+        assert!(found.with_interval == 20 && found.holding >= 18, "{found:?}");
+    }
 }
 
 /// Whether a run of an hour at this rate for each accelerator meets the objectives.
@@ -186,7 +202,7 @@ fn holds(name: &str, per_gpu: f64) -> bool {
 #[test]
 #[ignore = "takes minutes"]
 fn the_best_is_the_best_in_long_runs() {
-    assert!(holds(BEST, 7.5));
+    assert!(holds(BEST, ENDS / 1.02) && !holds(BEST, ENDS * 1.02));
     let others = spec(GRID).candidates().into_iter().map(|of| of.name).filter(|name| name != BEST);
     let as_good: Vec<String> = others.filter(|name| holds(name, 6.9)).collect();
     assert!(as_good.is_empty(), "{as_good:?}");
@@ -199,7 +215,8 @@ fn a_variant_that_serves_more_is_found_and_the_record_says_why() {
     let tune = tuned(&spec, 3, true);
     let decision = tune.decision.clone().unwrap();
     assert_eq!((decision.best.as_str(), tune.stopped), (BEST, TuneStopped::Finished), "{decision:#?}");
-    assert!((6.2..8.3).contains(&decision.per_gpu), "{decision:#?}");
+    let (low, high) = (decision.low.unwrap(), decision.high.unwrap());
+    assert!(low < ENDS && ENDS < high && high < low * 1.25, "{decision:#?}");
     assert!(decision.gain.unwrap() > 4.0, "the first has four slots");
     let of = |name: &str| tune.variants.iter().find(|variant| variant.name == name).unwrap();
     assert_eq!(of("4-1024-1").standing, TuneStanding::Dropped);
