@@ -12,18 +12,16 @@ use super::output::{
     FormatArgs, Outputs, RUN, advise_repeats, exits, planned_limits, planned_load, planned_requests,
     planned_server, render, render_run, say_saved, show_dry_run,
 };
-use crate::experiment::{PairedOpen, RepeatsExperiment, drive};
-use crate::generator::Schedule;
-use crate::record::RunEnding;
+use crate::experiment::{RepeatsExperiment, drive};
+use crate::record::{RunEnding, RunHeader};
 use crate::report::{Format, documents};
 use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign, repeats_so_far};
+use crate::session::campaign::pair::PairCampaign;
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load};
 use crate::session::settings::{LoadOption, RunSettings};
-use crate::session::stored::open_folder;
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save,
 };
-use crate::units::three_digits;
 use crate::workload::WorkloadSpec;
 
 /// Run a workload against a server and report how it did.
@@ -160,7 +158,7 @@ impl BenchArgs {
         if repeats > 1 && !self.percentiles.is_empty() {
             printer.words("note: --percentiles are in each run's own report, not in that of all runs");
         }
-        PlannedRun::check_all(&runs, repeats > 1)?;
+        PlannedRun::check_all(&runs, repeats > 1 || self.paired_open)?;
         if let Some(shard) = self.share.shard {
             runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
         }
@@ -223,16 +221,21 @@ impl BenchArgs {
 /// One run, one report.
 fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit, Stop> {
     let RunContext { interrupts, printer, .. } = context;
-    let pair = plan.paired_open.then(|| (run.workload.clone(), run.schedule.clone()));
-    if pair.is_some() {
+    let folder = |header: &RunHeader| {
+        folder::create(&plan.out, &header.workload.name, &header.engine.engine, header.started_at)
+    };
+    let (closed, open) = if plan.paired_open {
         // Between the two runs an interrupt spares the second, and the first is reported.
         interrupts.series_begins();
-    }
-    let closed = context.execute(run, 1, |header| {
-        folder::create(&plan.out, &header.workload.name, &header.engine.engine, header.started_at)
-    })?;
-    let open = pair
-        .map_or(Ok(None), |(workload, schedule)| execute_open(plan, context, &workload, &schedule, &closed));
+        let (announce, invalid) = (plan.announce, plan.rules.invalid);
+        let machine = plan.checked.settings.machine;
+        let pair = PairCampaign { context, announce, invalid, machine };
+        let closed = pair.closed(run.clone(), folder)?;
+        let open = pair.open(&run, &closed);
+        (closed, open)
+    } else {
+        (context.execute(run, 1, folder)?, Ok(None))
+    };
     // Whatever became of the open run, the closed one is reported.
     let paired_open = open.as_ref().ok().and_then(Option::as_ref);
     let report = closed.run.report(paired_open);
@@ -251,33 +254,6 @@ fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit,
     } else {
         exits::of_run(&closed.run.summary, plan.rules, *printer)
     })
-}
-
-/// Executes the open run that goes with `closed`, with prompts of its own, and compares the two; `None` where nothing came of
-/// the closed run, or one of the two was interrupted.
-fn execute_open(
-    plan: &BenchPlan,
-    context: &RunContext,
-    workload: &WorkloadSpec,
-    schedule: &Schedule,
-    closed: &StoredRun,
-) -> Result<Option<PairedOpen>, Stop> {
-    let open = PairedOpen::workload(workload, &closed.run.summary);
-    let goes_on = !context.interrupts.stop_is_wished() && closed.ending() != RunEnding::Aborted;
-    let Some(workload) = open.filter(|_| goes_on) else { return Ok(None) };
-    let rate = three_digits(workload.arrival.mean_rate_per_s());
-    if let Some(printer) = plan.announce {
-        printer.words(&format!(
-            "the closed run is over; now the open one, at the {rate}/s that its users reached"
-        ));
-    }
-    let part = format!("the open run after the closed one, at {rate}/s");
-    let run = PlannedRun { part: Some(part), ..PlannedRun::like(schedule, workload)? };
-    // Other texts, so that the closed run has not warmed the prefix cache.
-    let open = context.execute(run, 2, |_| open_folder(&closed.folder))?;
-    let whole = !matches!(open.ending(), RunEnding::Interrupted | RunEnding::Aborted);
-    open.stored?;
-    Ok(PairedOpen::of(&closed.run.summary, &open.run.summary).filter(|_| whole))
 }
 
 /// Executes `runs` one after another and reports them together. An interrupt ends the run that is under way and spares the

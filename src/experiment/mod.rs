@@ -29,5 +29,6 @@ pub use engine_fit::*;
 pub use fitting::*;
 pub use paired_open::*;
 pub use repeats::*;
+pub(crate) use spoiled::{spare_for, spoiled_by};
 pub use sweep::*;
 pub use virtual_time::*;

@@ -33,7 +33,7 @@ pub(super) fn distrust(run: &Summary) -> impl Iterator<Item = &str> {
 }
 
 /// Why a run that came to its end is spoiled; `None` where it is not.
-pub(super) fn spoiled_by(run: &Summary) -> Option<&str> {
+pub(crate) fn spoiled_by(run: &Summary) -> Option<&str> {
     let mut reasons = broken(run, |rule| !SERVER_RULES.contains(&rule) && !LASTING.contains(&rule));
     reasons.next().filter(|_| run.window.is_whole())
 }
@@ -90,6 +90,12 @@ pub(super) fn replacement(
     (1..=Repeat::MOST_SPARE)
         .contains(&spoiled)
         .then(|| format!("{} was spoiled ({why}): {} replaces it", name(number), name(spare)))
+}
+
+/// Says which spare run replaces `run`, one of this noun by itself, after those before `number`, which were spoiled too; `None`
+/// where it is not spoiled or none is left.
+pub(crate) fn spare_for(number: u64, run: &Summary, noun: &str) -> Option<String> {
+    replacement(number, 1, number, spoiled_by(run)?, |number| format!("{noun} {number}"))
 }
 
 #[cfg(test)]

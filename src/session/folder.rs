@@ -61,10 +61,12 @@ pub(crate) fn of(path: &Path) -> &Path {
     }
 }
 
-/// Creates the folder `name` inside that of several runs.
+/// Creates the folder of one of several runs, with those above it; one that is there is refused, so that no run is written
+/// over another.
 pub(crate) fn inside(parent: &Path, name: &str) -> Result<PathBuf, Stop> {
     let folder = parent.join(name);
-    std::fs::create_dir_all(&folder).map_err(|error| cannot(&folder, &error))?;
+    folder.parent().map_or(Ok(()), base)?;
+    std::fs::create_dir(&folder).map_err(|error| cannot(&folder, &error))?;
     Ok(folder)
 }
 
@@ -88,5 +90,14 @@ mod tests {
         }
         assert_eq!(stamp("my-run"), None);
         assert_eq!(names, [name.to_owned(), format!("{name}-2"), format!("{name}-3")]);
+    }
+
+    #[test]
+    fn no_run_is_written_over_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let round = inside(folder.path(), "round-1/a").unwrap();
+        assert!(round.is_dir() && inside(folder.path(), "round-1/b").is_ok());
+        let refusal = inside(folder.path(), "round-1/a").unwrap_err();
+        assert!(refusal.message().contains("round-1/a: File exists"), "{}", refusal.message());
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -
         let extras = Extras { paired_open: None, diagnosis: Some(&prediction.diagnosis) };
         save::run_with_log(RunReport { log: &log, summary: &prediction.summary, extras }, &folder)?;
         if let Some(open) = open {
-            save::run_with_log(JudgedRun::of(open, &[]).report(None), &open_folder(&folder)?)?;
+            save::run_with_log(JudgedRun::of(open, &[]).report(None), &open_folder(&folder, 1)?)?;
         }
         Ok(Some(folder))
     });

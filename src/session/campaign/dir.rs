@@ -140,9 +140,6 @@ impl ExperimentDir {
     /// kept beside it.
     pub(crate) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
         self.set_aside(name)?;
-        if let Some(parent) = self.folder.join(name).parent() {
-            folder::base(parent)?;
-        }
         folder::inside(&self.folder, name)
     }
 

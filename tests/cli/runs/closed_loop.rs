@@ -7,7 +7,7 @@ use predicates::str::contains;
 use serde_json::Value;
 
 use crate::quick::QUICK;
-use crate::support::Desk;
+use crate::support::{Desk, signal};
 
 /// Constant delays, so that every figure of a run in virtual time is known: 50 ms to the first of 8 tokens, one at a time.
 const PLAIN: [&str; 6] = ["--ttft", "50ms", "--itl", "0ms", "--places", "1"];
@@ -48,8 +48,9 @@ fn a_closed_loop_of_so_many_requests_ends_after_them() {
         (&"synthetic".into(), &false.into())
     );
     // Read again, the run is the same.
-    let again = json(&mut desk.skyline(&["report", desk.run().to_str().unwrap(), "--json"]));
-    assert_eq!(again["requests"], bench["requests"]);
+    let run = desk.run();
+    let report = ["report", run.to_str().unwrap(), "--json", "--allow-invalid"];
+    assert_eq!(json(&mut desk.skyline(&report))["requests"], bench["requests"]);
 }
 
 #[test]
@@ -152,6 +153,48 @@ fn bench_flies_the_open_run_after_the_closed_one() {
         .assert()
         .code(0)
         .stdout(contains("poisson"));
+}
+
+/// How many spare runs of this noun a pair says that it has.
+fn replaced(said: &str, noun: &str) -> usize {
+    (2..=3).filter(|number| said.contains(&format!("{noun} run {number} replaces it"))).count()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_spoiled_run_of_a_pair_is_replaced() {
+    let desk = Desk::new();
+    let mut bench = std::process::Command::new(assert_cmd::cargo::cargo_bin("skyline"));
+    bench.current_dir(desk.path()).args(["bench", "quick.toml", "--users", "2", "--paired-open"]);
+    // Whatever this machine spoils besides, the open run follows.
+    bench.args(["--think-time", "50ms", "--force"]).stdout(std::process::Stdio::null());
+    let bench = bench.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    desk.await_answers();
+    signal(&bench, "-STOP");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    signal(&bench, "-CONT");
+    let output = bench.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("closed run 1 was spoiled (") && said.contains("closed run 2 replaces it"),
+        "{said}"
+    );
+    assert_eq!(desk.runs().len(), 1 + replaced(&said, "closed"), "{said}");
+    // The spare run sends other prompts at other moments, and is what is paired.
+    let mut runs = desk.runs();
+    runs.sort_by_key(|run| std::fs::metadata(run).unwrap().created().unwrap());
+    assert!(!runs[0].join("open").exists());
+    let spare = runs.last().unwrap();
+    let report = json(&mut desk.skyline(&["report", spare.to_str().unwrap(), "--json", "--allow-invalid"]));
+    assert!(report["paired_open"]["rate_per_s"].as_f64().unwrap() > 1.0, "{report}");
+    assert_ne!(report["run"]["seed"], 1);
+    let last = if replaced(&said, "open") == 0 {
+        "open".into()
+    } else {
+        format!("open-{}", 1 + replaced(&said, "open"))
+    };
+    assert_eq!(arrival(&spare.join(last)), "poisson");
 }
 
 fn arrival(run: &Path) -> String {
