@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::{self, ModelArgs, above_zero, whole};
+use super::args::{self, ModelArgs, PriceArgs, above_zero, whole};
 use super::output::ShowArgs;
 use super::simulate;
 use crate::experiment::capacity::{
@@ -42,14 +42,8 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::MAX), allow_negative_numbers = true)]
     gpus_per_instance: Option<u32>,
 
-    /// Price of a GPU hour: 2.5 for all, 2.5,0.9 in the order of the sweeps, or by the name of the hardware or of the
-    /// sweep, such as h100=2.50,l40s=0.90 [default: no price]
-    #[arg(long, value_name = "PRICE", value_delimiter = ',', value_parser = price, allow_negative_numbers = true)]
-    gpu_hour: Vec<(Option<String>, f64)>,
-
-    /// Currency of the prices, such as EUR, to show with them [default: none]
-    #[arg(long, value_name = "NAME", requires = "gpu_hour")]
-    currency: Option<String>,
+    #[command(flatten)]
+    prices: PriceArgs,
 
     /// Most GPUs allowed: an offer that needs more does not meet the contract [default: any number]
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
@@ -164,7 +158,7 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
     let names: Vec<_> =
         args.simulated.hardware.iter().map(|hardware| (hardware.name.to_owned(), None)).collect();
     // Before anything is simulated.
-    let early = simulated.then(|| prices(&args.gpu_hour, &names)).transpose()?;
+    let early = simulated.then(|| args.prices.of(&names, "sweep")).transpose()?;
     let found = match args.sweeps.as_slice() {
         [workload] if simulated => args.simulated.sweeps(workload, printer)?,
         _ if simulated => {
@@ -173,12 +167,12 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
         paths => paths.iter().map(|path| stored_sweep(path)).collect::<Result<_, _>>()?,
     };
     let names = found.iter().map(|found| (found.name.clone(), found.sweep.deployment.hardware.clone()));
-    let prices = early.map_or_else(|| prices(&args.gpu_hour, &names.collect::<Vec<_>>()), Ok)?;
+    let prices = early.map_or_else(|| args.prices.of(&names.collect::<Vec<_>>(), "sweep"), Ok)?;
     let replicas = args.replicas.or(simulated.then_some(Replicas::Fewest));
     let mut made = Vec::new();
     for (found, price) in found.into_iter().zip(prices) {
         let offer = offer(&found, price, &contract, replicas, printer)?;
-        made.push((Offer { currency: args.currency.clone(), ..offer }, found.sweep));
+        made.push((Offer { currency: args.prices.currency.clone(), ..offer }, found.sweep));
     }
     if simulated {
         let least = |offer: &Offer| {
@@ -205,50 +199,6 @@ fn stored_sweep(path: &Path) -> Result<Found, Stop> {
         _ => Sweep::read(path).map_err(Stop::usage)?,
     };
     Ok(Found { name: name(path), sweep, path: Some(path.to_owned()), runs: Vec::new() })
-}
-
-/// The price of a GPU of each sweep, of which these are the names and the hardware.
-fn prices(
-    typed: &[(Option<String>, f64)],
-    found: &[(String, Option<String>)],
-) -> Result<Vec<Option<f64>>, Stop> {
-    let is = |(own, hardware): &(String, Option<String>), name: &String| {
-        own == name || hardware.as_ref() == Some(name)
-    };
-    let mut names = typed.iter().filter_map(|(name, _)| name.as_ref());
-    if let Some(unknown) = names.find(|name| !found.iter().any(|found| is(found, name))) {
-        let known: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
-        return Err(Stop::usage(format!(
-            "--gpu-hour prices {unknown}, which is no offer\nhint: price one of {}",
-            known.join(", ")
-        )));
-    }
-    let all = |named: bool| typed.iter().all(|(name, _)| name.is_some() == named);
-    match typed {
-        [] => Ok(vec![None; found.len()]),
-        [(None, price)] => Ok(vec![Some(*price); found.len()]),
-        _ if all(true) => {
-            let price = |found: &(String, Option<String>)| {
-                let own = typed.iter().find(|(name, _)| name.as_ref().is_some_and(|name| is(found, name)));
-                own.map(|(_, price)| Some(*price)).ok_or_else(|| {
-                    let name = &found.0;
-                    Stop::usage(format!(
-                        "--gpu-hour has no price of {name}\nhint: add one, such as {name}=2.5"
-                    ))
-                })
-            };
-            found.iter().map(price).collect()
-        }
-        _ if all(false) && typed.len() == found.len() => {
-            Ok(typed.iter().map(|(_, price)| Some(*price)).collect())
-        }
-        _ => Err(Stop::usage(format!(
-            "--gpu-hour is given {} times and there are {} sweeps\n\
-             hint: give one price for all of them, or one for each in their order, or each with its name",
-            typed.len(),
-            found.len()
-        ))),
-    }
 }
 
 /// What a sweep offers.
@@ -290,14 +240,6 @@ fn fitted(found: &Found, printer: Printer) -> Result<EngineFit, Stop> {
             .collect::<Result<Vec<_>, Stop>>(),
     };
     simulate::fitted_to(&runs?, &ModelArgs::untyped()?, printer).map(|(_, fit)| fit)
-}
-
-/// A price, perhaps behind the name of what it is of: `2.5`, `h100=2.50`.
-fn price(text: &str) -> Result<(Option<String>, f64), String> {
-    match text.split_once('=') {
-        Some((name, price)) => Ok((Some(name.trim().to_owned()), above_zero(price.trim())?)),
-        None => Ok((None, above_zero(text)?)),
-    }
 }
 
 /// The last part of a sweep's folder.

@@ -12,7 +12,7 @@ use crate::experiment::{
     AbDesign, AbExperiment, AbOrder, AbRun, AbSide, CompletedRun, Experiment, RunRequest, VirtualExecutor,
     drive, seed_of_run,
 };
-use crate::live::{Screen, StepLine};
+use crate::live::StepLine;
 use crate::report::documents;
 use crate::session::campaign::ab::{AbQuestion, Require};
 use crate::session::campaign::dir::MANIFEST;
@@ -129,7 +129,7 @@ pub(super) fn run(
         let manifest = serde_json::to_string_pretty(&question).map_err(Stop::impossible)?;
         save::text(&parent.join(MANIFEST), &manifest)?;
     }
-    let line = StepLine::counting(Screen::detect(), "simulating", 2 * design.rounds());
+    let line = StepLine::counting(simulation.screen, "simulating", 2 * design.rounds());
     let mut done = 0;
     let run = |request: &RunRequest<AbRun>| {
         let AbRun { side, round, .. } = request.part;
@@ -152,7 +152,7 @@ pub(super) fn run(
     let mut experiment = AbExperiment::new(design, simulation.rules.invalid);
     drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
     drop(line);
-    let test = experiment.result().map_err(Stop::impossible)?;
+    let test = experiment.result().map_err(Stop::usage)?;
     simulation.show(printer, &test, || documents::ab(&test))?;
     if let Some(folder) = &parent {
         say_saved(folder, Some("one run: round-1/a"), printer);

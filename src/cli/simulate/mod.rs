@@ -19,7 +19,6 @@ use super::output::{ShowArgs, advise_repeats, render};
 use super::variants::{self, VirtualTuning};
 use crate::analysis::Objective;
 use crate::experiment::{EngineFit, Grade, LoadAxis, MeasuredRun, Sweep, SweepPlan, TrialRequest};
-use crate::live::Screen;
 use crate::report::{Extent, Format, documents};
 use crate::session::stored::JudgedRun;
 use crate::session::{Exit, PlannedRun, Printer, Stop, both, datasets, folder};
@@ -68,7 +67,6 @@ struct SimulatePlan {
     work: Work,
     /// What the user should know beforehand.
     notes: Vec<String>,
-    quiet: bool,
 }
 
 /// Which runs are simulated.
@@ -87,11 +85,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.loads.tune {
         return args.tune(printer);
     }
-    let SimulatePlan { simulation, work, notes, quiet } = args.plan(printer)?;
-    for note in &notes {
-        printer.words(note);
-    }
-    refuse_poor_fit(simulation.engine_fit.as_ref(), printer)?;
+    let SimulatePlan { simulation, work, .. } = args.plan(printer)?.begun(printer)?;
     simulation.out.as_deref().map_or(Ok(()), folder::base)?;
     // Where the fit has no place in what is shown.
     let apart = matches!(work, Work::Sweep(_) | Work::Ab(_)) || simulation.repeats > 1;
@@ -99,7 +93,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
         printer.words(&fit_in_words(fit)?);
     }
     match work {
-        Work::Sweep(plan) => sweep::run(&simulation, plan, quiet, printer),
+        Work::Sweep(plan) => sweep::run(&simulation, plan, printer),
         Work::Ab(rounds) => ab::run(&simulation, *rounds, printer),
         Work::Rates(fit, axis) => runs::rates(&simulation, *fit, &axis, printer),
         Work::Runs(runs) => {
@@ -109,6 +103,17 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
                 Err(runs) => runs::repeatedly(&simulation, runs, printer),
             }
         }
+    }
+}
+
+impl SimulatePlan {
+    /// The same once its notes are shown, and nothing is to be predicted from a poor fit.
+    fn begun(self, printer: Printer) -> Result<Self, Stop> {
+        for note in &self.notes {
+            printer.words(note);
+        }
+        refuse_poor_fit(self.simulation.engine_fit.as_ref(), printer)?;
+        Ok(self)
     }
 }
 
@@ -123,7 +128,8 @@ impl SimulateArgs {
         let ((), described) = both(self.check_tokenizer(&spec), describe(&first))?;
         let other = other.as_ref().map(describe).transpose()?.map(|(other, _)| other);
         let (model, engine_fit) = described;
-        let (spec, datasets) = datasets::open(spec, tokenizer, Screen::detect(), printer)?;
+        let screen = self.loads.screen();
+        let (spec, datasets) = datasets::open(spec, tokenizer, screen, printer)?;
         let objectives = self.objectives.objectives();
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());
@@ -137,6 +143,7 @@ impl SimulateArgs {
             rules: self.objectives.rules(self.validity),
             out: self.out.clone(),
             show: self.show.clone(),
+            screen,
         };
         let work = match (&simulation.engine_fit, &self.loads.rates, other) {
             (.., Some(other)) => Work::Ab(Box::new(RoundsPlan::of(&self.sides.design, &simulation, other)?)),
@@ -144,7 +151,7 @@ impl SimulateArgs {
             (Some(fit), Some(axis), None) => Work::Rates(Box::new(fit.clone()), axis.clone()),
             _ => Work::Runs(PlannedRun::all(&simulation.spec, &simulation.datasets, simulation.repeats)?),
         };
-        Ok(SimulatePlan { simulation, work, notes, quiet: self.loads.quiet })
+        Ok(SimulatePlan { simulation, work, notes })
     }
 
     /// Tunes the simulated servers of a file.
@@ -156,7 +163,7 @@ impl SimulateArgs {
                 "--tune needs a file of axes\nhint: skyline tune --example prints one; tune_seqs is built in",
             )
         })?;
-        let screen = if self.loads.quiet { Screen::Quiet } else { Screen::detect() };
+        let screen = self.loads.screen();
         let (seed, invalid) = (self.workload.seed(), self.validity.invalid_runs());
         let asked = VirtualTuning { file, seconds, seed, invalid, screen };
         let (spec, workload, models) = asked.load()?;
@@ -179,6 +186,7 @@ impl SimulateArgs {
             rules: self.objectives.rules(self.validity),
             out: self.out.clone(),
             show: self.show.clone(),
+            screen,
         };
         variants::simulate(&asked, &spec, &models, &simulation, printer)
     }
@@ -216,7 +224,7 @@ impl SimulateArgs {
 /// The sweep that a command line of `simulate --sweep` makes, with the first run of each load that can be trusted.
 pub(in crate::cli) fn sweep_of(words: &[&str], printer: Printer) -> Result<(Sweep, Vec<MeasuredRun>), Stop> {
     let typed = parsed(words.iter().map(OsString::from).collect()).map_err(|error| ab::by_clap(&error));
-    let plan = typed.map_err(Stop::usage)?.plan(printer)?;
+    let plan = typed.map_err(Stop::usage)?.plan(printer)?.begun(printer)?;
     let Work::Sweep(sweep) = plan.work else { return Err(Stop::impossible("no sweep is planned")) };
     let mut runs: Vec<MeasuredRun> = Vec::new();
     let mut loads = Vec::new();
@@ -227,7 +235,7 @@ pub(in crate::cli) fn sweep_of(words: &[&str], printer: Printer) -> Result<(Swee
         }
         Ok(())
     };
-    let sweep = sweep::search(&plan.simulation, sweep, Screen::detect(), kept, |_| Ok(()))?;
+    let sweep = sweep::search(&plan.simulation, sweep, kept, |_| Ok(()))?;
     Ok((sweep, runs))
 }
 
@@ -280,6 +288,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::live::Screen;
 
     #[derive(Debug, Parser)]
     struct Typed {
@@ -312,6 +321,13 @@ mod tests {
             let typed = [&["simulate", "short_chat", "--sweep"], ignored].concat();
             let refusal = Typed::try_parse_from(&typed).unwrap_err();
             assert_eq!(refusal.kind(), clap::error::ErrorKind::ArgumentConflict, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_or_quiet_leaves_no_progress() {
+        for typed in [&["--quiet"][..], &["--quiet", "--sweep"], &["-q"], &["--quiet", "--repeats=3"]] {
+            assert_eq!(plan(typed).unwrap().simulation.screen, Screen::Quiet, "{typed:?}");
         }
     }
 

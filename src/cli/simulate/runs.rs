@@ -6,7 +6,7 @@ use crate::experiment::{
     CompletedRun, EngineFit, Experiment, InvalidRuns, Load, LoadAxis, PredictedRates, RepeatRun,
     RepeatsExperiment, RunRequest, VirtualExecutor, drive, predict, seed_of_run,
 };
-use crate::live::{Screen, StepLine};
+use crate::live::StepLine;
 use crate::report::{Extras, RunReport, documents};
 use crate::session::stored::{JudgedRun, open_folder};
 use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
@@ -18,7 +18,7 @@ pub(super) fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -
     let Simulation { model, objectives, .. } = simulation;
     let schedule = run.schedule.clone();
     let header = simulation.header(run, model);
-    let line = StepLine::start(Screen::detect(), "simulating");
+    let line = StepLine::start(simulation.screen, "simulating");
     let predicted = predict(header, schedule.clone(), &model.fleet, objectives);
     drop(line);
     let (log, mut prediction) = predicted.map_err(Stop::usage)?;
@@ -50,7 +50,7 @@ pub(super) fn rates(
 ) -> Result<Exit, Stop> {
     let mut predicted = Vec::new();
     let loads = axis.loads();
-    let line = StepLine::counting(Screen::detect(), "simulating", loads.len() as u64);
+    let line = StepLine::counting(simulation.screen, "simulating", loads.len() as u64);
     for rate in line.count(loads.into_iter()).map(Load::amount) {
         line.at(format!("simulating {}/s", three_digits(rate)));
         let overrides = Overrides { rate_per_s: Some(rate), ..Overrides::default() };
@@ -76,7 +76,7 @@ pub(super) fn repeatedly(
     let parent = simulation.create_folder(&simulation.spec.name, jiff::Timestamp::now())?;
     // No machine can spoil a run in virtual time.
     let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), InvalidRuns::Counted);
-    let line = StepLine::counting(Screen::detect(), "simulating", runs.len() as u64);
+    let line = StepLine::counting(simulation.screen, "simulating", runs.len() as u64);
     let mut runs = line.count(runs.into_iter());
     let run = |request: &RunRequest<RepeatRun>| {
         let number = request.part.number;

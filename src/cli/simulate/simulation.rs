@@ -10,6 +10,7 @@ use crate::cli::args::Described;
 use crate::cli::output::{ShowArgs, exits::ExitRules};
 use crate::experiment::{EngineFit, run_virtually};
 use crate::generator::Datasets;
+use crate::live::Screen;
 use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, StampSource};
 use crate::report::{self, Document};
 use crate::session::run::host_facts;
@@ -34,6 +35,8 @@ pub(in crate::cli) struct Simulation {
     pub(in crate::cli) rules: ExitRules,
     pub(in crate::cli) out: Option<PathBuf>,
     pub(in crate::cli) show: ShowArgs,
+    /// Where progress is shown.
+    pub(in crate::cli) screen: Screen,
 }
 
 impl Simulation {

@@ -73,12 +73,21 @@ pub(super) struct SimulatedLoads {
           value_parser = whole::<u64>(1..=10_000), allow_negative_numbers = true)]
     max_runs: u64,
 
-    /// With --sweep or --tune: do not show progress
-    #[arg(long, short, requires = "search")]
+    /// Do not show progress; none is shown in a pipe
+    #[arg(long, short)]
     pub(super) quiet: bool,
 }
 
 impl SimulatedLoads {
+    /// Where progress is shown: in virtual time a pipe has no use for it.
+    pub(super) fn screen(&self) -> Screen {
+        match Screen::detect() {
+            Screen::Plain => Screen::Quiet,
+            _ if self.quiet => Screen::Quiet,
+            screen => screen,
+        }
+    }
+
     /// The search over the loads, whose runs are `shortest_s` long at least.
     pub(super) fn plan(&self, simulation: &Simulation, shortest_s: Option<f64>) -> Result<SweepPlan, Stop> {
         let Simulation { spec, objectives, repeats, .. } = simulation;
@@ -104,12 +113,7 @@ impl SimulatedLoads {
 }
 
 /// Simulates the runs that the search wants, and shows what was found.
-pub(super) fn run(
-    simulation: &Simulation,
-    plan: SweepPlan,
-    quiet: bool,
-    printer: Printer,
-) -> Result<Exit, Stop> {
+pub(super) fn run(simulation: &Simulation, plan: SweepPlan, printer: Printer) -> Result<Exit, Stop> {
     let parent =
         simulation.create_folder(&format!("{}-sweep", simulation.spec.name), jiff::Timestamp::now())?;
     let kept = |wanted: &TrialRequest, run: &JudgedRun| match &parent {
@@ -117,8 +121,7 @@ pub(super) fn run(
         None => Ok(()),
     };
     let recorded = |sweep: &Sweep| parent.as_ref().map_or(Ok(()), |parent| save::sweep(sweep, parent));
-    let screen = if quiet { Screen::Quiet } else { Screen::detect() };
-    let sweep = search(simulation, plan, screen, kept, recorded)?;
+    let sweep = search(simulation, plan, kept, recorded)?;
     simulation.show(printer, &sweep, || documents::sweep(&sweep))?;
     if let Some(folder) = &parent {
         say_saved(folder, None, printer);
@@ -130,7 +133,6 @@ pub(super) fn run(
 pub(super) fn search(
     simulation: &Simulation,
     mut plan: SweepPlan,
-    screen: Screen,
     mut kept: impl FnMut(&TrialRequest, &JudgedRun) -> Result<(), Stop>,
     recorded: impl Fn(&Sweep) -> Result<(), Stop>,
 ) -> Result<Sweep, Stop> {
@@ -143,7 +145,7 @@ pub(super) fn search(
     let (engine, deployment) = (engine(model), model.deployment());
     let swept = Swept { started_at, workload: spec.clone(), engine, deployment };
     let mut experiment = SweepExperiment::new(search, swept);
-    let line = StepLine::start(screen, "simulating");
+    let line = StepLine::start(simulation.screen, "simulating");
     let run = |request: &RunRequest<SweepRun>| {
         let (SweepRun::Load(wanted) | SweepRun::Sustained(wanted)) = &request.part else {
             return Err(Stop::impossible(format!("{} is not planned", request.name)));

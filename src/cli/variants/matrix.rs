@@ -9,7 +9,7 @@ use clap::Args;
 use super::settings;
 use crate::analysis::Objective;
 use crate::analysis::wording::counted;
-use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
+use crate::cli::args::{CampaignArgs, PriceArgs, TargetArgs, seconds, whole};
 use crate::cli::output::{exits, planned_settings};
 use crate::experiment::drive;
 use crate::experiment::matrix::{
@@ -117,6 +117,9 @@ pub(in crate::cli) struct MatrixArgs {
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     seconds: Option<f64>,
 
+    #[command(flatten)]
+    prices: PriceArgs,
+
     /// Runs of every row, in place of the file's [default: as the file says]
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=1000))]
     repeats: Option<u64>,
@@ -153,6 +156,12 @@ impl MatrixArgs {
         for variant in &mut experiments.variants {
             variant.server.fill_deployment(&typed);
         }
+        let of = |variant: &Variant| (variant.name.clone(), variant.server.hardware.clone());
+        let names: Vec<_> = experiments.variants.iter().map(of).collect();
+        for (variant, price) in experiments.variants.iter_mut().zip(self.prices.of(&names, "variant")?) {
+            variant.server.gpu_hour = price.or(variant.server.gpu_hour);
+        }
+        experiments.currency = self.prices.currency.clone().or(experiments.currency);
         for name in &self.only {
             experiments.row(name).map_err(|unknown| Stop::usage(format!("--only names {unknown}")))?;
         }
@@ -309,6 +318,18 @@ mod tests {
         assert!(all.cells.iter().all(|cell| cell.runs.len() == 2 && cell.folder.starts_with("row-")));
         let unknown = plan(&["rows_a_to_f", "--only", "Z"]).err().unwrap();
         assert!(unknown.message().contains("--only names"), "{}", unknown.message());
+    }
+
+    #[test]
+    fn prices_are_typed_in_a_currency() {
+        let typed = ["rows_a_to_f", "--hardware", "h100", "--gpu-hour", "h100=2.5", "--currency", "EUR"];
+        let priced = plan(&typed).unwrap().experiments;
+        assert_eq!(
+            (priced.variants[0].server.gpu_hour, priced.currency.as_deref()),
+            (Some(2.5), Some("EUR"))
+        );
+        let refusal = plan(&["rows_a_to_f", "--hardware=h100", "--gpu-hour=h100=2,h100=3"]).err().unwrap();
+        assert!(refusal.message().contains("two prices of "), "{}", refusal.message());
     }
 
     #[test]

@@ -208,11 +208,11 @@ impl AbDesign {
         let detectable = power.detectable()?;
         let varying: Vec<_> = variation.iter().filter(|(_, share)| *share > 0.0).collect();
         let change = |(metric, share): &&(String, f64)| {
-            format!("±{} in {metric}", percent(libm::expm1(detectable * libm::log1p(*share))))
+            format!("{} in {metric}", up_or_down(detectable * libm::log1p(*share)))
         };
         let found: Vec<_> = varying.iter().map(change).collect();
         let (worst, share) = varying.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let wanted = format!("±{} in {worst}", percent(self.margin));
+        let wanted = format!("{} in {worst}", up_or_down(libm::log1p(self.margin)));
         let more = match power.rounds_for(libm::log1p(self.margin) / libm::log1p(*share)) {
             Some(rounds) if rounds <= self.rounds => None,
             Some(rounds) => Some(format!("about {} find {wanted}", counted(rounds, "round"))),
@@ -236,9 +236,9 @@ impl AbDesign {
     /// The same where nothing is known of the variation.
     pub fn can_find_by_variation(&self, length: Duration) -> Option<String> {
         let detectable = self.power().detectable()?;
-        let found = |share: f64| percent(libm::expm1(detectable * libm::log1p(share)));
+        let found = |share: f64| up_or_down(detectable * libm::log1p(share));
         Some(format!(
-            "what {} can find is not known yet: ±{} if the ratio of B to A varies by 3 % from round to round, ±{} if by 10 % (80 % \
+            "what {} can find is not known yet: {} if the ratio of B to A varies by 3 % from round to round, {} if by 10 % (80 % \
              of the time)",
             self.load(length),
             found(0.03),
@@ -249,6 +249,13 @@ impl AbDesign {
     fn load(&self, length: Duration) -> String {
         format!("{} of {}", counted(self.rounds, "round"), spoken(length))
     }
+}
+
+/// A change of the logarithm by as much upwards or downwards, as changes of the figure: a rise of 233 % is a fall of 70 %.
+fn up_or_down(log: f64) -> String {
+    let [up, down] = [libm::expm1(log), -libm::expm1(-log)];
+    // Of less the two are about the same.
+    if up < 0.1 { format!("±{}", percent(up)) } else { format!("+{} or −{}", percent(up), percent(down)) }
 }
 
 #[cfg(test)]
@@ -306,6 +313,17 @@ mod tests {
         assert_eq!(design.too_few_for_classes(&classes[..1]), None);
         let design = AbDesign::new(9, measures(&["p50 ttft", "p95 ttft", "p50 tpot"]), 0.05).unwrap();
         assert_eq!(design.too_few_for_classes(&classes), None);
+    }
+
+    #[test]
+    fn large_changes_are_larger_upwards_than_downwards() {
+        assert_eq!(up_or_down(libm::log1p(0.05)), "±5 %");
+        assert_eq!(up_or_down(libm::log1p(2.333)), "+233 % or −70 %");
+        let design = AbDesign::new(10, measures(&["p95 ttft"]), 0.05).unwrap();
+        let (found, _) = design.can_find(&[("p95 ttft".to_owned(), 1.0)]).unwrap();
+        let (up, down) = found.rsplit_once(" a change of about +").unwrap().1.split_once(" % or −").unwrap();
+        let (up, down): (f64, f64) = (up.parse().unwrap(), down.split(' ').next().unwrap().parse().unwrap());
+        assert!(((1.0 + up / 100.0) * (1.0 - down / 100.0) - 1.0).abs() < 0.05, "{found}");
     }
 
     #[test]

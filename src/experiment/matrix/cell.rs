@@ -183,6 +183,7 @@ pub(super) struct CellContext<'a> {
     pub(super) row: &'a MatrixRow,
     pub(super) variant: &'a Variant,
     pub(super) cell: &'a CellRuns,
+    pub(super) currency: Option<&'a str>,
     pub(super) rehearsal: bool,
 }
 
@@ -268,10 +269,12 @@ impl<'a> CellContext<'a> {
         let is_replaced = |run: &RowRun| {
             !summaries.iter().any(|kept| std::ptr::eq(*kept, std::ptr::from_ref(&run.summary)))
         };
-        let contract =
-            accept.filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole).map(
-                |accept| ContractResult::of(accept, &summaries, cost, reasons.first().filter(|_| saturated)),
-            );
+        let contract = accept
+            .filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole)
+            .map(|accept| {
+                let overload = reasons.first().filter(|_| saturated);
+                ContractResult::of(accept, &summaries, (cost, self.currency), overload)
+            });
         MatrixCell {
             row: row.name.clone(),
             variant: variant.name.clone(),

@@ -18,4 +18,5 @@ pub use table::{
     Reference, Settings, Spacing, StopWhen, Variant, VariantServer,
 };
 pub(in crate::experiment) use table::{file, objectives};
+pub(crate) use tested::in_currency;
 pub use tested::{ClaimStanding, ContractDemand, ContractResult, Tested};

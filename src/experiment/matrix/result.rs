@@ -23,6 +23,9 @@ pub struct Matrix {
     /// Why nothing is confirmed and no variant accepted although there are figures: INVALID rows count on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
+    /// The currency of all prices; absent where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
     /// Whether the runs were shorter than the table asks, so that nothing is confirmed or accepted; absent where not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rehearsal: bool,
@@ -95,6 +98,7 @@ impl Matrix {
             name: experiments.name.clone(),
             description: experiments.description.clone(),
             caution: caution(spoiled, cells.len(), "row"),
+            currency: experiments.currency.clone(),
             rehearsal: experiments.rehearsal,
             variants: experiments.variants.clone(),
             cells,
@@ -151,7 +155,8 @@ fn differing(experiments: &Experiments, one: MatrixSlot, other: MatrixSlot) -> V
 fn context_of<'a>(experiments: &'a Experiments, cell: &'a CellRuns) -> CellContext<'a> {
     let MatrixSlot { row, variant } = cell.slot;
     let (row, variant) = (&experiments.rows[row], &experiments.variants[variant]);
-    CellContext { row, variant, cell, rehearsal: experiments.rehearsal }
+    let currency = experiments.currency.as_deref();
+    CellContext { row, variant, cell, currency, rehearsal: experiments.rehearsal }
 }
 
 /// How a table ended, from `matrix.json`.

@@ -290,13 +290,13 @@ impl ContractResult {
     pub(super) fn of(
         accept: &Accept,
         runs: &[&Summary],
-        cost: Option<Cost>,
+        (cost, currency): (Option<Cost>, Option<&str>),
         overload: Option<&String>,
     ) -> Self {
         let mut judgements: Vec<ContractDemand> =
             accept.objectives.iter().map(|objective| ContractDemand::of(objective, runs)).collect();
         if let Some(most) = accept.max_cost_per_million_output_tokens {
-            judgements.push(ContractDemand::of_cost(cost, most));
+            judgements.push(ContractDemand::of_cost(cost, most, currency));
         }
         if let Some(sentence) = overload {
             let line = format!("missed: the server keeps up ({sentence})");
@@ -327,16 +327,23 @@ impl ContractDemand {
         Self::new(status, line)
     }
 
-    fn of_cost(cost: Option<Cost>, most: f64) -> Self {
+    fn of_cost(cost: Option<Cost>, most: f64, currency: Option<&str>) -> Self {
         let status = match cost {
             Some(cost) if cost.high <= most => Status::Met,
             Some(cost) if cost.low <= most => Status::Undecided,
             Some(_) | None => Status::Missed,
         };
         let was = cost.map_or("no output tokens".to_owned(), Cost::in_words);
-        let line = format!("{}: cost of 1M output tokens <= {} ({was})", status.word(), three_digits(most));
+        let most = in_currency(most, currency);
+        let line = format!("{}: cost of 1M output tokens <= {most} ({was})", status.word());
         Self::new(status, line)
     }
+}
+
+/// An amount with its currency, where that is known.
+pub(crate) fn in_currency(amount: f64, currency: Option<&str>) -> String {
+    let amount = three_digits(amount);
+    currency.map_or_else(|| amount.clone(), |currency| format!("{amount} {currency}"))
 }
 
 /// Cost of a million output tokens, with its interval.

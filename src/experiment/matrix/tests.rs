@@ -257,6 +257,12 @@ fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     // 390,600 of them.
     let cost = matrix.cells[1].cost_per_million_output_tokens.unwrap();
     assert!((cost - 7.2 / 390_600.0 * 1e6).abs() < 1e-9, "{cost}");
+    let priced = Experiments { currency: Some("EUR".to_owned()), ..experiments.clone() };
+    let stored = Experiments::from_stored(&serde_json::to_value(&priced).unwrap()).unwrap();
+    let in_euros = Matrix::of(&stored, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
+    let demand = &in_euros.cells[1].contract.as_ref().unwrap().judgements[1].line;
+    assert!(demand.contains("cost of 1M output tokens <= 50.0 EUR (was 18.4"), "{demand}");
+    assert_eq!(in_euros.currency.as_deref(), Some("EUR"));
     let row = &matrix.cells[2];
     assert_eq!(row.tests[0].standing, ClaimStanding::Confirmed);
     assert_eq!(row.tests[0].differing, [MatrixVariable::InputTokens, MatrixVariable::OutputTokens]);

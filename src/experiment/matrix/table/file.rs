@@ -32,6 +32,9 @@ pub struct Experiments {
     /// What makes a variant good enough, and when to stop looking for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept: Option<Accept>,
+    /// The currency of all prices, to show with them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
     /// Whether its runs are shorter than they are meant to be, so that they confirm and accept nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rehearsal: bool,
@@ -106,6 +109,7 @@ impl Experiments {
             let rows = read_rows(fields, defaults.as_ref(), variants.as_deref());
             let hypotheses = fields.optional("hypotheses", Vec::new(), |place| place.list(Expected::read));
             let accept = fields.optional("accept", None, |place| Accept::read(place).map(Some));
+            let currency = fields.maybe("currency", |place| place.nonblank());
             let rehearsal = fields.or("rehearsal", false, |place| place.flag());
             let mut rows = rows?;
             hypotheses?.iter().try_for_each(|expected| expected.give(&mut rows, fields))?;
@@ -115,6 +119,7 @@ impl Experiments {
                 variants: variants?,
                 rows,
                 accept: accept?,
+                currency,
                 rehearsal,
             };
             experiments.check(fields)?;

@@ -89,7 +89,7 @@ fn a_bound_inside_the_interval_of_a_single_run_keeps_no_contract() {
             max_cost_per_million_output_tokens: cost,
             stop_when: StopWhen::AllRun,
         };
-        ContractResult::of(&accept, &[&run], None, None)
+        ContractResult::of(&accept, &[&run], (None, None), None)
     };
     assert!(contract("150ms").met);
     let close = contract("100.5ms");

@@ -43,7 +43,7 @@ pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
 fn decision(matrix: &Matrix) -> Section {
     let mut section = Section::summary("Contract");
     let Some(decision) = &matrix.decision else { return section };
-    section.text(contract(decision));
+    section.text(contract(decision, matrix.currency.as_deref()));
     for decided in &decision.variants {
         let (kind, word) = match decided.standing {
             VariantStanding::Accepted => (NoteKind::Met, "accepted"),

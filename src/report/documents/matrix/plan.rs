@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::analysis::wording::counted;
 use crate::engine::without_secrets;
-use crate::experiment::matrix::{Experiments, Matrix, MatrixSlot, MatrixVariable, Variant};
+use crate::experiment::matrix::{Experiments, Matrix, MatrixSlot, MatrixVariable, Variant, in_currency};
 use crate::report::document::{Document, NOTHING, Section, Table, Tone, VerdictLine};
-use crate::units::{spoken, three_digits};
+use crate::units::spoken;
 
 /// A planned row under a variant.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow], load_of_al
     for rows in planned.chunk_by(|a, b| a.slot.variant == b.slot.variant) {
         let variant = &experiments.variants[rows[0].slot.variant];
         let mut section = Section::page(format!("Variant {}", variant.name));
-        add_server(&mut section, variant);
+        add_server(&mut section, variant, experiments.currency.as_deref());
         document.add([section]);
     }
     document
@@ -101,13 +101,13 @@ pub(super) fn row_name(row: &str, variant: Option<&String>) -> String {
 pub(super) fn servers(matrix: &Matrix) -> impl Iterator<Item = Section> {
     matrix.variants.iter().map(|variant| {
         let mut section = Section::detail(format!("Variant {}", variant.name));
-        add_server(&mut section, variant);
+        add_server(&mut section, variant, matrix.currency.as_deref());
         section
     })
 }
 
 /// Adds what a variant is served with.
-fn add_server(section: &mut Section, variant: &Variant) {
+fn add_server(section: &mut Section, variant: &Variant, currency: Option<&str>) {
     let server = &variant.server;
     let filled = |command: &Option<String>| command.as_ref().map(|command| server.filled(command));
     let settings = [
@@ -118,7 +118,7 @@ fn add_server(section: &mut Section, variant: &Variant) {
         ("reset before every run", filled(&server.reset)),
         ("stop", filled(&server.stop)),
         ("hardware", server.hardware.clone()),
-        ("price per hour", server.cost_per_hour().map(three_digits)),
+        ("price per hour", server.cost_per_hour().map(|cost| in_currency(cost, currency))),
     ];
     for (label, said) in settings {
         match said.as_deref().map(str::trim) {

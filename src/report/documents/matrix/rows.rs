@@ -4,12 +4,11 @@ use super::plan::row_name;
 use crate::analysis::wording::counted;
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile};
 use crate::experiment::matrix::{
-    ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested,
+    ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested, in_currency,
 };
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
 use crate::report::document::{ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, mean};
 use crate::report::documents::compare::label;
-use crate::units::three_digits;
 
 /// Rows that a screen has room for, alone and beside a decision.
 const MOST: usize = 12;
@@ -62,6 +61,7 @@ pub(super) fn headline(matrix: &Matrix) -> String {
 
 pub(super) fn rows(matrix: &Matrix) -> Section {
     let is_priced = matrix.cells.iter().any(|cell| cell.cost_per_million_output_tokens.is_some());
+    let currency = matrix.currency.as_ref().map_or(String::new(), |currency| format!(", {currency}"));
     let mut table = Table::of("Rows", &matrix.cells)
         .column("row", |cell| name(matrix, cell))
         .column(("load", 2), load)
@@ -73,7 +73,9 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
         table = table.column_where_known((*title, *worth), |cell| shown(cell, key));
     }
     let mut table = table
-        .column_if(is_priced, ("cost/1M out", 9), |cell| cell.cost_per_million_output_tokens)
+        .column_if(is_priced, (format!("cost/1M out{currency}"), 9), |cell| {
+            cell.cost_per_million_output_tokens
+        })
         .column("hypothesis", |cell| cell.standing.map(ClaimStanding::word))
         .table();
     let figures =
@@ -175,11 +177,12 @@ fn confounded(test: &Tested) -> Option<String> {
 }
 
 /// What was demanded, and where.
-pub(super) fn contract(decision: &Decision) -> String {
+pub(super) fn contract(decision: &Decision, currency: Option<&str>) -> String {
     let accept = &decision.contract;
     let objectives = accept.objectives.iter().map(|objective| objective.text.clone());
     let cost = accept.max_cost_per_million_output_tokens;
-    let cost = cost.map(|most| format!("a million output tokens for {} at most", three_digits(most)));
+    let cost =
+        cost.map(|most| format!("a million output tokens for {} at most", in_currency(most, currency)));
     let demands: Vec<_> = objectives.chain(cost).collect();
     let rows =
         accept.rows.as_ref().map_or("every row".to_owned(), |rows| format!("rows {}", rows.join(", ")));

@@ -1,0 +1,109 @@
+//! Prices of GPUs, as typed.
+
+use clap::Args;
+
+use super::values::above_zero;
+use crate::session::Stop;
+
+/// What a GPU costs.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PriceArgs {
+    /// Price of a GPU hour: 2.5 for all, 2.5,0.9 in their order, or by the name of the hardware, sweep or variant, such as
+    /// h100=2.50,l40s=0.90 [default: no price, or the file's]
+    #[arg(long, value_name = "PRICE", value_delimiter = ',', value_parser = price, allow_negative_numbers = true)]
+    gpu_hour: Vec<(Option<String>, f64)>,
+
+    /// Currency of the prices, such as EUR, to show with them [default: none, or the file's]
+    #[arg(long, value_name = "NAME", requires = "gpu_hour")]
+    pub(in crate::cli) currency: Option<String>,
+}
+
+impl PriceArgs {
+    /// The price of a GPU of each thing of this noun, of which these are the names and the hardware.
+    pub(in crate::cli) fn of(
+        &self,
+        found: &[(String, Option<String>)],
+        noun: &str,
+    ) -> Result<Vec<Option<f64>>, Stop> {
+        let typed = self.gpu_hour.as_slice();
+        let is = |(own, hardware): &(String, Option<String>), name: &String| {
+            own == name || hardware.as_ref() == Some(name)
+        };
+        let names: Vec<_> = typed.iter().filter_map(|(name, _)| name.as_ref()).collect();
+        if let Some(unknown) = names.iter().find(|name| !found.iter().any(|found| is(found, name))) {
+            let known: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(Stop::usage(format!(
+                "--gpu-hour prices {unknown}, which is no {noun}\nhint: price one of {}",
+                known.join(", ")
+            )));
+        }
+        match typed {
+            [] => Ok(vec![None; found.len()]),
+            [(None, price)] => Ok(vec![Some(*price); found.len()]),
+            _ if names.len() == typed.len() => {
+                let price = |found: &(String, Option<String>)| {
+                    let mut own =
+                        typed.iter().filter(|(name, _)| name.as_ref().is_some_and(|name| is(found, name)));
+                    let name = &found.0;
+                    match (own.next(), own.next()) {
+                        (Some((_, price)), None) => Ok(Some(*price)),
+                        (Some((_, one)), Some((_, other))) => Err(Stop::usage(format!(
+                            "--gpu-hour has two prices of {name}: {one} and {other}\nhint: give one"
+                        ))),
+                        (None, _) => Err(Stop::usage(format!(
+                            "--gpu-hour has no price of {name}\nhint: add one, such as {name}=2.5"
+                        ))),
+                    }
+                };
+                found.iter().map(price).collect()
+            }
+            _ if names.is_empty() && typed.len() == found.len() => {
+                Ok(typed.iter().map(|(_, price)| Some(*price)).collect())
+            }
+            _ => Err(Stop::usage(format!(
+                "--gpu-hour is given {} times, and there are {} {noun}s\n\
+                 hint: give one price for all of them, or one for each in their order, or each with its name",
+                typed.len(),
+                found.len()
+            ))),
+        }
+    }
+}
+
+/// A price, perhaps behind the name of what it is of: `2.5`, `h100=2.50`.
+fn price(text: &str) -> Result<(Option<String>, f64), String> {
+    match text.split_once('=') {
+        Some((name, price)) => Ok((Some(name.trim().to_owned()), above_zero(price.trim())?)),
+        None => Ok((None, above_zero(text)?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_one_price() {
+        let found = [("fast", Some("h100")), ("slow", Some("l40s"))];
+        let found = found.map(|(name, hardware)| (name.to_owned(), hardware.map(str::to_owned)));
+        let of = |typed: &[&str]| {
+            let gpu_hour = typed.iter().map(|text| price(text).unwrap()).collect();
+            PriceArgs { gpu_hour, currency: None }.of(&found, "variant")
+        };
+        assert_eq!(of(&[]).unwrap(), [None, None]);
+        assert_eq!(of(&["2"]).unwrap(), [Some(2.0); 2]);
+        for two in [["2", "3"], ["h100=2", "slow=3"], ["l40s=3", "fast=2"]] {
+            assert_eq!(of(&two).unwrap(), [Some(2.0), Some(3.0)], "{two:?}");
+        }
+        for (typed, why) in [
+            (&["h100=2", "h100=3", "l40s=1"][..], "two prices of fast: 2 and 3"),
+            (&["h100=2", "fast=3", "l40s=1"], "two prices of fast"),
+            (&["h100=2"], "no price of slow"),
+            (&["a10g=2"], "a10g, which is no variant"),
+            (&["1", "2", "3"], "given 3 times, and there are 2 variants"),
+        ] {
+            let refusal = of(typed).unwrap_err();
+            assert!(refusal.message().contains(why), "{typed:?}: {}", refusal.message());
+        }
+    }
+}
