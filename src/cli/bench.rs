@@ -230,7 +230,7 @@ fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit,
         let (announce, invalid) = (plan.announce, plan.rules.invalid);
         let machine = plan.checked.settings.machine;
         let pair = PairCampaign { context, announce, invalid, machine };
-        let closed = pair.closed(run.clone(), folder)?;
+        let closed = pair.closed(&run, folder)?;
         let open = pair.open(&run, &closed);
         (closed, open)
     } else {

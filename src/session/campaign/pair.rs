@@ -27,11 +27,11 @@ impl PairCampaign<'_> {
     /// Executes `run`, or the spare one that replaces it, each in the folder that `folder` creates for it.
     pub(crate) fn closed(
         &self,
-        run: PlannedRun,
+        run: &PlannedRun,
         folder: impl Fn(&RunHeader) -> Result<PathBuf, Stop>,
     ) -> Result<StoredRun, Stop> {
         self.replaced("closed run", |number| {
-            let run = PlannedRun::numbered(std::slice::from_ref(&run), number)?;
+            let run = PlannedRun::numbered(std::slice::from_ref(run), number)?;
             self.context.execute(run, 2 * number - 1, &folder)
         })
     }
