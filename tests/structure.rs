@@ -36,10 +36,10 @@ const ASYNC: [&str; 7] = ["engine", "runner", "mock", "telemetry", "live", "sess
 /// Ceilings. They are lowered as the figures fall; only a new capability may raise those of lines and types.
 mod ceiling {
     /// Lines of production code: no blanks, no comments, no tests.
-    pub(crate) const PRODUCTION_LINES: usize = 82_680;
+    pub(crate) const PRODUCTION_LINES: usize = 82_840;
     /// Types that are `pub`, and those that are `pub(…)`.
     pub(crate) const PUBLIC_TYPES: usize = 631;
-    pub(crate) const RESTRICTED_TYPES: usize = 493;
+    pub(crate) const RESTRICTED_TYPES: usize = 495;
     /// Names that several public types share.
     pub(crate) const SHARED_NAMES: usize = 0;
     /// Files that need each other in a circle.
