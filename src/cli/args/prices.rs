@@ -33,7 +33,7 @@ impl PriceArgs {
         if let Some(unknown) = names.iter().find(|name| !found.iter().any(|found| is(found, name))) {
             let known: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
             return Err(Stop::usage(format!(
-                "--gpu-hour prices {unknown}, which is no {noun}\nhint: price one of {}",
+                "--gpu-hour prices {unknown}, which is not here\nhint: price one of {}",
                 known.join(", ")
             )));
         }
@@ -99,7 +99,7 @@ mod tests {
             (&["h100=2", "h100=3", "l40s=1"][..], "two prices of fast: 2 and 3"),
             (&["h100=2", "fast=3", "l40s=1"], "two prices of fast"),
             (&["h100=2"], "no price of slow"),
-            (&["a10g=2"], "a10g, which is no variant"),
+            (&["a10g=2"], "a10g, which is not here"),
             (&["1", "2", "3"], "given 3 times, and there are 2 variants"),
         ] {
             let refusal = of(typed).unwrap_err();

@@ -128,7 +128,7 @@ fn hardware_is_compared_in_one_command() {
     }
     assert!(capacity["sentence"].as_str().unwrap().contains(" EUR an hour"), "{}", capacity["sentence"]);
     for (wrong, why) in [
-        (&["--gpu-hour", "l4=2"][..], "prices l4, which is no offer"),
+        (&["--gpu-hour", "l4=2"][..], "prices l4, which is not here"),
         (&["--gpu-hour", "h100=2"], "has no price of l40s"),
         (&["--gpu-hour", "2", "--simulate", "--no-such"], "unexpected argument '--no-such'"),
         (&["--gpu-hour", "2", "--objective", "p95 ttft"], "p95 ttft"),
