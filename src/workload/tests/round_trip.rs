@@ -333,9 +333,13 @@ proptest! {
     #[test]
     fn a_spec_reads_back_equal(spec in spec()) {
         let json = serde_json::to_string(&spec).unwrap();
-        // Rates that change in time may bring more requests than any run may have.
-        let read = WorkloadSpec::from_json(&json, "json");
-        prop_assume!(!read.is_err_and(|error| error.to_string().contains("requests arrive; the most is")));
+        // Rates that change in time may bring more requests than any run may have, or fewer than `requests` in the
+        // longest run.
+        if let Err(error) = WorkloadSpec::from_json(&json, "json") {
+            let error = error.to_string();
+            prop_assume!(!error.contains("requests arrive; the most is"));
+            prop_assume!(!error.contains("the arrivals bring only about"));
+        }
         prop_assert_eq!(&serde_json::from_str::<WorkloadSpec>(&json).unwrap(), &spec);
         prop_assert_eq!(&WorkloadSpec::from_json(&json, "json").unwrap(), &spec);
         // TOML's own writer has signed numbers only.
