@@ -11,15 +11,16 @@ use crate::cli::args::{
     CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, above_zero, rates, share_up_to_half, some_time, users,
     whole,
 };
+use crate::clock::RunClock;
 use crate::experiment::{
     Experiment, InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment,
-    SweepPlan, Swept, TrialRequest, drive,
+    SweepPlan, Swept, TrialRequest, drive, either_way,
 };
 use crate::generator::Datasets;
 use crate::report::documents;
 use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::sweep::{
-    MORE, SweepCampaign, SweepManifest, SweepStart, at_load, check_axis, pace_of_users, start_of_search,
+    MORE, SweepCampaign, SweepManifest, SweepStart, at_load, check_axis, measure_capacity, pace_of_users,
 };
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, announce_load};
 use crate::session::settings::{LoadOption, MachineCheck};
@@ -48,8 +49,8 @@ pub(super) struct SweepArgs {
 #[derive(Debug, Args)]
 struct SweepLoadArgs {
     /// Rates to measure, requests per second: a list such as 1,2,4,8, or a ladder FROM:TO:xFACTOR such as 1:64:x2;
-    /// for conversations, how many begin a second [default: the search finds them, doubling until a rate fails and
-    /// refining then]
+    /// for conversations, how many begin a second [default: a search finds them, near what a burst of a few seconds shows
+    /// that the server completes]
     #[arg(long, value_name = "RATES", value_parser = rates, conflicts_with = "users", allow_hyphen_values = true)]
     rates: Option<LoadAxis>,
 
@@ -63,8 +64,8 @@ struct SweepLoadArgs {
     #[arg(long, requires = "users")]
     paired_open: bool,
 
-    /// The rate at which the search begins, requests per second [default: half a request in flight on average, by
-    /// how long the server takes for one alone]
+    /// The rate at which the search begins, requests per second, and from which it is doubled until one fails [default: a
+    /// little below what a burst of a few seconds shows that the server completes]
     #[arg(long, value_name = "PER_S", value_parser = above_zero, conflicts_with_all = ["rates", "users"],
           allow_negative_numbers = true)]
     start_rate: Option<f64>,
@@ -83,9 +84,14 @@ struct SweepLoadArgs {
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = some_time, allow_hyphen_values = true)]
     max_seconds: Duration,
 
-    /// The search ends when the 95 % interval of the highest rate that meets the objectives is no wider than this share
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share_up_to_half, allow_hyphen_values = true)]
-    bracket: f64,
+    /// Search until the highest rate that meets the objectives is known to plus or minus this share: half the width of its 95 %
+    /// interval; also with --resume, of a search that is over [default: as exact as --within allows, ±5% at most]
+    #[arg(long, value_name = "SHARE", value_parser = share_up_to_half, allow_hyphen_values = true)]
+    bracket: Option<f64>,
+
+    /// End the search after this time, once the answer has an interval [default: 5m; with --bracket, no such end]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    within: Option<Duration>,
 
     /// The search ends after this many runs, whatever it has found
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = whole::<u64>(1..=10_000),
@@ -127,6 +133,9 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let settings = &plan.checked.settings;
     let forced = plan.checked.settings.machine == MachineCheck::Overridden;
     let mut experiment = experiment(&manifest, &context, forced)?;
+    if let (LoadAxis::Automatic { from_per_s, .. }, Some(printer)) = (&manifest.plan.axis, progress) {
+        printer.words(&begins(experiment.search(), *from_per_s));
+    }
     let campaign = SweepCampaign {
         context: &context,
         workload: &manifest.workload,
@@ -145,6 +154,12 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     driven?;
     executor.say_what_was_read(progress);
     finish(args, &experiment.result(), &dir, printer)
+}
+
+/// Where a search begins, and how long it takes.
+fn begins(search: &Search, from_per_s: f64) -> String {
+    let takes = spoken(Duration::from_secs_f64(search.expected_s()));
+    format!("searching from {} on, which takes about {takes}", Load::Rate(from_per_s))
 }
 
 /// The runs of the sweep.
@@ -185,6 +200,12 @@ const FOR_A_MEAN: u64 = 130;
 const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than --max-seconds";
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
+/// Requests of the first runs of a search, which only show where to measure.
+const TO_BEGIN: u64 = 75;
+/// How exact an answer is at most where nothing else is said, either way.
+const EXACT: f64 = 0.05;
+/// How long a search takes where nothing else is said.
+const WITHIN: Duration = Duration::from_secs(300);
 
 /// A sweep that can begin, as far as can be known before the server is asked.
 struct PlannedSweep {
@@ -211,10 +232,11 @@ impl SweepArgs {
             datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
         let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
-        let from_per_s = self.loads.start_rate.or(start.from_per_s);
-        let finds_start = typed.is_none() && from_per_s.is_none();
-        let search = LoadAxis::Automatic { from_per_s: from_per_s.unwrap_or(ANY_RATE) };
-        let plan = self.search_plan(&spec, typed.unwrap_or(search), &objectives);
+        let typed = typed.or_else(|| self.loads.start_rate.map(LoadAxis::search_from));
+        let known = typed.or_else(|| start.axis.clone());
+        let finds_start = known.is_none();
+        let search = || LoadAxis::search_from(ANY_RATE);
+        let plan = self.search_plan(&spec, known.unwrap_or_else(search), &objectives, &start);
         settings.objectives = objectives;
         let lowest = check_loads(&spec, &plan, &datasets)?;
         let checked = settings.check(&lowest.workload, &datasets)?;
@@ -227,19 +249,25 @@ impl SweepArgs {
         let loads: Vec<_> = axis.loads().iter().map(ToString::to_string).collect();
         let loads = match axis {
             LoadAxis::Automatic { .. } if planned.finds_start => {
-                format!("searched from half a request in flight on, in {most_trials} runs at most")
+                "searched near what a burst of a few seconds shows that the server completes".to_owned()
             }
-            LoadAxis::Automatic { from_per_s } => {
-                format!("searched from {from_per_s}/s on, in {most_trials} runs at most")
+            LoadAxis::Automatic { from_per_s, .. } => {
+                format!("searched from {} on", Load::Rate(*from_per_s))
             }
             _ => loads.join(", "),
         };
         let mut facts = planned_requests(&planned.spec);
         facts.push(("loads", loads));
-        facts.push(("runs", format!("{repeats} of each load at least")));
         let longest = spoken(Duration::from_secs_f64(*longest_s));
-        let lasts = format!("{longest} a run at most, less where {samples} requests are measured sooner");
-        facts.push(("lasts", lasts));
+        if matches!(axis, LoadAxis::Automatic { .. }) {
+            let runs = format!("{most_trials} at most, of up to {longest} and about {samples} requests each");
+            facts.push(("runs", runs));
+            facts.push(("ends", self.end_in_words(&planned.plan)));
+        } else {
+            facts.push(("runs", format!("{repeats} of each load at least")));
+            let lasts = format!("{longest} a run at most, less where {samples} requests are measured sooner");
+            facts.push(("lasts", lasts));
+        }
         let load = self.load(planned)?;
         facts.push((load.label(), load.to_string()));
         if let Some(sustain) = self.loads.sustain {
@@ -250,6 +278,18 @@ impl SweepArgs {
         facts.push(("warm-up requests", self.loads.warmup_requests.to_string()));
         facts.push(("stored in", self.campaign.out.display().to_string()));
         show_dry_run(&format!("sweep {}", planned.spec.name), facts, printer, self.campaign.show.shown())
+    }
+
+    /// When a search ends.
+    fn end_in_words(&self, plan: &SweepPlan) -> String {
+        let exact = format!("once the answer is known to {}", either_way(plan.precision));
+        match (self.within(), self.loads.bracket) {
+            (Some(within), None) => {
+                format!("after about {}, longer where the answer has no interval by then", spoken(within))
+            }
+            (Some(within), Some(_)) => format!("{exact}, or after about {}", spoken(within)),
+            (None, _) => format!("{exact}; how long that takes is said after the burst"),
+        }
     }
 
     /// What is sent at most.
@@ -273,19 +313,36 @@ impl SweepArgs {
         Ok(load.warmed_with(self.loads.warmup_requests).resumed(self.campaign.resume.is_some()))
     }
 
-    fn search_plan(&self, spec: &WorkloadSpec, axis: LoadAxis, objectives: &[Objective]) -> SweepPlan {
-        let SweepLoadArgs { repeats, samples, max_seconds, bracket, max_runs, stop_after_saturated, .. } =
-            self.loads;
+    /// When a search ends, however exact its answer is.
+    fn within(&self) -> Option<Duration> {
+        self.loads.within.or(self.loads.bracket.is_none().then_some(WITHIN))
+    }
+
+    fn search_plan(
+        &self,
+        spec: &WorkloadSpec,
+        axis: LoadAxis,
+        objectives: &[Objective],
+        start: &SweepStart,
+    ) -> SweepPlan {
+        let SweepLoadArgs { repeats, samples, max_seconds, max_runs, stop_after_saturated, .. } = self.loads;
+        let is_search = matches!(axis, LoadAxis::Automatic { .. });
+        let within_s = self.within().filter(|_| is_search).map(|within| within.as_secs_f64());
+        let is_default = self.loads.within.is_none() && self.loads.bracket.is_none();
+        let samples = samples.or(start.samples).unwrap_or_else(|| samples_for(objectives));
         SweepPlan {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
             objectives: objectives.to_vec(),
             repeats,
-            samples: samples.unwrap_or_else(|| samples_for(objectives)),
+            samples,
+            first_samples: is_search.then_some(TO_BEGIN).filter(|first| *first < samples),
             shortest_s: self.workload.seconds(),
             longest_s: max_seconds.as_secs_f64(),
             fewest_users_per_s: None,
-            precision: bracket,
+            precision: 2.0 * self.loads.bracket.unwrap_or(EXACT),
+            within_s: start.within_s.filter(|_| is_default).or(within_s),
+            between_s: if is_search { start.between_s } else { 0.0 },
             most_trials: max_runs,
             saturated_in_a_row: stop_after_saturated,
             first_seed: spec.seed,
@@ -308,10 +365,12 @@ impl PlannedSweep {
         let resumed = resumed.map(|dir| dir.with_manifest(&manifest)).transpose()?;
         context.warm_server(lowest, warmup_requests);
         if self.finds_start {
-            match start_of_search(context, lowest, warmup_requests)? {
-                Some(from_per_s) => manifest.plan.axis = LoadAxis::Automatic { from_per_s },
-                None => return Ok(None),
-            }
+            let clock = RunClock::starting_in(Duration::ZERO);
+            let Some(found) = measure_capacity(context, spec, lowest)? else { return Ok(None) };
+            let rest_s = spec.warmup_s + args.campaign.pause.as_secs_f64();
+            let is_default = args.loads.samples.is_none();
+            manifest.plan =
+                manifest.plan.below(found, rest_s, is_default).shorter_by(clock.now().as_secs_f64());
         }
         if let (LoadAxis::Users { users }, None) = (&manifest.plan.axis, &resumed) {
             let fewest = users.first().copied().unwrap_or(1);

@@ -92,10 +92,10 @@ impl SimulatedLoads {
     pub(super) fn plan(&self, simulation: &Simulation, shortest_s: Option<f64>) -> Result<SweepPlan, Stop> {
         let Simulation { spec, objectives, repeats, .. } = simulation;
         let typed = self.rates.as_ref().or(self.sweep_users.as_ref()).cloned();
-        let axis = typed
-            .unwrap_or_else(|| LoadAxis::Automatic { from_per_s: BEGIN * spec.arrival.mean_rate_per_s() });
+        let axis = typed.unwrap_or_else(|| LoadAxis::search_from(BEGIN * spec.arrival.mean_rate_per_s()));
         check_axis(spec, &axis, "--sweep-users")?;
         Ok(SweepPlan {
+            first_samples: None,
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
             objectives: objectives.clone(),
@@ -105,6 +105,8 @@ impl SimulatedLoads {
             longest_s: LONGEST_S,
             fewest_users_per_s: None,
             precision: PRECISION,
+            within_s: None,
+            between_s: 0.0,
             most_trials: self.max_runs,
             saturated_in_a_row: SATURATED,
             first_seed: spec.seed,

@@ -38,6 +38,16 @@ pub struct HighestLoad {
     pub sentence: String,
 }
 
+impl HighestLoad {
+    /// Whether it would be another without the runs of `load`: that is one of its ends, or lies between those of its
+    /// interval.
+    pub(super) fn rests_on(&self, load: Load) -> bool {
+        let interval = self.interval_low.zip(self.interval_high);
+        let is_inside = interval.is_some_and(|(low, high)| (low..=high).contains(&load.amount()));
+        [self.passed, self.failed].contains(&Some(load)) || is_inside
+    }
+}
+
 /// The longer run at the highest load that passed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -76,6 +86,8 @@ pub enum StopReason {
     Narrow,
     /// The search used all its runs.
     TrialsSpent,
+    /// The search used its time, and the answer has an interval.
+    TimeSpent,
     /// Even the lowest load misses the objectives.
     NothingPasses,
     /// No load fails, up to the highest rate worth measuring.

@@ -183,9 +183,9 @@ fn sentence(
         }
         (None, _) => format!("no measured load meets the objectives: {ends}{decides}"),
     };
-    let rests = |load: Load| loads.iter().any(|(tally, _)| tally.load == load && tally.rests_on_invalid());
-    for end in [answer.passed, answer.failed].into_iter().flatten().filter(|end| rests(*end)) {
-        let _ = write!(sentence, "; no run of {end} can be trusted, and it counts because of --force");
+    let untrusted = loads.iter().filter(|(tally, _)| tally.rests_on_invalid()).map(|(tally, _)| tally.load);
+    for load in untrusted.filter(|load| answer.rests_on(*load)) {
+        let _ = write!(sentence, "; no run of {load} can be trusted, and it counts because of --force");
     }
     if !answer.monotone {
         sentence.push_str(
@@ -240,11 +240,14 @@ mod tests {
             objectives: ["p50 ttft < 5s", "p99 ttft < 5s"].map(|text| text.parse().unwrap()).into(),
             repeats: 1,
             samples: 130,
+            first_samples: None,
             requests_per_arrival: None,
             shortest_s: None,
             longest_s: 60.0,
             fewest_users_per_s: None,
             precision: 0.05,
+            within_s: None,
+            between_s: 0.0,
             most_trials: 9,
             saturated_in_a_row: 2,
             first_seed: 1,

@@ -8,6 +8,7 @@ mod answer;
 mod experiment;
 mod highest;
 mod plan;
+mod probe;
 mod search;
 mod shape;
 mod trial;
@@ -15,7 +16,8 @@ mod whole;
 
 pub use answer::{HighestLoad, StopReason, Sustained};
 pub use experiment::{SweepExperiment, SweepRun};
-pub use plan::{Load, LoadAxis, SweepPlan};
+pub use plan::{Load, LoadAxis, SweepPlan, either_way};
+pub use probe::{CapacityProbe, MeasuredCapacity};
 pub use search::{Search, SearchStep, Unsearchable};
 pub use shape::{Frontier, FrontierPoint, Knee};
 pub(super) use trial::followed;

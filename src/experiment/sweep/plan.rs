@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::probe::MeasuredCapacity;
 use crate::analysis::Objective;
+use crate::analysis::wording::percent;
 use crate::units::three_digits;
 use crate::workload::WorkloadSpec;
 
@@ -22,6 +24,9 @@ pub struct SweepPlan {
     pub repeats: u64,
     /// Requests in the window of each run, from which its length follows.
     pub samples: u64,
+    /// Requests in the window of each run of a search before its refinement; absent: as many as of the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_samples: Option<u64>,
     /// Mean requests of an arrival, more than 1 for conversations, whose rates count conversations; absent: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_arrival: Option<f64>,
@@ -34,8 +39,15 @@ pub struct SweepPlan {
     /// absent: as long as the longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest_users_per_s: Option<f64>,
-    /// Target width of the answer's 95 % interval, as a share.
+    /// Target width of the answer's 95 % interval, its upper end ÷ its lower end − 1.
     pub precision: f64,
+    /// The search ends where its next run would be over later than this, seconds of its runs and what is between them,
+    /// once the answer has an interval; absent: it ends by `precision` and `most_trials` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_s: Option<f64>,
+    /// Time that a run takes beside its window, seconds: its warm-up, its last answers and the pause after it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub between_s: f64,
     /// The most runs of the search.
     pub most_trials: u64,
     /// Saturated loads in a row after which no higher load is measured.
@@ -44,7 +56,38 @@ pub struct SweepPlan {
     pub first_seed: u64,
 }
 
+/// Whether a time was not written before there was one.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
+}
+
 impl SweepPlan {
+    /// The same as a search near the capacity that was `found`. `rest_s` are the seconds of a run beside its window and its
+    /// last answers. If `fits_runs`, they are as
+    /// long as the server needs to settle; where the search has an end in time, so short that enough of them fit.
+    #[must_use]
+    pub fn below(self, found: MeasuredCapacity, rest_s: f64, fits_runs: bool) -> Self {
+        let between_s = rest_s + LAST * found.alone_s;
+        let settled = self.samples.max((SETTLED_S.max(SETTLED * found.alone_s) * found.per_s) as u64);
+        let in_time = self.within_s.map(|within_s| samples_in_time(within_s, between_s, found.per_s));
+        let samples = if fits_runs { settled.min(in_time.unwrap_or(u64::MAX)) } else { self.samples };
+        Self {
+            axis: LoadAxis::search_below(found.per_s / self.requests_per_arrival.unwrap_or(1.0)),
+            samples,
+            first_samples: self.first_samples.filter(|first| *first < samples),
+            between_s,
+            ..self
+        }
+    }
+
+    /// The same after `spent_s` of the time in which it is to end; at least half of that is left.
+    #[must_use]
+    pub fn shorter_by(self, spent_s: f64) -> Self {
+        let left = |within_s: f64| (within_s - spent_s).max(within_s / 2.0).round();
+        Self { within_s: self.within_s.map(left), ..self }
+    }
+
     /// The objectives as typed, one after another.
     pub fn objectives_in_words(&self) -> String {
         self.objectives.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
@@ -56,6 +99,30 @@ impl SweepPlan {
         let turns = (spec.mean_turns() * 1e3).round() / 1e3;
         (turns > 1.0 && !matches!(axis, LoadAxis::Users { .. })).then_some(turns)
     }
+}
+
+/// Requests of a run, so that enough of them fit in the time.
+fn samples_in_time(within_s: f64, between_s: f64, per_s: f64) -> u64 {
+    let requests = ((within_s / RUNS_IN_TIME - between_s) * per_s).max(FEWEST);
+    // A run has three standard deviations more than its samples.
+    let root = (libm::sqrt(9.0 + 4.0 * requests) - 3.0) / 2.0;
+    (root * root) as u64
+}
+
+/// A queue settles in so many seconds, or so many times the time of one request alone: shorter runs show too short a queue.
+const SETTLED_S: f64 = 30.0;
+const SETTLED: f64 = 20.0;
+/// A search with an end in time has about so many runs by then, and each at least so many requests.
+const RUNS_IN_TIME: f64 = 7.0;
+const FEWEST: f64 = 50.0;
+/// The last answers of a run take so many times as long as that to one request alone.
+const LAST: f64 = 2.0;
+/// A search below a known capacity begins at this share of it.
+const BELOW: f64 = 0.8;
+
+/// A width of an interval, its upper end ÷ its lower end − 1, in words: `±5 %` for 0.1.
+pub fn either_way(width: f64) -> String {
+    format!("±{}", percent(width / 2.0))
 }
 
 /// Which loads are measured, low ones first.
@@ -77,10 +144,14 @@ pub enum LoadAxis {
         /// Over 1.
         ratio: f64,
     },
-    /// A search for the highest rate that meets the objectives: doubled until one fails, then refined.
+    /// A search for the highest rate that meets the objectives: up until one fails, or down until one passes, then
+    /// refined.
     Automatic {
-        /// The first rate, requests per second, at which the server is mostly idle.
+        /// The first rate, requests per second.
         from_per_s: f64,
+        /// Factor between the first rate and the next, which grows to 2; absent: 2 from the start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first_step: Option<f64>,
     },
     /// Numbers of closed-loop users.
     Users {
@@ -90,6 +161,17 @@ pub enum LoadAxis {
 }
 
 impl LoadAxis {
+    /// A search from this rate on, where it is not known how far the answer is: the rate is doubled until one fails.
+    pub const fn search_from(per_s: f64) -> Self {
+        Self::Automatic { from_per_s: per_s, first_step: None }
+    }
+
+    /// A search for an answer that is probably near `capacity_per_s` or below, the most requests per second that the server
+    /// completes. It begins a little below, where a queue is short.
+    pub fn search_below(capacity_per_s: f64) -> Self {
+        Self::Automatic { from_per_s: BELOW * capacity_per_s, first_step: Some(1.0 / BELOW) }
+    }
+
     /// The loads known beforehand, ascending; empty for a search.
     pub fn loads(&self) -> Vec<Load> {
         match self {

@@ -2,6 +2,7 @@
 
 mod curve;
 mod demand;
+mod forecast;
 mod refine;
 mod tally;
 
@@ -37,10 +38,11 @@ pub enum SearchStep {
 /// A search without clock or files, so that stored runs lead it as new ones do.
 ///
 /// A list or ladder is measured from low to high until enough loads in a row saturate the server. The automatic search
-/// doubles the load until one fails, with one run each; bisects the bracket, with one run each, until its ends are 30 %
-/// apart; and then refines in rounds: five loads around the estimate of all runs so far get a run each. The first runs
-/// decide only where to measure next; all runs together decide the answer. It checks whether to stop only after whole
-/// rounds: checking after every run would stop it where chance makes the figures agree.
+/// goes up until a load fails, or down until one passes, with one run each; bisects the bracket, with one run each, until
+/// its ends are 30 % apart; and then refines in rounds: five loads around the estimate of all runs so far get a run each.
+/// The first runs decide only where to measure next; all runs together decide the answer. It checks whether the answer is
+/// narrow only after whole rounds: checking after every run would stop it where chance makes the figures agree. It also
+/// ends when its time is over, which does not depend on what the runs found, as soon as the answer has an interval.
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: SweepPlan,
@@ -96,7 +98,8 @@ impl Search {
 
     /// Takes in what a run found.
     pub fn record(&mut self, trial: Trial) {
-        self.trials.push(trial);
+        let excess = self.excess(&trial);
+        self.trials.push(Trial { excess, ..trial });
         self.count_lost();
         if self.refined_from.is_none() && self.bracketing() == Next::Refine {
             self.refined_from = Some(self.trials.len());
@@ -143,6 +146,7 @@ impl Search {
             Next::Measure(_) if self.trials.len() as u64 >= self.plan.most_trials => {
                 SearchStep::Done(StopReason::TrialsSpent)
             }
+            Next::Measure(rate) if self.is_out_of_time(rate) => SearchStep::Done(StopReason::TimeSpent),
             Next::Measure(rate) if self.is_beyond_all(rate) => SearchStep::Done(StopReason::Endless),
             Next::Measure(rate) => self.measure(Load::Rate(rate)),
             Next::Done(reason) => SearchStep::Done(reason),
@@ -154,9 +158,9 @@ impl Search {
     /// The next step of the bracketing phase.
     fn bracketing(&self) -> Next {
         match self.plan.axis {
-            LoadAxis::Automatic { from_per_s } => {
+            LoadAxis::Automatic { from_per_s, first_step } => {
                 let known: Vec<_> = self.tallies().into_iter().filter(|tally| tally.counted > 0).collect();
-                refine::bracketed(&known, from_per_s)
+                refine::bracketed(&known, from_per_s, first_step.unwrap_or(refine::STEP))
             }
             _ => Next::Done(StopReason::AllMeasured),
         }
@@ -219,6 +223,29 @@ impl Search {
         rate_per_s * self.plan.requests_per_arrival.unwrap_or(1.0)
     }
 
+    /// Natural logarithm of the rate that a run happened to have ÷ the rate of its load.
+    fn excess(&self, trial: &Trial) -> f64 {
+        match (trial.load, trial.offered_per_s) {
+            (Load::Rate(per_s), Some(offered)) if offered > 0.0 => {
+                libm::log(offered / self.requests_per_s(per_s))
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Whether a run at this rate would be over too late, and the answer is known without it.
+    fn is_out_of_time(&self, rate: f64) -> bool {
+        let next_s = self.window_s(Load::Rate(rate)) + self.plan.between_s;
+        self.refined_from.is_some()
+            && self.plan.within_s.is_some_and(|within_s| self.spent_s() + next_s > within_s)
+            && self.interval().is_ok()
+    }
+
+    /// Time of the runs so far and what is between them, seconds.
+    pub fn spent_s(&self) -> f64 {
+        self.trials.iter().map(|trial| trial.window_s + self.plan.between_s).sum()
+    }
+
     /// Whether even the shortest run at this rate has too many requests.
     fn is_beyond_all(&self, rate_per_s: f64) -> bool {
         !self.trials.is_empty() && self.requests_per_s(rate_per_s) * SHORTEST_S > MOST_REQUESTS
@@ -258,7 +285,13 @@ impl Search {
 
     /// Long enough for the wanted samples plus three standard deviations of their number.
     fn window_s(&self, load: Load) -> f64 {
-        let samples = self.plan.samples as f64;
+        let first = self.plan.first_samples.filter(|_| self.refined_from.is_none());
+        self.window_of(first.unwrap_or(self.plan.samples), load)
+    }
+
+    /// The same of so many samples.
+    fn window_of(&self, samples: u64, load: Load) -> f64 {
+        let samples = samples as f64;
         let samples = samples + 3.0 * libm::sqrt(samples);
         let per_s = match load {
             Load::Rate(per_s) => Some(self.requests_per_s(per_s)),
@@ -285,11 +318,14 @@ mod tests {
             objectives: Vec::new(),
             repeats: 1,
             samples: 100,
+            first_samples: None,
             requests_per_arrival: None,
             shortest_s: None,
             longest_s: 1_000.0,
             fewest_users_per_s: None,
             precision: 0.05,
+            within_s: None,
+            between_s: 0.0,
             most_trials: 9,
             saturated_in_a_row: 2,
             first_seed: 1,
@@ -321,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_search_in_which_nothing_fails_ends() {
-        let plan = SweepPlan { most_trials: 10_000, ..plan(LoadAxis::Automatic { from_per_s: 8.0 }) };
+        let plan = SweepPlan { most_trials: 10_000, ..plan(LoadAxis::search_from(8.0)) };
         let mut search = Search::new(plan).unwrap();
         let mut highest = 0.0;
         let reason = loop {

@@ -73,6 +73,9 @@ pub struct Trial {
     /// Whether it does not count: its figures cannot be trusted, and no load counts on request of which no run can be.
     #[serde(skip)]
     pub(super) left_out: bool,
+    /// Natural logarithm of the rate that its plan happens to have in the window ÷ the rate of its load; 0 for users.
+    #[serde(skip)]
+    pub(super) excess: f64,
     /// Its figures, which are joined with those of the load's other runs.
     #[serde(skip)]
     pub(super) figures: FigureSet,
@@ -146,6 +149,7 @@ impl Trial {
             saturated: Self::overload(run),
             spoiled: spoiled_by(run).is_some() || !(run.window.is_whole() || run.breaker.is_some()),
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
+            excess: 0.0,
             figures: figures_of(run),
         }
     }
@@ -192,6 +196,7 @@ impl Trial {
             spoiled: false,
             left_out: false,
             judged: Vec::new(),
+            excess: 0.0,
             figures: FigureSet::default(),
         }
     }

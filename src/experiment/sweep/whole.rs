@@ -1,19 +1,20 @@
 //! A whole sweep as it is stored and read.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::answer::{HighestLoad, StopReason, Sustained};
 use super::highest::{FoundLoads, closest};
-use super::plan::SweepPlan;
+use super::plan::{SweepPlan, either_way};
 use super::search::{LoadTally, MOST_REQUESTS, Search, SearchDemand};
 use super::shape::{Frontier, Knee, frontiers, knee};
 use super::trial::{LoadClass, PairedLoad, SweepPoint, Trial};
-use crate::analysis::wording::{counted, percent};
+use crate::analysis::wording::counted;
 use crate::analysis::{FigureSet, SampleWarning};
 use crate::record::{DeploymentFacts, EngineFacts};
-use crate::units::count;
+use crate::units::{count, spoken};
 use crate::workload::WorkloadSpec;
 
 /// A sweep, as stored in `sweep.json`.
@@ -194,7 +195,7 @@ pub(super) struct SweepValidity {
     pub(super) notes: Vec<String>,
 }
 
-/// A sweep is INVALID if most of its runs are, or an end of its answer rests on such. Single INVALID runs are left out and
+/// A sweep is INVALID if most of its runs are, or its answer rests on such. Single INVALID runs are left out and
 /// noted.
 pub(super) fn judge(
     search: &Search,
@@ -230,8 +231,7 @@ pub(super) fn judge(
             loads.join(", ")
         ));
     }
-    let ends = answer.into_iter().flat_map(|answer| [answer.passed, answer.failed]).flatten();
-    let rests_on_invalid = ends.into_iter().any(|end| forced.contains(&end));
+    let rests_on_invalid = answer.is_some_and(|answer| forced.iter().any(|load| answer.rests_on(*load)));
     let few = trials
         .iter()
         .filter(|trial| trial.judged.iter().any(|judged| judged.mark == Some(SampleWarning::TooFewSamples)));
@@ -246,11 +246,11 @@ pub(super) fn judge(
     }
     if let Some((low, high)) = answer.and_then(|answer| answer.interval_low.zip(answer.interval_high)) {
         let wide = high / low - 1.0;
-        if wide > search.plan().precision {
+        if wide > search.plan().precision && search.plan().within_s.is_none() {
             notes.push(format!(
-                "the interval is {} wide and {} were requested; more or longer runs narrow it",
-                percent(wide),
-                percent(search.plan().precision)
+                "the interval is {} and {} was requested; more or longer runs narrow it",
+                either_way(wide),
+                either_way(search.plan().precision)
             ));
         }
     }
@@ -271,9 +271,15 @@ impl StopReason {
                 format!("{} in a row saturated the server", counted(plan.saturated_in_a_row, "load"))
             }
             Self::Narrow => {
-                format!("reached the requested ±{} after {runs}", percent(plan.precision))
+                format!("reached the requested {} after {runs}", either_way(plan.precision))
             }
             Self::TrialsSpent => format!("the search had its {runs}"),
+            Self::TimeSpent => {
+                let within = spoken(Duration::from_secs_f64(plan.within_s.unwrap_or_default().round()));
+                format!(
+                    "the search had its {within}, in {runs}: --bracket goes on until the answer is as certain as that says"
+                )
+            }
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
             Self::Endless => {
                 let highest = search.tallies().last().map_or(String::new(), |tally| tally.load.to_string());

@@ -169,17 +169,18 @@ impl TuneState {
     pub(super) fn search(&self, place: usize) -> Option<Search> {
         let course = &self.courses[place];
         let plan = SweepPlan {
-            axis: LoadAxis::Automatic {
-                from_per_s: course.estimate()? * f64::from(self.candidates[place].gpus),
-            },
+            axis: LoadAxis::search_from(course.estimate()? * f64::from(self.candidates[place].gpus)),
             objectives: self.spec.objectives.clone(),
             repeats: 1,
             samples: 1,
+            first_samples: None,
             requests_per_arrival: None,
             shortest_s: None,
             longest_s: self.runs.longest_s,
             fewest_users_per_s: None,
             precision: KNOWN,
+            within_s: None,
+            between_s: 0.0,
             most_trials: MOST_AT_THE_END,
             saturated_in_a_row: u64::MAX,
             first_seed: seed_of_run(self.runs.seed, ROUNDS as u64 + 1),

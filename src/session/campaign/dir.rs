@@ -93,6 +93,10 @@ impl ExperimentDir {
         let mut changes = String::new();
         describe_changes("", &before, &now, &mut changes);
         if changes.is_empty() {
+            // What only says when it ends may have changed.
+            if before != now {
+                self.write(MANIFEST, &serde_json::to_string_pretty(&now).map_err(Stop::impossible)?)?;
+            }
             return Ok(self);
         }
         let cure = if has_unnamed_mock(&before) {
@@ -200,6 +204,8 @@ fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) 
             // a hash of headers in place of their names.
             let decides = |key: &&String| match key.as_str() {
                 "mock_hardware" | "headers_sha256" => false,
+                // When a search ends decides no run before.
+                "precision" | "within_s" | "most_trials" if name == "plan" => false,
                 "headers" => before.contains_key("headers"),
                 _ => true,
             };

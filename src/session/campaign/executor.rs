@@ -51,16 +51,7 @@ pub(crate) trait Campaign<E: Experiment> {
 
     /// How many runs are left, this one included, and how long they take, in words; nothing before the last.
     fn runs_left(&self, request: &RunRequest<E::Part>, run: &PlannedRun, experiment: &E) -> String {
-        let spoken = |runs| units::spoken(self.time_of(request, run, runs, experiment));
-        match experiment.remaining() {
-            RunsLeft::Exactly(0 | 1) | RunsLeft::AtMost(0 | 1) => String::new(),
-            // Nothing but the server says how long they take.
-            RunsLeft::Exactly(runs) | RunsLeft::AtMost(runs) if run.plan.is_open_ended() => {
-                format!("; {runs} runs left")
-            }
-            RunsLeft::Exactly(runs) => format!("; {runs} runs left, about {}", spoken(runs)),
-            RunsLeft::AtMost(runs) => format!("; at most {runs} runs left, up to {}", spoken(runs)),
-        }
+        runs_left(self, request, run, experiment)
     }
 
     /// The server that the run of `after` was against, if it is still there and is to come to rest.
@@ -94,6 +85,25 @@ pub(crate) trait Campaign<E: Experiment> {
         experiment: &E,
         dir: &ExperimentDir,
     ) -> Result<(), Stop>;
+}
+
+/// How many runs are left, this one included, and how long they take if each takes as long as this, in words.
+pub(super) fn runs_left<E: Experiment>(
+    campaign: &(impl Campaign<E> + ?Sized),
+    request: &RunRequest<E::Part>,
+    run: &PlannedRun,
+    experiment: &E,
+) -> String {
+    let spoken = |runs| units::spoken(campaign.time_of(request, run, runs, experiment));
+    match experiment.remaining() {
+        RunsLeft::Exactly(0 | 1) | RunsLeft::AtMost(0 | 1) => String::new(),
+        // Nothing but the server says how long they take.
+        RunsLeft::Exactly(runs) | RunsLeft::AtMost(runs) if run.plan.is_open_ended() => {
+            format!("; {runs} runs left")
+        }
+        RunsLeft::Exactly(runs) => format!("; {runs} runs left, about {}", spoken(runs)),
+        RunsLeft::AtMost(runs) => format!("; at most {runs} runs left, up to {}", spoken(runs)),
+    }
 }
 
 /// Carries out the runs of a [`Campaign`] in an [`ExperimentDir`].

@@ -8,25 +8,29 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::dir::{ExperimentDir, ServerManifest};
-use super::executor::Campaign;
+use super::executor::{Campaign, runs_left};
 use crate::analysis::Objective;
 use crate::analysis::wording::seconds;
 use crate::experiment::{
-    Experiment, HighestLoad, JudgedObjective, Load, LoadAxis, RunRequest, SweepExperiment, SweepPlan,
-    SweepRun, Trial, TrialRequest,
+    CapacityProbe, Experiment, HighestLoad, JudgedObjective, Load, LoadAxis, MeasuredCapacity, RunRequest,
+    SweepExperiment, SweepPlan, SweepRun, Trial, TrialRequest,
 };
 use crate::generator::Datasets;
 use crate::session::console::{Printer, Stop};
 use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::run::RunContext;
 use crate::session::stored::save;
-use crate::units::cut;
+use crate::units::{cut, spoken};
 use crate::workload::{ArrivalPattern, Overrides, Trace, WorkloadSpec};
 
 /// What gives a run of a sweep more to measure.
 pub(crate) const MORE: &str =
     "give its runs more time (--max-seconds), or begin at a higher load (--rates, --start-rate, --users)";
 
+/// Requests of each user of a burst at most, and of all.
+const OF_EACH: u64 = 40;
+const FEWEST: u64 = 200;
+const MOST: u64 = 40_000;
 /// Characters of the reason in the line of a run that does not count.
 const REASON: usize = 100;
 
@@ -42,11 +46,17 @@ pub(crate) struct SweepManifest {
     pub(crate) sustain_s: Option<f64>,
 }
 
-/// What was measured before the first run of a stored sweep, and decided its course.
-#[derive(Clone, Copy, Debug, Default)]
+/// What was measured before the first run of a stored sweep, and decides its course.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SweepStart {
-    /// The rate at which the search began; absent where no search was asked for.
-    pub(crate) from_per_s: Option<f64>,
+    /// The loads of a search; absent where no search was asked for.
+    pub(crate) axis: Option<LoadAxis>,
+    /// Requests in the window of each run.
+    pub(crate) samples: Option<u64>,
+    /// Time of a run beside its window, seconds.
+    pub(crate) between_s: f64,
+    /// When the search was to end, seconds.
+    pub(crate) within_s: Option<f64>,
     /// How fast the fewest users were answered, requests per second; absent where no users were swept.
     pub(crate) fewest_users_per_s: Option<f64>,
 }
@@ -55,10 +65,16 @@ impl SweepStart {
     /// That of the sweep in `folder`.
     pub(crate) fn read(folder: &Path) -> Result<Self, Stop> {
         let manifest = ExperimentDir::manifest_in(folder)?;
-        let number = |pointer| manifest.pointer(pointer).and_then(Value::as_f64);
+        let plan = manifest.pointer("/plan");
+        let number = |name| plan.and_then(|plan| plan.get(name)).and_then(Value::as_f64);
+        let axis = plan.and_then(|plan| plan.get("axis")).cloned();
+        let axis = axis.and_then(|axis| serde_json::from_value(axis).ok());
         Ok(Self {
-            from_per_s: number("/plan/axis/from_per_s"),
-            fewest_users_per_s: number("/plan/fewest_users_per_s"),
+            axis: axis.filter(|axis| matches!(axis, LoadAxis::Automatic { .. })),
+            samples: number("samples").map(|samples| samples as u64),
+            between_s: number("between_s").unwrap_or(0.0),
+            within_s: number("within_s"),
+            fewest_users_per_s: number("fewest_users_per_s"),
         })
     }
 }
@@ -86,22 +102,32 @@ pub(crate) fn check_axis(spec: &WorkloadSpec, axis: &LoadAxis, option: &str) -> 
     }
 }
 
-/// The rate at which about half a request is in flight, rounded down to 1, 2 or 5 times a power of ten; `None` where the
-/// user stopped it.
-pub(crate) fn start_of_search(
+/// Measures how much the server completes, by bursts of a few seconds; `None` where the user stopped it.
+pub(crate) fn measure_capacity(
     context: &RunContext,
+    spec: &WorkloadSpec,
     lowest: &PlannedRun,
-    warmup_requests: u64,
-) -> Result<Option<f64>, Stop> {
-    let stay = context.alone(&lowest.schedule, warmup_requests as usize)?;
-    Ok(stay.map(|stay| round_down(0.5 / stay.as_secs_f64().max(1e-3))))
+) -> Result<Option<MeasuredCapacity>, Stop> {
+    let mut probe = CapacityProbe::default();
+    while let Some(users) = probe.next() {
+        let asking = asking(spec, lowest, (users * OF_EACH).clamp(FEWEST, MOST))?;
+        let schedule = asking.as_ref().map_or(&lowest.schedule, |run| &run.schedule);
+        let Some(per_s) = context.burst(schedule, users, CapacityProbe::LOOK)? else { return Ok(None) };
+        probe.record(per_s);
+    }
+    let nothing = "the server completed no request before the search\nhint: look at the server's log, or name --start-rate";
+    probe.capacity().map(Some).ok_or_else(|| Stop::impossible(nothing))
 }
 
-/// The largest of 1, 2 and 5 times a power of ten that is at most `rate`.
-fn round_down(rate: f64) -> f64 {
-    let power = libm::pow(10.0, rate.log10().floor());
-    let step = [5.0, 2.0].into_iter().find(|step| step * power <= rate).unwrap_or(1.0);
-    step * power
+/// So many requests, one of each of as many users; `None` where the workload is a trace, whose own are to be taken.
+fn asking(spec: &WorkloadSpec, lowest: &PlannedRun, requests: u64) -> Result<Option<PlannedRun>, Stop> {
+    if spec.arrival.trace().is_some() {
+        return Ok(None);
+    }
+    // A schedule has the first request of each user alone: more users have as many as are needed.
+    let users = Overrides { users: Some(requests), ..Overrides::default() };
+    let spec = WorkloadSpec { requests: None, ..spec.clone() }.with(&users).map_err(Stop::usage)?;
+    PlannedRun::like(&lowest.schedule, spec).map(Some)
 }
 
 /// Requests per second of so many users, by a few answers to each, so that the first run is as long as its samples need;
@@ -112,14 +138,13 @@ pub(crate) fn pace_of_users(
     spec: &WorkloadSpec,
     lowest: &PlannedRun,
 ) -> Result<Option<f64>, Stop> {
-    // A schedule has the first request of each user alone: more users have as many as are needed.
-    let asking = Overrides { users: Some(RunContext::asked_by(users)), ..Overrides::default() };
-    let asking = PlannedRun::like(&lowest.schedule, spec.clone().with(&asking).map_err(Stop::usage)?)?;
+    let asking = asking(spec, lowest, RunContext::asked_by(users))?;
+    let asking = asking.as_ref().map_or(&lowest.schedule, |run| &run.schedule);
     let think_s = match &lowest.workload.arrival {
         ArrivalPattern::Users { think_time_s, .. } => think_time_s.mean_s(),
         _ => 0.0,
     };
-    let answered = context.shared(&asking.schedule, users)?;
+    let answered = context.shared(asking, users)?;
     let per_s = |answered: Duration| users as f64 / (answered.as_secs_f64() + think_s).max(1e-3);
     Ok(answered.map(|answered| (per_s(answered) * 1e3).round().max(1.0) / 1e3))
 }
@@ -161,6 +186,22 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
 
     fn pause(&self) -> Duration {
         self.pause
+    }
+
+    fn runs_left(
+        &self,
+        request: &RunRequest<SweepRun>,
+        run: &PlannedRun,
+        experiment: &SweepExperiment,
+    ) -> String {
+        let search = experiment.search();
+        match (&request.part, &search.plan().axis) {
+            (SweepRun::Load(_), LoadAxis::Automatic { .. }) => {
+                let left_s = (search.expected_s() - search.spent_s()).max(run.length().as_secs_f64());
+                format!("; about {} left", spoken(Duration::from_secs_f64(left_s.round())))
+            }
+            _ => runs_left(self, request, run, experiment),
+        }
     }
 
     fn resting(&self, _after: &RunRequest<SweepRun>) -> Option<&RunContext> {
@@ -253,13 +294,5 @@ mod tests {
         assert_eq!(finding(&trial), "done");
         trial.saturated = Some("it grew".to_owned());
         assert_eq!(finding(&trial), "the server did not keep up");
-    }
-
-    #[test]
-    fn a_search_begins_at_a_round_rate() {
-        let rounded = [0.0123, 0.999, 1.0, 1.9, 4.99, 5.1, 73.0].map(round_down);
-        let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
-        let expected = [0.01, 0.5, 1.0, 1.0, 2.0, 5.0, 50.0];
-        assert!(rounded.iter().zip(expected).all(|(a, b)| close(*a, b)), "{rounded:?}");
     }
 }

@@ -1,10 +1,11 @@
 //! What is done with a server between runs: warmed before the first, let come to rest before the next.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use super::context::RunContext;
 use crate::analysis::wording::counted;
-use crate::clock::RunClock;
+use crate::clock::{RunClock, Timestamp};
 use crate::experiment::seed_of_run;
 use crate::generator::{RequestSpec, Schedule};
 use crate::live::StepLine;
@@ -13,8 +14,8 @@ use crate::session::planned::PlannedRun;
 use crate::units::spoken;
 use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 
-/// Requests that tell how long the server takes for one alone.
-const ALONE: usize = 3;
+/// Answers after which a burst may end, or one to each user where there are fewer.
+const ANSWERS_OF_BURST: u64 = 8;
 /// Requests sent at a time to warm a server.
 const FEW: usize = 8;
 /// Requests of each user that tell how fast users are answered.
@@ -51,27 +52,35 @@ impl RunContext {
         }
     }
 
-    /// How long the server takes for one request of `schedule` alone, the longest of three that follow the first `after`;
-    /// `None` where it is interrupted.
-    pub(crate) fn alone(&self, schedule: &Schedule, after: usize) -> Result<Option<Duration>, Stop> {
+    /// Requests per second that the server completes for so many users, each of whom asks again at once, by the first
+    /// requests of `schedule`, until `length` is over and some are answered; `None` where it is interrupted. The time until the
+    /// last answer counts, so that a server that answers in waves is not seen between two of them.
+    pub(crate) fn burst(
+        &self,
+        schedule: &Schedule,
+        users: u64,
+        length: Duration,
+    ) -> Result<Option<f64>, Stop> {
         let clock = RunClock::starting_in(Duration::ZERO);
-        let name = "measuring how long one request alone takes";
-        let line = StepLine::counting(self.settings.screen, name, ALONE as u64);
-        let mut stays = Vec::new();
-        for request in line.count(self.first(schedule, after, ALONE)) {
-            let begin = clock.now();
-            match self.unless_stopped(self.server.engine.warm_server(std::iter::once(request), 1)) {
-                Some(Ok(())) => stays.push(clock.now().since(begin)),
-                Some(Err(failure)) => {
-                    return Err(Stop::impossible(format!(
-                        "the server answered a single request with {failure}\n\
-                         hint: look at the server's log; with --start-rate the search starts without this request"
-                    )));
-                }
-                None => return Ok(None),
-            }
+        let name = format!("looking at how much the server completes for {}", counted(users, "user"));
+        let _line = StepLine::start(self.settings.screen, name);
+        let asked = Cell::new(0);
+        let requests = self.first(schedule, 0, usize::MAX).take_while(|_| {
+            let answered = asked.get() - users.min(asked.get());
+            let goes_on =
+                answered < users.min(ANSWERS_OF_BURST) || clock.now().since(Timestamp::ZERO) < length;
+            asked.set(asked.get() + u64::from(goes_on));
+            goes_on
+        });
+        match self.unless_stopped(self.server.engine.warm_server(requests, users as usize)) {
+            Some(Ok(())) => Ok(Some(asked.get() as f64 / clock.now().as_secs_f64().max(1e-3))),
+            Some(Err(failure)) => Err(Stop::impossible(format!(
+                "the server answered {failure} when {} asked at once\n\
+                 hint: look at the server's log; with --start-rate the search starts without this look",
+                counted(users, "user")
+            ))),
+            None => Ok(None),
         }
-        Ok(stays.into_iter().max())
     }
 
     /// How long so many users wait for an answer on average, each of whom asks again at once, by the first requests of

@@ -14,11 +14,14 @@ fn sweep_of(axis: LoadAxis) -> SweepExperiment {
         objectives: vec![objective.parse().unwrap()],
         repeats: 1,
         samples: 130,
+        first_samples: None,
         requests_per_arrival: None,
         shortest_s: None,
         longest_s: 60.0,
         fewest_users_per_s: None,
         precision: 0.05,
+        within_s: None,
+        between_s: 0.0,
         most_trials: 4,
         saturated_in_a_row: 2,
         first_seed: 1,
@@ -72,7 +75,7 @@ fn a_disturbed_run_that_holds_the_answer_is_repeated_up_to_twice() {
 
 #[test]
 fn a_search_that_could_trust_no_run_of_a_load_is_tried_again() {
-    let search = || sweep_of(LoadAxis::Automatic { from_per_s: 4.0 });
+    let search = || sweep_of(LoadAxis::search_from(4.0));
     let disturbed = || Summary { verdict: summary(true).verdict, ..minute() };
     let mut executor = Scripted::new(|_: &SweepRun| found(disturbed()));
     let mut sweep = search();

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::analysis::statistics::OrderedShare;
-use crate::analysis::{FigureKind, Objective};
+use crate::analysis::{FigureKind, Metric, Objective};
 use crate::experiment::sweep::trial::Trial;
 
 /// A demand on a load: an objective, or that the server keeps up.
@@ -39,6 +39,8 @@ pub(super) struct DemandReading {
     pub(super) figure: f64,
     /// Requests behind the figure.
     pub(super) requests: f64,
+    /// Natural logarithm of the rate that the run happened to have ÷ its load.
+    pub(super) excess: f64,
 }
 
 /// An objective that a search cannot follow.
@@ -96,7 +98,7 @@ impl SearchDemand {
         let load = trial.load.amount();
         let Some(objective) = &self.objective else {
             let figure = f64::from(u8::from(trial.saturated.is_some()));
-            return Some(DemandReading { load, figure, requests: 1.0 });
+            return Some(DemandReading { load, figure, requests: 1.0, excess: 0.0 });
         };
         let judged = trial.judged.get(place)?;
         let key = &objective.key;
@@ -106,7 +108,7 @@ impl SearchDemand {
             // Requests that were cut off took at least that long, as with an overloaded server.
             _ => judged.value.or(judged.at_least)?,
         };
-        Some(DemandReading { load, figure, requests: trial.requests as f64 })
+        Some(DemandReading { load, figure, requests: trial.requests as f64, excess: trial.excess })
     }
 
     /// On which side of the limit the figure of all `trials` surely lies: for a percentile by the requests of all, else
@@ -122,6 +124,17 @@ impl SearchDemand {
         };
         let first = side(trials.first()?)?;
         trials.iter().all(|trial| side(trial) == Some(first)).then_some(first)
+    }
+
+    /// Whether it is on how long requests wait, which a queue decides.
+    pub(super) fn is_of_waits(&self) -> bool {
+        let key = self.objective.as_ref().map(|objective| &objective.key);
+        key.is_some_and(|key| key.kind() == FigureKind::Latency || key.metric == Metric::SloAttainment)
+    }
+
+    /// The limit of a share strictly between 0 and 1.
+    pub(super) fn share_limit(&self) -> Option<f64> {
+        (self.scale == DemandScale::Share && self.limit > 0.0 && self.limit < 1.0).then_some(self.limit)
     }
 
     /// Whether the figure keeps the limit.

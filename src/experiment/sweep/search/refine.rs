@@ -1,4 +1,4 @@
-//! The automatic search: double until a load fails, bisect, then refine in rounds of runs around the estimate, until its
+//! The automatic search: up until a load fails, bisect, then refine in rounds of runs around the estimate, until its
 //! interval is narrow enough.
 
 use super::demand::SearchDemand;
@@ -8,15 +8,12 @@ use crate::experiment::sweep::plan::{Load, LoadAxis, SweepPlan};
 use crate::experiment::sweep::trial::Trial;
 use crate::record::Repeat;
 
-/// The loads of a round reach this share to both sides of the estimate: a line through them gives the slope
-/// there, and the curve is nearly straight between them.
-const REACH: f64 = 0.1;
 /// Factor from the highest load to the next, where chance ended the bracket.
 const AWAY: f64 = 1.5;
 /// Loads of a round on either side of the middle one.
 const SIDE: u8 = 2;
 /// Loads of a round.
-const ROUND: usize = 2 * SIDE as usize + 1;
+pub(super) const ROUND: usize = 2 * SIDE as usize + 1;
 
 /// A search whose first `from` trials were for the bracket.
 pub(super) struct Refinement<'a> {
@@ -30,7 +27,7 @@ impl Refinement<'_> {
     /// The next rate, or why there is none.
     pub(super) fn next(&self) -> Next {
         let (plan, trials) = (self.plan, self.trials);
-        let LoadAxis::Automatic { from_per_s } = plan.axis else {
+        let LoadAxis::Automatic { from_per_s, .. } = plan.axis else {
             return Next::Done(StopReason::AllMeasured);
         };
         let refined = (self.from..trials.len()).filter(|&place| self.is_used(place)).count();
@@ -38,7 +35,7 @@ impl Refinement<'_> {
         if refined.is_multiple_of(ROUND) && rounds >= plan.repeats.max(1) && self.is_narrow() {
             return Next::Done(StopReason::Narrow);
         }
-        let grid = RateGrid::of(from_per_s, plan.precision);
+        let grid = RateGrid { from_per_s };
         let decides = tightest(trials, self.demands);
         let Some(crossing) = decides.crossing() else {
             let beyond = self.beyond(decides).unwrap_or(from_per_s);
@@ -79,30 +76,24 @@ impl Refinement<'_> {
     }
 }
 
-/// The grid of rates for the refinement, so that several rounds share rates. Neighbours are as far apart as the
-/// requested precision, and never so far that a round leaves the range of the line.
+/// The grid of rates for the refinement, so that several rounds share rates. It does not depend on the requested precision,
+/// so that a search that is resumed with another finds its runs.
 #[derive(Clone, Copy, Debug)]
 struct RateGrid {
     from_per_s: f64,
-    /// Logarithm of the ratio of neighbouring rates.
-    step: f64,
-    /// Steps between the loads of a round.
-    apart: f64,
 }
 
 impl RateGrid {
-    fn of(from_per_s: f64, precision: f64) -> Self {
-        let between = REACH / f64::from(SIDE);
-        let step = precision.min(between);
-        Self { from_per_s, step: libm::log(1.0 + step), apart: (between / step).round() }
-    }
+    /// Logarithm of the ratio of neighbouring rates, ln 1.05: a round reaches a tenth to both sides of the estimate. A line
+    /// through its loads gives the slope there, and the curve is nearly straight between them.
+    const STEP: f64 = 0.048_790_164_169_432_05;
 
     fn place(self, rate: f64) -> f64 {
-        (libm::log(rate / self.from_per_s) / self.step).round()
+        (libm::log(rate / self.from_per_s) / Self::STEP).round()
     }
 
     fn rate(self, place: f64) -> f64 {
-        self.from_per_s * libm::exp(place * self.step)
+        self.from_per_s * libm::exp(place * Self::STEP)
     }
 
     fn nearest(self, rate: f64) -> f64 {
@@ -112,14 +103,14 @@ impl RateGrid {
     /// The loads of a round around `rate`: the middle one, then its neighbours.
     fn round(self, rate: f64) -> Vec<f64> {
         let middle = self.place(rate);
-        let away = (0..=SIDE).map(|n| f64::from(n) * self.apart);
+        let away = (0..=SIDE).map(f64::from);
         away.flat_map(|away| [middle + away, middle - away]).map(|place| self.rate(place)).collect()
     }
 }
 
 /// The refinement begins when the ends of the bracket are this factor apart.
 const ROUGH: f64 = 1.3;
-/// The lowest load is this factor under the first: eight halvings.
+/// The lowest load is about this factor under the first.
 const DEEPEST: f64 = 256.0;
 
 /// What comes next.
@@ -158,17 +149,23 @@ impl Bracket {
     }
 }
 
-/// The next step of a search that began at `from` requests per second.
-pub(super) fn bracketed(tallies: &[LoadTally<'_>], from: f64) -> Next {
+/// Factor between one load and the next where nothing is known.
+pub(super) const STEP: f64 = 2.0;
+
+/// The next step of a search that began at `from` requests per second. Its first step is the factor `first_step`; each
+/// further one is its square, up to 2.
+pub(super) fn bracketed(tallies: &[LoadTally<'_>], from: f64, first_step: f64) -> Next {
     let (Some(lowest), Some(highest)) = (tallies.first(), tallies.last()) else {
         return Next::Measure(from);
     };
     let (lowest, highest) = (lowest.load.amount(), highest.load.amount());
+    let squared = libm::exp2(tallies.len() as f64 - 1.0);
+    let step = libm::pow(first_step, squared).clamp(first_step.min(STEP), STEP);
     match Bracket::of(tallies) {
         Some(bracket) if bracket.ratio() <= ROUGH => Next::Refine,
         Some(bracket) => Next::Measure(bracket.middle()),
-        None if tallies.iter().all(|tally| tally.passes) => Next::Measure(2.0 * highest),
-        None if lowest > from / DEEPEST * (1.0 + 1e-9) => Next::Measure(lowest / 2.0),
+        None if tallies.iter().all(|tally| tally.passes) => Next::Measure(step * highest),
+        None if lowest > from / DEEPEST * (1.0 + 1e-9) => Next::Measure(lowest / step),
         None => Next::Done(StopReason::NothingPasses),
     }
 }
@@ -178,11 +175,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_stays_near_the_estimate_whatever_precision_is_asked() {
-        for precision in [0.001, 0.02, 0.05, 0.2, 0.5] {
-            let rates = RateGrid::of(1.0, precision).round(40.0);
-            let reach = rates.iter().map(|rate| (rate / 40.0).ln().abs()).fold(0.0, f64::max);
-            assert!((0.08..0.13).contains(&reach), "{precision}: {rates:?}");
-        }
+    fn a_round_stays_near_the_estimate() {
+        let rates = RateGrid { from_per_s: 1.0 }.round(40.0);
+        let reach = rates.iter().map(|rate| (rate / 40.0).ln().abs()).fold(0.0, f64::max);
+        assert!((0.08..0.13).contains(&reach), "{rates:?}");
     }
 }

@@ -1,10 +1,12 @@
 //! What a sweep measured, on which server, under which loads.
 
-use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{ArrivalUnit, LoadAxis, Sweep};
+use std::time::Duration;
+
+use crate::analysis::wording::{counted, seconds};
+use crate::experiment::{ArrivalUnit, LoadAxis, Sweep, either_way};
 use crate::report::document::{Level, Section};
 use crate::report::documents::parts::cells::{deployment, engine, server};
-use crate::units::{count, three_digits};
+use crate::units::{count, spoken, three_digits};
 
 /// From this length on a run has no limit, seconds.
 const NO_LIMIT_S: f64 = 86_400.0;
@@ -59,11 +61,13 @@ fn axis(sweep: &Sweep) -> String {
             three_digits(*to_per_s),
             three_digits(*ratio)
         ),
-        LoadAxis::Automatic { from_per_s, .. } => format!(
-            "doubled from {} {arrivals}/s, then refined to within {}",
-            three_digits(*from_per_s),
-            percent(sweep.plan.precision)
-        ),
+        LoadAxis::Automatic { from_per_s, .. } => {
+            let until = match sweep.plan.within_s {
+                Some(within_s) => format!("for {}", spoken(Duration::from_secs_f64(within_s.round()))),
+                None => format!("to {}", either_way(sweep.plan.precision)),
+            };
+            format!("from {} {arrivals}/s on, then refined {until}", three_digits(*from_per_s))
+        }
         LoadAxis::Users { users } => {
             let users: Vec<_> = users.iter().copied().map(count).collect();
             format!("{} closed-loop users", users.join(", "))

@@ -32,11 +32,14 @@ fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog
         objectives: objectives.iter().map(|text| text.parse().unwrap()).collect(),
         repeats: 2,
         samples: 130,
+        first_samples: None,
         requests_per_arrival: None,
         shortest_s: None,
         longest_s: 60.0,
         fewest_users_per_s: None,
         precision: 0.05,
+        within_s: None,
+        between_s: 0.0,
         most_trials: 60,
         saturated_in_a_row: 2,
         first_seed: 1,
@@ -183,7 +186,7 @@ fn what_no_run_has_a_figure_for_is_unknown() {
     assert!(text.contains("is unknown: no run has a figure for `p50 tpot < 50ms`"), "{text}");
 
     let objectives = ["p50 tpot < 50ms".parse().unwrap()];
-    let axis = LoadAxis::Automatic { from_per_s: 4.0 };
+    let axis = LoadAxis::search_from(4.0);
     let mut search = Search::new(SweepPlan { axis, ..sweep.plan }).unwrap();
     let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is searched for") };
     let mut log = minute(4, 200);
