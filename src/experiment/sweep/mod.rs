@@ -11,6 +11,7 @@ mod plan;
 mod probe;
 mod search;
 mod shape;
+mod strip;
 mod trial;
 mod whole;
 

@@ -148,7 +148,7 @@ fn reasons(tune: &Tune) -> Section {
             let helped = match named.helped {
                 Some(true) => "it helped",
                 Some(false) => "it did not help",
-                None => "not run yet",
+                None => "whether it helped is not known",
             };
             format!("{} from {} to {}, since {}: {helped}", named.axis, named.from, named.to, named.because)
         }),

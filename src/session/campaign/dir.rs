@@ -94,10 +94,8 @@ impl ExperimentDir {
         describe_changes("", &before, &now, &mut changes);
         if changes.is_empty() {
             // What only says when it ends may have changed.
-            if before != now {
-                self.write(MANIFEST, &serde_json::to_string_pretty(&now).map_err(Stop::impossible)?)?;
-            }
-            return Ok(self);
+            let text = serde_json::to_string_pretty(&now).map_err(Stop::impossible)?;
+            return self.write(MANIFEST, &text).map(|()| self);
         }
         let cure = if has_unnamed_mock(&before) {
             "the embedded mock of an older skyline was always one A10G; begin again, without --resume"
@@ -200,12 +198,11 @@ fn has_unnamed_mock(manifest: &Value) -> bool {
 fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
-            // What a workload recommends decides nothing: where a mock heeds it, the deployment has it. Older manifests have
-            // a hash of headers in place of their names.
+            // What a workload recommends is in the deployment where a mock heeds it. Older manifests hash headers.
             let decides = |key: &&String| match key.as_str() {
                 "mock_hardware" | "headers_sha256" => false,
                 // When a search ends decides no run before.
-                "precision" | "within_s" | "most_trials" if name == "plan" => false,
+                "precision" | "within_s" | "most_trials" | "most" => !matches!(name, "plan" | "runs"),
                 "headers" => before.contains_key("headers"),
                 _ => true,
             };

@@ -21,16 +21,15 @@ use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::run::RunContext;
 use crate::session::stored::save;
 use crate::units::{cut, spoken};
-use crate::workload::{ArrivalPattern, Overrides, Trace, WorkloadSpec};
+use crate::workload::{ArrivalPattern, ThinkTime, Trace, WorkloadSpec};
 
 /// What gives a run of a sweep more to measure.
 pub(crate) const MORE: &str =
     "give its runs more time (--max-seconds), or begin at a higher load (--rates, --start-rate, --users)";
 
 /// Requests of each user of a burst at most, and of all.
-const OF_EACH: u64 = 40;
-const FEWEST: u64 = 200;
-const MOST: u64 = 40_000;
+const OF_EACH: u64 = 10;
+const FEWEST: u64 = 50;
 /// Characters of the reason in the line of a run that does not count.
 const REASON: usize = 100;
 
@@ -51,8 +50,9 @@ pub(crate) struct SweepManifest {
 pub(crate) struct SweepStart {
     /// The loads of a search; absent where no search was asked for.
     pub(crate) axis: Option<LoadAxis>,
-    /// Requests in the window of each run.
+    /// Requests in the window of each run, and of the first ones.
     pub(crate) samples: Option<u64>,
+    pub(crate) first_samples: Option<u64>,
     /// Time of a run beside its window, seconds.
     pub(crate) between_s: f64,
     /// When the search was to end, seconds.
@@ -72,6 +72,7 @@ impl SweepStart {
         Ok(Self {
             axis: axis.filter(|axis| matches!(axis, LoadAxis::Automatic { .. })),
             samples: number("samples").map(|samples| samples as u64),
+            first_samples: number("first_samples").map(|samples| samples as u64),
             between_s: number("between_s").unwrap_or(0.0),
             within_s: number("within_s"),
             fewest_users_per_s: number("fewest_users_per_s"),
@@ -110,13 +111,19 @@ pub(crate) fn measure_capacity(
 ) -> Result<Option<MeasuredCapacity>, Stop> {
     let mut probe = CapacityProbe::default();
     while let Some(users) = probe.next() {
-        let asking = asking(spec, lowest, (users * OF_EACH).clamp(FEWEST, MOST))?;
+        let asking = asking(spec, lowest, (users * OF_EACH).max(FEWEST))?;
         let schedule = asking.as_ref().map_or(&lowest.schedule, |run| &run.schedule);
         let Some(per_s) = context.burst(schedule, users, CapacityProbe::LOOK)? else { return Ok(None) };
         probe.record(per_s);
     }
     let nothing = "the server completed no request before the search\nhint: look at the server's log, or name --start-rate";
-    probe.capacity().map(Some).ok_or_else(|| Stop::impossible(nothing))
+    let mut found = probe.capacity().ok_or_else(|| Stop::impossible(nothing))?;
+    // A server may be faster than this machine can be trusted with.
+    let at = |per_s| WorkloadSpec { arrival: ArrivalPattern::Poisson { rate_per_s: per_s }, ..spec.clone() };
+    while found.per_s > 1.0 && !context.is_trusted_with(&at(found.per_s)) {
+        found.per_s /= 2.0;
+    }
+    Ok(Some(found))
 }
 
 /// So many requests, one of each of as many users; `None` where the workload is a trace, whose own are to be taken.
@@ -125,9 +132,8 @@ fn asking(spec: &WorkloadSpec, lowest: &PlannedRun, requests: u64) -> Result<Opt
         return Ok(None);
     }
     // A schedule has the first request of each user alone: more users have as many as are needed.
-    let users = Overrides { users: Some(requests), ..Overrides::default() };
-    let spec = WorkloadSpec { requests: None, ..spec.clone() }.with(&users).map_err(Stop::usage)?;
-    PlannedRun::like(&lowest.schedule, spec).map(Some)
+    let arrival = ArrivalPattern::Users { users: requests, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
+    PlannedRun::like(&lowest.schedule, WorkloadSpec { arrival, requests: None, ..spec.clone() }).map(Some)
 }
 
 /// Requests per second of so many users, by a few answers to each, so that the first run is as long as its samples need;
@@ -159,6 +165,8 @@ pub(crate) struct SweepCampaign<'a> {
     pub(crate) pause: Duration,
     /// Where progress is said; absent: nowhere.
     pub(crate) progress: Option<Printer>,
+    /// Whether the curve is drawn after each run, as on a terminal.
+    pub(crate) curve: bool,
 }
 
 impl Campaign<SweepExperiment> for SweepCampaign<'_> {
@@ -238,6 +246,9 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
             && trial.number == wanted.number
         {
             printer.words(&format!("  run {}, {}: {}", trial.number, trial.load, finding(trial)));
+            if self.curve {
+                experiment.search().strip().into_iter().flatten().for_each(|line| printer.words(&line));
+            }
         }
         save::sweep(&experiment.result(), dir.folder())
     }

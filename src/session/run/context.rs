@@ -117,6 +117,11 @@ impl RunContext {
         machine::check_load(&self.settings, self.conditions.calibration.as_ref(), spec)
     }
 
+    /// Whether what is known of this machine says that it can send `spec`, whether or not that is enforced.
+    pub(crate) fn is_trusted_with(&self, spec: &WorkloadSpec) -> bool {
+        machine::is_trusted_with(&self.settings, self.conditions.calibration.as_ref(), spec)
+    }
+
     /// Refuses a page that was named and is an engine's, be it the server's own, because it would count for `all`.
     pub(crate) fn check_pages(&self, all: &str) -> Result<(), Stop> {
         let named: Vec<_> = self.settings.requests.telemetry.urls.iter().map(ToString::to_string).collect();

@@ -119,6 +119,15 @@ pub(super) fn check_load(
         .map_err(|overload| refusal(&overload, settings.load_option, settings.share.shard, spec))
 }
 
+/// Whether what is known of this machine says that it can send `spec`, whether or not that is enforced.
+pub(super) fn is_trusted_with(
+    settings: &RunSettings,
+    calibration: Option<&Calibration>,
+    spec: &WorkloadSpec,
+) -> bool {
+    calibration.is_none_or(|found| ClientCapacity(found).judge(demand(settings, spec)).is_ok())
+}
+
 fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {
     let ClientDemand { requests_per_s, events_per_request } = overload.demand;
     let mean = spec.arrival.mean_rate_per_s();

@@ -219,11 +219,13 @@ fn mistakes_are_told_before_anything_is_sent() {
 fn a_search_of_its_own_goes_on_where_it_began() {
     let desk = Desk::new();
     let sweep =
-        ["sweep", "quick.toml", "--objective", "p50 ttft < 10s", "--max-runs", "2", "--bracket", "50%"];
-    // A slow rate to begin with takes longer for a request or two.
-    let longer = SHORT.map(|word| if word == "1s" { "6s" } else { word });
+        ["sweep", "quick.toml", "--objective", "p50 ttft < 10s", "--max-runs", "3", "--bracket", "50%"];
+    // Before the burst nobody knows of a rate at which one second has a request.
+    let longer = SHORT.map(|word| if word == "1s" { "3s" } else { word });
     let typed = [&sweep[..], &longer, &["--samples", "8"]].concat();
-    let _ = desk.skyline(&typed).assert();
+    let out = desk.skyline(&typed).assert();
+    let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    assert!(words.contains("searching from") && words.contains("which takes about"), "{words}");
     let folder = desk.run();
     let kept = read(&folder.join("sweep.json"));
     let from = kept["plan"]["axis"]["from_per_s"].as_f64().unwrap();
@@ -239,6 +241,30 @@ fn a_search_of_its_own_goes_on_where_it_began() {
     assert_eq!(desk.run(), folder);
     assert_eq!(read(&folder.join("sweep.json")), kept);
     assert_eq!(std::fs::read(folder.join("run-002/run.jsonl")).unwrap(), log);
+    // When it ends may be said anew: it goes on, and repeats nothing.
+    let more = typed.iter().map(|word| match *word {
+        "3" => "5",
+        "50%" => "1%",
+        other => other,
+    });
+    let more: Vec<_> = more.chain(["--resume", folder.to_str().unwrap()]).collect();
+    let _ = desk.skyline(&more).assert();
+    let refined = trials(&read(&folder.join("sweep.json")));
+    assert!(refined.len() > flown.len() && refined[..flown.len()] == flown[..], "{refined:?}");
+    assert_eq!(std::fs::read(folder.join("run-002/run.jsonl")).unwrap(), log);
+    assert_eq!(read(&folder.join("asked.json"))["plan"]["precision"], 0.02);
+}
+
+#[test]
+fn the_plan_of_a_search_says_when_it_ends() {
+    let desk = Desk::new();
+    let plan = ["sweep", "quick.toml", "--objective", "p95 ttft < 1s", "--plan"];
+    desk.skyline(&plan).assert().success().stdout(contains("ends").and(contains("after about 5 min")));
+    let closer = [&plan[..], &["--bracket", "3%"]].concat();
+    desk.skyline(&closer).assert().success().stdout(contains("once the answer is known to ±3 %"));
+    let both = [&closer[..], &["--within", "20m"]].concat();
+    desk.skyline(&both).assert().success().stdout(contains("±3 %, or after about 20 min"));
+    assert!(desk.runs().is_empty());
 }
 
 /// It does not even calibrate this machine: that would disturb the other process.

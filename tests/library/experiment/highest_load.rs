@@ -129,10 +129,10 @@ pub(crate) fn search(of: Queue, samples: u64, most_trials: u64, seed: u64) -> Sw
 
 /// Searches of the seeds from 1 on: how many come within 5 % of the truth, how many intervals and brackets hold it, and the
 /// seconds of load of all.
-fn held(of: Queue, samples: u64, searches: u64) -> ([u64; 3], f64) {
+fn held(of: Queue, samples: u64, seeds: u64) -> ([u64; 3], f64) {
     let searched = queue(of);
     let (mut held, mut load_s) = ([0; 3], 0.0);
-    for seed in 1..=searches {
+    for seed in 1..=seeds {
         let plan = SweepPlan { first_samples: Some(75), ..searched.plan(samples, seed) };
         let plan = SweepPlan { between_s: 0.0, samples, ..searched.near_capacity(plan) };
         let found = searched.search(plan);
@@ -188,9 +188,9 @@ struct InTime {
 }
 
 impl InTime {
-    fn of(within_s: f64, searches: u64) -> Self {
+    fn of(within_s: f64, seeds: u64) -> Self {
         let mut all = Self::default();
-        for seed in 1..=searches {
+        for seed in 1..=seeds {
             let searched = mock();
             let plan = SweepPlan {
                 repeats: 3,
@@ -215,9 +215,7 @@ impl InTime {
             figures.sort_by(f64::total_cmp);
         }
         let Self { held, widths, minutes, times } = &all;
-        println!(
-            "{held} of {searches} hold it; widths {widths:.2?}, minutes {minutes:.1?}, times {times:.2?}"
-        );
+        println!("{held} of {seeds} hold it; widths {widths:.2?}, minutes {minutes:.1?}, times {times:.2?}");
         all
     }
 

@@ -1,20 +1,19 @@
 //! `skyline sweep`: one workload under rising load, and the highest load that meets the objectives.
 
+mod loads;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 
+use self::loads::SweepLoadArgs;
 use super::output::{exits, planned_limits, planned_requests, planned_server, say_saved, show_dry_run};
-use crate::analysis::{FigureKind, Objective, Quantile};
-use crate::cli::args::{
-    CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, above_zero, rates, share_up_to_half, some_time, users,
-    whole,
-};
+use crate::cli::args::{CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs};
 use crate::clock::RunClock;
 use crate::experiment::{
     Experiment, InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment,
-    SweepPlan, Swept, TrialRequest, drive, either_way,
+    SweepPlan, Swept, TrialRequest, drive,
 };
 use crate::generator::Datasets;
 use crate::report::documents;
@@ -45,81 +44,12 @@ pub(super) struct SweepArgs {
     campaign: CampaignArgs,
 }
 
-/// Which loads are measured, how often and for how long.
-#[derive(Debug, Args)]
-struct SweepLoadArgs {
-    /// Rates to measure, requests per second: a list such as 1,2,4,8, or a ladder FROM:TO:xFACTOR such as 1:64:x2;
-    /// for conversations, how many begin a second [default: a search finds them, near what a burst of a few seconds shows
-    /// that the server completes]
-    #[arg(long, value_name = "RATES", value_parser = rates, conflicts_with = "users", allow_hyphen_values = true)]
-    rates: Option<LoadAxis>,
-
-    /// Users of closed loops to measure in place of rates: a list such as 1,2,4, or a ladder such as 1:64:x2
-    /// [default: none]
-    #[arg(long, value_name = "USERS", value_parser = users, allow_hyphen_values = true)]
-    users: Option<LoadAxis>,
-
-    /// After each closed loop run the same work with open (Poisson) arrivals at the rate that its users reached, and
-    /// show what the closed loop hides
-    #[arg(long, requires = "users")]
-    paired_open: bool,
-
-    /// The rate at which the search begins, requests per second, and from which it is doubled until one fails [default: a
-    /// little below what a burst of a few seconds shows that the server completes]
-    #[arg(long, value_name = "PER_S", value_parser = above_zero, conflicts_with_all = ["rates", "users"],
-          allow_negative_numbers = true)]
-    start_rate: Option<f64>,
-
-    /// Runs of each load, each with a seed of its own; the search runs more where they do not decide
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u64>(1..=100),
-          allow_negative_numbers = true)]
-    repeats: u64,
-
-    /// Requests that each run is to measure; its length follows from it and the rate [default: what the highest
-    /// percentile of the objectives needs: 662 for p99, 130 for p95]
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
-    samples: Option<u64>,
-
-    /// The longest run, whatever its rate; one that is too short for its percentile says so
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = some_time, allow_hyphen_values = true)]
-    max_seconds: Duration,
-
-    /// Search until the highest rate that meets the objectives is known to plus or minus this share: half the width of its 95 %
-    /// interval; also with --resume, of a search that is over [default: as exact as --within allows, ±5% at most]
-    #[arg(long, value_name = "SHARE", value_parser = share_up_to_half, allow_hyphen_values = true)]
-    bracket: Option<f64>,
-
-    /// End the search after this time, once the answer has an interval [default: 5m; with --bracket, no such end]
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
-    within: Option<Duration>,
-
-    /// The search ends after this many runs, whatever it has found
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = whole::<u64>(1..=10_000),
-          allow_negative_numbers = true)]
-    max_runs: u64,
-
-    /// Try no higher load after this many in a row that saturate the server
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<u64>(1..=100),
-          allow_negative_numbers = true)]
-    stop_after_saturated: u64,
-
-    /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>(0..=10_000),
-          allow_negative_numbers = true)]
-    warmup_requests: u64,
-
-    /// At the end, run the highest load that passed for this long, and report whether it meets the objectives
-    /// [default: no such run]
-    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "objectives", allow_hyphen_values = true)]
-    sustain: Option<Duration>,
-}
-
 pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     args.campaign.show.check()?;
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let plan = args.plan(printer)?;
-    if args.campaign.dry_run {
+    if args.loads.plan || args.campaign.dry_run {
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
     let progress = args.campaign.live.announce(printer);
@@ -143,6 +73,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
         objectives: &settings.objectives,
         pause: args.campaign.pause,
         progress,
+        curve: settings.screen.is_redrawn(),
     };
     let mut executor = CampaignExecutor::new(campaign, &dir, &interrupts, progress);
     // Spoiled runs of a sweep are repeated even where INVALID ones are allowed.
@@ -194,19 +125,10 @@ fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer
     })
 }
 
-/// Requests that tell a mean.
-const FOR_A_MEAN: u64 = 130;
 /// Where the length and the load of its runs come from.
 const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than --max-seconds";
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
-/// Requests of the first runs of a search, which only show where to measure.
-const TO_BEGIN: u64 = 75;
-/// How exact an answer is at most where nothing else is said, either way.
-const EXACT: f64 = 0.05;
-/// How long a search takes where nothing else is said.
-const WITHIN: Duration = Duration::from_secs(300);
-
 /// A sweep that can begin, as far as can be known before the server is asked.
 struct PlannedSweep {
     spec: WorkloadSpec,
@@ -236,7 +158,13 @@ impl SweepArgs {
         let known = typed.or_else(|| start.axis.clone());
         let finds_start = known.is_none();
         let search = || LoadAxis::search_from(ANY_RATE);
-        let plan = self.search_plan(&spec, known.unwrap_or_else(search), &objectives, &start);
+        let plan = self.loads.plan_of(
+            &spec,
+            known.unwrap_or_else(search),
+            &objectives,
+            &start,
+            self.workload.seconds(),
+        );
         settings.objectives = objectives;
         let lowest = check_loads(&spec, &plan, &datasets)?;
         let checked = settings.check(&lowest.workload, &datasets)?;
@@ -262,7 +190,7 @@ impl SweepArgs {
         if matches!(axis, LoadAxis::Automatic { .. }) {
             let runs = format!("{most_trials} at most, of up to {longest} and about {samples} requests each");
             facts.push(("runs", runs));
-            facts.push(("ends", self.end_in_words(&planned.plan)));
+            facts.push(("ends", self.loads.end_in_words(&planned.plan)));
         } else {
             facts.push(("runs", format!("{repeats} of each load at least")));
             let lasts = format!("{longest} a run at most, less where {samples} requests are measured sooner");
@@ -278,18 +206,6 @@ impl SweepArgs {
         facts.push(("warm-up requests", self.loads.warmup_requests.to_string()));
         facts.push(("stored in", self.campaign.out.display().to_string()));
         show_dry_run(&format!("sweep {}", planned.spec.name), facts, printer, self.campaign.show.shown())
-    }
-
-    /// When a search ends.
-    fn end_in_words(&self, plan: &SweepPlan) -> String {
-        let exact = format!("once the answer is known to {}", either_way(plan.precision));
-        match (self.within(), self.loads.bracket) {
-            (Some(within), None) => {
-                format!("after about {}, longer where the answer has no interval by then", spoken(within))
-            }
-            (Some(within), Some(_)) => format!("{exact}, or after about {}", spoken(within)),
-            (None, _) => format!("{exact}; how long that takes is said after the burst"),
-        }
     }
 
     /// What is sent at most.
@@ -311,42 +227,6 @@ impl SweepArgs {
             load = load.and(lasting((highest, sustain.as_secs_f64())));
         }
         Ok(load.warmed_with(self.loads.warmup_requests).resumed(self.campaign.resume.is_some()))
-    }
-
-    /// When a search ends, however exact its answer is.
-    fn within(&self) -> Option<Duration> {
-        self.loads.within.or(self.loads.bracket.is_none().then_some(WITHIN))
-    }
-
-    fn search_plan(
-        &self,
-        spec: &WorkloadSpec,
-        axis: LoadAxis,
-        objectives: &[Objective],
-        start: &SweepStart,
-    ) -> SweepPlan {
-        let SweepLoadArgs { repeats, samples, max_seconds, max_runs, stop_after_saturated, .. } = self.loads;
-        let is_search = matches!(axis, LoadAxis::Automatic { .. });
-        let within_s = self.within().filter(|_| is_search).map(|within| within.as_secs_f64());
-        let is_default = self.loads.within.is_none() && self.loads.bracket.is_none();
-        let samples = samples.or(start.samples).unwrap_or_else(|| samples_for(objectives));
-        SweepPlan {
-            requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
-            axis,
-            objectives: objectives.to_vec(),
-            repeats,
-            samples,
-            first_samples: is_search.then_some(TO_BEGIN).filter(|first| *first < samples),
-            shortest_s: self.workload.seconds(),
-            longest_s: max_seconds.as_secs_f64(),
-            fewest_users_per_s: None,
-            precision: 2.0 * self.loads.bracket.unwrap_or(EXACT),
-            within_s: start.within_s.filter(|_| is_default).or(within_s),
-            between_s: if is_search { start.between_s } else { 0.0 },
-            most_trials: max_runs,
-            saturated_in_a_row: stop_after_saturated,
-            first_seed: spec.seed,
-        }
     }
 }
 
@@ -431,29 +311,4 @@ fn check_loads(spec: &WorkloadSpec, plan: &SweepPlan, datasets: &Arc<Datasets>) 
         planned(&TrialRequest { load, ..lowest.clone() })?;
     }
     PlannedRun::alone(planned(&lowest)?, datasets, MORE)
-}
-
-/// What the figures of the objectives need; without any the p99s of the table.
-fn samples_for(objectives: &[Objective]) -> u64 {
-    let needed = objectives.iter().map(|objective| match (objective.key.kind(), objective.key.quantile()) {
-        (FigureKind::Share, _) => Quantile::P99.floor(),
-        (_, Some(quantile)) => quantile.floor().max(FOR_A_MEAN),
-        (_, None) => FOR_A_MEAN,
-    });
-    needed.max().unwrap_or_else(|| Quantile::P99.floor())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_measures_what_its_highest_percentile_needs() {
-        let needed =
-            |texts: &[&str]| samples_for(&texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>());
-        assert_eq!(needed(&[]), 662);
-        assert_eq!(needed(&["p50 ttft < 1s", "mean tpot < 50ms"]), 130);
-        assert_eq!(needed(&["p95 ttft < 1s", "p99.9 e2e < 9s"]), 6_636);
-        assert_eq!(needed(&["error_rate < 1%"]), 662);
-    }
 }

@@ -1,0 +1,71 @@
+//! How long a search takes, as far as can be said before its end.
+
+use super::Search;
+use super::refine::ROUND;
+use super::tally::{Tightest, tightest};
+use crate::experiment::sweep::plan::{Load, LoadAxis};
+
+/// Runs until a search that begins near its answer has a bracket.
+const RUNS_OF_BRACKET: u64 = 2;
+/// Runs of the refinement until there is an interval.
+const RUNS_OF_INTERVAL: u64 = 5;
+/// The square of an interval's width in logarithms × the requests of the runs behind it × the variance of one request's
+/// share: what searches on queues in virtual time had in the median.
+const WORTH: f64 = 2.4;
+/// The same of a magnitude, whose requests have a variance of about 1 in logarithms.
+const WORTH_OF_MAGNITUDE: f64 = 42.0;
+
+impl Search {
+    /// Seconds that all runs and what is between them will have taken in the end, as far as can be said now.
+    pub fn expected_s(&self) -> f64 {
+        let LoadAxis::Automatic { from_per_s, .. } = self.plan.axis else {
+            let listed = self.listed();
+            return listed.iter().map(|(_, window_s)| window_s + self.plan.between_s).sum();
+        };
+        let done = self.trials.len() as u64;
+        let spent_s = self.spent_s();
+        let rate = self.crossing().unwrap_or(from_per_s);
+        let run_s = |samples| self.window_of(samples, Load::Rate(rate)) + self.plan.between_s;
+        let bracket =
+            if self.refined_from.is_none() { RUNS_OF_BRACKET.saturating_sub(done).max(1) } else { 0 };
+        let begun_s = spent_s + bracket as f64 * run_s(self.plan.first_samples.unwrap_or(self.plan.samples));
+        let refined = self.refined_from.map_or(0, |from| done - from as u64);
+        let most = self.plan.most_trials.saturating_sub(done + bracket);
+        let left = |runs: u64| runs.saturating_sub(refined).min(most);
+        let run_s = run_s(self.plan.samples);
+        match self.plan.within_s {
+            // It ends before a run that would be over too late.
+            Some(within_s) if self.interval().is_ok() => spent_s.max(within_s - run_s / 2.0),
+            Some(within_s) => (within_s - run_s / 2.0).max(begun_s + left(RUNS_OF_INTERVAL) as f64 * run_s),
+            None => begun_s + left(self.runs_of_refinement(rate)) as f64 * run_s,
+        }
+    }
+
+    /// Runs of the refinement until the interval is narrow, in whole rounds.
+    fn runs_of_refinement(&self, rate: f64) -> u64 {
+        let wanted = libm::log(1.0 + self.plan.precision);
+        let a_run = self.window_of(self.plan.samples, Load::Rate(rate)) * self.requests_per_s(rate);
+        let refined = self.refined_from.map_or(0, |from| self.trials.len() - from);
+        let requests = match self.interval() {
+            Ok((low, high)) if refined > 0 => {
+                let narrower = libm::log(high / low) / wanted;
+                refined as f64 * a_run * narrower * narrower
+            }
+            _ => self.worth() / (wanted * wanted),
+        };
+        let rounds = (requests / a_run / ROUND as f64).ceil().max(self.plan.repeats as f64);
+        rounds as u64 * ROUND as u64
+    }
+
+    /// Requests × the square of the interval's width, of the demand that decides or whose limit is the strictest.
+    fn worth(&self) -> f64 {
+        let decides = match tightest(&self.trials, &self.demands) {
+            Tightest::Crosses(place, _) => Some(place),
+            Tightest::Open | Tightest::Missed(_) => None,
+        };
+        let objectives = &self.demands[..self.demands.len() - 1];
+        let of = |limit: Option<f64>| limit.map_or(WORTH_OF_MAGNITUDE, |p| WORTH / (p * (1.0 - p)));
+        let all = objectives.iter().map(|demand| of(demand.share_limit()));
+        decides.and_then(|place| all.clone().nth(place)).or_else(|| all.reduce(f64::max)).unwrap_or_default()
+    }
+}
