@@ -10,6 +10,7 @@ use super::args::{ObjectiveArgs, ValidityArgs, config, one_of};
 use super::output::{
     AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, exits, render, render_run, rendered,
 };
+use crate::experiment::InvalidRuns;
 use crate::experiment::Sweep;
 use crate::experiment::tune::Tune;
 use crate::foreign::{ForeignRun, ForeignTool};
@@ -195,6 +196,12 @@ fn show_tune(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Print
     let tune = Tune::read(folder).unwrap_or_else(|| Err(format!("{} has no tuning", folder.display())));
     let tune = tune.map_err(Stop::usage)?;
     refuse_objectives(args, ", and a tuning has its own\nhint: show one of its runs")?;
+    if args.validity.invalid_runs() == InvalidRuns::Counted {
+        return Err(Stop::usage(
+            "--allow-invalid decides which runs a tuning has, so it cannot be given afterwards\n\
+             hint: run it again: skyline tune FILE --allow-invalid",
+        ));
+    }
     let format = outputs.only_shown("a tuning")?;
     printer.data(&render(format, &tune, || documents::tune(&tune, None))?)?;
     Ok(exits::of_tune(&tune))

@@ -130,8 +130,9 @@ fn show_plan(args: &TuneArgs, plan: &TunePlan, printer: Printer) -> Result<(), S
     let forecaster = Box::new(predictor(&plan.spec, &plan.workload, log, printer));
     let experiment = TuneExperiment::new(plan.spec.clone(), plan.runs, InvalidRuns::LeftOut, forecaster);
     let document = || {
-        let (window_s, most) = (experiment.first_window_s(), experiment.most_runs());
-        let document = documents::tune_plan(&plan.spec, &plan.runs, window_s, most);
+        let lengths = (experiment.first_window_s(), args.campaign.pause);
+        let takes = (&experiment.forecast(), experiment.most_runs());
+        let document = documents::tune_plan(&plan.spec, &plan.runs, lengths, takes);
         documents::with_settings(document, &planned_settings())
     };
     args.campaign.show.with_json(printer, document, || report::json(&TuneManifest::of(plan)))

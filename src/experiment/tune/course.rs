@@ -22,8 +22,12 @@ const NEAR: [f64; 4] = [1.15, 1.12, 1.08, 1.05];
 /// Shares over a bound, as multiples of what an objective allows, by which two runs are compared.
 const LEVELS: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 18.0];
 
+/// Standard errors of a Poisson count by which a server that surely does worse falls behind.
+const FAR_BEHIND: f64 = 3.0;
+
 /// Whether a load meets the objectives, by the figures of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadSide {
     /// It meets all of them.
@@ -47,6 +51,7 @@ impl LoadSide {
 
 /// A run of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TuneTrial {
     /// Its number among all runs, from 1.
@@ -77,6 +82,12 @@ pub struct TuneTrial {
     /// Whether it is spoiled, and another run replaces it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaced: bool,
+    /// Requests per second of all its accelerators together.
+    #[serde(skip)]
+    load_per_s: f64,
+    /// Requests that it completed in the window, as a share of those that arrived.
+    #[serde(skip)]
+    completed_share: f64,
     /// Of each objective on a percentile the share of requests that it allows over its bound, and the share that was.
     #[serde(skip)]
     shares: Vec<Option<(f64, OrderedShare)>>,
@@ -109,6 +120,7 @@ impl TuneTrial {
             true => LoadSide::Met,
             false => LoadSide::Missed,
         };
+        let (completed, offered) = (run.rates.completed_requests_per_s, run.rates.offered_requests_per_s);
         let share = |judged: &crate::analysis::Judgement| judged.objective.most_over().zip(judged.over);
         Self {
             number: wanted.number,
@@ -124,22 +136,36 @@ impl TuneTrial {
             output_tokens_per_s: run.rates.output_tokens_per_s,
             replaced: invalid_runs == InvalidRuns::LeftOut && spoiled_by(run).is_some(),
             invalid,
+            load_per_s: wanted.load.amount(),
+            completed_share: completed.zip(offered).map_or(0.0, |(completed, offered)| completed / offered),
             shares: run.objectives.iter().map(share).collect(),
         }
     }
 
+    /// Whether both had the same requests at the same moments: under the same load, of all accelerators, in the same round.
+    pub(super) fn is_paired(&self, other: &Self) -> bool {
+        (self.round, self.load_per_s) == (other.round, other.load_per_s)
+    }
+
+    /// Whether its server falls behind by more than chance explains: in a short run an equal one may complete some per cent
+    /// fewer, and the best of many, by luck, meets a load that is somewhat above what it can serve for long.
+    fn falls_far_behind(&self) -> bool {
+        let by_chance = FAR_BEHIND / libm::sqrt(self.requests.max(1) as f64);
+        self.saturated.is_some() && self.completed_share * (1.0 + by_chance) < 1.0
+    }
+
     /// Whether this variant surely does worse than that of `better`, which meets this load, or a higher one: its server
-    /// falls behind, or for some objective more of its requests are over the bound. `doubt` is how often that may be wrong
-    /// for the share of either. Under the same load of the same round both had the same requests at the same moments.
+    /// falls [far behind](Self::falls_far_behind), or for some objective more of its requests are over the bound. `doubt` is how often that may be wrong
+    /// for the share of either.
     pub(super) fn is_surely_worse(&self, better: &Self, doubt: f64) -> bool {
         let sides = (self.side, better.side) == (LoadSide::Missed, LoadSide::Met);
         if !sides || better.per_gpu < self.per_gpu || self.replaced || better.replaced {
             return false;
         }
-        let is_paired = (self.round, self.per_gpu) == (better.round, better.per_gpu);
+        let is_paired = self.is_paired(better);
         let doubt = doubt / self.shares.len().max(1) as f64;
         let mut pairs = self.shares.iter().zip(&better.shares).filter_map(|(own, theirs)| own.zip(*theirs));
-        self.saturated.is_some()
+        self.falls_far_behind()
             || pairs.any(|((most, own), (_, theirs))| {
                 let levels = LEVELS.iter().map(|level| level * most).filter(|level| *level < 1.0);
                 levels.into_iter().any(|level| {
@@ -322,8 +348,16 @@ mod tests {
         assert!(!better.is_surely_worse(&worse, 0.01) && !better.is_surely_worse(&better, 0.01));
         let spoiled = TuneTrial { replaced: true, ..better };
         assert!(!worse.is_surely_worse(&spoiled, 0.01));
-        let behind = TuneTrial { saturated: Some(String::new()), shares: Vec::new(), ..worse };
-        assert!(behind.is_surely_worse(&of(1, 8.0, true), 0.01), "it does not keep up");
+        let better = of(1, 8.0, true);
+        let behind = |completed_share| TuneTrial {
+            saturated: Some(String::new()),
+            completed_share,
+            shares: Vec::new(),
+            ..worse.clone()
+        };
+        // Of 240 requests.
+        assert!(behind(0.8).is_surely_worse(&better, 0.01), "it does not keep up");
+        assert!(!behind(0.9).is_surely_worse(&better, 0.01), "chance may do that");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use super::axes::TuneCandidate;
 use super::course::{ROUNDS, TuneTrial};
 use super::file::TuneSpec;
+use super::forecast::TuneForecast;
 use super::outlook::{Forecaster, Outlook};
 use super::result::Tune;
 use super::state::{NamedAxis, TuneRuns, TuneState, TuneStopped};
@@ -92,6 +93,14 @@ impl<'f> TuneExperiment<'f> {
     /// Length of the window of the first run, seconds.
     pub fn first_window_s(&self) -> f64 {
         self.state.window_s(self.state.runs.first_per_gpu, 1)
+    }
+
+    /// What is to come, the next run included, as far as can be said now.
+    pub fn forecast(&self) -> TuneForecast {
+        let is_begun = self.current.is_some_and(|current| self.started == Some(current));
+        let mut forecast = self.state.forecast(self.round, self.queue.len(), is_begun);
+        forecast.runs = forecast.runs.min(self.most_runs().saturating_sub(self.state.trials()));
+        forecast
     }
 
     /// The last run that was recorded.
@@ -184,6 +193,11 @@ impl<'f> TuneExperiment<'f> {
 
     fn next_variant(&mut self) -> Option<usize> {
         if self.round > 1 {
+            let best = self.state.best();
+            let beaten = |place: &usize| Some(*place) != best && self.state.beaten_by(*place).is_some();
+            while self.queue.front().is_some_and(beaten) {
+                self.queue.pop_front();
+            }
             return self.queue.pop_front();
         }
         self.named_variant().or_else(|| self.state.untested().max_by(|one, other| self.ahead(*one, *other)))
@@ -223,8 +237,9 @@ impl<'f> TuneExperiment<'f> {
             self.state.ending = Some(TuneStopped::Finished);
             return;
         };
-        self.round = if survivors.len() == 1 { ROUNDS + 1 } else { self.round + 1 };
-        let others = survivors.into_iter().filter(|place| *place != best && self.round <= ROUNDS);
+        let others: Vec<usize> = survivors.into_iter().filter(|place| *place != best).collect();
+        self.round = if others.is_empty() { ROUNDS + 1 } else { self.round + 1 };
+        let others = others.into_iter().filter(|_| self.round <= ROUNDS);
         self.queue = std::iter::once(best).chain(others).collect();
     }
 }
@@ -283,9 +298,7 @@ impl Experiment for TuneExperiment<'_> {
     }
 
     fn remaining(&self) -> RunsLeft {
-        let (alive, last) = if self.is_last() { (0, 1) } else { (self.state.survivors().len() as u64, 3) };
-        let likely = self.state.untested().count() as u64 + alive + last;
-        RunsLeft::AtMost(likely.min(self.most_runs().saturating_sub(self.state.trials())))
+        RunsLeft::AtMost(if self.current.is_some() { self.forecast().runs } else { 0 })
     }
 
     fn accepts_stored(&self, _request: &RunRequest<TuneRun>, run: &Summary) -> bool {

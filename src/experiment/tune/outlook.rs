@@ -24,6 +24,7 @@ pub struct Outlook {
 
 /// The load at which a variant is predicted to end to meet the objectives.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Forecast {
     /// Requests per second for each accelerator.

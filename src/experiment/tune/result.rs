@@ -15,6 +15,7 @@ use crate::units::three_digits;
 
 /// A tuning with its results, as stored in `tune.json`. Loads are requests per second for each accelerator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tune {
     /// Version of this format: [`Tune::SCHEMA`].
     pub schema: u32,
@@ -54,6 +55,7 @@ pub struct Tune {
 
 /// Which variant serves most, and which is next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TuneDecision {
     /// The best variant.
@@ -86,6 +88,7 @@ pub struct TuneDecision {
 
 /// How predictions did that were made before a variant ran.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ForecastScore {
     /// Variants that were predicted and then run.
@@ -98,6 +101,7 @@ pub struct ForecastScore {
 
 /// A variant of the server, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TuneVariant {
     /// Its name, and that of its folder.
@@ -125,6 +129,7 @@ pub struct TuneVariant {
 
 /// Where a variant stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TuneStanding {
     /// It is the best.
@@ -294,9 +299,9 @@ fn runner_up(state: &TuneState, best: usize) -> Option<usize> {
     })
 }
 
-/// Why a variant is not the best: the same requests under another.
+/// Why a variant is not the best: what another does under that load, or a higher one.
 fn why_not(state: &TuneState, place: usize) -> String {
-    let Some((other, own)) = state.beaten_by(place) else {
+    let Some((other, own, theirs)) = state.beaten_by(place) else {
         return "the runs cannot tell it from the best".to_owned();
     };
     let over = |trial: &TuneTrial| trial.over_share.map_or("an unknown share".to_owned(), percent);
@@ -307,7 +312,12 @@ fn why_not(state: &TuneState, place: usize) -> String {
         format!("{} of its requests are over the bound of {of}", over(own))
     };
     let with = if Some(other) == state.best() { "the best" } else { &state.candidates[other].name };
-    format!("at {}/s per GPU {said}; of the same requests {with} meets all", three_digits(own.per_gpu))
+    let met = if own.is_paired(theirs) {
+        format!("with the same requests {with} meets all")
+    } else {
+        format!("{with} meets all at {}/s", three_digits(theirs.per_gpu))
+    };
+    format!("at {}/s per GPU {said}; {met}", three_digits(own.per_gpu))
 }
 
 /// Compares what was predicted with what was measured.

@@ -44,6 +44,7 @@ pub struct TuneRuns {
 
 /// Why a tuning started no more runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TuneStopped {
     /// It was over.
@@ -58,6 +59,7 @@ pub enum TuneStopped {
 
 /// A flag that the diagnosis named, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NamedAxis {
     /// The flag.
@@ -147,14 +149,14 @@ impl TuneState {
         self.courses[best].met(round)
     }
 
-    /// The variant that surely does better than this one on the same requests, and this one's run.
-    pub(super) fn beaten_by(&self, place: usize) -> Option<(usize, &TuneTrial)> {
+    /// The variant that surely does better than this one, this one's run, and the run of that one.
+    pub(super) fn beaten_by(&self, place: usize) -> Option<(usize, &TuneTrial, &TuneTrial)> {
         self.courses[place].trials.iter().rev().find_map(|own| {
             let others = (0..self.courses.len()).filter(|other| *other != place);
             let mut pairs =
                 others.flat_map(|other| self.courses[other].trials.iter().map(move |t| (other, t)));
-            let (other, _) = pairs.find(|(_, theirs)| own.is_surely_worse(theirs, DOUBT))?;
-            Some((other, own))
+            let (other, theirs) = pairs.find(|(_, theirs)| own.is_surely_worse(theirs, DOUBT))?;
+            Some((other, own, theirs))
         })
     }
 

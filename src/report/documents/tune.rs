@@ -4,15 +4,18 @@ use std::time::Duration;
 
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::tune::{
-    LoadSide, Tune, TuneDecision, TuneRuns, TuneSpec, TuneStanding, TuneStopped, TuneVariant,
+    LoadSide, Tune, TuneDecision, TuneForecast, TuneRuns, TuneSpec, TuneStanding, TuneStopped, TuneVariant,
 };
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
 use crate::report::document::{
-    Document, KeyFigure, Level, Note, NoteKind, Section, Table, Tone, VerdictLine,
+    Chart, Document, KeyFigure, Level, Note, NoteKind, Section, Table, Tone, VerdictLine,
 };
 use crate::units::{spoken, three_digits};
 
 /// Variants that a screen has room for.
 const MOST: usize = 8;
+/// Variants that a chart has room for.
+const MOST_DRAWN: usize = 40;
 /// What the figures are.
 const UNIT: &str = "requests/s per GPU";
 
@@ -38,7 +41,7 @@ pub fn document(tune: &Tune, again: Option<&str>) -> Document {
     let mut document = Document::new(format!("Tuning: {}", tune.name))
         .verdict(VerdictLine::new(colour, word, sentence))
         .headline(headline);
-    document.add([decision(tune), variants(tune), reasons(tune), runs(tune), end(tune, again)]);
+    document.add([decision(tune), variants(tune), chart(tune), reasons(tune), runs(tune), end(tune, again)]);
     document
 }
 
@@ -79,7 +82,8 @@ fn decision(tune: &Tune) -> Section {
     section
 }
 
-fn variants(tune: &Tune) -> Section {
+/// The variants, the best first.
+fn ranked(tune: &Tune) -> Vec<&TuneVariant> {
     let mut order: Vec<&TuneVariant> = tune.variants.iter().collect();
     let rank = |variant: &TuneVariant| match variant.standing {
         TuneStanding::Best => 0,
@@ -90,6 +94,10 @@ fn variants(tune: &Tune) -> Section {
     };
     let reached = |variant: &TuneVariant| variant.per_gpu.or(variant.missed_per_gpu).unwrap_or(0.0);
     order.sort_by(|a, b| rank(a).cmp(&rank(b)).then(reached(b).total_cmp(&reached(a))));
+    order
+}
+
+fn variants(tune: &Tune) -> Section {
     let several = tune.variants.iter().any(|variant| variant.gpus > 1);
     let predicted = tune.variants.iter().any(|variant| variant.forecast.is_some());
     let forecast = |variant: &TuneVariant| {
@@ -101,7 +109,7 @@ fn variants(tune: &Tune) -> Section {
             three_digits(forecast.high)
         ))
     };
-    let mut table = Table::of("Variants", order)
+    let mut table = Table::of("Variants", ranked(tune))
         .column("variant", |variant| variant.name.clone())
         .column("standing", |variant| variant.standing.word())
         .column("per GPU/s", measured)
@@ -118,6 +126,56 @@ fn variants(tune: &Tune) -> Section {
 fn measured(variant: &TuneVariant) -> Option<String> {
     let missed = || variant.missed_per_gpu.map(|missed| format!("< {}", three_digits(missed)));
     variant.per_gpu.map(three_digits).or_else(missed)
+}
+
+/// The loads of the variants under one axis, the best first; nothing where none is known.
+fn chart(tune: &Tune) -> Section {
+    let mut section = Section::page("Loads, variant by variant");
+    let order = ranked(tune);
+    let names = order.iter().take(MOST_DRAWN);
+    let rows = names.map(|variant| {
+        let load = measured(variant).unwrap_or_else(|| "unknown".to_owned());
+        Row {
+            name: variant.name.clone(),
+            words: format!("{}: {}, {load} {UNIT}", variant.name, variant.standing.word()),
+        }
+    });
+    let rows: Vec<Row> = rows.collect();
+    let points = |of: &dyn Fn(&TuneVariant) -> Option<Point>| -> Vec<Point> {
+        let drawn = order.iter().take(MOST_DRAWN).enumerate();
+        drawn.filter_map(|(row, variant)| Some(Point { y: row as f64, ..of(variant)? })).collect()
+    };
+    let decided = tune.decision.as_ref();
+    let met = |variant: &TuneVariant| {
+        let best = decided.filter(|_| variant.standing == TuneStanding::Best);
+        let (low, high) = (best.and_then(|best| best.low), best.and_then(|best| best.high));
+        Some(Point { low, high, ..Point::at(variant.per_gpu?, 0.0, String::new()) })
+    };
+    let missed = |variant: &TuneVariant| {
+        let missed = variant.missed_per_gpu.filter(|_| variant.per_gpu.is_none());
+        missed.map(|missed| Point::at(missed, 0.0, String::new()))
+    };
+    let predicted = |variant: &TuneVariant| {
+        let of = variant.forecast?;
+        Some(Point { low: Some(of.low), high: Some(of.high), ..Point::at(of.per_gpu, 0.0, String::new()) })
+    };
+    let series = [
+        ("predicted", Palette::Faint, points(&predicted)),
+        ("meets the objectives up to", Palette::First, points(&met)),
+        ("misses them from at most", Palette::Failure, points(&missed)),
+    ];
+    let series = series.into_iter().filter(|(.., points)| !points.is_empty());
+    let series = series.map(|(name, palette, points)| Series::points(name, palette, LineStyle::None, points));
+    let series: Vec<Series> = series.collect();
+    let loads = Series::extent(&series, |point| point.x);
+    if !loads.is_empty() {
+        let description = format!("the load of {}", counted(rows.len() as u64, "variant"));
+        let axis = Axis::from_zero(UNIT, loads);
+        let plot = Plot::rows(description, axis, rows, series);
+        let hint = "whiskers: what is expected where predicted, else the 95 % interval of the best";
+        section.charts([Chart::new("Load of each variant", plot).hint(hint)]);
+    }
+    section
 }
 
 /// Where the decision comes from.
@@ -206,17 +264,20 @@ fn end(tune: &Tune, again: Option<&str>) -> Section {
     section
 }
 
-/// What a tuning would run: its variants, its first runs, and how long they take at least. `window_s` is the length of the
-/// first run, and `most` the most runs.
-pub fn plan(spec: &TuneSpec, runs: &TuneRuns, window_s: f64, most: u64) -> Document {
+/// What a tuning would run: its variants, its first runs, and about how long they take. `first_s` is the length of the first
+/// run, and `most` the most runs.
+pub fn plan(
+    spec: &TuneSpec,
+    runs: &TuneRuns,
+    (first_s, pause): (f64, Duration),
+    (takes, most): (&TuneForecast, u64),
+) -> Document {
     let candidates = spec.candidates();
-    let all = candidates.len() as u64;
     let sentence = format!(
         "{}: {}, each started once and run under the load that the best meets, those that are left again for twice as long, \
-         three times; {all} to {most} runs, the first of {}; nothing is sent",
+         three times; nothing is sent",
         spec.name,
-        counted(all, "variant"),
-        spoken(Duration::from_secs_f64(window_s)),
+        counted(candidates.len() as u64, "variant"),
     );
     let mut document = Document::new(format!("Plan of {}", spec.name)).verdict(VerdictLine::new(
         Tone::Neutral,
@@ -225,7 +286,18 @@ pub fn plan(spec: &TuneSpec, runs: &TuneRuns, window_s: f64, most: u64) -> Docum
     ));
     let mut about = Section::continued(Level::Summary);
     about.facts("objectives", spec.objectives.iter().map(ToString::to_string));
-    about.fact("first run", format!("{} {UNIT}", three_digits(runs.first_per_gpu)));
+    let first = spoken(Duration::from_secs_f64(first_s));
+    about.fact("first run", format!("{} {UNIT} for {first}", three_digits(runs.first_per_gpu)));
+    about.fact(
+        "takes",
+        format!(
+            "about {} and {} of a server, {} if the best meets just that load, less in proportion if it meets more; at most \
+             {most} runs",
+            counted(takes.runs, "run"),
+            counted(takes.starts, "start"),
+            spoken(takes.lasting(pause)),
+        ),
+    );
     for axis in &spec.axes {
         let values: Vec<&str> = axis.values.iter().map(|value| value.name.as_str()).collect();
         about.fact(axis.name.clone(), values.join(", "));

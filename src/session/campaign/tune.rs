@@ -10,7 +10,7 @@ use super::dir::{ExperimentDir, ServerManifest};
 use super::executor::Campaign;
 use super::serving::{Servers, check_finished};
 use super::sweep::at_load;
-use crate::analysis::wording::{percent, seconds};
+use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::matrix::Variant;
 use crate::experiment::tune::{Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec};
 use crate::experiment::{Experiment, RunOutcome, RunRequest};
@@ -22,7 +22,7 @@ use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::stored::save::{self, PAGE};
-use crate::units::{cut, three_digits};
+use crate::units::{cut, spoken, three_digits};
 use crate::workload::WorkloadSpec;
 
 /// The record for programs, for people, the decision, and the page.
@@ -104,6 +104,21 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
 
     fn pause(&self) -> Duration {
         self.pause
+    }
+
+    fn runs_left(
+        &self,
+        _request: &RunRequest<TuneRun>,
+        _run: &PlannedRun,
+        experiment: &TuneExperiment<'f>,
+    ) -> String {
+        let forecast = experiment.forecast();
+        let left = spoken(forecast.lasting(self.pause));
+        let starts = match forecast.starts {
+            0 => String::new(),
+            starts => format!(" and {} of a server", counted(starts, "start")),
+        };
+        format!("; about {}{starts} left, {left} of load", counted(forecast.runs, "run"))
     }
 
     fn resting(&self, _after: &RunRequest<TuneRun>) -> Option<&RunContext> {

@@ -14,6 +14,7 @@ use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::capacity::CapacityPlan;
 use crate::experiment::compare::{Compared, ComparedSweeps};
 use crate::experiment::matrix::Matrix;
+use crate::experiment::tune::Tune;
 use crate::experiment::{AbTest, Diagnosis, Repeats, Sweep};
 use crate::record::{Failure, FailureKind, RunLog};
 use crate::report::data::json::Whole;
@@ -79,6 +80,7 @@ fn schemas_are_those_of_the_types() {
         hold::<Sweep>("sweep", Sweep::SCHEMA),
         hold::<AbTest>("ab", AbTest::SCHEMA),
         hold::<Matrix>("matrix", Matrix::SCHEMA),
+        hold::<Tune>("tune", Tune::SCHEMA),
         hold::<Compared>("compare", Compared::SCHEMA),
         hold::<ComparedSweeps>("compare-sweeps", ComparedSweeps::SCHEMA),
         hold::<CapacityPlan>("capacity", CapacityPlan::SCHEMA),
@@ -96,8 +98,12 @@ fn schemas_are_schemas() {
         let schema: Value = serde_json::from_str(text).unwrap();
         assert!(jsonschema::draft202012::meta::is_valid(&schema), "{name}");
         let version = &schema["properties"]["schema"];
-        let third = ["summary", "compare", "compare-sweeps"].contains(&name);
-        assert_eq!(version["const"], if third { 3 } else { 2 }, "{name}");
+        let number = match name {
+            "summary" | "compare" | "compare-sweeps" => 3,
+            "tune" => 1,
+            _ => 2,
+        };
+        assert_eq!(version["const"], number, "{name}");
         assert!(schema["description"].is_string(), "{name}");
     }
 }
