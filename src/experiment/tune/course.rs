@@ -147,15 +147,15 @@ impl TuneTrial {
         (self.round, self.load_per_s) == (other.round, other.load_per_s)
     }
 
-    /// Whether its server falls behind by more than chance explains: in a short run an equal one may complete some per cent
-    /// fewer, and the best of many, by luck, meets a load that is somewhat above what it can serve for long.
-    fn falls_far_behind(&self) -> bool {
+    /// Whether its server falls behind and completes surely less than `per_gpu`: in a short run an equal one may complete some
+    /// per cent less, and the best of many, by luck, meets a load that is somewhat above what it can serve for long.
+    fn completes_surely_less(&self, per_gpu: f64) -> bool {
         let by_chance = FAR_BEHIND / libm::sqrt(self.requests.max(1) as f64);
-        self.saturated.is_some() && self.completed_share * (1.0 + by_chance) < 1.0
+        self.saturated.is_some() && self.completed_share * self.per_gpu * (1.0 + by_chance) < per_gpu
     }
 
     /// Whether this variant surely does worse than that of `better`, which meets this load, or a higher one: its server
-    /// falls [far behind](Self::falls_far_behind), or for some objective more of its requests are over the bound. `doubt` is how often that may be wrong
+    /// falls behind and [completes surely less](Self::completes_surely_less), or for some objective more of its requests are over the bound. `doubt` is how often that may be wrong
     /// for the share of either.
     pub(super) fn is_surely_worse(&self, better: &Self, doubt: f64) -> bool {
         let sides = (self.side, better.side) == (LoadSide::Missed, LoadSide::Met);
@@ -165,7 +165,7 @@ impl TuneTrial {
         let is_paired = self.is_paired(better);
         let doubt = doubt / self.shares.len().max(1) as f64;
         let mut pairs = self.shares.iter().zip(&better.shares).filter_map(|(own, theirs)| own.zip(*theirs));
-        self.falls_far_behind()
+        self.completes_surely_less(better.per_gpu)
             || pairs.any(|((most, own), (_, theirs))| {
                 let levels = LEVELS.iter().map(|level| level * most).filter(|level| *level < 1.0);
                 levels.into_iter().any(|level| {
@@ -358,6 +358,10 @@ mod tests {
         // Of 240 requests.
         assert!(behind(0.8).is_surely_worse(&better, 0.01), "it does not keep up");
         assert!(!behind(0.9).is_surely_worse(&better, 0.01), "chance may do that");
+        assert!(
+            behind(0.9).is_surely_worse(&of(1, 12.0, true), 0.01),
+            "not where the other meets half as much again"
+        );
     }
 
     #[test]

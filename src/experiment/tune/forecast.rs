@@ -28,23 +28,22 @@ pub struct TuneForecast {
 impl TuneForecast {
     /// Time of the runs and of the pauses between them; how long a server takes to start is not known.
     pub fn lasting(&self, pause: Duration) -> Duration {
-        let pauses = pause * u32::try_from(self.runs.saturating_sub(1)).unwrap_or(u32::MAX);
-        Duration::from_secs_f64(self.load_s.round()).saturating_add(pauses)
+        let pauses = pause.as_secs_f64() * self.runs.saturating_sub(1) as f64;
+        Duration::from_secs_f64((self.load_s + pauses).round())
     }
 }
 
 impl TuneState {
-    /// What is to come in `round` with `queued` variants that wait for their turn, if others do as variants usually do. `is_begun` is whether a server runs already.
+    /// What is to come in `round`, for which `queued` variants wait, if they do as usual; `is_begun`: one of them runs.
     pub(super) fn forecast(&self, round: usize, queued: usize, is_begun: bool) -> TuneForecast {
         let known = self.best().and_then(|best| self.courses[best].estimate());
         let per_gpu = known.unwrap_or(self.runs.first_per_gpu);
-        let window_s = |round: usize| self.window_s(per_gpu, round);
         let current = f64::from(u8::from(is_begun && round <= ROUNDS));
         let untested = self.untested().count() as f64;
         let (mut runs, mut load_s, mut starts) = (0.0, 0.0, 0.0);
         let mut add = |of: f64, variants: f64, round: usize| {
             runs += of;
-            load_s += of * window_s(round);
+            load_s += of * self.window_s(per_gpu, round);
             starts += variants;
         };
         let mut alive = self.survivors().len() as f64;
@@ -56,21 +55,15 @@ impl TuneState {
             add(queued as f64 * RUNS + current, queued as f64, round);
         }
         for later in round + 1..=ROUNDS {
-            if alive < 1.5 {
-                break;
-            }
-            add(alive * RUNS, alive, later);
+            // The best one alone has no rounds.
+            let running = if alive < 1.5 { 0.0 } else { alive };
+            add(running * RUNS, running, later);
             alive = 1.0 + (alive - 1.0) / 2.0;
         }
-        let done = self.at_the_end();
+        let trials = self.courses.iter().flat_map(|course| &course.trials);
+        let done = trials.filter(|trial| trial.round > ROUNDS).count() as f64;
         let last = (LAST - done).max(1.0).min(MOST_AT_THE_END as f64 - done);
         add(last, f64::from(u8::from(round <= ROUNDS)), ROUNDS);
         TuneForecast { runs: runs.round() as u64, starts: starts.round() as u64, load_s }
-    }
-
-    /// Runs of the winner at the end that are there.
-    fn at_the_end(&self) -> f64 {
-        let trials = self.courses.iter().flat_map(|course| &course.trials);
-        trials.filter(|trial| trial.round > ROUNDS).count() as f64
     }
 }

@@ -20,7 +20,7 @@ pub use course::{LoadSide, TuneTrial};
 pub use experiment::{TuneExperiment, TuneRun};
 pub use file::TuneSpec;
 pub use forecast::TuneForecast;
-pub use outlook::{Forecast, Forecaster, NoOutlook, Outlook, flags_for_limit, flags_for_regime};
+pub use outlook::{Forecast, Forecaster, Outlook, flags_for_limit, flags_for_regime};
 pub use predictor::Predictor;
 pub use result::{ForecastScore, Tune, TuneDecision, TuneStanding, TuneVariant};
 pub use state::{NamedAxis, TuneRuns, TuneStopped};

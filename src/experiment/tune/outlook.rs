@@ -35,16 +35,6 @@ pub struct Forecast {
     pub high: f64,
 }
 
-/// Without a look ahead: variants run in the order of the file.
-#[derive(Clone, Copy, Debug)]
-pub struct NoOutlook;
-
-impl Forecaster for NoOutlook {
-    fn look(&mut self, _measured: usize, _runs: &[String], _of: &[usize]) -> Outlook {
-        Outlook::default()
-    }
-}
-
 const SLOTS: &[&str] = &["num_seqs", "slots", "batched_tokens", "memory", "tensor_parallel"];
 const STEPS: &[&str] = &["batched_tokens", "prefix", "chunked", "tensor_parallel", "num_seqs"];
 const MEMORY: &[&str] = &["quant", "precision", "dtype", "speculative", "tensor_parallel", "num_seqs"];

@@ -107,6 +107,12 @@ impl Axis {
         }
     }
 
+    /// What turns places between `from` and `to` into values, for a script: both, the values there, and the kind of scale.
+    pub(super) fn scale(&self, from: f64, to: f64) -> String {
+        let kind = if self.scale == Scale::Logarithmic { "log" } else { "linear" };
+        format!("{from:.1} {to:.1} {:e} {:e} {kind}", self.low, self.high)
+    }
+
     /// Ticks by place and label.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let mut ticks = match self.scale {

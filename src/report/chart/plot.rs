@@ -43,6 +43,9 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// Its figures in words.
     pub(crate) words: String,
+    /// Moments within it for a script to list and to draw, milliseconds after `zero` on an x axis of seconds.
+    pub(crate) moments_ms: Vec<f64>,
+    pub(crate) zero: f64,
 }
 
 /// Marks that belong together; a series without a name is not in the legend.
@@ -177,6 +180,13 @@ impl Plot {
     pub(crate) fn with_zones(mut self, zones: impl IntoIterator<Item = Zone>) -> Self {
         self.zones.extend(zones);
         self
+    }
+}
+
+impl Row {
+    /// One with nothing more to say of it.
+    pub(crate) fn new(name: impl Into<String>, words: impl Into<String>) -> Self {
+        Self { name: name.into(), words: words.into(), moments_ms: Vec::new(), zero: 0.0 }
     }
 }
 

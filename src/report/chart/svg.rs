@@ -40,7 +40,9 @@ impl Plot {
         let bottom = frame.bottom;
         let class = (self.width == Width::Page).then_some("wide");
         html! {
-            svg class=[class] viewBox=(format!("0 0 {width} {:.1}", bottom + BOTTOM)) role="img" aria-label=(self.description) {
+            svg class=[class] viewBox=(format!("0 0 {width} {:.1}", bottom + BOTTOM)) data-x=(frame.x.scale(frame.left, frame.right))
+                data-y=[frame.y.filter(|_| drawn.len() == 1).map(|axis| axis.scale(bottom, frame.top))] role="img"
+                aria-label=(self.description) {
                 @for panel in &drawn { (panel) }
                 (frame.x_axis())
                 @for slot in &self.slots {
@@ -110,8 +112,11 @@ impl Plot {
             }
             @for series in &panel.series { (series.draw(frame)) }
             @for (place, row) in rows.iter().enumerate() {
-                rect class="hit" x="0" y=(n(frame.up(place as f64) - frame.row / 2.0)) width=(n(frame.right + RIGHT))
-                    height=(n(frame.row)) { title { (row.words) } }
+                @let top = frame.up(place as f64) - frame.row / 2.0;
+                @let moments: Vec<String> = row.moments_ms.iter().map(|after| n(*after)).collect();
+                @let some = !moments.is_empty();
+                rect class="hit" data-moments=[some.then(|| moments.join(" "))] data-zero=[some.then_some(row.zero)]
+                    x="0" y=(n(top)) width=(n(frame.right + RIGHT)) height=(n(frame.row)) { title { (row.words) } }
             }
         }
     }
@@ -267,7 +272,7 @@ mod tests {
 
     #[test]
     fn rows_have_their_intervals_along_the_axis() {
-        let rows = ["A", "B"].map(|name| Row { name: name.to_owned(), words: format!("{name}: <b>") });
+        let rows = ["A", "B"].map(|name| Row::new(name, format!("{name}: <b>")));
         let point = |y: f64| Point { low: Some(-1.0), high: Some(2.0), ..Point::at(1.0, y, String::new()) };
         let series = Series::points("", Palette::First, LineStyle::None, vec![point(0.0), point(1.0)]);
         let x = Axis::around("change, %", [-1.0, 2.0]);

@@ -53,9 +53,10 @@ pub fn document(test: &AbTest) -> Document {
     document
 }
 
-/// The change of the metric that was chosen first.
+/// The change of the first metric that shows a difference, or else of the one that was chosen first.
 fn headline(test: &AbTest) -> Option<KeyFigure> {
-    let metric = test.metrics.first()?;
+    let differs = |metric: &&AbMetric| matches!(metric.verdict, Some(AbVerdict::Better | AbVerdict::Worse));
+    let metric = test.metrics.iter().find(differs).or(test.metrics.first())?;
     let [by, low, high] = change(metric);
     let shown = |value| in_words(metric, value);
     let interval = low.and(high).map(|_| format!("95 % interval {} to {}", shown(low), shown(high)));
@@ -177,7 +178,7 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Option<Chart> {
             Series::points("", palette, LineStyle::None, vec![point])
         }));
         let words = format!("{}: {shown}{ends}, {verdict}", metric.metric);
-        rows.push(Row { name: metric.metric.clone(), words });
+        rows.push(Row::new(metric.metric.clone(), words));
     }
     if series.is_empty() {
         return None;

@@ -92,8 +92,12 @@ fn ranked(tune: &Tune) -> Vec<&TuneVariant> {
         TuneStanding::Open => 3,
         TuneStanding::Failed => 4,
     };
-    let reached = |variant: &TuneVariant| variant.per_gpu.or(variant.missed_per_gpu).unwrap_or(0.0);
-    order.sort_by(|a, b| rank(a).cmp(&rank(b)).then(reached(b).total_cmp(&reached(a))));
+    let met = |variant: &TuneVariant| variant.per_gpu.unwrap_or(0.0);
+    let missed = |variant: &TuneVariant| variant.missed_per_gpu.unwrap_or(0.0);
+    order.sort_by(|a, b| {
+        let by_met = rank(a).cmp(&rank(b)).then(met(b).total_cmp(&met(a)));
+        by_met.then(missed(b).total_cmp(&missed(a)))
+    });
     order
 }
 
@@ -131,38 +135,26 @@ fn measured(variant: &TuneVariant) -> Option<String> {
 /// The loads of the variants under one axis, the best first; nothing where none is known.
 fn chart(tune: &Tune) -> Section {
     let mut section = Section::page("Loads, variant by variant");
-    let order = ranked(tune);
-    let names = order.iter().take(MOST_DRAWN);
-    let rows = names.map(|variant| {
-        let load = measured(variant).unwrap_or_else(|| "unknown".to_owned());
-        Row {
-            name: variant.name.clone(),
-            words: format!("{}: {}, {load} {UNIT}", variant.name, variant.standing.word()),
+    let (mut rows, mut predicted, mut met, mut missed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (row, variant) in ranked(tune).into_iter().take(MOST_DRAWN).enumerate() {
+        let at = |load: f64, low, high| Point { low, high, ..Point::at(load, row as f64, String::new()) };
+        let best = tune.decision.as_ref().filter(|_| variant.standing == TuneStanding::Best);
+        predicted.extend(variant.forecast.map(|of| at(of.per_gpu, Some(of.low), Some(of.high))));
+        match (variant.per_gpu, variant.missed_per_gpu) {
+            (Some(load), _) => {
+                met.push(at(load, best.and_then(|best| best.low), best.and_then(|best| best.high)))
+            }
+            (None, Some(load)) => missed.push(at(load, None, None)),
+            (None, None) => {}
         }
-    });
-    let rows: Vec<Row> = rows.collect();
-    let points = |of: &dyn Fn(&TuneVariant) -> Option<Point>| -> Vec<Point> {
-        let drawn = order.iter().take(MOST_DRAWN).enumerate();
-        drawn.filter_map(|(row, variant)| Some(Point { y: row as f64, ..of(variant)? })).collect()
-    };
-    let decided = tune.decision.as_ref();
-    let met = |variant: &TuneVariant| {
-        let best = decided.filter(|_| variant.standing == TuneStanding::Best);
-        let (low, high) = (best.and_then(|best| best.low), best.and_then(|best| best.high));
-        Some(Point { low, high, ..Point::at(variant.per_gpu?, 0.0, String::new()) })
-    };
-    let missed = |variant: &TuneVariant| {
-        let missed = variant.missed_per_gpu.filter(|_| variant.per_gpu.is_none());
-        missed.map(|missed| Point::at(missed, 0.0, String::new()))
-    };
-    let predicted = |variant: &TuneVariant| {
-        let of = variant.forecast?;
-        Some(Point { low: Some(of.low), high: Some(of.high), ..Point::at(of.per_gpu, 0.0, String::new()) })
-    };
+        let load = measured(variant).unwrap_or_else(|| "unknown".to_owned());
+        let words = format!("{}: {}, {load} {UNIT}", variant.name, variant.standing.word());
+        rows.push(Row::new(variant.name.clone(), words));
+    }
     let series = [
-        ("predicted", Palette::Faint, points(&predicted)),
-        ("meets the objectives up to", Palette::First, points(&met)),
-        ("misses them from at most", Palette::Failure, points(&missed)),
+        ("predicted", Palette::Faint, predicted),
+        ("meets the objectives up to", Palette::First, met),
+        ("misses them from at most", Palette::Failure, missed),
     ];
     let series = series.into_iter().filter(|(.., points)| !points.is_empty());
     let series = series.map(|(name, palette, points)| Series::points(name, palette, LineStyle::None, points));
@@ -170,8 +162,7 @@ fn chart(tune: &Tune) -> Section {
     let loads = Series::extent(&series, |point| point.x);
     if !loads.is_empty() {
         let description = format!("the load of {}", counted(rows.len() as u64, "variant"));
-        let axis = Axis::from_zero(UNIT, loads);
-        let plot = Plot::rows(description, axis, rows, series);
+        let plot = Plot::rows(description, Axis::from_zero(UNIT, loads), rows, series);
         let hint = "whiskers: what is expected where predicted, else the 95 % interval of the best";
         section.charts([Chart::new("Load of each variant", plot).hint(hint)]);
     }

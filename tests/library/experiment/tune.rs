@@ -8,7 +8,7 @@ use std::rc::Rc;
 use skyline::analysis::summarise;
 use skyline::experiment::matrix::InvalidRuns;
 use skyline::experiment::tune::{
-    Forecaster, NoOutlook, Predictor, Tune, TuneCandidate, TuneExperiment, TuneForecast, TuneRun, TuneRuns,
+    Forecaster, Outlook, Predictor, Tune, TuneCandidate, TuneExperiment, TuneForecast, TuneRun, TuneRuns,
     TuneSpec, TuneStanding, TuneStopped,
 };
 use skyline::experiment::{
@@ -23,6 +23,15 @@ use skyline::simulator::{
 use skyline::workload::Overrides;
 
 use crate::virtual_time::{fly, header};
+
+/// Without a look ahead: variants run in the order of the file.
+struct NoOutlook;
+
+impl Forecaster for NoOutlook {
+    fn look(&mut self, _measured: usize, _runs: &[String], _of: &[usize]) -> Outlook {
+        Outlook::default()
+    }
+}
 
 /// Four numbers of slots, three of tokens in a step, one or two accelerators.
 fn spec(axes: &str) -> TuneSpec {
@@ -267,7 +276,7 @@ fn chance_drops_a_variant_that_is_as_good_in_at_most_five_percent() {
     let mut spec = spec("max_num_seqs = [1, 2, 3, 4]");
     spec.objectives = vec!["p95 ttft < 1500ms".parse().unwrap()];
     let (mut dropped, mut others) = (0, 0);
-    for seed in 1..=100 {
+    for seed in 1..=60 {
         let server = |run: &TuneRun| -> Box<dyn SimulatedServer> {
             let of_run = run.wanted.seed ^ (run.wanted.number << 32);
             Box::new(FixedQueue::new(8, Delay::Exponential(0.3), Delay::Constant(0.005), of_run))
@@ -276,19 +285,10 @@ fn chance_drops_a_variant_that_is_as_good_in_at_most_five_percent() {
         let of = |standing| tune.variants.iter().filter(|variant| variant.standing == standing).count();
         others += tune.variants.len() - of(TuneStanding::Best);
         dropped += of(TuneStanding::Dropped);
-        for v in tune.variants.iter().filter(|v| v.standing == TuneStanding::Dropped) {
-            println!("seed {seed}: {}", v.name);
-            for t in &v.trials {
-                println!(
-                    "   {:?} r{} {:.2} {:.0}s n{} {:?} over {:?} sat {:?}",
-                    t.side, t.round, t.per_gpu, t.window_s, t.requests, t.tightest, t.over_share, t.saturated
-                );
-            }
-        }
     }
     println!("{dropped} of {others} dropped");
-    // Three standard errors of 15 among 300 are 11.
-    assert!(others == 300 && dropped <= 15 + 11, "{dropped} of {others}");
+    // Three standard errors of 9 among 180 are 9.
+    assert!(others == 180 && dropped <= 9 + 9, "{dropped} of {others}");
 }
 
 #[test]

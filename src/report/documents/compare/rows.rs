@@ -189,7 +189,7 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
 const LONGEST_NAME: usize = 28;
 
 /// Names of sides whose folders have the names that Skyline gives, which only tell when: the first fact in which all differ.
-pub(super) fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<String>> {
+fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<String>> {
     let stamp =
         |name: &&str| name.rsplit('-').next().is_some_and(|end| end.len() == 16 && end.ends_with('Z'));
     if !folders.iter().all(stamp) {
@@ -202,6 +202,20 @@ pub(super) fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<
         let fact = difference.fact.rsplit('.').next()?;
         (distinct && are_short).then(|| values.iter().map(|value| format!("{fact} {value}")).collect())
     })
+}
+
+/// Gives sides, and those against the first, names that tell them apart where their folders only tell when.
+pub(super) fn rename<'a>(
+    differences: &[Difference],
+    sides: impl Iterator<Item = &'a mut String>,
+    against: impl Iterator<Item = &'a mut String>,
+) {
+    let sides: Vec<&mut String> = sides.collect();
+    let folders: Vec<&str> = sides.iter().map(|side| side.as_str()).collect();
+    if let Some(names) = names(&folders, differences) {
+        against.zip(&names[1..]).for_each(|(name, new)| name.clone_from(new));
+        sides.into_iter().zip(names).for_each(|(name, new)| *name = new);
+    }
 }
 
 /// Conditions that a screen has room for.

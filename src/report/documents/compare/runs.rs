@@ -18,7 +18,13 @@ use crate::units::three_digits;
 
 /// The comparison of runs as a document.
 pub fn compared(stored: &Compared) -> Document {
-    let compared = &named(stored);
+    let mut compared = stored.clone();
+    rows::rename(
+        &compared.differences,
+        compared.sides.iter_mut().map(|side| &mut side.name),
+        compared.against.iter_mut().map(|against| &mut against.side),
+    );
+    let compared = &compared;
     // With several sides, no single change can stand for all.
     let (changed, answer) = match compared.against.as_slice() {
         [only] => {
@@ -48,19 +54,6 @@ pub fn compared(stored: &Compared) -> Document {
     }
     document.add(compared.trend.iter().flat_map(|trend| over_time::sections(compared, trend)));
     document
-}
-
-/// The comparison with names that tell its sides apart.
-fn named(stored: &Compared) -> Compared {
-    let mut compared = stored.clone();
-    let folders: Vec<&str> = stored.sides.iter().map(|side| side.name.as_str()).collect();
-    if let Some(names) = rows::names(&folders, &stored.differences) {
-        let sides = compared.sides.iter_mut().map(|side| &mut side.name);
-        sides.zip(&names).for_each(|(name, new)| name.clone_from(new));
-        let against = compared.against.iter_mut().map(|against| &mut against.side);
-        against.zip(&names[1..]).for_each(|(name, new)| name.clone_from(new));
-    }
-    compared
 }
 
 /// The change of the first 95th percentile.
@@ -190,7 +183,7 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
             row.change.map_or_else(|| format!("over {}", signed(by, "%")), |_| change(row)),
             rows::verdict(row.standing)
         );
-        names.push(chart::Row { name: row.figure.to_string(), words });
+        names.push(chart::Row::new(row.figure.to_string(), words));
     }
     if names.is_empty() {
         return None;

@@ -1,12 +1,12 @@
 //! Stored sweeps against a baseline.
 
-use super::rows::{Runs, begun, conditions, demands, label, table, unmet, verdict_line};
+use super::rows::{Runs, begun, conditions, demands, label, rename, signed, table, unmet, verdict_line};
 use crate::analysis::FigureLevel;
 use crate::analysis::wording::counted;
 use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAgainst};
 use crate::experiment::{HighestLoad, Load};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
-use crate::report::document::{Chart, Document, Level, NOTHING, Note, Section, Table, cell};
+use crate::report::document::{Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, cell};
 use crate::units::three_digits;
 
 /// Curves that a chart distinguishes: four colours, solid and dashed.
@@ -17,13 +17,21 @@ const MOST_ANSWERS: usize = 12;
 
 /// The comparison of sweeps as a document.
 pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
+    let mut compared = compared.clone();
+    rename(
+        &compared.differences,
+        compared.answers.iter_mut().map(|answer| &mut answer.side),
+        compared.against.iter_mut().map(|against| &mut against.side),
+    );
+    let compared = &compared;
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let sides: Vec<_> =
         compared.answers.iter().map(|answer| (answer.side.as_str(), in_words(answer))).collect();
     let title = format!("{} compared", counted(sides.len() as u64, "sweep"));
     let invalid = compared.answers.iter().filter(|answer| !answer.valid).count();
     let verdict = verdict_line(gates, Vec::new(), &sides, invalid);
-    let mut document = begun(title, verdict, &sides, conditions(&compared.differences));
+    let mut document = begun(title, verdict, &sides, conditions(&compared.differences))
+        .headline(headline(&compared.answers));
     document.add([answers(&compared.answers), curves(compared)]);
     let several = compared.against.len() > 1;
     for against in &compared.against {
@@ -37,6 +45,26 @@ pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
         document.add([by_load(against)]);
     }
     document
+}
+
+/// Of two sweeps the change of the highest load, of more the highest; nothing where it is not known of all.
+fn headline(answers: &[AnswerOfSide]) -> Option<KeyFigure> {
+    let load = |answer: &AnswerOfSide| {
+        let found = answer.answer.as_ref().filter(|_| answer.valid)?;
+        found.estimate.or(found.passed.map(Load::amount)).filter(|load| *load > 0.0)
+    };
+    let loads: Vec<f64> = answers.iter().map(load).collect::<Option<_>>()?;
+    if let ([baseline, other], [before, after]) = (answers, loads.as_slice()) {
+        let said = format!("the highest load of {} against {}", other.side, baseline.side);
+        return Some(KeyFigure::new(said, signed(after / before - 1.0, "%"), ""));
+    }
+    let (best, load) = answers.iter().zip(loads).max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let unit = match best.answer.as_ref()?.passed {
+        Some(Load::Users(_)) => "users".to_owned(),
+        _ => format!("{}/s", best.begun.name()),
+    };
+    let said = format!("{} has the highest load of {}", best.side, answers.len());
+    Some(KeyFigure::new(said, three_digits(load), unit))
 }
 
 /// A sweep in a sentence.
@@ -108,7 +136,7 @@ fn curves(compared: &ComparedSweeps) -> Section {
         let chart = Chart::new(title, curve(compared, axis, read)?);
         Some(chart.hint(hints.join("; ")).behind(levels(compared, read)))
     };
-    let mut section = Section::detail("The curves");
+    let mut section = Section::page("The curves");
     section.charts(drawn.into_iter().filter_map(chart));
     section
 }

@@ -224,7 +224,7 @@ fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
     let mut series = Vec::new();
     for (place, cell) in matrix.cells.iter().enumerate() {
         let words = format!("{}: {} {}", name(matrix, cell), label(subject), shown(cell, subject));
-        rows.push(Row { name: name(matrix, cell), words });
+        rows.push(Row::new(name(matrix, cell), words));
         let variant = variants.iter().position(|variant| *variant == cell.variant).unwrap_or(0);
         let palette = Palette::SERIES.get(variant).copied().unwrap_or(Palette::Faint);
         series.extend(cell.figures.get(subject).map(AcrossRuns::level).and_then(|measured| {

@@ -231,7 +231,7 @@ fn compare(capacity: &CapacityPlan, (what, read): Comparable<'_>) -> Option<Char
         } else {
             (Palette::Second, "does not meet the contract")
         };
-        rows.push(Row { name: offer.name.clone(), words: format!("{offer}, {kept}") });
+        rows.push(Row::new(offer.name.clone(), format!("{offer}, {kept}")));
         let point = read(offer).map(|value| Point::at(value, place as f64, String::new()));
         series.extend(point.map(|point| Series::points("", palette, LineStyle::None, vec![point])));
     }

@@ -75,7 +75,7 @@ fn chart(pair: &PairedOpen) -> Chart {
         let [of_closed, of_open] = [figure.closed, figure.open].map(known);
         let words = format!("{name}: closed {of_closed} ms, open {of_open} ms");
         let ratio = figure.ratio.map_or(String::new(), |ratio| format!(", {}×", three_digits(ratio)));
-        rows.push(Row { words, name: name + &ratio });
+        rows.push(Row::new(name + &ratio, words));
     }
     let points = || closed.iter().chain(&open);
     let hollow = if points().any(|point| point.at_least) { "; hollow: at least this" } else { "" };

@@ -15,6 +15,7 @@
       svg.append(element);
       return element;
     };
+    const drawnMoments = add("path", "moments");
     const cross = add("path", "crosshair");
     const frame = add("rect", "zoom");
     const pinned = document.createElement("p");
@@ -30,8 +31,9 @@
       marks ??= [...svg.querySelectorAll("title")].map((title) => {
         const { x, y, width, height } = title.parentNode.getBBox();
         const words = title.textContent;
+        const { moments, zero } = title.parentNode.dataset;
         title.remove();
-        return { x, y, width, height, words };
+        return { x, y, width, height, words, zero: Number(zero), moments: moments?.split(" ") };
       });
       return marks;
     };
@@ -67,6 +69,55 @@
       const below = event.clientY + 18 + tip.offsetHeight < window.innerHeight;
       tip.style.top = `${below ? event.clientY + 18 : Math.max(4, event.clientY - tip.offsetHeight - 10)}px`;
     };
+    // An axis that says how it is scaled: its places as values and back.
+    const axis = (words) => {
+      if (!words) return null;
+      const parts = words.split(" ");
+      const [from, to, ...ends] = parts.slice(0, 4).map(Number);
+      const isLog = parts[4] === "log";
+      const [low, high] = isLog ? ends.map(Math.log) : ends;
+      return {
+        from, to,
+        value: (place) => {
+          const value = low + ((place - from) / (to - from)) * (high - low);
+          return isLog ? Math.exp(value) : value;
+        },
+        place: (value) => from + (((isLog ? Math.log(value) : value) - low) / (high - low)) * (to - from),
+      };
+    };
+    // Multiples of 1, 2 or 5 times a power of ten, four to eight of them.
+    const round = (low, high) => {
+      const power = 10 ** Math.floor(Math.log10((high - low) / 4));
+      const step = [1, 2, 5, 10].map((times) => times * power).find((step) => (high - low) / step <= 8);
+      const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+      const first = Math.ceil(low / step - 1e-9);
+      const count = Math.floor(high / step + 1e-9) - first + 1;
+      return Array.from({ length: count }, (_, i) => (first + i) * step).map((at) => [at, at.toFixed(digits)]);
+    };
+    let labels = [];
+    const unlabel = () => { labels.forEach((label) => label.remove()); labels = []; };
+    // Ticks along the edges of what is zoomed into.
+    const label = (area, keep) => {
+      unlabel();
+      for (const [name, start, length] of [["x", area.x, area.width], ["y", area.y, area.height]]) {
+        const scale = axis(svg.dataset[name]);
+        if (!scale) continue;
+        const inside = (place) => Math.min(Math.max(place, Math.min(scale.from, scale.to)), Math.max(scale.from, scale.to));
+        const ends = [start, start + length].map((place) => scale.value(inside(place)));
+        for (const [value, words] of round(Math.min(...ends), Math.max(...ends))) {
+          const place = scale.place(value);
+          const line = add("path", "grid within");
+          line.setAttribute("d", name === "x" ? `M${place} ${area.y}v${area.height}` : `M${area.x} ${place}h${area.width}`);
+          const text = add("text", "tick within");
+          text.textContent = words;
+          text.setAttribute("text-anchor", "middle");
+          text.setAttribute("x", name === "x" ? place : area.x + 16 * keep);
+          text.setAttribute("y", name === "x" ? area.y + area.height - 4 * keep : place + 4);
+          svg.prepend(line);
+          labels.push(line, text);
+        }
+      }
+    };
     const dragged = (point) => ({
       x: Math.min(from.x, point.x), y: Math.min(from.y, point.y),
       width: Math.abs(from.x - point.x), height: Math.abs(from.y - point.y),
@@ -87,11 +138,19 @@
       for (const name of ["width", "height"]) frame.setAttribute(name, 0);
       hasZoomed = area && isDrag(area);
       if (!hasZoomed) return;
-      svg.style.height = `${svg.getBoundingClientRect().height}px`;
+      const shown = svg.getBoundingClientRect();
+      svg.style.height = `${shown.height}px`;
+      // As much more as the shape of the picture shows.
+      const wider = Math.max(area.width, (area.height * shown.width) / shown.height) - area.width;
+      const higher = Math.max(area.height, (area.width * shown.height) / shown.width) - area.height;
+      area.x -= wider / 2; area.width += wider;
+      area.y -= higher / 2; area.height += higher;
       svg.setAttribute("viewBox", `${area.x} ${area.y} ${area.width} ${area.height}`);
       // Marks and texts keep their size.
       const [, , width, height] = whole.split(" ").map(Number);
-      svg.style.setProperty("--keep", Math.max(area.width / width, area.height / height));
+      const keep = Math.max(area.width / width, area.height / height);
+      svg.style.setProperty("--keep", keep);
+      label(area, keep);
       svg.classList.add("zoomed");
       leave();
     });
@@ -99,12 +158,19 @@
       svg.setAttribute("viewBox", whole);
       svg.style.height = "";
       svg.classList.remove("zoomed");
+      unlabel();
     });
     svg.addEventListener("click", (event) => {
       if (hasZoomed) return;
       const mark = nearest(at(event));
       pinned.hidden = !mark;
       pinned.textContent = mark ? mark.words : "";
+      drawnMoments.removeAttribute("d");
+      if (!mark?.moments) return;
+      pinned.textContent += `\nits tokens came, ms after its scheduled moment: ${mark.moments.join(", ")}`;
+      const { place } = axis(svg.dataset.x);
+      const stroke = (after) => `M${place(mark.zero + after / 1000).toFixed(2)} ${mark.y}v${mark.height}`;
+      drawnMoments.setAttribute("d", mark.moments.map(stroke).join(""));
     });
     svg.addEventListener("pointerleave", () => {
       from = null;

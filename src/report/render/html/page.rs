@@ -94,7 +94,7 @@ fn page(title: &str, body: &Markup) -> String {
                     (contents)
                     (body)
                     footer { "Made by skyline " (env!("CARGO_PKG_VERSION")) ". Hover over a point for its figures."
-                        span.scripted hidden { " Click it to keep them, drag to zoom in, double-click to zoom out." } }
+                        span.scripted hidden { " Click it to keep them (of a request also when its tokens came), drag to zoom in, double-click to zoom out." } }
                 }
                 script { (PreEscaped(SCRIPT.trim_end())) }
             }

@@ -3,7 +3,7 @@
 use super::clock::moment;
 use crate::analysis::SampledRequests;
 use crate::clock::Timestamp;
-use crate::record::{Outcome, RequestRecord, RunLog};
+use crate::record::{Outcome, RequestRecord, RunLog, TokenChunk};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, RowSpan, Series, SeriesForm};
 use crate::report::document::{Chart, NOTHING, Section, Table, cell, cut};
 use crate::units::{count, millis};
@@ -13,6 +13,9 @@ const READABLE: f64 = 0.02;
 
 /// Characters of a row's name.
 const NAME: usize = 20;
+
+/// Chunks of an answer that a page lists.
+const MOST_CHUNKS: usize = 200;
 
 /// What the phases of a request are called, in their order.
 const PHASES: [(Palette, &str); 4] = [
@@ -76,7 +79,7 @@ pub(super) fn section(log: &RunLog) -> Section {
     }
     series.push(Series::points("", Palette::Failure, LineStyle::None, failed));
     series.push(Series::points("", Palette::Faint, LineStyle::None, cut_off));
-    let rows: Vec<Row> = sampled.records.iter().map(|record| row(log, record)).collect();
+    let rows: Vec<Row> = sampled.records.iter().map(|record| row(log, record, origin)).collect();
     let picture = Plot::rows(format!("{} requests phase by phase", rows.len()), axis, rows, series).wide();
     let behind = table(log, &sampled);
     section.chart(Chart::new("", picture).hint(hint(&sampled)).behind(behind));
@@ -130,9 +133,12 @@ fn spans(record: &RequestRecord, row: usize, origin: Origin) -> Vec<(Palette, Ro
     spans
 }
 
-fn row(log: &RunLog, record: &RequestRecord) -> Row {
+fn row(log: &RunLog, record: &RequestRecord, origin: Origin) -> Row {
     let name = format!("#{} {}", record.index, class(log, record));
-    Row { name: cut(&name, NAME), words: words(log, record).join(", ") }
+    let after = |chunk: TokenChunk| chunk.at.since(record.scheduled).as_secs_f64() * 1e3;
+    let moments_ms = record.chunks.iter().take(MOST_CHUNKS).map(after).collect();
+    let zero = if origin == Origin::Run { record.scheduled.as_secs_f64() } else { 0.0 };
+    Row { moments_ms, zero, ..Row::new(cut(&name, NAME), words(log, record).join(", ")) }
 }
 
 fn class<'a>(log: &'a RunLog, record: &RequestRecord) -> &'a str {
