@@ -78,7 +78,7 @@ const EXAMPLES: [Example; 7] = [
 const SLOW: [Example; 3] = [
     (
         "sweep",
-        "PASSED: the highest load that meets the objectives is 68.3/s",
+        "PASSED: the highest load that meets the objectives is 68.0/s",
         &[&["simulate", "short_chat", "--sweep", "--hardware", "h100", "--objective", "p99 ttft < 100ms"]],
     ),
     (
