@@ -142,7 +142,7 @@ fn chart(tune: &Tune) -> Section {
         predicted.extend(variant.forecast.map(|of| at(of.per_gpu, Some(of.low), Some(of.high))));
         match (variant.per_gpu, variant.missed_per_gpu) {
             (Some(load), _) => {
-                met.push(at(load, best.and_then(|best| best.low), best.and_then(|best| best.high)))
+                met.push(at(load, best.and_then(|best| best.low), best.and_then(|best| best.high)));
             }
             (None, Some(load)) => missed.push(at(load, None, None)),
             (None, None) => {}
