@@ -7,9 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantNames;
 
 use super::args::{ObjectiveArgs, ValidityArgs, config, one_of};
-use super::output::{
-    AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, exits, render, render_run, rendered,
-};
+use super::output::{AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, exits, render, render_run};
 use crate::experiment::InvalidRuns;
 use crate::experiment::Sweep;
 use crate::experiment::tune::Tune;
@@ -110,11 +108,11 @@ fn show_list(
     printer: Printer,
 ) -> Result<Exit, Stop> {
     refuse_objectives(args, ", and this is a folder of results\nhint: name one of them")?;
-    let format = outputs.only_shown("a folder of results")?;
+    let forms = outputs.forms_of("a folder of results")?;
     let listed = stored::listed(folders);
     let shown = path.to_string_lossy();
     let document = || documents::results(shown.trim_end_matches('/'), &listed);
-    printer.data(&rendered(format, document, || documents::results_json(&listed))?)?;
+    forms.with_json(printer, document, || documents::results_json(&listed))?;
     Ok(Exit::Fine)
 }
 
@@ -137,8 +135,8 @@ fn show_foreign(
         " of Skyline: latencies of other tools count from sending, and not from the schedule\n\
          hint: compare the result with a run with skyline compare",
     )?;
-    let format = outputs.only_shown("a result of another tool")?;
-    printer.data(&rendered(format, || documents::foreign(runs), || report::foreign_json(runs))?)?;
+    let forms = outputs.forms_of("a result of another tool")?;
+    forms.with_json(printer, || documents::foreign(runs), || report::foreign_json(runs))?;
     Ok(Exit::Fine)
 }
 
@@ -187,8 +185,8 @@ fn show_matrix(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Pri
         args,
         ", and a table of experiments has a contract of its own\nhint: show one of its rows, such as row-A",
     )?;
-    let format = outputs.only_shown("a table of experiments")?;
-    printer.data(&render(format, &table, || documents::matrix(&table, None))?)?;
+    let forms = outputs.forms_of("a table of experiments")?;
+    forms.result(printer, &table, || documents::matrix(&table, None))?;
     Ok(exits::of_matrix(&table, invalid))
 }
 
@@ -202,8 +200,8 @@ fn show_tune(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Print
              hint: run it again: skyline tune FILE --allow-invalid",
         ));
     }
-    let format = outputs.only_shown("a tuning")?;
-    printer.data(&render(format, &tune, || documents::tune(&tune, None))?)?;
+    let forms = outputs.forms_of("a tuning")?;
+    forms.result(printer, &tune, || documents::tune(&tune, None))?;
     Ok(exits::of_tune(&tune))
 }
 

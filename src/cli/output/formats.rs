@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
+use super::show::ShowArgs;
 use crate::report::{
     Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace, WriteAb, WriteRun, WriteSweep,
 };
@@ -211,18 +212,21 @@ impl Outputs {
         self.shown
     }
 
-    /// The form in which `subject` is shown, of which no other is written.
-    pub(in crate::cli) fn only_shown(&self, subject: &str) -> Result<Format, Stop> {
+    /// The forms of `subject`, which has no files of its own.
+    pub(in crate::cli) fn forms_of(&self, subject: &str) -> Result<ShowArgs, Stop> {
         self.refuse_to_push(subject)?;
-        // A file of it has a name that only another report has.
-        let other = self.asked.iter().find(|asked| asked.shown().is_none() || asked.file.is_some());
-        match (self.shown, other) {
-            (Some(format), None) => Ok(format),
-            (_, asked) => Err(Stop::usage(format!(
-                "--format {}: {subject} has no such form\nhint: its formats are text and json, on standard output",
-                asked.map_or("", |asked| asked.typed.as_str())
-            ))),
-        }
+        let parsed = |asked: &RequestedExport| {
+            asked.typed.parse().map_err(|formats| {
+                Stop::usage(format!("--format {}: {subject} has no such form\nhint: {formats}", asked.typed))
+            })
+        };
+        let forms = ShowArgs {
+            formats: self.asked.iter().map(parsed).collect::<Result<_, _>>()?,
+            json: self.shown == Some(Format::Json),
+            full: self.shown == Some(Format::Text(Extent::Full)),
+        };
+        forms.check()?;
+        Ok(forms)
     }
 
     /// Finds what cannot be written of a result of this kind, before it is there.

@@ -14,5 +14,5 @@ pub(super) use self::dry_run::{
 pub(super) use self::formats::{AB, FormatArgs, Outputs, RUN, SWEEP};
 pub(super) use self::lists::{OwnFiles, RunList};
 pub(super) use self::show::{
-    NARROWEST, ShowArgs, WIDEST, advise_repeats, columns, render, render_run, rendered, say_saved,
+    NARROWEST, ShowArgs, WIDEST, advise_repeats, columns, render, render_run, say_saved,
 };

@@ -24,20 +24,20 @@ pub(in crate::cli) struct ShowArgs {
     /// Print the result as text, json, html or markdown, separated by commas; FORMAT=PATH writes a file [default:
     /// text]
     #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', help_heading = "Output")]
-    formats: Vec<RequestedFormat>,
+    pub(super) formats: Vec<RequestedFormat>,
 
     /// Print the result as JSON: --format json
     #[arg(long, help_heading = "Output")]
-    json: bool,
+    pub(super) json: bool,
 
     /// Print all of the result as text, where a screen of it is the default
     #[arg(long, short = 'v', help_heading = "Output")]
-    full: bool,
+    pub(super) full: bool,
 }
 
 /// A form, and where it goes: usually to standard output.
 #[derive(Clone, Debug)]
-struct RequestedFormat {
+pub(super) struct RequestedFormat {
     format: Format,
     place: Place,
 }

@@ -123,8 +123,10 @@ fn what_is_shown_has_its_form_too() {
     assert!(refusal(check("sweep.json")).contains("--format sweep.json: a run has no such form"));
     assert!(refusal(check("ab.txt")).contains("a run has no such form"));
     args(&["sweep.json"]).outputs().unwrap().check(&SWEEP).unwrap();
-    let table = |typed: &str| args(&[typed]).outputs().unwrap().only_shown("a table of experiments");
-    assert_eq!(table("json").unwrap(), Format::Json);
+    let table = |typed: &str| args(&[typed]).outputs().unwrap().forms_of("a table of experiments");
+    assert_eq!(table("json").unwrap().shown(), Format::Json);
+    assert_eq!(table("html").unwrap().shown(), Format::Html);
+    assert_eq!(table("html=/dev/null").unwrap().shown(), Format::Text(Extent::Summary));
     assert!(refusal(table("summary.json")).contains("a table of experiments has no such form"));
 }
 
@@ -133,7 +135,7 @@ fn only_runs_are_pushed() {
     let pushing = FormatArgs { collector: Some("http://127.0.0.1:4318".to_owned()), ..args(&[]) };
     let outputs = pushing.outputs().unwrap();
     outputs.check(&RUN).unwrap();
-    for refused in [outputs.check(&SWEEP), outputs.check(&AB), outputs.only_shown("a table").map(drop)] {
+    for refused in [outputs.check(&SWEEP), outputs.check(&AB), outputs.forms_of("a table").map(drop)] {
         assert!(refusal(refused).contains("is not pushed"));
     }
 }

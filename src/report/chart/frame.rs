@@ -20,6 +20,8 @@ pub(super) const BOTTOM: f64 = 44.0;
 const LINE: f64 = 16.0;
 /// Approximate width of a character.
 pub(super) const CHARACTER: f64 = 7.0;
+/// The same of a legend on a narrow page, whose letters are larger.
+const LEGEND_CHARACTER: f64 = 8.0;
 
 /// Where values lie on a panel.
 pub(super) struct Frame<'a> {
@@ -95,8 +97,8 @@ pub(super) fn legend(names: &[(Sign, &str)], top: f64, width: f64) -> (Markup, f
     let (mut x, mut y) = (8.0, top);
     let mut placed = Vec::new();
     for (sign, name) in names {
-        let name = cut(name, ((width - RIGHT - 26.0) / CHARACTER) as usize);
-        let length = 18.0 + name.chars().count() as f64 * CHARACTER;
+        let name = cut(name, ((width - RIGHT - 26.0) / LEGEND_CHARACTER) as usize);
+        let length = 18.0 + name.chars().count() as f64 * LEGEND_CHARACTER;
         if x + length > width - RIGHT && x > 8.0 {
             (x, y) = (8.0, y + LINE);
         }
