@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use std::process::{Child, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 #[cfg(unix)]
 use std::time::Instant;
@@ -166,6 +167,21 @@ impl Desk {
 /// `skyline mock` with these options.
 pub(crate) fn mock(options: &[&str]) -> MockProcess {
     MockProcess::start(&assert_cmd::cargo::cargo_bin("skyline"), options)
+}
+
+/// A port on which nothing listens, for a server that comes and goes: none of those that the system gives to the sockets
+/// of clients, so that nobody else takes it while the server is away.
+pub(crate) fn free_port() -> u16 {
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    // Another process of this program may run beside this one.
+    let first = std::process::id().wrapping_mul(97);
+    loop {
+        let next = first.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let port = 20_000 + (next % 12_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Sends a signal, by its name for `kill`.

@@ -217,7 +217,10 @@ impl SweepArgs {
         let mut listed = Search::new(plan.clone()).map_err(Stop::usage)?.listed();
         let highest = listed.last().map_or(Load::Rate(1.0), |(load, _)| *load);
         let all = |runs: &[_]| runs.iter().copied().map(lasting).reduce(PlannedLoad::and);
-        let searched = lasting((highest, plan.longest_s)).times(plan.most_trials).searched().at_most();
+        let searched = match plan.within_s {
+            Some(within_s) => lasting((highest, within_s)).searched(),
+            None => lasting((highest, plan.longest_s)).times(plan.most_trials).searched().at_most(),
+        };
         let mut load = all(&listed).map_or(searched, PlannedLoad::about);
         if self.loads.paired_open {
             listed.dedup_by_key(|(load, _)| *load);
@@ -243,9 +246,9 @@ impl PlannedSweep {
         let warmup_requests = args.loads.warmup_requests;
         let mut manifest = self.manifest(args, context);
         let resumed = resumed.map(|dir| dir.with_manifest(&manifest)).transpose()?;
+        let clock = RunClock::starting_in(Duration::ZERO);
         context.warm_server(lowest, warmup_requests);
         if self.finds_start {
-            let clock = RunClock::starting_in(Duration::ZERO);
             let Some(found) = measure_capacity(context, spec, lowest)? else { return Ok(None) };
             let rest_s = spec.warmup_s + args.campaign.pause.as_secs_f64();
             let is_default = args.loads.samples.is_none();

@@ -8,12 +8,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::{Desk, Seen, answer, control, mock, serve, signal, stream};
-
-/// A port that is free now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
+use crate::support::{Desk, Seen, answer, control, free_port, mock, serve, signal, stream};
 
 /// Two variants of a mock without physics that differ in their time to the first token.
 fn two_variants(port: u16) -> String {

@@ -1,13 +1,12 @@
 //! `skyline tune`: the flags of a server with which it serves most, against mocks that it starts itself.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::Desk;
+use crate::support::{Desk, free_port};
 
 /// Mocks with two slots and with eight: each request takes 90 ms of a slot.
 fn slots(port: u16) -> String {
@@ -51,7 +50,7 @@ const SHORT: [&str; 9] = [
 #[test]
 fn the_flags_that_serve_most_are_found_stored_and_shown_again() {
     let desk = Desk::new();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     desk.file("t.toml", &slots(port));
     let run = desk.skyline(&[&["tune", "t.toml"], SHORT.as_slice()].concat()).assert().code(0);
     let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();

@@ -160,8 +160,9 @@ fn the_planned_load_is_one_line_before_it_is_sent() {
             .concat(),
             "as many requests as users get answered in about 9 runs over",
         ),
+        (&["sweep", "quick.toml", "--url", &own], "load: as many requests as the search needs over 5 min,"),
         (
-            &["sweep", "quick.toml", "--url", &own],
+            &["sweep", "quick.toml", "--bracket", "5%", "--url", &own],
             "load at most: as many requests as the search needs in 60 runs over 5 h",
         ),
     ] {

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-use crate::support::Desk;
+use crate::support::{Desk, free_port};
 
 /// A collector that takes one push and answers with `status` and `body`: its address, and what it got.
 fn collector(status: &'static str, body: &'static str) -> (String, JoinHandle<(Vec<String>, Value)>) {
@@ -82,8 +82,7 @@ fn a_push_that_fails_is_told_and_changes_nothing() {
     assert!(code == 0 && said.contains("\"3\" points were rejected"), "{said}");
 
     // Nobody listens.
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (code, said) = pushed(&format!("http://{closed}"));
+    let (code, said) = pushed(&format!("http://127.0.0.1:{}", free_port()));
     assert!(code == 0 && said.contains("were not pushed") && said.contains("refused"), "{said}");
 }
 

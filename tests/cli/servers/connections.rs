@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::support::{Desk, answer, control, mock, read_request, seen, serve_by_hand, stream};
+use crate::support::{Desk, answer, control, free_port, mock, read_request, seen, serve_by_hand, stream};
 
 /// What a server does with a connection that has carried an answer.
 #[derive(Clone, Copy)]
@@ -119,7 +119,7 @@ fn a_server_that_dies_is_named() {
 
 #[test]
 fn a_server_that_dies_in_mid_answer_is_named() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind(("127.0.0.1", free_port())).unwrap();
     let address = listener.local_addr().unwrap();
     let answers = Arc::new(AtomicUsize::new(0));
     std::thread::spawn(move || {

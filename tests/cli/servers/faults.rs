@@ -1,19 +1,17 @@
 //! Servers that are not there, not ready or not right: exit code 3, a diagnosis, a cure; no secret in sight.
 
 use std::io::Write;
-use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::support::{Desk, Seen, answer, control, serve, serve_by_hand, stream};
+use crate::support::{Desk, Seen, answer, control, free_port, serve, serve_by_hand, stream};
 
 /// An address of this machine at which nothing listens.
 fn nobody() -> String {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    format!("http://{free}")
+    format!("http://127.0.0.1:{}", free_port())
 }
 
 /// What is said where nobody listens, and how long it took.

@@ -8,7 +8,7 @@ use crate::experiment::sweep::plan::{Load, LoadAxis, SweepPlan};
 use crate::experiment::sweep::trial::Trial;
 use crate::record::Repeat;
 
-/// Factor from the highest load to the next, where chance ended the bracket.
+/// Factor from the highest load to the next, where chance ended the bracket of a search that began anywhere.
 const AWAY: f64 = 1.5;
 /// Loads of a round on either side of the middle one.
 const SIDE: u8 = 2;
@@ -27,7 +27,7 @@ impl Refinement<'_> {
     /// The next rate, or why there is none.
     pub(super) fn next(&self) -> Next {
         let (plan, trials) = (self.plan, self.trials);
-        let LoadAxis::Automatic { from_per_s, .. } = plan.axis else {
+        let LoadAxis::Automatic { from_per_s, first_step } = plan.axis else {
             return Next::Done(StopReason::AllMeasured);
         };
         let refined = (self.from..trials.len()).filter(|&place| self.is_used(place)).count();
@@ -38,7 +38,9 @@ impl Refinement<'_> {
         let grid = RateGrid { from_per_s };
         let decides = tightest(trials, self.demands);
         let Some(crossing) = decides.crossing() else {
-            let beyond = self.beyond(decides).unwrap_or(from_per_s);
+            // A search that began near its answer stays there.
+            let away = first_step.map_or(AWAY, libm::sqrt);
+            let beyond = self.beyond(decides, away).unwrap_or(from_per_s);
             return Next::Measure(grid.nearest(beyond));
         };
         let rates = grid.round(crossing.estimate);
@@ -61,11 +63,11 @@ impl Refinement<'_> {
 
     /// The next load when all runs together cross no limit: chance ended the bracket, and the highest load lies
     /// above all measured loads, or below.
-    fn beyond(&self, decides: Tightest) -> Option<f64> {
+    fn beyond(&self, decides: Tightest, away: f64) -> Option<f64> {
         let tallies = tallies(self.trials, self.demands);
         let (lowest, highest) = (tallies.first()?, tallies.last()?);
         let above = highest.passes && !matches!(decides, Tightest::Missed(_));
-        Some(if above { highest.load.amount() * AWAY } else { lowest.load.amount() / AWAY })
+        Some(if above { highest.load.amount() * away } else { lowest.load.amount() / away })
     }
 
     /// Whether the interval is as narrow as requested.
