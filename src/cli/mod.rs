@@ -97,9 +97,9 @@ verbs! {
     Simulate => simulate::SimulateArgs,
     /// Compute the instances and GPUs a rate needs, and their cost
     Capacity => capacity::CapacityArgs,
-    /// Show a stored run again, the latest, or a list of those in a folder
+    /// Show a stored run again, the latest, or a list of runs
     Report => report::ReportArgs,
-    /// Say what a stored result bears, of Skyline or another tool, and what it does not
+    /// Say what a stored result supports, and what it does not
     Audit => audit::AuditArgs,
     /// Join the shards of several generators into one run
     Merge => merge::MergeArgs,

@@ -3,9 +3,10 @@
 use super::figures::{ForeignFigures, ForeignLatency};
 use super::run::{ConcurrencyCap, ForeignConditions, ForeignRun};
 use super::tool::ForeignTool;
+use crate::analysis::wording::percent;
 use crate::analysis::{
-    ArrivalEvidence, ArrivalShape, ChecklistRule, Evidence, Figure, LatencyEvidence, LoadForm,
-    PercentileEvidence, Quantile, ResultSource, Statistic,
+    ArrivalEvidence, ArrivalShape, ChecklistRule, Evidence, Figure, FigureKey, LatencyEvidence, LoadForm,
+    Metric, PercentileEvidence, Quantile, ResultSource, Statistic,
 };
 use crate::units::{count, three_digits};
 
@@ -108,12 +109,10 @@ impl ForeignRun {
                 count(most)
             ),
         });
-        let late = self.sent_share().filter(|(sent, _)| *sent < SENT).map(|(share, per_s)| {
+        let late = self.sent_late().map(|share| {
             format!(
-                "{} sent {} requests/s, {} % of those requested: a late client delays its own load",
-                self.tool,
-                three_digits(per_s),
-                three_digits(share * 100.0)
+                "{} sent {share} of the requests that its rate asks for: it delays its own load",
+                self.tool
             )
         });
         let from_sending = rated.map(|_| {
@@ -124,11 +123,14 @@ impl ForeignRun {
         faults.into_iter().flatten().chain(self.reservations.iter().cloned()).collect()
     }
 
-    /// The share of the requested rate that was sent over the whole run, and that rate.
-    fn sent_share(&self) -> Option<(f64, f64)> {
+    /// The share of the requested load that was sent, where that is surely less: the run without its slowest answer is the
+    /// least time in which it was sent, and a Poisson process varies by the root of its mean.
+    fn sent_late(&self) -> Option<String> {
         let (rate, duration) = (self.conditions.rate_per_s?, self.whole_run.duration_s?);
-        let per_s = self.requests.sent()? as f64 / duration;
-        Some((per_s / rate, per_s))
+        let slowest = self.figure(&FigureKey::latency(Statistic::Max, Metric::E2eFromSend))?.exact()?;
+        let (sent, expected) = (self.requests.sent()? as f64, rate * (duration - slowest / 1e3));
+        let is_late = sent < SENT * expected && sent < expected - 3.0 * expected.sqrt();
+        is_late.then(|| percent(sent / expected))
     }
 }
 
@@ -226,6 +228,7 @@ fn cures(tool: ForeignTool) -> Vec<(ChecklistRule, &'static str)> {
     };
     let usual = [
         (ChecklistRule::QualityGate, "judge its answers: skyline check --workload FILE sends golden prompts"),
+        (ChecklistRule::TrafficMix, "skyline bench with several [[classes]] or [[tenants]]"),
         (ChecklistRule::Repeats, "run it several times, each with another seed"),
     ];
     own.iter().copied().chain(usual).collect()

@@ -11,4 +11,6 @@ mod limits;
 pub(super) mod of_run;
 mod reporting;
 mod sentence;
+#[cfg(test)]
+mod tests;
 mod traffic;

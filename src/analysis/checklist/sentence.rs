@@ -83,7 +83,8 @@ fn rounded_up(value: f64) -> f64 {
         return value;
     }
     let step = 10_f64.powi(value.log10().floor() as i32 - 2).min(1.0);
-    (value / step).ceil() * step
+    // What floating point adds is no reason to go up.
+    (value / step - 1e-9).ceil() * step
 }
 
 fn traffic(evidence: &Evidence) -> Option<String> {

@@ -25,11 +25,13 @@ pub(super) fn lengths(evidence: &Evidence) -> Found {
     let alike = |spread: &LengthSpread| spread.ratio() < SPREAD;
     let narrow = known.into_iter().filter_map(|(what, spread)| {
         let spread = spread.as_ref().filter(|spread| alike(spread))?;
-        Some(format!("p95 ÷ p50 of {what} is {}; limit: {SPREAD}", three_digits(spread.ratio())))
+        Some(format!("{what} {}", three_digits(spread.ratio())))
     });
+    let narrow = narrow.collect::<Vec<_>>().join(", ");
+    let narrow = (!narrow.is_empty()).then(|| format!("p95 ÷ p50 of {narrow}; limit: {SPREAD}"));
     let short = evidence.prompt_tokens.filter(|spread| spread.max < SHORT);
     let short = short.map(|_| format!("no prompt has {SHORT} tokens"));
-    let faults: Vec<_> = narrow.chain(short).collect();
+    let faults: Vec<_> = narrow.into_iter().chain(short).collect();
     let sentence = words.join(", ");
     if !faults.is_empty() {
         let cure = "take lengths from production: --dataset FILE, --trace FILE, or --input-tokens and --output-tokens as \

@@ -1,4 +1,4 @@
-//! `skyline audit`: what a stored result really bears, of Skyline or of another tool.
+//! `skyline audit`: what a stored result really supports, of Skyline or of another tool.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use crate::report::documents;
 use crate::session::stored::audits;
 use crate::session::{Exit, Printer, Stop};
 
-/// Say what a stored result bears: its trust checklist, what cannot be concluded, and the strongest sentence that its data
-/// supports.
+/// Say what a stored result supports: its trust checklist, what cannot be concluded, and the strongest sentence that its
+/// data bears.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,7 @@
-//! An audit as a document: what a result bears, what cannot be concluded from it, and its checklist.
+//! An audit as a document: what a result supports, what cannot be concluded from it, and its checklist.
+
+#[cfg(test)]
+mod tests;
 
 use serde_json::json;
 
@@ -10,8 +13,8 @@ use crate::report::document::{Document, Level, Note, Section, Tone, VerdictLine}
 
 /// Version of the format of [`json`].
 const SCHEMA: u32 = 1;
-/// Limits that a screen has room for, of one result.
-const LIMITS: usize = 6;
+/// Characters of a line of a screen that lists limits.
+const LINE: usize = 60;
 
 /// The audits as JSON.
 pub fn json(audits: &[Audit]) -> serde_json::Result<String> {
@@ -20,59 +23,66 @@ pub fn json(audits: &[Audit]) -> serde_json::Result<String> {
 
 /// The audits as a document.
 pub fn document(audits: &[Audit]) -> Document {
-    let (title, sentence) = match audits {
-        [only] => (format!("Audit of {}", only.name), standing(only)),
-        several => {
-            let results = counted(several.len() as u64, "result");
-            (format!("Audit of {results}"), results)
-        }
+    let results = || counted(audits.len() as u64, "result");
+    let (title, verdict) = match audits {
+        [only] => (format!("Audit of {}", only.name), verdict(only)),
+        _ => (format!("Audit of {}", results()), VerdictLine::new(Tone::Neutral, "AUDITED", results())),
     };
-    let mut document = Document::new(title).verdict(VerdictLine::new(Tone::Neutral, "AUDITED", sentence));
+    let mut document = Document::new(title).verdict(verdict);
     match audits {
-        [only] => {
-            document = document.about(only.name.clone());
-            document.add(one(only, Section::continued(Level::Summary), LIMITS));
-        }
-        several => {
-            for audit in several {
-                let head = Section::summary(format!("{}: {}", audit.name, standing(audit)));
-                document.add(one(audit, head, 0));
-            }
-        }
+        [only] => document.add(one(only, Section::continued(Level::Summary))),
+        several => several.iter().for_each(|audit| {
+            let mut head = Section::summary(audit.name.clone());
+            let VerdictLine { word, sentence, .. } = self::verdict(audit);
+            head.fact(word.to_lowercase(), sentence);
+            document.add(one(audit, head));
+        }),
     }
     document
 }
 
-/// How many items are met, or why there is no checklist.
-fn standing(audit: &Audit) -> String {
-    audit.checklist.as_ref().map_or("no checklist: no server was measured".to_owned(), checklist::met)
+/// The strongest sentence, or why there is none.
+fn verdict(audit: &Audit) -> VerdictLine {
+    match (&audit.strongest_sentence, audit.cannot_conclude.first()) {
+        (Some(sentence), _) => VerdictLine::new(Tone::Neutral, "SUPPORTED", sentence.clone()),
+        (None, Some(limit)) => VerdictLine::new(Tone::Bad, "UNSUPPORTED", limit.clone()),
+        (None, None) => VerdictLine::new(Tone::Bad, "UNSUPPORTED", "no answer came"),
+    }
 }
 
-/// What is said of one result; a screen shows so many of its limits.
-fn one(audit: &Audit, mut head: Section, shown: usize) -> Vec<Section> {
-    let nothing = || "nothing: this result bears no sentence".to_owned();
-    head.fact("bears", audit.strongest_sentence.clone().unwrap_or_else(nothing));
+/// What is said of one result below its sentence.
+fn one(audit: &Audit, head: Section) -> Vec<Section> {
     let mut brief = Section::continued(Level::Brief);
+    let limits = &audit.cannot_conclude;
+    let short = limits.iter().map(|limit| limit.split(": ").next().unwrap_or_default());
+    brief.facts("no conclusion", in_lines(short));
     if let Some(checklist) = &audit.checklist {
         for standing in [ItemStanding::Met, ItemStanding::NotMet, ItemStanding::NotReported] {
-            let names = checklist::names(checklist, standing);
-            brief.facts(standing.name(), (!names.is_empty()).then(|| names.join(", ")));
+            brief.facts(standing.name(), in_lines(checklist::names(checklist, standing)));
         }
     }
-    let limits = &audit.cannot_conclude;
-    let mut some = match shown {
-        0 => Section::continued(Level::Brief),
-        _ => Section { level: Level::Brief, ..Section::summary("What cannot be concluded") },
-    };
-    some.notes(limits.iter().take(shown).map(Note::info));
-    let hidden = limits.len().saturating_sub(shown) + audit.method.len();
-    if hidden > 0 {
-        some.text(format!("… and {} (--full)", counted(hidden as u64, "more caveat")));
-    }
+    let caveats = audit.method.len() as u64;
+    let of_method = (caveats > 0).then(|| format!(", and {} about its method", counted(caveats, "caveat")));
+    brief.text(format!("Reasons and cures{}: --full", of_method.unwrap_or_default()));
     let all = Section::page("What cannot be concluded").with_notes(limits.iter().map(Note::info));
     let method = Section::page("What the method makes of the figures")
         .with_notes(audit.method.iter().map(Note::warning));
-    let mut sections = vec![head, brief, some, all, method];
+    let mut sections = vec![head, brief, all, method];
     sections.extend(audit.checklist.as_ref().map(checklist::section));
     sections
+}
+
+/// Words one behind the other, in lines that a screen has room for.
+fn in_lines<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + word.chars().count() + 2 <= LINE => {
+                line.push_str(", ");
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }

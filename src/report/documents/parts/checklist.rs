@@ -35,13 +35,13 @@ pub(crate) fn names(checklist: &Checklist, standing: ItemStanding) -> Vec<&'stat
 
 /// How many are met, and as many of the others as a line has room for.
 pub(crate) fn in_brief(checklist: &Checklist) -> String {
-    const FULL: &str = " (--full)";
-    let head = format!("checklist: {} of {} met", checklist.met, checklist.items.len());
-    let open: Vec<_> = checklist.open().map(|item| item.rule.name()).collect();
-    let line = |shown: usize| match open.len() - shown {
-        0 => format!("{head}; missing: {}{FULL}", open.join(", ")),
-        more => format!("{head}; missing: {} and {more} more{FULL}", open[..shown].join(", ")),
+    let head = format!("Checklist: {}", met(checklist));
+    let open = [ItemStanding::NotMet, ItemStanding::NotReported].map(|of| (of.name(), names(checklist, of)));
+    let Some((standing, names)) = open.into_iter().find(|(_, names)| !names.is_empty()) else { return head };
+    let line = |shown: usize| {
+        let end = if shown < names.len() { ", …" } else { "" };
+        format!("{head}; {standing}: {}{end}", names[..shown].join(", "))
     };
     let fits = |line: &String| line.chars().count() <= LINE;
-    (1..=open.len()).rev().map(line).find(fits).unwrap_or(head)
+    (1..=names.len()).rev().map(line).find(fits).unwrap_or(head)
 }

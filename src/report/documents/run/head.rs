@@ -229,7 +229,7 @@ pub(super) fn findings(summary: &Summary) -> [Section; 3] {
     if !summary.verdict.reasons.is_empty() {
         more.text("More: skyline guide validity");
     } else if news.clone().count() < room {
-        more.notes(summary.checklist.as_ref().map(|items| Note::info(checklist::in_brief(items))));
+        summary.checklist.iter().for_each(|items| more.text(checklist::in_brief(items)));
     }
     [
         Section { level: Level::Brief, ..Section::summary("Findings").with_notes(news.take(room).map(note)) },
