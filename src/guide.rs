@@ -42,7 +42,7 @@ topics! {
     report "report" "what each line of a report means, and the page of a run" ["page" "names"];
     metrics generated / "metrics" "every figure: its name, unit, formula, and its name in other tools" ["figures" "glossary"];
     validity "validity" "what each verdict means, every check, and how sure a figure is"
-        ["verdict" "invalid" "overloaded" "intervals" "repeats" "smoke"];
+        ["audit" "verdict" "checklist" "invalid" "overloaded" "intervals" "repeats" "smoke"];
     faults generated / "faults" "what goes wrong with servers, networks, disks and people: result, exit code, words"
         ["errors" "troubleshooting"];
     objectives "objectives" "bounds on figures, exit codes, and jobs of CI" ["ci" "exit-codes" "slo"];

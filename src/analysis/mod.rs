@@ -1,6 +1,7 @@
 //! Records turned into numbers: exact percentiles, latencies, rates, SLO attainment, advice and a verdict.
 
 mod arrivals;
+mod checklist;
 mod client;
 mod figures;
 mod findings;
@@ -24,6 +25,12 @@ pub use arrivals::classes::ClassArrivals;
 pub use arrivals::figures::{ArrivalFigures, Untested};
 pub use arrivals::process::counts_over_runs;
 pub use arrivals::sequence::{ArrivalFit, ArrivalSequence};
+pub use checklist::audit::Audit;
+pub use checklist::evidence::{
+    ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthSpread, PercentileEvidence,
+    ResultSource, WarmUpEvidence,
+};
+pub use checklist::item::{Checklist, ChecklistItem, ChecklistRule, ItemStanding};
 pub(crate) use client::effects::{ClientEffect, LEAST_MS, SPOILED};
 pub(crate) use client::load::DELAY_FLOOR_MS;
 pub use client::load::{CalibrationSummary, ClientLoad, DelaySummary, LateStampSummary};

@@ -9,11 +9,10 @@ mod check;
 mod compare;
 mod help;
 mod manual;
-mod merge;
 mod mock;
 mod output;
-mod report;
 mod simulate;
+mod stored;
 mod sweep;
 mod trace;
 mod translate;
@@ -27,6 +26,7 @@ use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand
 
 use self::args::config;
 use self::manual::{completions, guide, man};
+use self::stored::{audit, merge, report};
 use self::variants::{matrix, tune};
 use crate::foreign::ForeignTool;
 use crate::guide::Topic;
@@ -97,8 +97,10 @@ verbs! {
     Simulate => simulate::SimulateArgs,
     /// Compute the instances and GPUs a rate needs, and their cost
     Capacity => capacity::CapacityArgs,
-    /// Show a stored run again, the latest, or a list of those in a folder
+    /// Show a stored run again, the latest, or a list of runs
     Report => report::ReportArgs,
+    /// Say what a stored result supports, and what it does not
+    Audit => audit::AuditArgs,
     /// Join the shards of several generators into one run
     Merge => merge::MergeArgs,
     /// Run a table of experiments, each judged by its hypothesis

@@ -5,6 +5,7 @@
 //! `e2e`, which count from the scheduled moment.
 
 pub(crate) mod commands;
+mod evidence;
 mod fields;
 mod figures;
 mod lenient;

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::fields::ResultFields;
 use super::figures::ForeignLatency;
 use super::tool::ForeignTool;
-use crate::analysis::{Figure, FigureKey, Metric, SampleWarning};
+use crate::analysis::{Figure, FigureKey, LengthSpread, Metric, SampleWarning, WarmUpEvidence};
 
 /// A run of another tool, its figures under our names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,6 +49,21 @@ pub struct ForeignConditions {
     pub rate_per_s: Option<f64>,
     /// Most requests in flight.
     pub max_concurrency: Option<ConcurrencyCap>,
+    /// Tokens of the prompts of completed requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<LengthSpread>,
+    /// Tokens of their answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_tokens: Option<LengthSpread>,
+    /// What was sent before the measured requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUpEvidence>,
+    /// Datasets or generators that prompts come from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datasets: Option<u64>,
+    /// Processes that send, each with arrivals of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u64>,
 }
 
 /// Whether the tool limited the requests in flight.

@@ -45,18 +45,22 @@ impl Quantile {
         }
     }
 
+    /// From so many samples on nothing is reserved about it: ten of them lie above a p99 and a p99.9.
+    pub const fn plenty(self) -> u64 {
+        match self {
+            Self::P99 => 1_000,
+            Self::P999 => 10_000,
+            Self::P50 | Self::P90 | Self::P95 => self.floor(),
+        }
+    }
+
     /// What `samples` samples are worth for it; `None` when they are plenty.
     ///
     /// p99 under 1,000 and p99.9 under 10,000 samples rest on fewer than ten samples above them.
     pub const fn mark(self, samples: u64) -> Option<SampleWarning> {
-        let plenty = match self {
-            Self::P99 => 1_000,
-            Self::P999 => 10_000,
-            Self::P50 | Self::P90 | Self::P95 => self.floor(),
-        };
         if samples < self.floor() {
             Some(SampleWarning::TooFewSamples)
-        } else if samples < plenty {
+        } else if samples < self.plenty() {
             Some(SampleWarning::Indicative)
         } else {
             None

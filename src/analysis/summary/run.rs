@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::reproduction::Reproduction;
 use crate::analysis::arrivals::figures::ArrivalFigures;
+use crate::analysis::checklist::item::Checklist;
 use crate::analysis::client::effects::ClientEffect;
 use crate::analysis::client::load::{CalibrationSummary, ClientLoad};
 use crate::analysis::client::pauses::HostStallImpact;
@@ -108,6 +109,9 @@ pub struct Summary {
     pub reproduction: Reproduction,
     /// Advice.
     pub findings: Vec<Finding>,
+    /// Whether it was measured and reported so that it can be trusted; left out of smoke runs and simulations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checklist: Option<Checklist>,
     /// What was demanded of the run, and whether it was met.
     pub objectives: Vec<Judgement>,
     /// The circuit breaker that ended the run; left out where none did.

@@ -3,6 +3,8 @@
 use super::reproduction::Reproduction;
 use super::run::{RunDescription, Summary, Window};
 use crate::analysis::arrivals::figures::ArrivalFigures;
+use crate::analysis::checklist::evidence::Evidence;
+use crate::analysis::checklist::item::Checklist;
 use crate::analysis::client::effects::ClientEffect;
 use crate::analysis::client::load::{CalibrationSummary, ClientLoad};
 use crate::analysis::client::pauses::HostStallImpact;
@@ -77,11 +79,13 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         aliases: Alias::all(&observed),
         reproduction: Reproduction::of(log),
         findings: Vec::new(),
+        checklist: None,
         objectives: Vec::new(),
         breaker: log.footer.as_ref().and_then(|footer| footer.breaker.clone()),
     };
     summary.verdict = judge(&observed, &summary, objectives);
     summary.findings = Finding::all(&summary);
+    summary.checklist = Checklist::of(&Evidence::of_run(log, &summary));
     summary.objectives = Objective::evaluate_all(objectives, &observed, &summary);
     summary
 }

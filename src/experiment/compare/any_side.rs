@@ -179,6 +179,7 @@ fn conditions_of(side: &ComparedSide) -> ForeignConditions {
         burstiness,
         rate_per_s: steady.then(|| arrival.mean_rate_per_s()),
         max_concurrency: Some(cap.map_or(ConcurrencyCap::Uncapped, ConcurrencyCap::At)),
+        ..ForeignConditions::default()
     }
 }
 

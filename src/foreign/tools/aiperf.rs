@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::analysis::Metric;
+use crate::analysis::{LengthSpread, Metric, WarmUpEvidence};
 use crate::foreign::fields::{ResultFields, StatedRate};
 use crate::foreign::figures::{
     ForeignAnswer, ForeignFigures, ForeignLatency, ReportedFigures, latencies, tpot_ms,
@@ -67,7 +67,12 @@ pub(crate) fn read(fields: &ResultFields<'_>, records: Option<&[Value]>) -> Fore
     let mut run = ForeignRun::new(ForeignTool::AiPerf, 1, requests, tokens, duration_s);
     run.tool_version = fields.string("aiperf_version");
     let config = fields.object("input_config");
-    run.conditions = conditions(&config);
+    let [prompt_tokens, answer_tokens] = [
+        ["usage_prompt_tokens", "input_sequence_length"],
+        ["usage_completion_tokens", "output_sequence_length"],
+    ]
+    .map(|names| names.into_iter().find_map(|name| lengths(fields, name)));
+    run.conditions = ForeignConditions { prompt_tokens, answer_tokens, ..conditions(&config) };
     let stored = records.map(|records| answers(fields, records));
     let detailed = stored.filter(|answers| answers.len() as u64 == completed && completed > 0);
     let per_chunk_usage = config.object("endpoint").any("per_chunk_usage") == Some(&Value::Bool(true));
@@ -113,6 +118,13 @@ pub(crate) fn read(fields: &ResultFields<'_>, records: Option<&[Value]>) -> Fore
 /// A figure with one value, stored as its average.
 fn total(fields: &ResultFields<'_>, name: &'static str) -> Option<f64> {
     fields.object(name).number("avg")
+}
+
+/// How far the lengths of this name are apart.
+fn lengths(fields: &ResultFields<'_>, name: &'static str) -> Option<LengthSpread> {
+    let figure = fields.object(name);
+    let [min, p50, p95, max] = ["min", "p50", "p95", "max"].map(|key| figure.number(key));
+    Some(LengthSpread { min: min?, p50: p50?, p95: p95?, max: max? })
 }
 
 /// A successful request, from its line.
@@ -199,6 +211,11 @@ fn conditions(config: &ResultFields<'_>) -> ForeignConditions {
     let phases = config.objects("phases").unwrap_or_default();
     let measured: Vec<_> =
         phases.iter().filter(|phase| phase.any("kind").is_none_or(|kind| kind == "profiling")).collect();
+    let warm_ups = phases.iter().filter(|phase| phase.text("kind") == Some("warmup"));
+    let requests = warm_ups.map(|phase| phase.count("requests")).sum::<Option<u64>>();
+    conditions.warm_up =
+        requests.filter(|_| !measured.is_empty()).map(|requests| WarmUpEvidence { requests, seconds: None });
+    conditions.datasets = config.objects("datasets").map(|datasets| datasets.len() as u64);
     // With several phases it is unknown which one the figures describe.
     if let [phase] = measured.as_slice() {
         let cap = phase.count("concurrency");

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::analysis::Metric;
+use crate::analysis::{LengthSpread, Metric, WarmUpEvidence};
 use crate::foreign::fields::{ResultFields, StatedRate};
 use crate::foreign::figures::{ForeignAnswer, ForeignFigures, ForeignLatency, ReportedFigures, latencies};
 use crate::foreign::run::{
@@ -77,7 +77,10 @@ fn one(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
     };
     let duration_s = fields.number("duration");
     let mut run = ForeignRun::new(ForeignTool::GuideLlm, number, requests, tokens, duration_s);
-    run.conditions = conditions(fields);
+    let [prompt_tokens, answer_tokens] =
+        ["prompt_token_count", "output_token_count"].map(|name| lengths(&metrics, name));
+    run.conditions = ForeignConditions { prompt_tokens, answer_tokens, ..conditions(fields) };
+    run.conditions.warm_up = warm_up(fields, run.conditions.rate_per_s);
     let stored = answers(fields).filter(|answers| answers.len() as u64 == completed);
     run.latency = stored.map(|answers| latencies(&answers, &[TTFT, ITL, LATENCY])).unwrap_or_default();
     run.refused = UnmatchedFigure::found(&REFUSED, &metrics);
@@ -119,6 +122,24 @@ fn warnings(fields: &ResultFields<'_>) -> Vec<String> {
 /// A figure's distribution over successful requests.
 fn successful<'a>(metrics: &ResultFields<'a>, name: &'a str) -> ResultFields<'a> {
     metrics.object(name).object("successful")
+}
+
+/// How far the lengths of this name are apart over successful requests.
+fn lengths(metrics: &ResultFields<'_>, name: &'static str) -> Option<LengthSpread> {
+    let found = successful(metrics, name);
+    let ranks = found.object("percentiles");
+    let [min, max] = ["min", "max"].map(|key| found.number(key));
+    let [p50, p95] = ["p50", "p95"].map(|key| ranks.number(key));
+    Some(LengthSpread { min: min?, p50: p50?, p95: p95?, max: max? })
+}
+
+/// What it left out before its measured stretch: by the rate, for it does not store how many requests those were.
+fn warm_up(fields: &ResultFields<'_>, rate_per_s: Option<f64>) -> Option<WarmUpEvidence> {
+    let moments = fields.object("scheduler_metrics");
+    let (first, measured) = (moments.number("request_start_time")?, moments.number("measure_start_time")?);
+    let seconds = (measured - first).max(0.0);
+    let requests = if seconds > 0.0 { (seconds * rate_per_s?).round() as u64 } else { 0 };
+    Some(WarmUpEvidence { requests, seconds: Some(seconds) })
 }
 
 /// The successful requests that overlap the measured window, as GuideLLM counts them, in order of sending; `None`
@@ -200,6 +221,7 @@ fn conditions(fields: &ResultFields<'_>) -> ForeignConditions {
         arrival: (!arrival.is_empty()).then(|| arrival.to_owned()),
         rate_per_s: rate.and_then(StatedRate::finite),
         max_concurrency,
+        workers: strategy.count("worker_count"),
         ..of_backend
     }
 }

@@ -3,7 +3,7 @@
 //! The meaning of its fields: `sglang/benchmark/serving.py` (`calculate_metrics`, `benchmark`, the functions
 //! `async_request_…`); read at 0.5.23.
 
-use super::serving::{StoredRequests, errors, reported};
+use super::serving::{StoredRequests, errors, lengths, reported};
 use crate::analysis::Metric;
 use crate::foreign::fields::{ResultFields, StatedRate};
 use crate::foreign::figures::{ForeignAnswer, latencies};
@@ -185,13 +185,16 @@ fn conditions(fields: &ResultFields<'_>, backend: &str) -> ForeignConditions {
         "sglang-oai" | "vllm" | "lmdeploy" => Some("completions"),
         other => Some(other),
     };
+    let [prompt_tokens, answer_tokens] = lengths(fields);
     ForeignConditions {
+        prompt_tokens,
+        answer_tokens,
+        datasets: fields.any("dataset_name").map(|_| 1),
         model: server.string("served_model_name").or(server.string("model_path")),
         endpoint: endpoint.map(str::to_owned),
-        streamed: None,
         arrival: arrival.map(str::to_owned),
-        burstiness: None,
         rate_per_s: pace.and_then(StatedRate::finite),
         max_concurrency,
+        ..ForeignConditions::default()
     }
 }

@@ -3,7 +3,7 @@
 //! The meaning of its fields: `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`, `main_async`) and
 //! `vllm/benchmarks/lib/endpoint_request_func.py`; read at 0.32.0.
 
-use super::serving::{StoredRequests, errors, reported};
+use super::serving::{StoredRequests, errors, lengths, reported};
 use crate::analysis::Metric;
 use crate::foreign::fields::{ResultFields, StatedRate};
 use crate::foreign::figures::{ForeignAnswer, latencies};
@@ -120,7 +120,10 @@ fn conditions(fields: &ResultFields<'_>) -> ForeignConditions {
         (Some(StatedRate::Finite(_)), Some(StatedRate::Finite(_))) => Some("gamma"),
         (Some(StatedRate::Finite(_)), Some(_)) => Some("constant"),
     };
+    let [prompt_tokens, answer_tokens] = lengths(fields);
     ForeignConditions {
+        prompt_tokens,
+        answer_tokens,
         model: fields.string("model_id"),
         endpoint: backend.map(|backend| endpoint(backend).to_owned()),
         streamed: None,
@@ -128,6 +131,7 @@ fn conditions(fields: &ResultFields<'_>) -> ForeignConditions {
         burstiness: burstiness.and_then(StatedRate::finite).filter(|_| arrival == Some("gamma")),
         rate_per_s: pace.and_then(StatedRate::finite).filter(|_| !ramps),
         max_concurrency,
+        ..ForeignConditions::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Results as documents: one `document()` for each, and the wording that they share.
 
 mod ab;
+mod audit;
 mod calibration;
 mod check;
 mod compare;
@@ -18,6 +19,7 @@ mod tune;
 mod workloads;
 
 pub use ab::document as ab;
+pub use audit::{document as audit, json as audit_json};
 pub use calibration::{calibration_json, document as calibration};
 pub use check::{CheckedPrompt, document as check, json as check_json};
 pub use compare::{compared, compared_foreign, compared_sweeps};

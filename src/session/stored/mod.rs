@@ -1,11 +1,13 @@
 //! What is stored of runs and experiments.
 
+mod audit;
 pub(crate) mod experiments;
 mod listing;
 mod open;
 pub(crate) mod run;
 pub(crate) mod save;
 
+pub(crate) use self::audit::audits;
 pub(crate) use self::listing::{latest, listed};
 pub(crate) use self::open::{Stored, is_there, only_foreign_run, open};
 pub(crate) use self::run::{JudgedRun, open_folder};

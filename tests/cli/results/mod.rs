@@ -1,5 +1,6 @@
-//! Results in every format, and results of other tools.
+//! Results in every format, results of other tools, and audits.
 
+mod audit;
 mod foreign;
 mod formats;
 mod listing;

@@ -30,6 +30,9 @@ fn every_result_fits_a_screen_and_begins_with_its_answer() {
         ("report DATA/foreign/sglang.jsonl", &["NO VERDICT: "]),
         ("report DATA/foreign/guidellm.json", &["NO VERDICT: "]),
         ("report DATA/foreign/aiperf", &["NO VERDICT: "]),
+        ("audit DATA/runs/schema-5", &["SUPPORTED: "]),
+        ("audit DATA/foreign/vllm.json", &["SUPPORTED: "]),
+        ("audit DATA/foreign/guidellm.json", &["AUDITED: "]),
         (
             "compare DATA/experiments/ab-schema-1/round-1/a DATA/experiments/ab-schema-1/round-1/b",
             &["COMPARED: "],

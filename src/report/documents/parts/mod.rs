@@ -2,5 +2,6 @@
 
 pub(crate) mod arrivals;
 pub(super) mod cells;
+pub(super) mod checklist;
 pub(super) mod diagnosis;
 pub(super) mod glossary;

@@ -11,8 +11,8 @@ use crate::record::{Failure, FailureKind};
 use crate::report::document::{
     KeyFigure, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, known, percentile, range,
 };
-use crate::report::documents::parts::arrivals;
 use crate::report::documents::parts::cells::{engine, on};
+use crate::report::documents::parts::{arrivals, checklist};
 use crate::units::{count, three_digits};
 use crate::workload::Purpose;
 
@@ -228,6 +228,8 @@ pub(super) fn findings(summary: &Summary) -> [Section; 3] {
     }
     if !summary.verdict.reasons.is_empty() {
         more.text("More: skyline guide validity");
+    } else if news.clone().count() < room {
+        summary.checklist.iter().for_each(|items| more.text(checklist::in_brief(items)));
     }
     [
         Section { level: Level::Brief, ..Section::summary("Findings").with_notes(news.take(room).map(note)) },

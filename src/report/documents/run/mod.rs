@@ -20,7 +20,7 @@ use crate::record::RunLog;
 use crate::report::document::Document;
 use crate::report::run_report::Extras;
 
-use crate::report::documents::parts::{diagnosis, glossary};
+use crate::report::documents::parts::{checklist, diagnosis, glossary};
 
 /// What a run says. Charts, and copies of what was run, are there where its `log` is at hand.
 pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> Document {
@@ -34,6 +34,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
     document.add(latency::sections(summary));
     document.add(head::failures(summary));
     document.add(head::findings(summary));
+    document.add(summary.checklist.as_ref().map(checklist::section));
     if let Some(open) = extras.paired_open {
         document.add([paired_open::section(open)]);
     }

@@ -6,8 +6,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantNames;
 
-use super::args::{ObjectiveArgs, ValidityArgs, config, one_of};
-use super::output::{AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, exits, render, render_run};
+use crate::cli::args::{ObjectiveArgs, ValidityArgs, config, one_of};
+use crate::cli::output::{AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, exits, render, render_run};
 use crate::experiment::InvalidRuns;
 use crate::experiment::Sweep;
 use crate::experiment::tune::Tune;
@@ -21,7 +21,7 @@ use crate::session::{Exit, Printer, Stop, folder};
 /// Show a stored run again.
 #[derive(Debug, Args)]
 #[command(after_help = crate::report::documents::glossary())]
-pub(super) struct ReportArgs {
+pub(in crate::cli) struct ReportArgs {
     /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment, of a
     /// table of experiments or of a tuning; a folder of these, which are then listed; or a result of vLLM, SGLang, GuideLLM or AIPerf, of a
     /// file of several `FILE:N` [default: the latest under `results`]
@@ -53,7 +53,7 @@ fn json_schema() -> impl TypedValueParser<Value = &'static str> {
     })
 }
 
-pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
+pub(in crate::cli) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     match (&args.run, args.json_schema) {
         (_, Some(schema)) => printer.data(schema).map(|()| Exit::Fine),
         (Some(run), None) => show(run, args, printer),

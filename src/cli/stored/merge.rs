@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{UndecidedArgs, ValidityArgs};
-use super::output::{ShowArgs, exits, render_run};
+use crate::cli::args::{UndecidedArgs, ValidityArgs};
+use crate::cli::output::{ShowArgs, exits, render_run};
 use crate::record::{NamedLog, RunLog, merge};
 use crate::session::stored::{self, JudgedRun, Stored};
 use crate::session::{Exit, Printer, Stop, command_line, folder, save};
@@ -16,7 +16,7 @@ use crate::units::spoken;
 #[command(after_help = "\
 Every shard of the plan must be there, once and run to its end (`skyline bench --shard 1/2
 --start-at TIME …`). The merged run is judged and shown as if one generator had executed it.")]
-pub(super) struct MergeArgs {
+pub(in crate::cli) struct MergeArgs {
     /// The shards' folders, or their run.jsonl files
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
@@ -35,7 +35,7 @@ pub(super) struct MergeArgs {
     show: ShowArgs,
 }
 
-pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
+pub(in crate::cli) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
     let read = |path: &PathBuf| {
         let name = path.display().to_string();

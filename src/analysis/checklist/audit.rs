@@ -1,0 +1,36 @@
+//! What a result bears: its checklist, the strongest sentence, what cannot be concluded, and what its method makes wrong.
+
+use serde::Serialize;
+
+use super::evidence::Evidence;
+use super::item::Checklist;
+use super::limits::cannot_conclude;
+use super::sentence::strongest;
+
+/// What a result bears.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Audit {
+    /// Which result: a run, a file, a run of a file.
+    pub name: String,
+    /// The strongest sentence that its data bears; absent where it bears none.
+    pub strongest_sentence: Option<String>,
+    /// What cannot be concluded from it, each with the reason.
+    pub cannot_conclude: Vec<String>,
+    /// What the tool's method makes of the figures.
+    pub method: Vec<String>,
+    /// The checklist; absent for smoke runs and simulations.
+    pub checklist: Option<Checklist>,
+}
+
+impl Audit {
+    /// The audit of what is known under this name.
+    pub fn of(name: impl Into<String>, evidence: &Evidence) -> Self {
+        Self {
+            name: name.into(),
+            strongest_sentence: strongest(evidence),
+            cannot_conclude: cannot_conclude(evidence),
+            method: evidence.method.clone(),
+            checklist: Checklist::of(evidence),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! What is known of how a result was measured, whichever tool measured it.
+
+use serde::Serialize;
+
+use super::item::ChecklistRule;
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::percentile::{Figure, Sample};
+use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::load::form::LoadForm;
+use crate::analysis::verdict::check::VerdictOutcome;
+use crate::analysis::wording::counted;
+use crate::units::three_digits;
+
+/// What is known of a result. Absent fields are not known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// What answered, and who measured it.
+    pub source: ResultSource,
+    /// The verdict; absent where the tool has none.
+    pub outcome: Option<VerdictOutcome>,
+    /// The gravest reason of the verdict.
+    pub reason: Option<String>,
+    /// Tokens of the prompts.
+    pub prompt_tokens: Option<LengthSpread>,
+    /// Tokens of the answers.
+    pub answer_tokens: Option<LengthSpread>,
+    /// When requests arrived.
+    pub arrivals: Option<ArrivalEvidence>,
+    /// What makes a request wait for an answer before it.
+    pub load: Option<LoadForm>,
+    /// The most requests in flight, where the wait for a slot counts in no latency.
+    pub uncounted_cap: Option<u64>,
+    /// Requests and seconds before the window.
+    pub warm_up: Option<WarmUpEvidence>,
+    /// Length of the window, or of the whole run of a tool without one, seconds.
+    pub window_s: Option<f64>,
+    /// Requests that were sent.
+    pub sent: Option<u64>,
+    /// Requests that failed.
+    pub failed: Option<u64>,
+    /// Classes, tenants and models that share the server, whichever are most.
+    pub traffics: Option<u64>,
+    /// What the prefix cache held, in words.
+    pub prefix_cache: Option<String>,
+    /// Answers that were judged, and those that passed; (0, 0) where it is known that none was.
+    pub judged_answers: Option<(u64, u64)>,
+    /// Runs of the same load.
+    pub runs: u64,
+    /// Runs whose means the figures are; 0 where they are those of one.
+    pub joined_runs: u64,
+    /// Loads that were measured.
+    pub loads: u64,
+    /// The highest load within the objectives, in a sentence; absent where none was searched for.
+    pub capacity: Option<String>,
+    /// Latencies.
+    pub latencies: Vec<LatencyEvidence>,
+    /// Answer tokens per second.
+    pub output_tokens_per_s: Option<f64>,
+    /// The model.
+    pub model: Option<String>,
+    /// The engine, with its version where that is known.
+    pub engine: Option<String>,
+    /// The accelerator.
+    pub hardware: Option<String>,
+    /// How many; absent also where `hardware` says it.
+    pub gpus: Option<u64>,
+    /// Whether `hardware` says how many.
+    pub counts_gpus: CountsGpus,
+    /// What is known of the server besides, by name, and the names of what is not.
+    pub serving: Vec<(&'static str, Option<String>)>,
+    /// What the tool's method makes wrong, where the file shows that it applies.
+    pub method: Vec<String>,
+    /// Cures of the tool's own, in place of Skyline's options.
+    pub cures: Vec<(ChecklistRule, &'static str)>,
+}
+
+/// What answered, and who measured it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ResultSource {
+    /// Skyline, against a server.
+    #[default]
+    Server,
+    /// Skyline, against its own mock.
+    Mock,
+    /// Skyline, in virtual time.
+    Simulation,
+    /// Skyline, to see whether answers come at all.
+    Smoke,
+    /// Another tool, of this name.
+    Other(String),
+}
+
+impl ResultSource {
+    /// Whether a server was measured, if only a mock.
+    pub(super) const fn is_measurement(&self) -> bool {
+        matches!(self, Self::Server | Self::Mock | Self::Other(_))
+    }
+}
+
+/// Whether the name of the hardware says how many accelerators there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CountsGpus {
+    /// It does, as an exporter's: `2 × NVIDIA H100`.
+    InName,
+    /// It does not.
+    #[default]
+    Apart,
+}
+
+/// How requests arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrivalEvidence {
+    /// How alike they are to those of users.
+    pub shape: ArrivalShape,
+    /// In words, with the rate: `poisson, 10.0 requests/s`.
+    pub words: String,
+    /// Why they are not what the words say; absent where they are.
+    pub fault: Option<&'static str>,
+}
+
+/// How alike arrivals are to those of users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrivalShape {
+    /// At random, or as in a trace.
+    LikeTraffic,
+    /// Evenly.
+    Even,
+    /// All at once.
+    AtOnce,
+    /// When answers end.
+    Closed,
+}
+
+/// What came before the window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WarmUpEvidence {
+    /// Requests.
+    pub requests: u64,
+    /// Seconds; absent where only requests are known.
+    pub seconds: Option<f64>,
+}
+
+/// How far lengths are apart, tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LengthSpread {
+    /// The shortest.
+    pub min: f64,
+    /// The median.
+    pub p50: f64,
+    /// 95 in 100 are at most this long.
+    pub p95: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl LengthSpread {
+    /// The spread of these lengths; `None` where there are none.
+    pub fn of(lengths: Vec<f64>) -> Option<Self> {
+        let sample = Sample::new(lengths);
+        let at = |figure: Option<Figure>| figure.and_then(Figure::exact);
+        let quantile = |of: Quantile| at(sample.quantile(of.fraction()));
+        Some(Self {
+            min: at(sample.min())?,
+            p50: quantile(Quantile::P50)?,
+            p95: quantile(Quantile::P95)?,
+            max: at(sample.max())?,
+        })
+    }
+
+    /// Whether all are of one length.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.max <= self.min
+    }
+
+    /// How far the longer ones are from the middle: p95 ÷ p50.
+    pub(super) fn ratio(&self) -> f64 {
+        if self.p50 > 0.0 { self.p95 / self.p50 } else { f64::INFINITY }
+    }
+
+    /// `100 tokens each`, `16 to 710 tokens (p50 256, p95 467)`.
+    pub(super) fn in_words(&self) -> String {
+        let [min, p50, p95, max] = [self.min, self.p50, self.p95, self.max].map(f64::round);
+        if self.is_fixed() {
+            return format!("{} each", counted(max as u64, "token"));
+        }
+        let [p50, p95] = [p50, p95].map(|tokens| crate::units::count(tokens as u64));
+        format!(
+            "{} to {} (p50 {p50}, p95 {p95})",
+            crate::units::count(min as u64),
+            counted(max as u64, "token")
+        )
+    }
+}
+
+/// A latency with its percentiles, milliseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatencyEvidence {
+    /// Which one.
+    pub metric: Metric,
+    /// Samples.
+    pub n: Option<u64>,
+    /// Its percentiles, those that are known.
+    pub percentiles: Vec<PercentileEvidence>,
+}
+
+/// A percentile, milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PercentileEvidence {
+    /// Which one.
+    pub quantile: Quantile,
+    /// Its value.
+    pub value_ms: f64,
+    /// The ends of its 95 % interval.
+    pub interval: (Option<f64>, Option<f64>),
+}
+
+impl LatencyEvidence {
+    /// One of its percentiles.
+    pub(super) fn percentile(&self, quantile: Quantile) -> Option<&PercentileEvidence> {
+        self.percentiles.iter().find(|percentile| percentile.quantile == quantile)
+    }
+}
+
+impl Evidence {
+    /// The first of these latencies that is known.
+    pub(super) fn latency(&self, metrics: &[Metric]) -> Option<&LatencyEvidence> {
+        metrics.iter().find_map(|metric| self.latencies.iter().find(|latency| latency.metric == *metric))
+    }
+
+    /// The latency by which a result is claimed: that of the first token, else of the whole answer.
+    pub(super) fn main_latency(&self) -> Option<&LatencyEvidence> {
+        self.latency(&[Metric::Ttft, Metric::TtftFromSend, Metric::E2e, Metric::E2eFromSend])
+    }
+
+    /// Samples of that latency, else requests that were answered.
+    pub(super) fn samples(&self) -> Option<u64> {
+        let answered = || Some(self.sent?.saturating_sub(self.failed?));
+        self.main_latency().and_then(|latency| latency.n).or_else(answered)
+    }
+
+    /// Failed requests ÷ sent requests.
+    pub(super) fn error_rate(&self) -> Option<f64> {
+        let (failed, sent) = (self.failed?, self.sent?);
+        (sent > 0).then(|| failed as f64 / sent as f64)
+    }
+
+    /// The accelerators in words: `2 × h100`.
+    pub(super) fn hardware_in_words(&self) -> Option<String> {
+        let hardware = self.hardware.as_ref()?;
+        Some(match self.gpus {
+            Some(gpus) if self.counts_gpus == CountsGpus::Apart => format!("{gpus} × {hardware}"),
+            _ => hardware.clone(),
+        })
+    }
+
+    /// What is not reported of the server, apart from the hardware.
+    pub(super) fn unreported(&self) -> impl Iterator<Item = &'static str> {
+        self.serving.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name)
+    }
+}
+
+/// A rate in words: `10.0 requests/s`.
+pub(crate) fn requests_per_s(rate: f64) -> String {
+    format!("{} requests/s", three_digits(rate))
+}

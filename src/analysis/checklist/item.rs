@@ -1,0 +1,142 @@
+//! The items of a checklist: the rule, whether it is met, the figure, and the cure.
+
+use serde::Serialize;
+
+/// Whether a result was measured and reported so that it can be trusted, item by item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Checklist {
+    /// Items that are met.
+    pub met: u64,
+    /// All items that apply, in the order of the rules.
+    pub items: Vec<ChecklistItem>,
+}
+
+/// One item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ChecklistItem {
+    /// The rule.
+    pub rule: ChecklistRule,
+    /// Whether it is met.
+    pub standing: ItemStanding,
+    /// What is known, with the figure and the limit.
+    pub sentence: String,
+    /// What to do about it; left out where it is met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cure: Option<String>,
+}
+
+/// Whether an item is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ItemStanding {
+    /// It is.
+    Met,
+    /// It is not.
+    NotMet,
+    /// Nothing in the result says.
+    NotReported,
+}
+
+/// A rule of the checklist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ChecklistRule {
+    /// Prompts and answers have lengths like production: they vary, and not all prompts are short.
+    Lengths,
+    /// Requests arrive at random or as in a trace, not evenly and not all at once.
+    Arrivals,
+    /// No request waits for the answer to another before it is sent.
+    OpenLoop,
+    /// Requests before the window warm the server up and do not count.
+    WarmUp,
+    /// The window is long enough, and has the samples that its percentiles need.
+    Window,
+    /// Several classes, tenants or models share the server.
+    TrafficMix,
+    /// It is known what the prefix cache held.
+    PrefixCache,
+    /// Something judges the answers.
+    QualityGate,
+    /// Failed and refused requests are counted.
+    Errors,
+    /// Several runs show how much one differs from the next.
+    Repeats,
+    /// The tail of the latencies is reported, not the mean alone.
+    TailLatency,
+    /// TTFT, the pace of tokens and throughput are reported together.
+    BothPhases,
+    /// The GPUs and their number are named.
+    Hardware,
+    /// The model, the engine's version, precision and serving flags are named.
+    Serving,
+    /// Several loads show where the server saturates.
+    SeveralLoads,
+}
+
+impl ChecklistRule {
+    /// Its name in a table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lengths => "lengths",
+            Self::Arrivals => "arrivals",
+            Self::OpenLoop => "open loop",
+            Self::WarmUp => "warm-up",
+            Self::Window => "window",
+            Self::TrafficMix => "traffic mix",
+            Self::PrefixCache => "prefix cache",
+            Self::QualityGate => "quality gate",
+            Self::Errors => "errors",
+            Self::Repeats => "repeats",
+            Self::TailLatency => "tail latency",
+            Self::BothPhases => "both phases",
+            Self::Hardware => "hardware",
+            Self::Serving => "model and flags",
+            Self::SeveralLoads => "several loads",
+        }
+    }
+}
+
+impl ItemStanding {
+    /// Its name in a table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::NotMet => "not met",
+            Self::NotReported => "not reported",
+        }
+    }
+}
+
+/// What a rule found. `None` where the rule does not apply.
+pub(super) type Found = Option<(ItemStanding, String, &'static str)>;
+
+/// The rule is met.
+pub(super) fn met(sentence: impl Into<String>) -> Found {
+    Some((ItemStanding::Met, sentence.into(), ""))
+}
+
+/// It is not.
+pub(super) fn not_met(sentence: impl Into<String>, cure: &'static str) -> Found {
+    Some((ItemStanding::NotMet, sentence.into(), cure))
+}
+
+/// Nothing says.
+pub(super) fn not_reported(sentence: impl Into<String>, cure: &'static str) -> Found {
+    Some((ItemStanding::NotReported, sentence.into(), cure))
+}
+
+impl Checklist {
+    /// The item of a rule; `None` where it does not apply.
+    pub fn item(&self, rule: ChecklistRule) -> Option<&ChecklistItem> {
+        self.items.iter().find(|item| item.rule == rule)
+    }
+
+    /// The items that are not met, or of which nothing says.
+    pub fn open(&self) -> impl Iterator<Item = &ChecklistItem> {
+        self.items.iter().filter(|item| item.standing != ItemStanding::Met)
+    }
+}

@@ -1,0 +1,256 @@
+//! What the log of a run of Skyline and its summary say of how it was measured.
+
+use super::evidence::{
+    ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthSpread, PercentileEvidence,
+    ResultSource, WarmUpEvidence, requests_per_s,
+};
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::key::FigureKey;
+use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::figures::set::FigureSet;
+use crate::analysis::load::form::LoadForm;
+use crate::analysis::summary::reproduction::{Fact, FactSource};
+use crate::analysis::summary::run::Summary;
+use crate::analysis::wording::{counted, percent};
+use crate::record::{Outcome, Phase, RunHeader, RunLog};
+use crate::units::count;
+use crate::workload::{ArrivalPattern, Purpose};
+
+/// Lengths that are looked at: a longer run is looked at in equal steps.
+const LENGTHS: usize = 100_000;
+/// Above this shape gamma gaps vary by less than half of their mean: nearly even.
+const NEARLY_EVEN: f64 = 4.0;
+/// Coefficient of variation of Weibull gaps of this shape is about a half too.
+const NEARLY_EVEN_WEIBULL: f64 = 2.1;
+/// A trace that is over within this time came at once, seconds.
+const AT_ONCE_S: f64 = 1.0;
+
+impl Evidence {
+    /// What is known of the run of `log`, of which `summary` is.
+    pub fn of_run(log: &RunLog, summary: &Summary) -> Self {
+        let header = &log.header;
+        let run = &summary.run;
+        let source = source(header);
+        let (prompt_tokens, answer_tokens) = lengths(log);
+        let facts = &summary.reproduction;
+        let exporter = facts.reported.iter().find(|fact| fact.name == Fact::Hardware);
+        let counts_gpus = match exporter {
+            Some(fact) if fact.source == FactSource::Exporter => CountsGpus::InName,
+            _ => CountsGpus::Apart,
+        };
+        let engine = match source {
+            ResultSource::Mock => "Skyline's mock".to_owned(),
+            _ => [Some(run.engine.engine.as_str()), facts.value(Fact::EngineVersion)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" "),
+        };
+        let counts = &summary.requests;
+        Self {
+            outcome: Some(summary.verdict.outcome),
+            reason: summary.verdict.gravest().map(|reason| reason.sentence.clone()),
+            prompt_tokens,
+            answer_tokens,
+            arrivals: Some(arrivals(&run.arrival)),
+            load: Some(run.load),
+            warm_up: Some(warm_up(summary)),
+            window_s: Some(summary.window.length_s()),
+            sent: Some(counts.executed()),
+            failed: Some(counts.failed),
+            traffics: [run.classes.len(), summary.by_tenant.len(), run.models.len()]
+                .into_iter()
+                .max()
+                .map(|most| most as u64),
+            prefix_cache: prefix_cache(header, summary),
+            judged_answers: Some(judged(summary)),
+            runs: header.repeat.map_or(1, |repeat| repeat.of),
+            loads: 1,
+            latencies: latencies(summary),
+            output_tokens_per_s: summary.rates.output_tokens_per_s,
+            model: Some(run.model_names()),
+            engine: Some(engine),
+            hardware: facts.value(Fact::Hardware).map(str::to_owned),
+            gpus: run.deployment.gpus.map(u64::from),
+            counts_gpus,
+            serving: serving(summary),
+            source,
+            ..Self::default()
+        }
+    }
+
+    /// The same of several runs of the load, whose figures count together: their means, with the intervals across them.
+    #[must_use]
+    pub fn across(self, runs: &[&Summary]) -> Self {
+        let key = |quantile, metric| FigureKey::percentile(quantile, metric);
+        let keys = Metric::LATENCIES.into_iter().flat_map(|metric| Quantile::ALL.map(|of| key(of, metric)));
+        let figures = FigureSet::of(keys.chain([FigureKey::of(Metric::OutputTokens)]), runs);
+        let sum = |of: fn(&Summary) -> u64| Some(runs.iter().map(|run| of(run)).sum());
+        let latency = |latency: LatencyEvidence| {
+            let across = |quantile: Quantile| {
+                let figure = figures.percentile(quantile, latency.metric)?;
+                let interval = (figure.interval_low, figure.interval_high);
+                Some(PercentileEvidence { quantile, value_ms: figure.mean?, interval })
+            };
+            let percentiles = Quantile::ALL.into_iter().filter_map(across).collect();
+            LatencyEvidence { percentiles, ..latency }
+        };
+        Self {
+            runs: runs.len() as u64,
+            joined_runs: runs.len() as u64,
+            sent: sum(|run| run.requests.executed()),
+            failed: sum(|run| run.requests.failed),
+            latencies: self.latencies.into_iter().map(latency).collect(),
+            output_tokens_per_s: figures.metric(Metric::OutputTokens).and_then(|figure| figure.mean),
+            ..self
+        }
+    }
+}
+
+fn source(header: &RunHeader) -> ResultSource {
+    if !header.engine.modelled.is_empty() {
+        ResultSource::Simulation
+    } else if header.workload.purpose == Purpose::Smoke {
+        ResultSource::Smoke
+    } else if header.engine.engine == "mock" {
+        ResultSource::Mock
+    } else {
+        ResultSource::Server
+    }
+}
+
+/// The lengths of the prompts and of the answers that completed in the window.
+fn lengths(log: &RunLog) -> (Option<LengthSpread>, Option<LengthSpread>) {
+    let records = &log.records;
+    let step = records.len().div_ceil(LENGTHS).max(1);
+    let (mut prompts, mut answers) = (Vec::new(), Vec::new());
+    for record in (0..records.len()).step_by(step).map(|place| records.at(place)) {
+        if record.phase == Phase::Measured && record.outcome == Outcome::Completed {
+            prompts.push(record.prompt_tokens() as f64);
+            answers.push(record.output_tokens as f64);
+        }
+    }
+    (LengthSpread::of(prompts), LengthSpread::of(answers))
+}
+
+fn arrivals(pattern: &ArrivalPattern) -> ArrivalEvidence {
+    let words = match pattern {
+        ArrivalPattern::Users { users, .. } => format!("closed loop of {}", counted(*users, "user")),
+        pattern => format!("{}, {}", pattern.kind(), requests_per_s(pattern.mean_rate_per_s())),
+    };
+    ArrivalEvidence { shape: shape(pattern), words: words.replace('_', " "), fault: None }
+}
+
+fn shape(pattern: &ArrivalPattern) -> ArrivalShape {
+    match pattern {
+        ArrivalPattern::Constant { .. } => ArrivalShape::Even,
+        ArrivalPattern::Gamma { burstiness, .. } if *burstiness > NEARLY_EVEN => ArrivalShape::Even,
+        ArrivalPattern::Weibull { shape, .. } if *shape > NEARLY_EVEN_WEIBULL => ArrivalShape::Even,
+        ArrivalPattern::Users { .. } => ArrivalShape::Closed,
+        ArrivalPattern::Trace(trace)
+            if trace.found.as_ref().is_some_and(|found| found.ends_s < AT_ONCE_S) =>
+        {
+            ArrivalShape::AtOnce
+        }
+        ArrivalPattern::ByClass { classes } => {
+            let mut shapes = classes.iter().map(shape);
+            let first = shapes.next().unwrap_or(ArrivalShape::LikeTraffic);
+            // Streams of their own that are superposed are even only where all of them are.
+            if shapes.all(|other| other == first) { first } else { ArrivalShape::LikeTraffic }
+        }
+        _ => ArrivalShape::LikeTraffic,
+    }
+}
+
+/// The warm-up of the run, and the requests that the user had sent before it.
+fn warm_up(summary: &Summary) -> WarmUpEvidence {
+    let window = &summary.window;
+    WarmUpEvidence {
+        requests: window.warmup_requests + sent_before(&summary.run.command),
+        seconds: Some(window.start_s),
+    }
+}
+
+/// The number behind `--warmup-requests` on a command line: those requests are in no log.
+fn sent_before(command: &[String]) -> u64 {
+    const OPTIONS: [&str; 2] = ["--warmup-requests", "--num-warmups"];
+    let number = |(place, word): (usize, &String)| {
+        let (option, value) = match word.split_once('=') {
+            Some((option, value)) => (option, value),
+            None => (word.as_str(), command.get(place + 1)?.as_str()),
+        };
+        OPTIONS.contains(&option).then(|| value.parse().ok())?
+    };
+    command.iter().enumerate().find_map(number).unwrap_or(0)
+}
+
+/// What the prefix cache held, where the preparation, the server or the prompts themselves say.
+fn prefix_cache(header: &RunHeader, summary: &Summary) -> Option<String> {
+    let hits = summary.prefix_cache.as_ref().and_then(|cache| {
+        let hits = cache.measured?;
+        let [least, most] = [cache.expected_least, cache.expected_most].map(percent);
+        Some(format!("hit rate {}, expected {least} to {most}", percent(hits.rate)))
+    });
+    let prepared = header.cache.map(|cache| match (cache.emptied, cache.warmed_prefixes) {
+        (true, 0) => "emptied before the run".to_owned(),
+        (emptied, prefixes) => {
+            let first = if emptied { "emptied, then " } else { "" };
+            format!("{first}{} sent before the run", counted(prefixes, "shared text"))
+        }
+    });
+    let cached = summary.tokens.cached_input_tokens.filter(|_| hits.is_none());
+    let cached = cached.map(|tokens| format!("{} prompt tokens were found in it", count(tokens)));
+    // A salt of the run's own leaves nothing to find; the user's may be that of a run before.
+    let says_again = summary.run.datasets.iter().any(|taken| !taken.salted)
+        || summary.run.command.iter().any(|word| word.starts_with("--salt"));
+    let is_new = summary.prefix_cache.is_none() && !says_again;
+    let new = is_new.then(|| "prompts share nothing and are new in each run: cold".to_owned());
+    let known: Vec<_> = [prepared, hits, cached, new].into_iter().flatten().collect();
+    (!known.is_empty()).then(|| known.join("; "))
+}
+
+/// Answers that golden prompts or a requested form judged, and those that passed.
+fn judged(summary: &Summary) -> (u64, u64) {
+    let checks = summary.quality.iter().flat_map(|quality| [&quality.before, &quality.under_load]);
+    let checks = checks.map(|passes| (passes.judged(), passes.passed));
+    let forms = summary.answers.iter().flat_map(|answers| &answers.by_class);
+    let forms = forms.map(|class| (class.valid + class.invalid, class.valid));
+    checks.chain(forms).fold((0, 0), |(judged, passed), (more, well)| (judged + more, passed + well))
+}
+
+fn latencies(summary: &Summary) -> Vec<LatencyEvidence> {
+    let closed = summary.run.load == LoadForm::Closed;
+    // From the scheduled moment; in a closed loop both count from sending.
+    let is_double = |metric| closed && matches!(metric, Metric::TtftFromSend | Metric::E2eFromSend);
+    let rows = summary.latency.iter().filter(|(metric, _)| !is_double(*metric));
+    rows.map(|(metric, row)| LatencyEvidence {
+        metric,
+        n: Some(row.n),
+        percentiles: row
+            .percentiles
+            .iter()
+            .filter_map(|percentile| {
+                let (quantile, interval) = (percentile.quantile, percentile.interval);
+                Some(PercentileEvidence { quantile, value_ms: percentile.figure.exact()?, interval })
+            })
+            .collect(),
+    })
+    .collect()
+}
+
+/// What the figures of a server cannot be understood without, apart from its hardware.
+fn serving(summary: &Summary) -> Vec<(&'static str, Option<String>)> {
+    let engine = &summary.run.engine;
+    let flags = engine.serving_flags.len() as u64;
+    let value = |fact: Fact| summary.reproduction.value(fact).map(str::to_owned);
+    vec![
+        ("model", Some(summary.run.model_names())),
+        (Fact::EngineVersion.name(), value(Fact::EngineVersion)),
+        (Fact::Precision.name(), value(Fact::Precision)),
+        (
+            Fact::ServingFlags.name(),
+            if flags > 0 { Some(format!("({})", count(flags))) } else { value(Fact::ServingFlags) },
+        ),
+        (Fact::SamplingSettings.name(), engine.parameters.as_ref().map(|_| "(stored)".to_owned())),
+    ]
+}

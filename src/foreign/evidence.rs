@@ -1,0 +1,235 @@
+//! What a result of another tool says of how it was measured, and what the tool's method makes wrong.
+
+use super::figures::{ForeignFigures, ForeignLatency};
+use super::run::{ConcurrencyCap, ForeignConditions, ForeignRun};
+use super::tool::ForeignTool;
+use crate::analysis::wording::percent;
+use crate::analysis::{
+    ArrivalEvidence, ArrivalShape, ChecklistRule, Evidence, Figure, FigureKey, LatencyEvidence, LoadForm,
+    Metric, PercentileEvidence, Quantile, ResultSource, Statistic,
+};
+use crate::units::{count, three_digits};
+
+/// Gamma gaps of a larger shape are nearly even.
+const NEARLY_EVEN: f64 = 4.0;
+/// A tool that sends less than this share of the requested rate is late.
+const SENT: f64 = 0.9;
+
+impl ForeignRun {
+    /// What is known of how it was measured; `beside` are the runs of the same file, itself among them.
+    pub fn evidence(&self, beside: &[Self]) -> Evidence {
+        let conditions = &self.conditions;
+        let capped = match conditions.max_concurrency {
+            Some(ConcurrencyCap::At(most)) => Some(most),
+            Some(ConcurrencyCap::Uncapped) | None => None,
+        };
+        let load = form(conditions);
+        let mut loads: Vec<&ForeignConditions> = Vec::new();
+        for run in beside {
+            if !loads.iter().any(|load| load.is_same_load(&run.conditions)) {
+                loads.push(&run.conditions);
+            }
+        }
+        let alike = beside.iter().filter(|run| run.conditions.is_same_load(conditions));
+        Evidence {
+            source: ResultSource::Other(self.tool.to_string()),
+            prompt_tokens: conditions.prompt_tokens,
+            answer_tokens: conditions.answer_tokens,
+            arrivals: self.arrivals(capped),
+            load,
+            uncounted_cap: capped.filter(|_| load != Some(LoadForm::Closed)),
+            warm_up: conditions.warm_up,
+            window_s: self.whole_run.duration_s,
+            sent: self.requests.sent(),
+            failed: self.requests.failed,
+            traffics: conditions.datasets,
+            runs: alike.count() as u64,
+            loads: loads.len() as u64,
+            latencies: self.latency.iter().map(latency).collect(),
+            output_tokens_per_s: self.whole_run.output_tokens_per_s,
+            model: conditions.model.clone(),
+            serving: vec![
+                ("model", conditions.model.clone()),
+                ("engine version", None),
+                ("precision", None),
+                ("serving flags", None),
+            ],
+            method: self.method(capped),
+            cures: cures(self.tool),
+            ..Evidence::default()
+        }
+    }
+
+    /// How its requests arrived; `None` where the file does not say.
+    fn arrivals(&self, capped: Option<u64>) -> Option<ArrivalEvidence> {
+        let conditions = &self.conditions;
+        let kind = conditions.arrival.as_deref()?;
+        let shape = match kind {
+            "gamma" if conditions.burstiness.is_some_and(|shape| shape > NEARLY_EVEN) => ArrivalShape::Even,
+            "poisson" | "gamma" | "trace" | "fixed_schedule" | "ramp_up" => ArrivalShape::LikeTraffic,
+            "constant" => ArrivalShape::Even,
+            "all_at_once" => ArrivalShape::AtOnce,
+            "closed" => ArrivalShape::Closed,
+            _ => return None,
+        };
+        let rate = conditions.rate_per_s.map(|rate| format!(", {} requests/s", three_digits(rate)));
+        let users = capped.map(|most| format!(" of at most {} in flight", count(most)));
+        let more = if shape == ArrivalShape::Closed { users } else { rate };
+        let words = kind.replace('_', " ").replace("closed", "closed loop") + &more.unwrap_or_default();
+        Some(ArrivalEvidence { shape, words, fault: self.arrival_fault() })
+    }
+
+    /// Why arrivals are not of the process that was requested.
+    fn arrival_fault(&self) -> Option<&'static str> {
+        let seeded_alike = self.conditions.workers.is_some_and(|workers| workers > 1)
+            && self.conditions.arrival.as_deref() == Some("poisson");
+        (self.tool == ForeignTool::GuideLlm && seeded_alike)
+            .then_some("GuideLLM seeds every worker alike, so gaps repeat and requests come in clumps")
+    }
+
+    /// What the tool's method makes of the figures, where the file shows that it applies.
+    fn method(&self, capped: Option<u64>) -> Vec<String> {
+        let conditions = &self.conditions;
+        let is = |kind: &str| conditions.arrival.as_deref() == Some(kind);
+        let rated = conditions.rate_per_s.filter(|_| !is("closed"));
+        let rescaled = self.tool == ForeignTool::Vllm && rated.is_some() && (is("poisson") || is("gamma"));
+        let rescaled = rescaled.then(|| {
+            "vLLM rescales its arrivals so that the last one lands at N ÷ rate: their number never varies by chance, as it \
+             does in production"
+                .to_owned()
+        });
+        let slots = capped.filter(|_| rated.is_some()).map(|most| match self.tool {
+            ForeignTool::AiPerf => format!(
+                "with {} in flight AIPerf skips the next arrival and does not count it: the load falls where the server is slow",
+                count(most)
+            ),
+            tool => format!(
+                "with {} in flight the next request waits for a slot, and {tool} counts no latency before it: the wait is in \
+                 no figure",
+                count(most)
+            ),
+        });
+        let late = self.sent_late().map(|share| {
+            format!(
+                "{} sent {share} of the requests that its rate asks for: it delays its own load",
+                self.tool
+            )
+        });
+        let from_sending = rated.map(|_| {
+            "latencies count from sending: the time that a request waited inside a late client is in none"
+                .to_owned()
+        });
+        let faults = [self.arrival_fault().map(str::to_owned), rescaled, slots, late, from_sending];
+        faults.into_iter().flatten().chain(self.reservations.iter().cloned()).collect()
+    }
+
+    /// The share of the requested load that was sent, where that is surely less: the run without its slowest answer is the
+    /// least time in which it was sent, and a Poisson process varies by the root of its mean.
+    fn sent_late(&self) -> Option<String> {
+        let (rate, duration) = (self.conditions.rate_per_s?, self.whole_run.duration_s?);
+        let slowest = self.figure(&FigureKey::latency(Statistic::Max, Metric::E2eFromSend))?.exact()?;
+        let (sent, expected) = (self.requests.sent()? as f64, rate * (duration - slowest / 1e3));
+        let is_late = sent < SENT * expected && sent < expected - 3.0 * expected.sqrt();
+        is_late.then(|| percent(sent / expected))
+    }
+}
+
+impl ForeignConditions {
+    /// Whether both are the same load.
+    fn is_same_load(&self, other: &Self) -> bool {
+        let load = |of: &Self| (of.arrival.clone(), of.rate_per_s, of.max_concurrency, of.burstiness);
+        load(self) == load(other)
+    }
+}
+
+/// What makes a request wait for an answer before it.
+fn form(conditions: &ForeignConditions) -> Option<LoadForm> {
+    match conditions.arrival.as_deref()? {
+        "closed" => Some(LoadForm::Closed),
+        "poisson" | "gamma" | "constant" | "trace" | "fixed_schedule" | "ramp_up" | "all_at_once" => {
+            Some(LoadForm::Open)
+        }
+        _ => None,
+    }
+}
+
+fn latency(latency: &ForeignLatency) -> LatencyEvidence {
+    let percentile = |quantile: Quantile| {
+        let value_ms = latency.figures.statistic(Statistic::Percentile(quantile)).and_then(Figure::exact)?;
+        let interval = match &latency.figures {
+            ForeignFigures::Computed(row) => row.percentile(quantile).interval,
+            ForeignFigures::Reported(_) => (None, None),
+        };
+        Some(PercentileEvidence { quantile, value_ms, interval })
+    };
+    let percentiles = Quantile::ALL.into_iter().filter_map(percentile).collect();
+    LatencyEvidence { metric: latency.metric, n: latency.figures.n(), percentiles }
+}
+
+/// How the tool itself cures an item.
+fn cures(tool: ForeignTool) -> Vec<(ChecklistRule, &'static str)> {
+    const ELSEWHERE: &str = "note it beside the result: the file has no place for it";
+    let own: &[(ChecklistRule, &'static str)] = match tool {
+        ForeignTool::Vllm => &[
+            (
+                ChecklistRule::Lengths,
+                "--dataset-name sharegpt or another dataset of production, with --save-detailed",
+            ),
+            (ChecklistRule::Arrivals, "--request-rate R"),
+            (ChecklistRule::OpenLoop, "--request-rate R without --max-concurrency"),
+            (ChecklistRule::WarmUp, "--num-warmups 50"),
+            (ChecklistRule::Window, "a larger --num-prompts"),
+            (ChecklistRule::Errors, "--save-detailed"),
+            (
+                ChecklistRule::TailLatency,
+                "--percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 50,90,95,99",
+            ),
+            (ChecklistRule::Hardware, "--metadata gpu=NAME gpus=N keeps it with the result"),
+            (ChecklistRule::Serving, "--metadata keeps them with the result"),
+        ],
+        ForeignTool::Sglang => &[
+            (ChecklistRule::Lengths, "--dataset-name sharegpt, or --random-range-ratio 0"),
+            (ChecklistRule::Arrivals, "--request-rate R"),
+            (ChecklistRule::OpenLoop, "--request-rate R without --max-concurrency"),
+            (ChecklistRule::WarmUp, "--warmup-requests 50"),
+            (ChecklistRule::Window, "a larger --num-prompts"),
+            (ChecklistRule::Errors, "--output-details"),
+            (ChecklistRule::Hardware, ELSEWHERE),
+            (ChecklistRule::Serving, ELSEWHERE),
+        ],
+        ForeignTool::GuideLlm => &[
+            (
+                ChecklistRule::Lengths,
+                "a dataset of production as --data, or prompt_tokens_stdev and output_tokens_stdev",
+            ),
+            (
+                ChecklistRule::Arrivals,
+                "--profile poisson with one worker, or a tool whose arrivals are tested",
+            ),
+            (ChecklistRule::OpenLoop, "--profile poisson"),
+            (ChecklistRule::WarmUp, "--warmup 30"),
+            (ChecklistRule::Window, "a longer run"),
+            (ChecklistRule::SeveralLoads, "--profile sweep"),
+            (ChecklistRule::Hardware, ELSEWHERE),
+            (ChecklistRule::Serving, ELSEWHERE),
+        ],
+        ForeignTool::AiPerf => &[
+            (
+                ChecklistRule::Lengths,
+                "--input-file with production's requests, or --isl-stddev and --osl-stddev",
+            ),
+            (ChecklistRule::Arrivals, "--request-rate R --arrival-pattern poisson"),
+            (ChecklistRule::OpenLoop, "--request-rate R without --concurrency"),
+            (ChecklistRule::WarmUp, "--warmup-request-count 50"),
+            (ChecklistRule::Window, "--benchmark-duration 60, or a larger --request-count"),
+            (ChecklistRule::Hardware, ELSEWHERE),
+            (ChecklistRule::Serving, ELSEWHERE),
+        ],
+    };
+    let usual = [
+        (ChecklistRule::QualityGate, "judge its answers: skyline check --workload FILE sends golden prompts"),
+        (ChecklistRule::TrafficMix, "skyline bench with several [[classes]] or [[tenants]]"),
+        (ChecklistRule::Repeats, "run it several times, each with another seed"),
+    ];
+    own.iter().copied().chain(usual).collect()
+}

@@ -1,0 +1,47 @@
+//! A trust checklist: as a table with its cures, and in one line.
+
+use crate::analysis::{Checklist, ItemStanding};
+use crate::report::document::{Section, Table, TableColumn};
+
+/// Characters of the short form: one line of a screen.
+const LINE: usize = 78;
+
+/// All items, each with the figure and the cure.
+pub(crate) fn section(checklist: &Checklist) -> Section {
+    let heading = format!("Checklist: {}", met(checklist));
+    let table = Table::of("Checklist", &checklist.items)
+        .column("item", |item| item.rule.name())
+        .column(TableColumn::new("standing").left(), |item| item.standing.name())
+        .column(TableColumn::new("what is known").left(), |item| match &item.cure {
+            Some(cure) => format!("{} → {cure}", item.sentence),
+            None => item.sentence.clone(),
+        })
+        .table();
+    let mut section = Section::page(heading).with_table(table);
+    section.more(["validity"]);
+    section
+}
+
+/// `9 of 14 items met`.
+pub(crate) fn met(checklist: &Checklist) -> String {
+    format!("{} of {} items met", checklist.met, checklist.items.len())
+}
+
+/// The names of the items of this standing.
+pub(crate) fn names(checklist: &Checklist, standing: ItemStanding) -> Vec<&'static str> {
+    let items = checklist.items.iter().filter(|item| item.standing == standing);
+    items.map(|item| item.rule.name()).collect()
+}
+
+/// How many are met, and as many of the others as a line has room for.
+pub(crate) fn in_brief(checklist: &Checklist) -> String {
+    let head = format!("Checklist: {}", met(checklist));
+    let open = [ItemStanding::NotMet, ItemStanding::NotReported].map(|of| (of.name(), names(checklist, of)));
+    let Some((standing, names)) = open.into_iter().find(|(_, names)| !names.is_empty()) else { return head };
+    let line = |shown: usize| {
+        let end = if shown < names.len() { ", …" } else { "" };
+        format!("{head}; {standing}: {}{end}", names[..shown].join(", "))
+    };
+    let fits = |line: &String| line.chars().count() <= LINE;
+    (1..=names.len()).rev().map(line).find(fits).unwrap_or(head)
+}
