@@ -8,6 +8,7 @@
 mod batching;
 mod cache;
 pub(super) mod concurrency;
+mod counters;
 mod course;
 mod decode;
 mod evidence;
@@ -19,6 +20,7 @@ mod tail;
 mod trouble;
 
 pub use cache::warm_like_cold;
+pub use counters::{CounterOutcome, CounterTest};
 pub use course::LoadFigures;
 pub use findings::{Diagnosis, MissingEvidence, RepeatsDiagnosis, RepeatsSymptom};
 pub use symptom::{Regime, Symptom};

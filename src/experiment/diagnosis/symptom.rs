@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::counters::CounterTest;
+
 /// What was seen of a server, and what it points to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -20,6 +22,9 @@ pub struct Symptom {
     pub first_response: String,
     /// The figures that led to it, each under a name that ends with its unit where it has one.
     pub figures: BTreeMap<&'static str, f64>,
+    /// What the counters of the devices, or of the server, say of the regime; absent where none could, and in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<CounterTest>,
 }
 
 /// A regime in which a server can be.
@@ -35,6 +40,8 @@ pub enum Regime {
     Overload,
     /// Requests waited for the client's own cap on concurrency.
     OwnCap,
+    /// Heat, the power supply or the hardware lowered the clocks of the devices.
+    Throttled,
     /// Requests waited for others that were there before them.
     Queueing,
     /// Short prompts waited for long ones.
@@ -77,6 +84,7 @@ pub(super) fn seen(regime: Regime, symptom: String) -> Symptom {
         confirm: String::new(),
         first_response: String::new(),
         figures: BTreeMap::new(),
+        counters: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
     BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, SampleWarning, ServerSide,
-    Summary, TimeBeside, TimeSummary, WentBack, Window,
+    Summary, TimeBeside, TimeSummary, WentBack, Window, reason_in_words,
 };
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::report::document::{NOTHING, Note, Section, Table, cell};
@@ -38,6 +38,7 @@ pub(super) fn section(summary: &Summary) -> Section {
         times(&mut section, server);
     }
     section.table(devices(&server.devices));
+    section.table(activity(&server.devices));
     section
 }
 
@@ -191,6 +192,44 @@ fn devices(devices: &[DeviceSummary]) -> Table {
         .table()
 }
 
+/// What the devices that report it were busy with, and how fast they were.
+fn activity(devices: &[DeviceSummary]) -> Table {
+    let share = |gauge: Option<GaugeSummary>| gauge.map(|gauge| percent(gauge.mean));
+    let speaks = |device: &&DeviceSummary| {
+        let gauges = [
+            device.dram_active,
+            device.memory_busy,
+            device.tensor_active,
+            device.sm_active,
+            device.sm_clock_mhz,
+        ];
+        gauges.iter().any(Option::is_some) || device.temperature_c.is_some() || !device.throttled.is_empty()
+    };
+    Table::of("What the devices did", devices.iter().filter(speaks))
+        .column("device", |device| device.device.as_str())
+        .column("memory active", |device| share(device.dram_active))
+        .column("memory in use", |device| share(device.memory_busy))
+        .column("tensor", |device| share(device.tensor_active))
+        .column("SM", |device| share(device.sm_active))
+        .column("SM clock, MHz", |device| device.sm_clock_mhz.map(|clock| clock.mean))
+        .column("min", |device| device.sm_clock_mhz.map(|clock| clock.min))
+        .column("°C, max", |device| device.temperature_c.map(|heat| heat.max))
+        .column("limit, W", |device| device.power_limit_w.map(|limit| limit.mean))
+        .column("clocks lowered", |device| lowered(device))
+        .table()
+}
+
+/// `100 % hardware thermal slowdown`, every reason that there was; `no` of a device that reports none.
+fn lowered(device: &DeviceSummary) -> Option<String> {
+    let reasons =
+        Gauge::THROTTLING.iter().filter_map(|(reason, _)| Some((*reason, *device.throttled.get(reason)?)));
+    let reasons = reasons.filter(|(_, share)| *share > 0.0);
+    let reasons = joined(
+        reasons.map(|(reason, share)| Some(format!("{} {}", percent(share), reason_in_words(reason)))),
+    );
+    reasons.or((!device.throttled.is_empty()).then(|| "no".to_owned()))
+}
+
 fn energy(server: &ServerSide) -> Option<String> {
     let energy = server.energy?;
     let per =
@@ -229,7 +268,7 @@ mod tests {
     use crate::report::{Colour, Extent, Style, render};
 
     fn gauge(mean: f64, max: f64) -> GaugeSummary {
-        GaugeSummary { mean, max, last: mean, covered_s: 60.0 }
+        GaugeSummary { mean, min: mean, max, last: mean, covered_s: 60.0 }
     }
 
     /// As of a server with two GPUs.
@@ -253,6 +292,17 @@ mod tests {
             memory_used_bytes: Some(gauge(72.0 * GIB, 73.5 * GIB)),
             memory_free_bytes: None,
             power_w: Some(gauge(412.0, 655.5)),
+            power_limit_w: None,
+            dram_active: None,
+            memory_busy: None,
+            tensor_active: None,
+            sm_active: None,
+            sm_clock_mhz: None,
+            max_sm_clock_mhz: None,
+            memory_clock_mhz: None,
+            temperature_c: None,
+            throttled: BTreeMap::new(),
+            before: None,
             power_by_energy_w: Some(415.0),
         };
         ServerSide {
