@@ -90,3 +90,6 @@ pub(super) fn verbose_logging(summary: &Summary) -> Option<Finding> {
         finding(FindingKind::VerboseLogging, sentence, "measure it with the logging that production has")
     })
 }
+
+#[cfg(test)]
+mod tests;
