@@ -6,8 +6,8 @@
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use super::dialect_traits::{
-    CacheReset, DialectTraits, IdleConnections, LengthForcing, MetricNames, PriorityOrder, SchemaField,
-    StartOptions, TokenizeCall,
+    AS_IT_IS, CacheReset, DialectTraits, ENGINE, IdleConnections, LengthForcing, MetricNames, PriorityOrder,
+    SchemaField, StartOptions, TokenizeCall,
 };
 use super::exporters;
 use crate::record::{Counter, Gauge, PageKind, ServerTime};
@@ -212,25 +212,6 @@ impl MetricNames {
         ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])
     }
 }
-
-/// A value in our unit.
-pub(super) const AS_IT_IS: f64 = 1.0;
-
-/// A page of an engine, without histograms.
-pub(super) const ENGINE: MetricNames = MetricNames {
-    kind: PageKind::Vllm,
-    prefix: "",
-    gauges: &[],
-    counters: &[],
-    times: &[],
-    device: &[],
-    of_whole_devices: &[],
-    selecting: None,
-    throttle_mask: &[],
-    throttle_shares: &[],
-    hardware: "",
-    driver: "",
-};
 
 const VLLM: MetricNames = MetricNames {
     kind: PageKind::Vllm,

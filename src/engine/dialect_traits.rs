@@ -211,6 +211,25 @@ pub(crate) struct SelectingLabel {
     pub prefix: &'static str,
 }
 
+/// A value in our unit.
+pub(super) const AS_IT_IS: f64 = 1.0;
+
+/// A page of an engine, without histograms.
+pub(super) const ENGINE: MetricNames = MetricNames {
+    kind: PageKind::Vllm,
+    prefix: "",
+    gauges: &[],
+    counters: &[],
+    times: &[],
+    device: &[],
+    of_whole_devices: &[],
+    selecting: None,
+    throttle_mask: &[],
+    throttle_shares: &[],
+    hardware: "",
+    driver: "",
+};
+
 impl MetricNames {
     /// The newest name of a gauge.
     pub(crate) fn gauge(&self, gauge: Gauge) -> Option<&'static str> {

@@ -1,7 +1,6 @@
 //! What exporters of accelerators call their metrics.
 
-use super::dialect::{AS_IT_IS, ENGINE};
-use super::dialect_traits::{MetricNames, SelectingLabel};
+use super::dialect_traits::{AS_IT_IS, ENGINE, MetricNames, SelectingLabel};
 use crate::record::{Counter, Gauge, PageKind};
 
 const PERCENT: f64 = 0.01;

@@ -95,8 +95,10 @@ pub(super) fn of(
     window: (f64, f64),
     sent_s: Option<f64>,
 ) -> Vec<DeviceSummary> {
-    let before =
-        readings.iter().find(|reading| sent_s.is_some_and(|sent| reading.answered.as_secs_f64() <= sent));
+    let before = readings
+        .iter()
+        .rev()
+        .find(|reading| sent_s.is_some_and(|sent| reading.answered.as_secs_f64() <= sent));
     let names: BTreeSet<&String> = readings.iter().flat_map(|reading| reading.devices.keys()).collect();
     let span = Span::of(readings, window);
     let summary = |name: &String| {

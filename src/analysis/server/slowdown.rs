@@ -87,7 +87,7 @@ pub(crate) fn clock_and_heat(device: &DeviceSummary) -> Option<String> {
         let most = device.max_sm_clock_mhz.map(|most| format!(" of {}", three_digits(most)));
         format!("SM clock {}{} MHz", three_digits(clock.mean), most.unwrap_or_default())
     });
-    let heat = device.temperature_c.map(|heat| format!("up to {} °C", three_digits(heat.max)));
+    let heat = device.temperature_c.map(|heat| format!("up to {:.0} °C", heat.max));
     let parts: Vec<_> = clock.into_iter().chain(heat).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }

@@ -281,10 +281,12 @@ impl TelemetryArgs {
         Ok(TelemetrySettings {
             urls,
             own_page: if self.no_metrics { OwnPage::Unread } else { OwnPage::Read },
-            local_gpus: match self.urls.iter().any(|text| is_nvml(&text)) {
-                true => LocalGpus::Named,
-                false if self.no_metrics => LocalGpus::Unread,
-                false => LocalGpus::IfServing,
+            local_gpus: if self.urls.iter().any(|text| is_nvml(&text)) {
+                LocalGpus::Named
+            } else if self.no_metrics {
+                LocalGpus::Unread
+            } else {
+                LocalGpus::IfServing
             },
             interval: self.metrics_interval,
         })

@@ -4,11 +4,7 @@
 //! gets at about 80 % of its cycles; multiprocessors that are active for less than 50 % are not used well, and 80 % are needed
 //! but not enough for good use.
 
-use std::fmt;
-
-use serde::Serialize;
-
-use super::symptom::{Regime, Symptom};
+use super::symptom::{CounterOutcome, CounterTest, Regime, Symptom};
 use crate::analysis::wording::percent;
 use crate::analysis::{DeviceSummary, GaugeSummary, Slowdown, Summary, clock_and_heat};
 use crate::record::Gauge;
@@ -28,50 +24,6 @@ const SM_LOW: f64 = 0.5;
 const LEAST_PREFILL: f64 = 0.05;
 /// Prefill below this share of the arithmetic bound is held back by something else (the limit of the rule on prefill).
 const HELD_BACK: f64 = 0.35;
-
-/// What counters say of a regime.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct CounterTest {
-    /// What they make of it.
-    pub outcome: CounterOutcome,
-    /// Their figures and the limits.
-    pub sentence: String,
-}
-
-/// What counters make of a regime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum CounterOutcome {
-    /// They are as they must be in it.
-    Confirmed,
-    /// They are as they cannot be in it.
-    Contradicted,
-    /// They were read, and fit it as they fit others.
-    CannotTell,
-    /// No page that was read has a counter for it.
-    NoCounter,
-}
-
-impl CounterOutcome {
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Contradicted => "contradicted",
-            Self::CannotTell => "cannot tell",
-            Self::NoCounter => "no counter",
-        }
-    }
-}
-
-impl fmt::Display for CounterTest {
-    /// `confirmed: the memory is active …`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.outcome.word(), self.sentence)
-    }
-}
 
 /// Adds what counters say to a symptom. A regime that they contradict is not the likely one.
 pub(super) fn test(symptom: &mut Symptom, summary: &Summary) {

@@ -20,7 +20,6 @@ mod tail;
 mod trouble;
 
 pub use cache::warm_like_cold;
-pub use counters::{CounterOutcome, CounterTest};
 pub use course::LoadFigures;
 pub use findings::{Diagnosis, MissingEvidence, RepeatsDiagnosis, RepeatsSymptom};
-pub use symptom::{Regime, Symptom};
+pub use symptom::{CounterOutcome, CounterTest, Regime, Symptom};

@@ -1,10 +1,9 @@
 //! A symptom with the regime that it points to, the figures behind it, and what to do.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
-
-use super::counters::CounterTest;
 
 /// What was seen of a server, and what it points to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,6 +69,50 @@ pub enum Regime {
     BatchingTrade,
     /// More requests at a time bring no more tokens.
     Saturation,
+}
+
+/// What counters say of a regime.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CounterTest {
+    /// What they make of it.
+    pub outcome: CounterOutcome,
+    /// Their figures and the limits.
+    pub sentence: String,
+}
+
+/// What counters make of a regime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CounterOutcome {
+    /// They are as they must be in it.
+    Confirmed,
+    /// They are as they cannot be in it.
+    Contradicted,
+    /// They were read, and fit it as they fit others.
+    CannotTell,
+    /// No page that was read has a counter for it.
+    NoCounter,
+}
+
+impl CounterOutcome {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Contradicted => "contradicted",
+            Self::CannotTell => "cannot tell",
+            Self::NoCounter => "no counter",
+        }
+    }
+}
+
+impl fmt::Display for CounterTest {
+    /// `confirmed: the memory is active …`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.outcome.word(), self.sentence)
+    }
 }
 
 /// What a rule makes of the evidence: its symptom, where it saw one, or what it lacked to look for it.

@@ -1,16 +1,15 @@
 //! What the server and its devices reported of themselves, beside what this client measured.
 
+use super::devices::{self, joined, shares};
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
-    BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, SampleWarning, ServerSide,
-    Summary, TimeBeside, TimeSummary, WentBack, Window, reason_in_words,
+    BucketQuantile, CountBeside, EnergySource, GaugeSummary, SampleWarning, ServerSide, Summary, TimeBeside,
+    TimeSummary, WentBack, Window,
 };
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::report::document::{NOTHING, Note, Section, Table, cell};
-use crate::report::sides::together;
 use crate::units::{count, three_digits};
 
-const GIB: f64 = 1_073_741_824.0;
 /// Totals over a stretch that differs from the window by no more than this share of it count as those of the window.
 const NEAR: f64 = 0.05;
 
@@ -22,7 +21,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     let facts = [
         ("requests", requests(server)),
         ("KV cache", cache(server)),
-        ("devices", devices_together(&server.devices)),
+        ("devices", devices::together_in_words(&server.devices)),
         ("energy", energy(server)),
         ("not read", unread(server)),
         ("read in part", in_part(server)),
@@ -37,8 +36,8 @@ pub(super) fn section(summary: &Summary) -> Section {
     if went_back(server).is_none() {
         times(&mut section, server);
     }
-    section.table(devices(&server.devices));
-    section.table(activity(&server.devices));
+    section.table(devices::use_of(&server.devices));
+    section.table(devices::activity(&server.devices));
     section
 }
 
@@ -60,16 +59,6 @@ fn went_back(server: &ServerSide) -> Option<&'static str> {
         None if server.restarted => Some("the server was restarted, and its totals with it"),
         None => None,
     }
-}
-
-fn shares(gauge: GaugeSummary) -> String {
-    format!("mean {}, max {}", percent(gauge.mean), percent(gauge.max))
-}
-
-/// Several remarks in one line; `None` of none.
-fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn requests(server: &ServerSide) -> Option<String> {
@@ -165,71 +154,6 @@ fn in_bucket(quantile: BucketQuantile) -> String {
     }
 }
 
-/// All devices together: their mean, and the largest of each.
-fn devices_together(devices: &[DeviceSummary]) -> Option<String> {
-    let memory = together(devices, |device| device.memory_used_bytes)
-        .map(|memory| format!("memory up to {} GiB", three_digits(memory.max / GIB)));
-    let power =
-        together(devices, |device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
-    let busy = together(devices, |device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
-    let line = joined([busy, memory, power])?;
-    let parts = devices.iter().filter(|device| device.part_of.is_some()).count();
-    Some(match (devices.len() - parts, parts) {
-        (1, 0) => line,
-        (whole, 0) => format!("{whole}, each {line}"),
-        (whole, parts) => format!("{whole} in {}, each {line} a device", counted(parts as u64, "part")),
-    })
-}
-
-fn devices(devices: &[DeviceSummary]) -> Table {
-    Table::of("Devices", devices)
-        .column("device", |device| device.device.as_str())
-        .column("busy, mean", |device| device.utilisation.map(|busy| percent(busy.mean)))
-        .column("busy, max", |device| device.utilisation.map(|busy| percent(busy.max)))
-        .column("memory, max, GiB", |device| device.memory_used_bytes.map(|memory| memory.max / GIB))
-        .column("power, mean, W", |device| device.power_w.map(|power| power.mean))
-        .column("power, max, W", |device| device.power_w.map(|power| power.max))
-        .table()
-}
-
-/// What the devices that report it were busy with, and how fast they were.
-fn activity(devices: &[DeviceSummary]) -> Table {
-    let share = |gauge: Option<GaugeSummary>| gauge.map(|gauge| percent(gauge.mean));
-    let speaks = |device: &&DeviceSummary| {
-        let gauges = [
-            device.dram_active,
-            device.memory_busy,
-            device.tensor_active,
-            device.sm_active,
-            device.sm_clock_mhz,
-        ];
-        gauges.iter().any(Option::is_some) || device.temperature_c.is_some() || !device.throttled.is_empty()
-    };
-    Table::of("What the devices did", devices.iter().filter(speaks))
-        .column("device", |device| device.device.as_str())
-        .column("memory active", |device| share(device.dram_active))
-        .column("memory in use", |device| share(device.memory_busy))
-        .column("tensor", |device| share(device.tensor_active))
-        .column("SM", |device| share(device.sm_active))
-        .column("SM clock, MHz", |device| device.sm_clock_mhz.map(|clock| clock.mean))
-        .column("min", |device| device.sm_clock_mhz.map(|clock| clock.min))
-        .column("°C, max", |device| device.temperature_c.map(|heat| heat.max))
-        .column("limit, W", |device| device.power_limit_w.map(|limit| limit.mean))
-        .column("clocks lowered", |device| lowered(device))
-        .table()
-}
-
-/// `100 % hardware thermal slowdown`, every reason that there was; `no` of a device that reports none.
-fn lowered(device: &DeviceSummary) -> Option<String> {
-    let reasons =
-        Gauge::THROTTLING.iter().filter_map(|(reason, _)| Some((*reason, *device.throttled.get(reason)?)));
-    let reasons = reasons.filter(|(_, share)| *share > 0.0);
-    let reasons = joined(
-        reasons.map(|(reason, share)| Some(format!("{} {}", percent(share), reason_in_words(reason)))),
-    );
-    reasons.or((!device.throttled.is_empty()).then(|| "no".to_owned()))
-}
-
 fn energy(server: &ServerSide) -> Option<String> {
     let energy = server.energy?;
     let per =
@@ -260,9 +184,10 @@ fn unread(server: &ServerSide) -> Option<String> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::devices::GIB;
     use super::*;
     use crate::analysis::test_runs::run;
-    use crate::analysis::{BothAccounts, EnergyUse, PageSummary, summarise};
+    use crate::analysis::{BothAccounts, DeviceSummary, EnergyUse, PageSummary, summarise};
     use crate::report::document::Document;
     use crate::report::render::html_tests::{HOSTILE, assert_tables};
     use crate::report::{Colour, Extent, Style, render};
