@@ -10,7 +10,7 @@ use crate::record::{PageKind, TelemetrySource};
 /// A metrics page that was probed.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundPage {
-    pub(super) origin: Origin,
+    pub(super) origin: ReadingOrigin,
     /// Its entry in the run's header.
     pub(crate) source: TelemetrySource,
     /// Why it cannot be read, if so.
@@ -20,7 +20,7 @@ pub(crate) struct FoundPage {
 
 /// Where readings come from.
 #[derive(Clone, Debug)]
-pub(super) enum Origin {
+pub(super) enum ReadingOrigin {
     /// A page.
     Page(MetricsPage),
     /// A management library of this machine.
@@ -87,7 +87,7 @@ impl FoundPage {
     pub(crate) async fn again(pages: &[Self]) -> Vec<Self> {
         join_all(pages.iter().map(|found| async {
             match &found.origin {
-                Origin::Page(page) if found.problem.is_some() => Self::look(page.clone()).await,
+                ReadingOrigin::Page(page) if found.problem.is_some() => Self::look(page.clone()).await,
                 _ => found.clone(),
             }
         }))
@@ -100,7 +100,7 @@ impl FoundPage {
         own.sort_unstable();
         let identity = PageIdentity { kind: PageKind::Dcgm, own, totals: Vec::new(), counts: false };
         let source = devices.source.clone();
-        Self { origin: Origin::Library(devices), source, problem: None, identity: Some(identity) }
+        Self { origin: ReadingOrigin::Library(devices), source, problem: None, identity: Some(identity) }
     }
 
     /// Leaves out pages that are others of them under another address: the address of each, and of the one that stays.
@@ -130,14 +130,14 @@ impl FoundPage {
                     let [hardware, driver] =
                         [hardware, driver].map(|said| said.map(|said| page.without_secrets(said)));
                     let source = TelemetrySource { url, kind, hardware, driver };
-                    return Self { origin: Origin::Page(page), source, problem: None, identity };
+                    return Self { origin: ReadingOrigin::Page(page), source, problem: None, identity };
                 }
                 None => "it has no series of a known server or exporter".to_owned(),
             },
             Err(problem) => problem,
         };
         let source = TelemetrySource { url: page.url(), kind: None, hardware: None, driver: None };
-        Self { origin: Origin::Page(page), source, problem: Some(problem), identity: None }
+        Self { origin: ReadingOrigin::Page(page), source, problem: Some(problem), identity: None }
     }
 
     pub(super) fn kind(&self) -> Option<PageKind> {

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
-use super::find::{FoundPage, Origin};
+use super::find::{FoundPage, ReadingOrigin};
 use super::local::LocalDevices;
 use super::taken::{Depth, taken};
 use crate::clock::{RunClock, Timestamp};
@@ -50,8 +50,10 @@ impl Scraper {
             let Some(kind) = found.kind() else { continue };
             let url = found.source.url.clone();
             let opened = match &found.origin {
-                Origin::Page(page) => page.open().map(|page| Opened::Page(page, MetricNames::of(kind))),
-                Origin::Library(devices) => Ok(Opened::Library(devices.clone())),
+                ReadingOrigin::Page(page) => {
+                    page.open().map(|page| Opened::Page(page, MetricNames::of(kind)))
+                }
+                ReadingOrigin::Library(devices) => Ok(Opened::Library(devices.clone())),
             };
             match opened {
                 Ok(opened) => readers.push(Reader { source, url, opened, clock, times }),

@@ -88,7 +88,6 @@ fn lowered(device: &DeviceSummary) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::analysis::summarise;
     use crate::analysis::test_runs::{record, run};
     use crate::report::document::Document;
