@@ -65,12 +65,13 @@ pub use requests::quality::{AnswerForms, CheckExample, CheckPasses, ClassForms, 
 pub use requests::sampled::{Dot, Fate, SampledRequests, Scatter};
 pub use requests::sessions::{Sessions, TurnGroup};
 pub use requests::tokens::{Balance, MadePrompts, TakenImages, TakenPrompts, TokenAccount};
-pub use server::devices::{DeviceSummary, EnergySource, EnergyUse};
+pub use server::devices::{DeviceSummary, EnergySource, EnergyUse, IdleDevice};
 pub use server::histogram::{BothAccounts, BucketQuantile, CountBeside, TimeBeside, TimeSummary};
 pub use server::pages::{PageSummary, WentBack};
 pub use server::prefix_cache::{HitSource, MeasuredHits, PrefixCache};
 pub use server::reported::ServerSide;
 pub(crate) use server::settings::in_words_of;
+pub(crate) use server::slowdown::{Slowdown, clock_and_heat, reason_in_words};
 pub use server::track::{FollowedGauge, GaugeSummary};
 pub use slo::attainment::Attainment;
 pub use slo::group::{Fairness, Group};

@@ -6,9 +6,10 @@
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use super::dialect_traits::{
-    CacheReset, DialectTraits, IdleConnections, LengthForcing, MetricNames, PriorityOrder, SchemaField,
-    StartOptions, TokenizeCall,
+    AS_IT_IS, CacheReset, DialectTraits, ENGINE, IdleConnections, LengthForcing, MetricNames, PriorityOrder,
+    SchemaField, StartOptions, TokenizeCall,
 };
+use super::exporters;
 use crate::record::{Counter, Gauge, PageKind, ServerTime};
 
 /// A dialect of the OpenAI protocol.
@@ -193,7 +194,17 @@ fn unknown(name: &str) -> String {
 
 impl MetricNames {
     /// The names of every kind of page.
-    pub(crate) const ALL: [Self; 6] = [VLLM, SGLANG, TGI, TRTLLM, LLAMACPP, DCGM];
+    pub(crate) const ALL: [Self; 9] = [
+        VLLM,
+        SGLANG,
+        TGI,
+        TRTLLM,
+        LLAMACPP,
+        exporters::DCGM,
+        exporters::AMD_DEVICE,
+        exporters::AMD_SMI,
+        exporters::NVML,
+    ];
 
     /// The names of pages of this kind.
     pub(crate) fn of(kind: PageKind) -> &'static Self {
@@ -201,22 +212,6 @@ impl MetricNames {
         ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])
     }
 }
-
-const AS_IT_IS: f64 = 1.0;
-const PERCENT: f64 = 0.01;
-const MIB: f64 = 1_048_576.0;
-const MILLI: f64 = 0.001;
-
-/// A page of an engine, without histograms.
-const ENGINE: MetricNames = MetricNames {
-    kind: PageKind::Vllm,
-    prefix: "",
-    gauges: &[],
-    counters: &[],
-    times: &[],
-    device: &[],
-    of_whole_devices: &[],
-};
 
 const VLLM: MetricNames = MetricNames {
     kind: PageKind::Vllm,
@@ -343,30 +338,6 @@ const LLAMACPP: MetricNames = MetricNames {
         (Counter::GenerationTokens, AS_IT_IS, &["llamacpp:tokens_predicted_total"]),
     ],
     ..ENGINE
-};
-
-/// Utilisation in percent, memory in MiB, power in watts, energy in millijoules since the driver was loaded.
-/// A partition of a GPU (MIG) is a device of its own, with memory and the share of time in which its engines
-/// were active; the exporter repeats the power of the whole GPU for each. Where a GPU reports its utilisation
-/// both ways, the last row counts.
-const DCGM: MetricNames = MetricNames {
-    kind: PageKind::Dcgm,
-    prefix: "DCGM_FI_",
-    gauges: &[
-        (Gauge::Utilisation, AS_IT_IS, &["DCGM_FI_PROF_GR_ENGINE_ACTIVE"]),
-        (Gauge::Utilisation, PERCENT, &["DCGM_FI_DEV_GPU_UTIL"]),
-        (Gauge::MemoryUsedBytes, MIB, &["DCGM_FI_DEV_FB_USED"]),
-        (Gauge::MemoryFreeBytes, MIB, &["DCGM_FI_DEV_FB_FREE"]),
-        (Gauge::PowerW, AS_IT_IS, &["DCGM_FI_DEV_POWER_USAGE"]),
-    ],
-    counters: &[(Counter::EnergyJ, MILLI, &["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"])],
-    times: &[],
-    device: &["gpu", "GPU_I_ID"],
-    of_whole_devices: &[
-        "DCGM_FI_DEV_GPU_UTIL",
-        "DCGM_FI_DEV_POWER_USAGE",
-        "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
-    ],
 };
 
 #[cfg(test)]

@@ -190,7 +190,45 @@ pub(crate) struct MetricNames {
     pub device: &'static [&'static str],
     /// Series about a whole device, even where each of its partitions has them.
     pub of_whole_devices: &'static [&'static str],
+    /// A label that makes one series several: they are called by its value too, such as `gpu_clock system`.
+    pub selecting: Option<SelectingLabel>,
+    /// Series whose values are masks of the reasons for lowered clocks, in NVML's bits; the newest name first.
+    pub throttle_mask: &'static [&'static str],
+    /// Series that are shares of time with lowered clocks; of several for one reason the largest counts.
+    pub throttle_shares: &'static [(Gauge, f64, &'static str)],
+    /// The label that says what a device is.
+    pub hardware: &'static str,
+    /// The label that has the version of its driver.
+    pub driver: &'static str,
 }
+
+/// A label that makes one series several.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SelectingLabel {
+    /// Its name.
+    pub label: &'static str,
+    /// What some exporters put before its value, in small letters.
+    pub prefix: &'static str,
+}
+
+/// A value in our unit.
+pub(super) const AS_IT_IS: f64 = 1.0;
+
+/// A page of an engine, without histograms.
+pub(super) const ENGINE: MetricNames = MetricNames {
+    kind: PageKind::Vllm,
+    prefix: "",
+    gauges: &[],
+    counters: &[],
+    times: &[],
+    device: &[],
+    of_whole_devices: &[],
+    selecting: None,
+    throttle_mask: &[],
+    throttle_shares: &[],
+    hardware: "",
+    driver: "",
+};
 
 impl MetricNames {
     /// The newest name of a gauge.

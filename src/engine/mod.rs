@@ -6,6 +6,7 @@ mod answer_limits;
 mod captured_text;
 mod dialect;
 mod dialect_traits;
+mod exporters;
 mod exposition;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;

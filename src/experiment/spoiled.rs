@@ -4,12 +4,13 @@
 //! experiment (the repeats of a run, of a row under a variant or of a load; the rounds of an A/B test) replaces up to
 //! [`Repeat::MOST_SPARE`] spoiled runs by spare ones, which come after the planned ones and have seeds of their own.
 //! What the server did never spoils a run: leaving out that it was overloaded or failed requests would make a server
-//! near its limit look better, and where its tokens do not add up, a spare run would find the same.
+//! near its limit look better, and where its tokens do not add up, a spare run would find the same. What heat or the power
+//! supply did to its devices does: the next run may find them cool.
 
 use std::fmt::Display;
 
 use crate::analysis::wording::counted;
-use crate::analysis::{Rule, Summary, VerdictOutcome};
+use crate::analysis::{FindingKind, Rule, Summary, VerdictOutcome};
 use crate::record::Repeat;
 
 /// Rules that a server breaks. They are no reason to distrust the measurement.
@@ -32,10 +33,17 @@ pub(super) fn distrust(run: &Summary) -> impl Iterator<Item = &str> {
     broken(run, |rule| !SERVER_RULES.contains(&rule))
 }
 
+/// Why the devices of a run were not as fast as they are otherwise; `None` where they were. It is no reason to distrust what was
+/// measured, but a run that was slowed by heat says nothing beside one that was not.
+pub(super) fn slowed(run: &Summary) -> Option<&str> {
+    let finding = run.findings.iter().find(|finding| finding.kind == FindingKind::Throttled)?;
+    Some(&finding.sentence)
+}
+
 /// Why a run that came to its end is spoiled; `None` where it is not.
 pub(crate) fn spoiled_by(run: &Summary) -> Option<&str> {
     let mut reasons = broken(run, |rule| !SERVER_RULES.contains(&rule) && !LASTING.contains(&rule));
-    reasons.next().filter(|_| run.window.is_whole())
+    reasons.next().or_else(|| slowed(run)).filter(|_| run.window.is_whole())
 }
 
 /// Why it was this machine that spoiled the run; `None` where it was not.

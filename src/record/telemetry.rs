@@ -41,19 +41,32 @@ pub enum PageKind {
     Llamacpp,
     /// NVIDIA's GPU exporter.
     Dcgm,
+    /// AMD's GPU exporter, `device-metrics-exporter`.
+    AmdDevice,
+    /// AMD's older exporter, `amd_smi_exporter`.
+    AmdSmi,
+    /// No page: NVIDIA's management library (NVML) on this machine.
+    Nvml,
 }
 
 impl PageKind {
     /// Whether such a page is about requests and tokens, not devices.
     pub const fn is_of_engine(self) -> bool {
-        !matches!(self, Self::Dcgm)
+        !self.is_of_devices()
+    }
+
+    /// Whether it is about accelerators, not requests.
+    pub const fn is_of_devices(self) -> bool {
+        matches!(self, Self::Dcgm | Self::AmdDevice | Self::AmdSmi | Self::Nvml)
     }
 
     /// When such a server counts the tokens of an answer.
     pub const fn counts_tokens(self) -> TokenCounting {
         match self {
             Self::Sglang | Self::Tgi | Self::Llamacpp => TokenCounting::AtTheEnd,
-            Self::Vllm | Self::Trtllm | Self::Dcgm => TokenCounting::AsTheyCome,
+            Self::Vllm | Self::Trtllm | Self::Dcgm | Self::AmdDevice | Self::AmdSmi | Self::Nvml => {
+                TokenCounting::AsTheyCome
+            }
         }
     }
 }
@@ -168,12 +181,76 @@ pub enum Gauge {
     MemoryFreeBytes,
     /// Power draw, watts.
     PowerW,
+    /// Limit of the power draw, watts.
+    PowerLimitW,
+    /// Share of cycles in which the memory of the device was sending or receiving data, 0 to 1.
+    DramActive,
+    /// Share of time in which the memory of the device was read or written at all, 0 to 1: never less than its activity.
+    MemoryBusy,
+    /// Share of cycles in which the matrix units were active, 0 to 1.
+    TensorActive,
+    /// Share of cycles in which a multiprocessor had work, averaged over all of them, 0 to 1.
+    SmActive,
+    /// Clock of the multiprocessors, MHz.
+    SmClockMhz,
+    /// The highest that it can be, MHz.
+    MaxSmClockMhz,
+    /// Clock of the memory, MHz.
+    MemoryClockMhz,
+    /// Temperature of the device, degrees Celsius.
+    TemperatureC,
+    /// Share of time in which the clocks were lowered to keep to the power limit, 0 to 1.
+    SwPowerCap,
+    /// The same, halved or more by the hardware: heat, a power brake, or too high a current.
+    HwSlowdown,
+    /// The same, to keep to the clocks of another device.
+    SyncBoost,
+    /// The same, because the device or its memory was too hot.
+    SwThermalSlowdown,
+    /// The same, halved or more by the hardware because the device was too hot.
+    HwThermalSlowdown,
+    /// The same, halved or more because the power supply asked for it.
+    HwPowerBrakeSlowdown,
 }
 
 impl Gauge {
+    /// Shares of time in which the clocks were lowered, the gravest first; with the bits that NVML has for them
+    /// (`nvmlClocksThrottleReason…`, now `nvmlClocksEventReason…`).
+    pub const THROTTLING: [(Self, u64); 6] = [
+        (Self::HwThermalSlowdown, 0x40),
+        (Self::HwPowerBrakeSlowdown, 0x80),
+        (Self::HwSlowdown, 0x08),
+        (Self::SwThermalSlowdown, 0x20),
+        (Self::SyncBoost, 0x10),
+        (Self::SwPowerCap, 0x04),
+    ];
+
+    /// Whether it is a share of time in which heat, the power supply or the hardware lowered the clocks: such a device is
+    /// not as fast as it is otherwise. A power limit is part of how a device is set up.
+    pub const fn is_slowdown(self) -> bool {
+        matches!(
+            self,
+            Self::HwSlowdown | Self::SwThermalSlowdown | Self::HwThermalSlowdown | Self::HwPowerBrakeSlowdown
+        )
+    }
+
+    /// The throttling that a mask of NVML's bits says: 1 for each that is set, else 0.
+    pub fn throttling_of(mask: u64) -> impl Iterator<Item = (Self, f64)> {
+        Self::THROTTLING.into_iter().map(move |(gauge, bit)| (gauge, f64::from(u8::from(mask & bit != 0))))
+    }
+
     /// Whether values of several engines or devices are summed; otherwise they are averaged.
     pub const fn adds_up(self) -> bool {
-        !matches!(self, Self::KvUsage | Self::CacheHitRate | Self::Utilisation)
+        matches!(
+            self,
+            Self::Running
+                | Self::Waiting
+                | Self::GenerationTokensPerS
+                | Self::MemoryUsedBytes
+                | Self::MemoryFreeBytes
+                | Self::PowerW
+                | Self::PowerLimitW
+        )
     }
 
     /// The value of several engines or devices together: their sum or mean; `None` without values.

@@ -143,7 +143,7 @@ fn devices(server: &ServerSide) -> Vec<Option<SideFigure>> {
     figures
 }
 
-/// Mean of a value over those devices that report it, and the largest of any; `None` where none does.
+/// Mean of a value over those devices that report it, and the smallest and the largest of any; `None` where none does.
 pub(super) fn together(
     devices: &[DeviceSummary],
     gauge: fn(&DeviceSummary) -> Option<GaugeSummary>,
@@ -152,7 +152,8 @@ pub(super) fn together(
     let GaugeSummary { last, covered_s, .. } = *report.last()?;
     let mean = report.iter().map(|gauge| gauge.mean).sum::<f64>() / report.len() as f64;
     let max = report.iter().map(|gauge| gauge.max).fold(f64::NEG_INFINITY, f64::max);
-    Some(GaugeSummary { mean, max, last, covered_s })
+    let min = report.iter().map(|gauge| gauge.min).fold(f64::INFINITY, f64::min);
+    Some(GaugeSummary { mean, min, max, last, covered_s })
 }
 
 fn client(client: &ClientLoad) -> Vec<Option<SideFigure>> {

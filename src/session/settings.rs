@@ -150,6 +150,8 @@ pub(crate) struct TelemetrySettings {
     /// Pages beside the server's own, each once.
     pub(crate) urls: Vec<MetricsUrl>,
     pub(crate) own_page: OwnPage,
+    /// The GPUs of this machine.
+    pub(crate) local_gpus: LocalGpus,
     /// Time from one reading to the next.
     pub(crate) interval: Duration,
 }
@@ -159,6 +161,17 @@ pub(crate) struct TelemetrySettings {
 pub(crate) enum OwnPage {
     /// Where it has one.
     Read,
+    Unread,
+}
+
+/// Whether the GPUs of this machine are read through the management library of their driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LocalGpus {
+    /// All, or there are no runs.
+    Named,
+    /// Those that hold a model, where the server is on this machine and no page is about devices.
+    IfServing,
+    /// Never.
     Unread,
 }
 

@@ -2,6 +2,7 @@
 
 use futures::future::join_all;
 
+use super::local::LocalDevices;
 use super::taken::{hardware_of, kind_of};
 use crate::engine::{MetricNames, MetricSample, MetricsPage, metric_samples};
 use crate::record::{PageKind, TelemetrySource};
@@ -9,12 +10,21 @@ use crate::record::{PageKind, TelemetrySource};
 /// A metrics page that was probed.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundPage {
-    pub(super) page: MetricsPage,
+    pub(super) origin: ReadingOrigin,
     /// Its entry in the run's header.
     pub(crate) source: TelemetrySource,
     /// Why it cannot be read, if so.
     pub(crate) problem: Option<String>,
     identity: Option<PageIdentity>,
+}
+
+/// Where readings come from.
+#[derive(Clone, Debug)]
+pub(super) enum ReadingOrigin {
+    /// A page.
+    Page(MetricsPage),
+    /// A management library of this machine.
+    Library(LocalDevices),
 }
 
 /// What two looks at one page at the same time have in common, and those at two pages have not.
@@ -35,8 +45,8 @@ const PROCESS_START: &str = "process_start_time_seconds";
 const SERIES_START: &str = "_created";
 /// How the names of totals end.
 const TOTALS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
-/// The label of a device that no other device has.
-const DEVICE: &str = "UUID";
+/// Labels of a device whose values no other device has.
+const DEVICE: [&str; 2] = ["UUID", "serial_number"];
 
 impl PageIdentity {
     /// That of a page of this kind.
@@ -46,7 +56,7 @@ impl PageIdentity {
         for sample in metric_samples(page) {
             let MetricSample { name, value, .. } = sample;
             if !names.device.is_empty() {
-                own.extend(sample.label(DEVICE).map(String::from));
+                own.extend(DEVICE.iter().find_map(|label| sample.label(label)).map(String::from));
             } else if name == PROCESS_START || name.ends_with(SERIES_START) {
                 own.push(format!("{name} {value}"));
             } else if name.starts_with(names.prefix) && TOTALS.iter().any(|end| name.ends_with(end)) {
@@ -76,9 +86,21 @@ impl FoundPage {
     /// Probes again the pages that could not be read: a server or an exporter may have started since.
     pub(crate) async fn again(pages: &[Self]) -> Vec<Self> {
         join_all(pages.iter().map(|found| async {
-            if found.problem.is_some() { Self::look(found.page.clone()).await } else { found.clone() }
+            match &found.origin {
+                ReadingOrigin::Page(page) if found.problem.is_some() => Self::look(page.clone()).await,
+                _ => found.clone(),
+            }
         }))
         .await
+    }
+
+    /// The devices of this machine. An exporter of the same devices is another page of theirs.
+    pub(crate) fn local(devices: LocalDevices) -> Self {
+        let mut own = devices.uuids.clone();
+        own.sort_unstable();
+        let identity = PageIdentity { kind: PageKind::Dcgm, own, totals: Vec::new(), counts: false };
+        let source = devices.source.clone();
+        Self { origin: ReadingOrigin::Library(devices), source, problem: None, identity: Some(identity) }
     }
 
     /// Leaves out pages that are others of them under another address: the address of each, and of the one that stays.
@@ -108,14 +130,14 @@ impl FoundPage {
                     let [hardware, driver] =
                         [hardware, driver].map(|said| said.map(|said| page.without_secrets(said)));
                     let source = TelemetrySource { url, kind, hardware, driver };
-                    return Self { page, source, problem: None, identity };
+                    return Self { origin: ReadingOrigin::Page(page), source, problem: None, identity };
                 }
                 None => "it has no series of a known server or exporter".to_owned(),
             },
             Err(problem) => problem,
         };
         let source = TelemetrySource { url: page.url(), kind: None, hardware: None, driver: None };
-        Self { page, source, problem: Some(problem), identity: None }
+        Self { origin: ReadingOrigin::Page(page), source, problem: Some(problem), identity: None }
     }
 
     pub(super) fn kind(&self) -> Option<PageKind> {

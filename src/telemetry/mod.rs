@@ -2,11 +2,15 @@
 
 mod find;
 mod latest;
+mod local;
 mod scrape;
 mod taken;
+#[cfg(test)]
+pub(crate) mod test_pages;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use find::FoundPage;
 pub(crate) use latest::LatestReadings;
+pub(crate) use local::{LocalChoice, LocalDevices, NVML};
 pub(crate) use scrape::{ScrapeTimes, Scraper};

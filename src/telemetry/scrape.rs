@@ -7,7 +7,8 @@ use futures::future::join_all;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
-use super::find::FoundPage;
+use super::find::{FoundPage, ReadingOrigin};
+use super::local::LocalDevices;
 use super::taken::{Depth, taken};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{MetricNames, MetricsClient};
@@ -47,9 +48,15 @@ impl Scraper {
         let mut problems = Vec::new();
         for (source, found) in (0..).zip(pages) {
             let Some(kind) = found.kind() else { continue };
-            let (names, url) = (MetricNames::of(kind), found.source.url.clone());
-            match found.page.open() {
-                Ok(page) => readers.push(Reader { source, url, page, names, clock, times }),
+            let url = found.source.url.clone();
+            let opened = match &found.origin {
+                ReadingOrigin::Page(page) => {
+                    page.open().map(|page| Opened::Page(page, MetricNames::of(kind)))
+                }
+                ReadingOrigin::Library(devices) => Ok(Opened::Library(devices.clone())),
+            };
+            match opened {
+                Ok(opened) => readers.push(Reader { source, url, opened, clock, times }),
                 Err(problem) => problems.push(format!("{url} is not read: {problem}")),
             }
         }
@@ -90,12 +97,17 @@ fn read_all(readers: Vec<Reader>, stop: &CancellationToken, keep: &impl Fn(Readi
     }
 }
 
+/// Where a reader reads.
+enum Opened {
+    Page(MetricsClient, &'static MetricNames),
+    Library(LocalDevices),
+}
+
 /// Reads one page.
 struct Reader {
     source: u16,
     url: String,
-    page: MetricsClient,
-    names: &'static MetricNames,
+    opened: Opened,
     clock: RunClock,
     times: ScrapeTimes,
 }
@@ -133,11 +145,17 @@ impl Reader {
 
     async fn read(&self, depth: Depth) -> Result<Reading, String> {
         let asked = self.clock.now();
-        let page = self.page.read().await?;
-        let answered = self.clock.now();
-        let mut reading = taken(&page, self.names, depth);
-        let named = |(name, device)| (self.page.page().without_secrets(name), device);
-        reading.devices = reading.devices.into_iter().map(named).collect();
+        let (reading, answered) = match &self.opened {
+            Opened::Page(client, names) => {
+                let page = client.read().await?;
+                let answered = self.clock.now();
+                let mut reading = taken(&page, names, depth);
+                let named = |(name, device)| (client.page().without_secrets(name), device);
+                reading.devices = reading.devices.into_iter().map(named).collect();
+                (reading, answered)
+            }
+            Opened::Library(devices) => (devices.read()?, self.clock.now()),
+        };
         Ok(Reading { source: self.source, asked, answered, ..reading })
     }
 }

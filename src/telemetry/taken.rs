@@ -26,7 +26,11 @@ pub(super) enum Depth {
 /// The kind of a page, recognised by its series; `None` where none is known.
 pub(super) fn kind_of(page: &str) -> Option<PageKind> {
     let known = |sample: MetricSample<'_>| {
-        MetricNames::ALL.iter().find(|names| sample.name.starts_with(names.prefix)).map(|names| names.kind)
+        let is_of = |names: &&MetricNames| {
+            let names_device = || names.device.iter().any(|label| sample.label(label).is_some());
+            sample.name.starts_with(names.prefix) && (names.device.is_empty() || names_device())
+        };
+        MetricNames::ALL.iter().find(is_of).map(|names| names.kind)
     };
     metric_samples(page).find_map(known)
 }
@@ -38,9 +42,9 @@ pub(super) fn hardware_of(page: &str, names: &MetricNames) -> (Option<String>, O
     }
     let (mut devices, mut models, mut drivers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for sample in metric_samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
-        devices.extend(names.device.first().and_then(|whole| sample.label(whole)).map(String::from));
-        models.extend(sample.label("modelName").map(String::from));
-        drivers.extend(sample.label("DCGM_FI_DRIVER_VERSION").map(String::from));
+        devices.extend(names.device.iter().find_map(|whole| sample.label(whole)).map(String::from));
+        models.extend(sample.label(names.hardware).map(String::from));
+        drivers.extend(sample.label(names.driver).map(String::from));
     }
     let joined = |words: BTreeSet<String>| {
         (!words.is_empty())
@@ -54,7 +58,10 @@ pub(super) fn hardware_of(page: &str, names: &MetricNames) -> (Option<String>, O
 pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
     let mut series = Series::new();
     for sample in metric_samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
-        if sample.value.is_finite() && sample.value < BLANK {
+        if sample.value.is_finite()
+            && sample.value < BLANK
+            && let Some(sample) = selected(sample, names)
+        {
             series.entry(sample.name).or_default().push(sample);
         }
     }
@@ -69,11 +76,12 @@ pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
                 && (of_device.len() < MOST || of_device.contains_key(&device))
             {
                 // Several users of one device get the same values: one is enough.
-                of_device.entry(device).or_default().insert(sample.name, vec![*sample]);
+                of_device.entry(device).or_default().entry(sample.name).or_insert_with(|| vec![*sample]);
             }
         }
         for (device, series) in of_device {
             let (gauges, counters) = (gauges(names, &series), counters(names, &series));
+            let gauges = gauges.into_iter().chain(throttling(names, &series)).collect();
             taken.devices.insert(device, DeviceReading { gauges, counters });
         }
     }
@@ -85,6 +93,35 @@ pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
         }
     }
     taken
+}
+
+/// The sample by the name that the table has for it, where a label makes one series several; `None` where the table has none.
+fn selected<'p>(mut sample: MetricSample<'p>, names: &MetricNames) -> Option<MetricSample<'p>> {
+    let Some(kind) = names.selecting.and_then(|selecting| {
+        let kind = sample.label(selecting.label)?.to_ascii_lowercase();
+        Some(kind.strip_prefix(selecting.prefix).map_or(kind.clone(), str::to_owned))
+    }) else {
+        return Some(sample);
+    };
+    let mut known = names.gauges.iter().flat_map(|row| row.2);
+    let is_it = |known: &&&'static str| known.split_once(' ') == Some((sample.name, &kind));
+    sample.name = known.find(is_it)?;
+    Some(sample)
+}
+
+/// For which shares of time the clocks of a device were lowered.
+fn throttling(names: &MetricNames, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
+    let value = |name: &str| Some(series.get(name)?.first()?.value).filter(|value| *value >= 0.0);
+    let mask = names.throttle_mask.iter().find_map(|name| value(name));
+    let mut shares: BTreeMap<_, _> =
+        mask.into_iter().flat_map(|mask| Gauge::throttling_of(mask as u64)).collect();
+    for (gauge, scale, name) in names.throttle_shares {
+        if let Some(share) = value(name).map(|value| (value * scale).min(1.0)) {
+            let most = shares.entry(*gauge).or_insert(share);
+            *most = most.max(share);
+        }
+    }
+    shares
 }
 
 /// The device of a sample: its labels, joined; without the partition where the series is about the whole

@@ -2,11 +2,16 @@
 
 use super::find::{PageIdentity, source};
 use super::taken::{Depth, kind_of, taken};
+use super::test_pages::{COMPUTE_BOUND, MEMORY_BOUND, THROTTLED};
+use std::collections::BTreeMap;
+
 use crate::engine::MetricNames;
 use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime, TimeHistogram};
 
 const VLLM: &str = include_str!("../../tests/data/transcripts/vllm/metrics_after.txt");
 const LLAMACPP: &str = include_str!("../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
+const AMD: &str = include_str!("../../tests/data/telemetry/amd_device_metrics.txt");
+const AMD_SMI: &str = include_str!("../../tests/data/telemetry/amd_smi.txt");
 const DCGM: &str = include_str!("../../tests/data/telemetry/dcgm.txt");
 
 fn whole(page: &str) -> Reading {
@@ -96,6 +101,7 @@ fn an_exporter_of_gpus_reports_each() {
             (Gauge::MemoryUsedBytes, 73_728.0 * 1_048_576.0),
             (Gauge::MemoryFreeBytes, 7_680.0 * 1_048_576.0),
             (Gauge::PowerW, 412.5),
+            (Gauge::SmClockMhz, 1_980.0),
         ]
         .into()
     );
@@ -107,6 +113,86 @@ fn an_exporter_of_gpus_reports_each() {
     let parts = "DCGM_FI_DEV_FB_USED{gpu=\"0\",GPU_I_ID=\"7\"} 1\nDCGM_FI_DEV_FB_USED{gpu=\"0\",GPU_I_ID=\"8\"} 2\n\
                  DCGM_FI_DEV_FB_USED{gpu=\"1\",pod=\"a\"} 5\nDCGM_FI_DEV_FB_USED{gpu=\"1\",pod=\"b\"} 5\n";
     assert_eq!(whole(parts).devices.keys().collect::<Vec<_>>(), ["0 7", "0 8", "1"]);
+}
+
+#[test]
+fn the_counters_of_a_gpu_are_read_in_each_state() {
+    let read = |page: &str| whole(page).devices["0"].gauges.clone();
+    let (memory, compute, hot) = (read(MEMORY_BOUND), read(COMPUTE_BOUND), read(THROTTLED));
+    let gauges = [Gauge::DramActive, Gauge::TensorActive, Gauge::SmActive, Gauge::MemoryBusy];
+    assert_eq!(gauges.map(|gauge| memory[&gauge]), [0.743_21, 0.041_875, 0.883_12, 0.88]);
+    assert_eq!(gauges.map(|gauge| compute[&gauge]), [0.281_25, 0.572_266, 0.941_406, 0.41]);
+    let speed = [Gauge::SmClockMhz, Gauge::MaxSmClockMhz, Gauge::MemoryClockMhz, Gauge::TemperatureC];
+    assert_eq!(speed.map(|gauge| hot[&gauge]), [900.0, 1_980.0, 2_619.0, 88.0]);
+    assert_eq!((hot[&Gauge::PowerW], hot[&Gauge::PowerLimitW]), (233.5, 700.0));
+    // 72 = hardware slowdown (8) and hardware thermal slowdown (64); 4 is the power limit; 0 is none of them.
+    let reasons = |gauges: &BTreeMap<Gauge, f64>| -> Vec<Gauge> {
+        Gauge::THROTTLING.iter().map(|(gauge, _)| *gauge).filter(|gauge| gauges[gauge] == 1.0).collect()
+    };
+    assert_eq!(reasons(&hot), [Gauge::HwThermalSlowdown, Gauge::HwSlowdown]);
+    assert_eq!((reasons(&compute), reasons(&memory)), (vec![Gauge::SwPowerCap], Vec::new()));
+    // The newer name of the same mask.
+    let newer = THROTTLED.replace("CLOCK_THROTTLE_REASONS", "CLOCKS_EVENT_REASONS");
+    assert_eq!(read(&newer), hot);
+}
+
+/// AMD's device-metrics-exporter, after `gpuagent_metrics.go` and its list of metrics.
+#[test]
+fn amds_exporter_is_read_by_its_names() {
+    let found = source("http://gpu-2:5000/metrics".to_owned(), AMD).unwrap();
+    assert_eq!((found.kind, found.driver.as_deref()), (Some(PageKind::AmdDevice), Some("6.12.12")));
+    assert_eq!(found.hardware.as_deref(), Some("2 × AMD Instinct MI300X"));
+    let page = whole(AMD);
+    assert_eq!(page.devices.keys().collect::<Vec<_>>(), ["0", "1"]);
+    let (cool, hot) = (&page.devices["0"], &page.devices["1"].gauges);
+    let expected = [
+        (Gauge::Utilisation, 0.99),
+        (Gauge::MemoryBusy, 0.62),
+        (Gauge::MemoryUsedBytes, 183_265.0 * 1_048_576.0),
+        (Gauge::MemoryFreeBytes, 13_297.0 * 1_048_576.0),
+        (Gauge::PowerW, 748.0),
+        // The first of several clocks of its kind.
+        (Gauge::SmClockMhz, 1_533.0),
+        (Gauge::MemoryClockMhz, 1_292.0),
+        (Gauge::TemperatureC, 76.0),
+        (Gauge::HwThermalSlowdown, 0.0),
+        (Gauge::HwSlowdown, 0.0),
+        (Gauge::SwThermalSlowdown, 0.0),
+        (Gauge::SwPowerCap, 0.85),
+    ];
+    assert_eq!(cool.gauges, expected.into());
+    assert!((cool.counters[&Counter::EnergyJ] - 1.4e7).abs() < 1e-3);
+    assert_eq!(
+        (hot[&Gauge::HwThermalSlowdown], hot[&Gauge::TemperatureC]),
+        (0.34, 97.0),
+        "the larger of two"
+    );
+    // Newer releases write `system` alone.
+    assert_eq!(whole(&AMD.replace("GPU_CLOCK_TYPE_SYSTEM", "system")), page);
+    // Somebody else's series of the same prefix are not its.
+    assert_eq!(kind_of("gpu_temperature_celsius{card=\"0\"} 50\n"), None);
+}
+
+/// AMD's older exporter: raw units, and a label of its own in each series.
+#[test]
+fn amds_older_exporter_is_read_too() {
+    let found = source("http://gpu-3:2021/metrics".to_owned(), AMD_SMI).unwrap();
+    assert_eq!(found.kind, Some(PageKind::AmdSmi));
+    assert_eq!(found.hardware.as_deref(), Some("1 × AMD INSTINCT MI250"));
+    let gauges = &whole(AMD_SMI).devices["0"].gauges;
+    let expected = [
+        (Gauge::Utilisation, 0.98),
+        (Gauge::MemoryBusy, 0.57),
+        (Gauge::PowerW, 412.0),
+        (Gauge::PowerLimitW, 560.0),
+        (Gauge::SmClockMhz, 1_700.0),
+        (Gauge::MemoryClockMhz, 1_600.0),
+        (Gauge::TemperatureC, 71.0),
+    ];
+    assert_eq!(gauges.len(), expected.len());
+    for (gauge, value) in expected {
+        assert!((gauges[&gauge] - value).abs() < 1e-6, "{gauge:?}: {}", gauges[&gauge]);
+    }
 }
 
 /// dcgm-exporter repeats the power of a GPU for each of its partitions.

@@ -1,7 +1,7 @@
 //! All advice about a run, the gravest first.
 
 use super::finding::{Finding, FindingKind};
-use super::{answers, connections, load, server};
+use super::{answers, connections, devices, load, server};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::workload::Purpose;
@@ -11,7 +11,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 30] = [
+        const RULES: [Advice; 34] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
@@ -37,8 +37,12 @@ impl Finding {
             answers::lost_prefixes,
             connections::idle_races,
             connections::cold_connections,
+            devices::throttled,
+            devices::busy_before,
             server::server_restarted,
             server::cache_full,
+            devices::power_capped,
+            devices::verbose_logging,
             server::proxy,
             server::outside_server,
             server::page_unread,

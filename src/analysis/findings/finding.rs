@@ -81,6 +81,14 @@ pub enum FindingKind {
     OutsideServer,
     /// Requests went through an HTTP proxy.
     Proxy,
+    /// Heat, its power supply or its hardware lowered the clocks of a device.
+    Throttled,
+    /// The power limit lowered them.
+    PowerCapped,
+    /// A device was busy before the first request.
+    BusyBefore,
+    /// The server logs each request, or more.
+    VerboseLogging,
 }
 
 impl FindingKind {
@@ -108,7 +116,14 @@ impl FindingKind {
             | Self::TokenMismatch => "workloads",
             Self::UnmeasurableSlo => "objectives",
             Self::WarmCache | Self::LostPrefixes | Self::WorseUnderLoad | Self::WrongForms => "prompts",
-            Self::PageUnread | Self::ServerRestarted | Self::CacheFull | Self::OutsideServer => "server",
+            Self::PageUnread
+            | Self::ServerRestarted
+            | Self::CacheFull
+            | Self::OutsideServer
+            | Self::Throttled
+            | Self::PowerCapped
+            | Self::BusyBefore
+            | Self::VerboseLogging => "server",
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(super) mod advice;
 pub(super) mod answers;
 mod connections;
+mod devices;
 pub(super) mod finding;
 pub(super) mod load;
 pub(super) mod server;

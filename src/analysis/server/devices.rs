@@ -1,6 +1,6 @@
 //! What the devices did, and the energy that they used.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -31,13 +31,74 @@ pub struct DeviceSummary {
     pub memory_free_bytes: Option<GaugeSummary>,
     /// Power, watts.
     pub power_w: Option<GaugeSummary>,
+    /// Limit of the power, watts.
+    pub power_limit_w: Option<GaugeSummary>,
+    /// Share of cycles in which its memory was sending or receiving data, 0 to 1.
+    pub dram_active: Option<GaugeSummary>,
+    /// Share of time in which its memory was read or written at all, 0 to 1.
+    pub memory_busy: Option<GaugeSummary>,
+    /// Share of cycles in which its matrix units were active, 0 to 1.
+    pub tensor_active: Option<GaugeSummary>,
+    /// Share of cycles in which a multiprocessor had work, averaged over all of them, 0 to 1.
+    pub sm_active: Option<GaugeSummary>,
+    /// Clock of the multiprocessors, MHz.
+    pub sm_clock_mhz: Option<GaugeSummary>,
+    /// The highest that it can be, MHz.
+    pub max_sm_clock_mhz: Option<f64>,
+    /// Clock of the memory, MHz.
+    pub memory_clock_mhz: Option<GaugeSummary>,
+    /// Temperature, degrees Celsius.
+    pub temperature_c: Option<GaugeSummary>,
+    /// Share of the window in which its clocks were lowered, 0 to 1, by the reason that it reports; empty where it reports
+    /// none.
+    pub throttled: BTreeMap<Gauge, f64>,
+    /// What it reported before the first request was sent; absent where it was not read then.
+    pub before: Option<IdleDevice>,
     /// Mean power by the counter of energy, watts: its rise from the first reading in which it had moved to the last ÷ the
     /// time between them. Absent where it moved fewer than three times, or where the two cover less than 80 % of the window.
     pub power_by_energy_w: Option<f64>,
 }
 
-/// The devices of one page.
-pub(super) fn of(page: &TelemetrySource, readings: &[&Reading], window: (f64, f64)) -> Vec<DeviceSummary> {
+/// A device before the first request.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct IdleDevice {
+    /// Share of time in which it was busy, 0 to 1.
+    pub utilisation: Option<f64>,
+    /// Memory in use, bytes.
+    pub memory_used_bytes: Option<f64>,
+}
+
+impl DeviceSummary {
+    /// Largest share of the window in which heat, the power supply or the hardware lowered its clocks, with the reason;
+    /// `None` where it reports no reasons.
+    pub fn slowed_down(&self) -> Option<(Gauge, f64)> {
+        let shares = Gauge::THROTTLING.iter().filter(|(gauge, _)| gauge.is_slowdown());
+        let shares = shares.filter_map(|(gauge, _)| Some((*gauge, *self.throttled.get(gauge)?)));
+        // The gravest of several that are as long.
+        shares.reduce(|most, next| if next.1 > most.1 { next } else { most })
+    }
+
+    /// Whether it did anything in the window, as far as it reports that.
+    pub fn was_busy(&self) -> bool {
+        self.utilisation.is_none_or(|busy| busy.max >= BUSY)
+    }
+}
+
+/// A device that was never busy for a larger share of the time than this served nothing.
+const BUSY: f64 = 0.05;
+
+/// The devices of one page; requests were first sent at `sent_s`.
+pub(super) fn of(
+    page: &TelemetrySource,
+    readings: &[&Reading],
+    window: (f64, f64),
+    sent_s: Option<f64>,
+) -> Vec<DeviceSummary> {
+    let before = readings
+        .iter()
+        .rev()
+        .find(|reading| sent_s.is_some_and(|sent| reading.answered.as_secs_f64() <= sent));
     let names: BTreeSet<&String> = readings.iter().flat_map(|reading| reading.devices.keys()).collect();
     let span = Span::of(readings, window);
     let summary = |name: &String| {
@@ -47,6 +108,14 @@ pub(super) fn of(page: &TelemetrySource, readings: &[&Reading], window: (f64, f6
             });
             Track::of(values)?.over(window)
         };
+        let idle = || {
+            let device = before?.devices.get(name)?;
+            let gauge = |gauge| device.gauges.get(&gauge).copied();
+            let utilisation = gauge(Gauge::Utilisation);
+            Some(IdleDevice { utilisation, memory_used_bytes: gauge(Gauge::MemoryUsedBytes) })
+        };
+        let throttled =
+            Gauge::THROTTLING.iter().filter_map(|(reason, _)| Some((*reason, gauge(*reason)?.mean)));
         let whole = name.split_once(' ').map(|(whole, _)| whole.to_owned());
         DeviceSummary {
             device: name.clone(),
@@ -56,6 +125,17 @@ pub(super) fn of(page: &TelemetrySource, readings: &[&Reading], window: (f64, f6
             memory_used_bytes: gauge(Gauge::MemoryUsedBytes),
             memory_free_bytes: gauge(Gauge::MemoryFreeBytes),
             power_w: gauge(Gauge::PowerW),
+            power_limit_w: gauge(Gauge::PowerLimitW),
+            dram_active: gauge(Gauge::DramActive),
+            memory_busy: gauge(Gauge::MemoryBusy),
+            tensor_active: gauge(Gauge::TensorActive),
+            sm_active: gauge(Gauge::SmActive),
+            sm_clock_mhz: gauge(Gauge::SmClockMhz),
+            max_sm_clock_mhz: gauge(Gauge::MaxSmClockMhz).map(|clock| clock.max),
+            memory_clock_mhz: gauge(Gauge::MemoryClockMhz),
+            temperature_c: gauge(Gauge::TemperatureC),
+            throttled: throttled.collect(),
+            before: idle(),
             power_by_energy_w: span.as_ref().and_then(|span| power_by_energy(span, name, window)),
         }
     };

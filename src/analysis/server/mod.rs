@@ -6,4 +6,5 @@ pub(super) mod pages;
 pub(super) mod prefix_cache;
 pub(super) mod reported;
 pub(super) mod settings;
+pub(super) mod slowdown;
 pub(super) mod track;

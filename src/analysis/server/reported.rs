@@ -15,6 +15,7 @@ use super::track::{GaugeSummary, Span, Track};
 use super::{devices, histogram};
 use crate::analysis::load::rates::Rates;
 use crate::analysis::requests::observed::Observed;
+use crate::clock::Timestamp;
 use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime};
 
 /// What pages of metrics reported over the window.
@@ -74,10 +75,20 @@ impl ServerSide {
         let alone = log.header.shard.is_none();
         let accounts = (alone && !whole.is_empty())
             .then(|| BothAccounts::of(log, &counters, &times, Span::common(whole)));
+        // Golden prompts, and prefixes that are warmed, keep the devices busy before the first request.
+        let warmed =
+            log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0) || !log.checks.is_empty();
+        let sent = log.records.iter().filter_map(|record| record.sent).min().map(Timestamp::as_secs_f64);
+        let sent = sent.filter(|_| !warmed);
         let devices: Vec<_> = pages
             .iter()
-            .filter(|(_, page)| page.kind == Some(PageKind::Dcgm))
-            .flat_map(|(place, page)| devices::of(page, &of_page(*place), window))
+            .filter(|(_, page)| page.kind.is_some_and(PageKind::is_of_devices))
+            .flat_map(|(place, page)| {
+                // Of a machine's devices that nobody named, those that served.
+                let all = page.kind != Some(PageKind::Nvml);
+                let devices = devices::of(page, &of_page(*place), window, sent).into_iter();
+                devices.filter(move |device| all || device.was_busy())
+            })
             .collect();
         // What a page that was never read tells of may be further devices, unless it is the server's own.
         let own = |page: &PageSummary| page.url.starts_with(&log.header.engine.url);

@@ -80,6 +80,8 @@ impl<'a> Span<'a> {
 pub struct GaugeSummary {
     /// Mean over time, straight lines between readings.
     pub mean: f64,
+    /// Smallest that was read.
+    pub min: f64,
     /// Largest that was read.
     pub max: f64,
     /// At the window's end, or at the last reading.
@@ -146,6 +148,7 @@ impl Track {
             } else {
                 ends[0].1
             },
+            min: points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min),
             max: points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max),
             last: ends[1].1,
             covered_s,
@@ -203,16 +206,16 @@ mod tests {
         // The area by hand: a triangle of 1 to 2 s from 2 to 4 (3), and 4 until 3 s, over 2 s.
         assert_eq!(
             track.over((1.0, 3.0)),
-            Some(GaugeSummary { mean: 3.5, max: 4.0, last: 4.0, covered_s: 2.0 })
+            Some(GaugeSummary { mean: 3.5, min: 2.0, max: 4.0, last: 4.0, covered_s: 2.0 })
         );
         // Beyond its ends nothing is known.
         assert_eq!(
             track.over((3.0, 9.0)),
-            Some(GaugeSummary { mean: 4.0, max: 4.0, last: 4.0, covered_s: 1.0 })
+            Some(GaugeSummary { mean: 4.0, min: 4.0, max: 4.0, last: 4.0, covered_s: 1.0 })
         );
         assert_eq!(
             track.over((4.0, 6.0)),
-            Some(GaugeSummary { mean: 4.0, max: 4.0, last: 4.0, covered_s: 0.0 })
+            Some(GaugeSummary { mean: 4.0, min: 4.0, max: 4.0, last: 4.0, covered_s: 0.0 })
         );
         assert_eq!(track.over((4.5, 6.0)), None);
         assert_eq!(track.over((1.0, 1.0)), None);

@@ -13,9 +13,10 @@ use crate::live::Screen;
 use crate::record::{DeploymentFacts, Shard};
 use crate::runner::{Breaker, Timeouts};
 use crate::session::settings::{
-    LoadOption, MachineCheck, OwnPage, RequestSettings, RunSettings, Share, TelemetrySettings,
+    LoadOption, LocalGpus, MachineCheck, OwnPage, RequestSettings, RunSettings, Share, TelemetrySettings,
 };
 use crate::session::{Stop, both};
+use crate::telemetry::NVML;
 
 /// The server, what serves, and how runs against it are executed.
 #[derive(Clone, Debug, Args)]
@@ -250,13 +251,14 @@ impl RunArgs {
 #[command(next_help_heading = "Telemetry")]
 struct TelemetryArgs {
     /// Page of metrics in Prometheus' format to read while a run is on, beside the server's own: of another of its
-    /// replicas, or of a DCGM exporter for utilisation, memory and power of GPUs; may be repeated. Where servers at several
-    /// addresses are compared, by `ab` or `matrix`, of exporters alone: the page of one server would count for all
-    /// [default: none]
+    /// replicas, or of an exporter of GPUs (DCGM, AMD's device-metrics-exporter) for what they did; `nvml` in place of an
+    /// address for this machine's own NVIDIA GPUs; may be repeated. Where servers at several addresses are compared, by `ab`
+    /// or `matrix`, of exporters alone: the page of one server would count for all [default: none; `nvml` where the server
+    /// is on this machine and a GPU of it holds a model]
     #[arg(long = "metrics-url", value_name = "URL")]
     urls: Vec<String>,
 
-    /// Leave the server's own page of metrics unread
+    /// Leave the server's own page of metrics unread, and the GPUs of this machine unless they are named
     #[arg(long)]
     no_metrics: bool,
 
@@ -269,7 +271,8 @@ impl TelemetryArgs {
     /// What it means.
     fn settings(&self) -> Result<TelemetrySettings, Stop> {
         let mut urls: Vec<MetricsUrl> = Vec::new();
-        for text in &self.urls {
+        let is_nvml = |text: &&String| text.as_str() == NVML;
+        for text in self.urls.iter().filter(|text| !is_nvml(text)) {
             let url = text.parse().map_err(|error| Stop::usage(format!("--metrics-url: {error}")))?;
             if !urls.contains(&url) {
                 urls.push(url);
@@ -278,6 +281,13 @@ impl TelemetryArgs {
         Ok(TelemetrySettings {
             urls,
             own_page: if self.no_metrics { OwnPage::Unread } else { OwnPage::Read },
+            local_gpus: if self.urls.iter().any(|text| is_nvml(&text)) {
+                LocalGpus::Named
+            } else if self.no_metrics {
+                LocalGpus::Unread
+            } else {
+                LocalGpus::IfServing
+            },
             interval: self.metrics_interval,
         })
     }

@@ -8,7 +8,7 @@ use super::design::{AbDesign, AbSide};
 use crate::analysis::wording::percent;
 use crate::analysis::{Summary, VerdictOutcome};
 use crate::experiment::driver::InvalidRuns;
-use crate::experiment::spoiled::{distrust, spoiled_by};
+use crate::experiment::spoiled::{distrust, slowed, spoiled_by};
 use crate::experiment::sweep::Trial;
 use crate::record::{DeploymentFacts, EngineFacts};
 
@@ -99,11 +99,16 @@ pub enum NotRounds {
     },
 }
 
+/// Why a run is not to be compared with another, a sentence each.
+fn against(run: &Summary) -> impl Iterator<Item = &str> {
+    distrust(run).chain(slowed(run))
+}
+
 impl AbRound<'_> {
     /// Whether its figures count. What spoils the measurement excludes it. What the server does, that its queue grows or
     /// that it fails requests, excludes nothing: that is what is compared.
     pub(super) fn counts(&self, invalid: InvalidRuns) -> bool {
-        let trusted = || distrust(self.a).chain(distrust(self.b)).next().is_none();
+        let trusted = || [self.a, self.b].into_iter().all(|run| against(run).next().is_none());
         self.is_whole() && (invalid == InvalidRuns::Counted || trusted())
     }
 
@@ -123,7 +128,7 @@ impl AbRound<'_> {
         let counted = self.counts(invalid);
         let sides = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter().filter(|_| !counted);
         let why =
-            sides.flat_map(|(side, run)| distrust(run).map(move |sentence| format!("{side}: {sentence}")));
+            sides.flat_map(|(side, run)| against(run).map(move |sentence| format!("{side}: {sentence}")));
         CompletedRound {
             number: self.number,
             order: design.order_of(self.number),

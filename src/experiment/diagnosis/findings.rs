@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::concurrency::ConcurrencyContext;
 use super::evidence::{Physics, RunEvidence};
 use super::symptom::{Opinion, Regime, Symptom};
-use super::{batching, cache, decode, prefill, stalls, tail, trouble};
+use super::{batching, cache, counters, decode, prefill, stalls, tail, trouble};
 use crate::analysis::wording::counted;
 use crate::analysis::{Summary, VerdictOutcome, in_words_of};
 use crate::record::RunLog;
@@ -42,11 +42,12 @@ type Rule = (&'static str, fn(&RunEvidence<'_>) -> Opinion);
 
 /// The gravest first: what makes figures the client's own, then what keeps the server from serving, then where time
 /// goes.
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     ("the client's own limits", |evidence| Ok(trouble::client(evidence))),
     ("refusals", |evidence| Ok(trouble::refusals(evidence))),
     ("overload", |evidence| Ok(trouble::overload(evidence))),
     ("the client's own cap", |evidence| Ok(trouble::own_cap(evidence))),
+    ("the clocks of the devices", |evidence| Ok(trouble::throttled(evidence))),
     ("the tail of TTFT", tail::rule),
     ("TTFT by input length", prefill::rule),
     ("the prefix cache", cache::rule),
@@ -73,6 +74,7 @@ impl Diagnosis {
             diagnosis.take(about, rule(&evidence));
         }
         for symptom in &mut diagnosis.symptoms {
+            counters::test(symptom, summary);
             for words in [&mut symptom.confirm, &mut symptom.first_response] {
                 *words = in_words_of(&summary.run.engine, words);
             }

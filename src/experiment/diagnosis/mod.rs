@@ -8,6 +8,7 @@
 mod batching;
 mod cache;
 pub(super) mod concurrency;
+mod counters;
 mod course;
 mod decode;
 mod evidence;
@@ -21,4 +22,4 @@ mod trouble;
 pub use cache::warm_like_cold;
 pub use course::LoadFigures;
 pub use findings::{Diagnosis, MissingEvidence, RepeatsDiagnosis, RepeatsSymptom};
-pub use symptom::{Regime, Symptom};
+pub use symptom::{CounterOutcome, CounterTest, Regime, Symptom};

@@ -1,6 +1,7 @@
 //! A symptom with the regime that it points to, the figures behind it, and what to do.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
@@ -20,6 +21,9 @@ pub struct Symptom {
     pub first_response: String,
     /// The figures that led to it, each under a name that ends with its unit where it has one.
     pub figures: BTreeMap<&'static str, f64>,
+    /// What the counters of the devices, or of the server, say of the regime; absent where none could, and in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<CounterTest>,
 }
 
 /// A regime in which a server can be.
@@ -35,6 +39,8 @@ pub enum Regime {
     Overload,
     /// Requests waited for the client's own cap on concurrency.
     OwnCap,
+    /// Heat, the power supply or the hardware lowered the clocks of the devices.
+    Throttled,
     /// Requests waited for others that were there before them.
     Queueing,
     /// Short prompts waited for long ones.
@@ -65,6 +71,50 @@ pub enum Regime {
     Saturation,
 }
 
+/// What counters say of a regime.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CounterTest {
+    /// What they make of it.
+    pub outcome: CounterOutcome,
+    /// Their figures and the limits.
+    pub sentence: String,
+}
+
+/// What counters make of a regime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CounterOutcome {
+    /// They are as they must be in it.
+    Confirmed,
+    /// They are as they cannot be in it.
+    Contradicted,
+    /// They were read, and fit it as they fit others.
+    CannotTell,
+    /// No page that was read has a counter for it.
+    NoCounter,
+}
+
+impl CounterOutcome {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Contradicted => "contradicted",
+            Self::CannotTell => "cannot tell",
+            Self::NoCounter => "no counter",
+        }
+    }
+}
+
+impl fmt::Display for CounterTest {
+    /// `confirmed: the memory is active …`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.outcome.word(), self.sentence)
+    }
+}
+
 /// What a rule makes of the evidence: its symptom, where it saw one, or what it lacked to look for it.
 pub(super) type Opinion = Result<Option<Symptom>, String>;
 
@@ -77,6 +127,7 @@ pub(super) fn seen(regime: Regime, symptom: String) -> Symptom {
         confirm: String::new(),
         first_response: String::new(),
         figures: BTreeMap::new(),
+        counters: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::evidence::RunEvidence;
 use super::symptom::{Regime, Symptom, seen};
 use crate::analysis::wording::percent;
-use crate::analysis::{Metric, Rule};
+use crate::analysis::{Metric, Rule, Slowdown};
 use crate::units::three_digits;
 
 /// Share of a core from which on the client is close to its limit.
@@ -66,6 +66,23 @@ pub(super) fn overload(evidence: &RunEvidence<'_>) -> Option<Symptom> {
         .with([
             ("offered_requests_per_s", offered.unwrap_or(f64::NAN)),
             ("completed_requests_per_s", completed.unwrap_or(f64::NAN)),
+        ])
+        .into()
+}
+
+/// The devices did not run at their own speed.
+pub(super) fn throttled(evidence: &RunEvidence<'_>) -> Option<Symptom> {
+    let slowdown = Slowdown::of(evidence.summary.server.as_ref()?)?;
+    seen(Regime::Throttled, slowdown.words.clone())
+        .likely("throttling: the devices are slower than they can be, and all that is computed takes longer")
+        .confirmed_by(
+            "the same run on devices that are cool and have their power: nothing lowers their clocks then",
+        )
+        .answered_by(slowdown.cure())
+        .with([
+            ("slowed_share", slowdown.share),
+            ("sm_clock_mhz", slowdown.sm_clock_mhz.unwrap_or(f64::NAN)),
+            ("temperature_max_c", slowdown.temperature_c.unwrap_or(f64::NAN)),
         ])
         .into()
 }

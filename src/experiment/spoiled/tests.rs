@@ -14,6 +14,7 @@ use crate::experiment::driver::{
     CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive,
 };
 use crate::experiment::repeats::{RepeatRun, Repeats, RepeatsExperiment, seed_of_run};
+use crate::telemetry::test_pages::{THROTTLED, with_page};
 
 /// Forty requests in four seconds, each with its first token after `ttft` ms, as run `number` of `of`.
 fn valid(number: u64, of: u64, ttft: u64) -> Summary {
@@ -270,6 +271,46 @@ fn a_spoiled_round_is_replaced_by_one_after_the_last() {
     for invalid in [InvalidRuns::LeftOut, InvalidRuns::Counted] {
         assert_eq!(reported(&stored, AbOrder::Drawn, invalid), test);
     }
+}
+
+/// The same run on a device that was hot, as a recorded page says.
+fn hot(number: u64, of: u64, ttft: u64) -> Summary {
+    let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
+    let mut log = with_page(run(4_000, records.map(RecordBuilder::build).collect()), THROTTLED);
+    log.header.repeat = (of > 1).then_some(Repeat { number, of, first_seed: 7 });
+    log.header.workload.seed = seed_of_run(7, number);
+    summarise(&log, &[])
+}
+
+#[test]
+fn a_round_on_a_throttled_device_is_spoiled_and_says_why() {
+    let find = |run: &AbRun| {
+        let ttft = if run.side == AbSide::A { 200 } else { 100 + run.round % 3 };
+        let is_hot = run.round == 2 && run.side == AbSide::B;
+        if is_hot { hot(run.round, run.of, 2 * ttft) } else { valid(run.round, run.of, ttft) }
+    };
+    let begin = || AbExperiment::new(design(AbOrder::Drawn), InvalidRuns::LeftOut);
+    let (executor, test) = resumed(begin, find);
+    let test = test.unwrap();
+    assert_eq!((executor.ran.len(), test.rounds.len(), test.counted_rounds), (16, 8, 7));
+    let why = "device 0 lowered its clocks in 100 % of the window: hardware thermal slowdown";
+    assert!(executor.said[0].starts_with(&format!("round-2 was spoiled (B: {why}")), "{:?}", executor.said);
+    assert!(!test.rounds[1].counted && test.rounds[1].left_out[0].contains("88 °C"), "{:?}", test.rounds[1]);
+    // The run itself is VALID: it says what such a device does.
+    assert_eq!(test.rounds[1].b.outcome, VerdictOutcome::Valid);
+}
+
+#[test]
+fn a_repeat_on_a_throttled_device_is_replaced() {
+    let find = |run: &RepeatRun| {
+        let ttft = 100 + run.number;
+        if run.number == 3 { hot(run.number, run.of, 2 * ttft) } else { valid(run.number, run.of, ttft) }
+    };
+    let begin = || RepeatsExperiment::new(5, Vec::new(), InvalidRuns::LeftOut);
+    let (executor, repeats) = resumed(begin, find);
+    let repeats = repeats.unwrap();
+    assert_eq!((executor.ran.len(), repeats.counted_runs), (6, 5));
+    assert!(repeats.spoiled.unwrap().contains("run-3 (device 0 lowered its clocks"));
 }
 
 #[test]

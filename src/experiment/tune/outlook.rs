@@ -70,6 +70,7 @@ pub fn flags_for_regime(regime: Regime) -> &'static [&'static str] {
         | Regime::OwnCap
         | Regime::UnexplainedTail
         | Regime::UnexplainedStalls
-        | Regime::DoubtfulFacts => &[],
+        | Regime::DoubtfulFacts
+        | Regime::Throttled => &[],
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Note {
     pub(crate) sentence: String,
     /// What probably caused it.
     pub(crate) cause: Option<String>,
+    /// What counters say of the cause.
+    pub(crate) counters: Option<String>,
     /// What would confirm the cause.
     pub(crate) confirm: Option<String>,
     /// What to do.
@@ -96,7 +98,7 @@ impl From<Status> for NoteKind {
 
 impl Note {
     pub(crate) fn new(kind: NoteKind, sentence: impl Into<String>) -> Self {
-        Self { kind, sentence: sentence.into(), cause: None, confirm: None, cure: None }
+        Self { kind, sentence: sentence.into(), cause: None, counters: None, confirm: None, cure: None }
     }
 
     pub(crate) fn error(sentence: impl Into<String>) -> Self {
@@ -120,6 +122,11 @@ impl Note {
         self
     }
 
+    pub(crate) fn counters(mut self, counters: Option<String>) -> Self {
+        self.counters = counters;
+        self
+    }
+
     pub(crate) fn confirm(mut self, confirm: impl Into<String>) -> Self {
         self.confirm = Some(confirm.into());
         self
@@ -132,8 +139,12 @@ impl Note {
 
     /// What follows the sentence, each line with its label; the cure's label is an arrow.
     pub(crate) fn follow_ups(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let lines =
-            [("likely:", self.cause.clone()), ("confirm:", self.confirm.clone()), ("→", self.cure.clone())];
+        let lines = [
+            ("likely:", self.cause.clone()),
+            ("counters:", self.counters.clone()),
+            ("confirm:", self.confirm.clone()),
+            ("→", self.cure.clone()),
+        ];
         lines.into_iter().filter_map(|(label, text)| Some((label, text?)))
     }
 }

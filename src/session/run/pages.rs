@@ -9,8 +9,8 @@ use crate::engine::MetricsPage;
 use crate::record::{PageKind, PlanFacts, Reading};
 use crate::runner::Progress;
 use crate::session::console::{Printer, Stop};
-use crate::session::settings::{OwnPage, RequestSettings, TelemetrySettings};
-use crate::telemetry::{FoundPage, LatestReadings, ScrapeTimes};
+use crate::session::settings::{LocalGpus, OwnPage, RequestSettings, TelemetrySettings};
+use crate::telemetry::{FoundPage, LatestReadings, LocalChoice, LocalDevices, NVML, ScrapeTimes};
 
 /// Finds the pages. One that was asked for and cannot be read is named here, once; runs go on without it, and say so. The
 /// server's own, which nobody asked for, is then left out.
@@ -45,11 +45,12 @@ pub(super) fn find(
         }
         is_asked_for
     });
+    found.extend(local(telemetry.local_gpus, server, &found)?);
     for (url, first) in FoundPage::leave_out_repeated(&mut found) {
         printer.words(&format!("note: {url} is the same page as {first}, and is read once"));
     }
     // A page of devices knows no requests.
-    let is_read = found.iter().any(|page| page.source.kind.is_some_and(|kind| kind != PageKind::Dcgm));
+    let is_read = found.iter().any(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
     if let Some(breaker) = requests.breakers.iter().find(|breaker| breaker.is_about_waiting() && !is_read) {
         // One that cannot be read is looked for again before each run.
         let later = found.iter().any(|page| page.problem.is_some());
@@ -60,6 +61,29 @@ pub(super) fn find(
     }
     Ok(found)
 }
+
+/// The GPUs of this machine: where they are named, or where they may serve and no page is about devices.
+fn local(gpus: LocalGpus, server: &ServerConnection, found: &[FoundPage]) -> Result<Option<FoundPage>, Stop> {
+    let is_about_devices = |page: &FoundPage| page.source.kind.is_none_or(PageKind::is_of_devices);
+    let facts = server.engine.facts();
+    // The mock uses none.
+    let may_serve =
+        || facts.is_on_this_machine() && facts.engine != MOCK && !found.iter().any(is_about_devices);
+    match gpus {
+        LocalGpus::Named => LocalDevices::nvidia(LocalChoice::All)
+            .map(|devices| Some(FoundPage::local(devices)))
+            .map_err(|why| Stop::usage(format!("--metrics-url {NVML}: {why}\n{ELSEWHERE}"))),
+        LocalGpus::IfServing if may_serve() => {
+            Ok(LocalDevices::nvidia(LocalChoice::Serving).ok().map(FoundPage::local))
+        }
+        LocalGpus::IfServing | LocalGpus::Unread => Ok(None),
+    }
+}
+
+/// The mock, by the name of its dialect.
+const MOCK: &str = "mock";
+const ELSEWHERE: &str = "hint: leave it out, or give the page of an exporter on the server's machine, such as \
+                         --metrics-url http://host:9400";
 
 /// Why the page of a server is refused that would count for `all` of several.
 pub(crate) fn of_one_server(page: &str, all: &str) -> Stop {

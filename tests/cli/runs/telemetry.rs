@@ -169,6 +169,19 @@ fn an_exporter_beside_tells_devices_and_energy() {
     );
 }
 
+/// A machine without NVIDIA's library says so only where its GPUs are named.
+#[test]
+fn gpus_that_are_named_and_not_there_are_an_error() {
+    if std::path::Path::new("/dev/nvidiactl").exists() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--no-calibration", "--metrics-url", "nvml"])
+        .assert()
+        .code(2)
+        .stderr(contains("--metrics-url nvml: ").and(contains("hint: leave it out")));
+}
+
 #[test]
 fn a_page_that_cannot_be_read_is_told_of_once_and_is_missing() {
     let desk = Desk::new();

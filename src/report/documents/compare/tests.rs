@@ -53,6 +53,7 @@ fn a_warm_cache_that_did_not_help_is_a_symptom() {
         confirm: "its counters".to_owned(),
         first_response: "look at the prefixes".to_owned(),
         figures: BTreeMap::new(),
+        counters: None,
     });
     let page = render::html(&compared(&of));
     assert_page(&page);

@@ -59,7 +59,8 @@ impl Detail {
 }
 
 pub(crate) fn symptom(seen: &Symptom, detail: Detail) -> Note {
-    let note = Note::info(&seen.symptom).cause(&seen.likely);
+    let counters = seen.counters.as_ref().map(ToString::to_string);
+    let note = Note::info(&seen.symptom).cause(&seen.likely).counters(counters);
     match detail {
         Detail::Cause => note,
         Detail::WithCures => note.confirm(&seen.confirm).cure(&seen.first_response),

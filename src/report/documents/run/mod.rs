@@ -2,6 +2,7 @@
 
 mod answers;
 mod charts;
+mod devices;
 mod flow;
 mod groups;
 mod head;

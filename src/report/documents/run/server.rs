@@ -1,16 +1,15 @@
 //! What the server and its devices reported of themselves, beside what this client measured.
 
+use super::devices::{self, joined, shares};
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
-    BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, SampleWarning, ServerSide,
-    Summary, TimeBeside, TimeSummary, WentBack, Window,
+    BucketQuantile, CountBeside, EnergySource, GaugeSummary, SampleWarning, ServerSide, Summary, TimeBeside,
+    TimeSummary, WentBack, Window,
 };
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::report::document::{NOTHING, Note, Section, Table, cell};
-use crate::report::sides::together;
 use crate::units::{count, three_digits};
 
-const GIB: f64 = 1_073_741_824.0;
 /// Totals over a stretch that differs from the window by no more than this share of it count as those of the window.
 const NEAR: f64 = 0.05;
 
@@ -22,7 +21,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     let facts = [
         ("requests", requests(server)),
         ("KV cache", cache(server)),
-        ("devices", devices_together(&server.devices)),
+        ("devices", devices::together_in_words(&server.devices)),
         ("energy", energy(server)),
         ("not read", unread(server)),
         ("read in part", in_part(server)),
@@ -37,7 +36,8 @@ pub(super) fn section(summary: &Summary) -> Section {
     if went_back(server).is_none() {
         times(&mut section, server);
     }
-    section.table(devices(&server.devices));
+    section.table(devices::use_of(&server.devices));
+    section.table(devices::activity(&server.devices));
     section
 }
 
@@ -59,16 +59,6 @@ fn went_back(server: &ServerSide) -> Option<&'static str> {
         None if server.restarted => Some("the server was restarted, and its totals with it"),
         None => None,
     }
-}
-
-fn shares(gauge: GaugeSummary) -> String {
-    format!("mean {}, max {}", percent(gauge.mean), percent(gauge.max))
-}
-
-/// Several remarks in one line; `None` of none.
-fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn requests(server: &ServerSide) -> Option<String> {
@@ -164,33 +154,6 @@ fn in_bucket(quantile: BucketQuantile) -> String {
     }
 }
 
-/// All devices together: their mean, and the largest of each.
-fn devices_together(devices: &[DeviceSummary]) -> Option<String> {
-    let memory = together(devices, |device| device.memory_used_bytes)
-        .map(|memory| format!("memory up to {} GiB", three_digits(memory.max / GIB)));
-    let power =
-        together(devices, |device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
-    let busy = together(devices, |device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
-    let line = joined([busy, memory, power])?;
-    let parts = devices.iter().filter(|device| device.part_of.is_some()).count();
-    Some(match (devices.len() - parts, parts) {
-        (1, 0) => line,
-        (whole, 0) => format!("{whole}, each {line}"),
-        (whole, parts) => format!("{whole} in {}, each {line} a device", counted(parts as u64, "part")),
-    })
-}
-
-fn devices(devices: &[DeviceSummary]) -> Table {
-    Table::of("Devices", devices)
-        .column("device", |device| device.device.as_str())
-        .column("busy, mean", |device| device.utilisation.map(|busy| percent(busy.mean)))
-        .column("busy, max", |device| device.utilisation.map(|busy| percent(busy.max)))
-        .column("memory, max, GiB", |device| device.memory_used_bytes.map(|memory| memory.max / GIB))
-        .column("power, mean, W", |device| device.power_w.map(|power| power.mean))
-        .column("power, max, W", |device| device.power_w.map(|power| power.max))
-        .table()
-}
-
 fn energy(server: &ServerSide) -> Option<String> {
     let energy = server.energy?;
     let per =
@@ -221,15 +184,16 @@ fn unread(server: &ServerSide) -> Option<String> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::devices::GIB;
     use super::*;
     use crate::analysis::test_runs::run;
-    use crate::analysis::{BothAccounts, EnergyUse, PageSummary, summarise};
+    use crate::analysis::{BothAccounts, DeviceSummary, EnergyUse, PageSummary, summarise};
     use crate::report::document::Document;
     use crate::report::render::html_tests::{HOSTILE, assert_tables};
     use crate::report::{Colour, Extent, Style, render};
 
     fn gauge(mean: f64, max: f64) -> GaugeSummary {
-        GaugeSummary { mean, max, last: mean, covered_s: 60.0 }
+        GaugeSummary { mean, min: mean, max, last: mean, covered_s: 60.0 }
     }
 
     /// As of a server with two GPUs.
@@ -253,6 +217,17 @@ mod tests {
             memory_used_bytes: Some(gauge(72.0 * GIB, 73.5 * GIB)),
             memory_free_bytes: None,
             power_w: Some(gauge(412.0, 655.5)),
+            power_limit_w: None,
+            dram_active: None,
+            memory_busy: None,
+            tensor_active: None,
+            sm_active: None,
+            sm_clock_mhz: None,
+            max_sm_clock_mhz: None,
+            memory_clock_mhz: None,
+            temperature_c: None,
+            throttled: BTreeMap::new(),
+            before: None,
             power_by_energy_w: Some(415.0),
         };
         ServerSide {

@@ -119,12 +119,16 @@ pub(super) fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
 }
 
 /// The gauges that are drawn: panel, name, colour, gauge, and what a value is multiplied by.
-const GAUGES: [(&str, &str, Palette, Gauge, f64); 5] = [
+const GAUGES: [(&str, &str, Palette, Gauge, f64); 9] = [
     ("server: requests", "running", Palette::First, Gauge::Running, 1.0),
     ("server: requests", "waiting", Palette::Second, Gauge::Waiting, 1.0),
     ("server: KV cache in use, %", "KV cache", Palette::First, Gauge::KvUsage, 100.0),
     ("devices: busy, %", "busy", Palette::First, Gauge::Utilisation, 100.0),
+    ("devices: busy, %", "memory active", Palette::Second, Gauge::DramActive, 100.0),
+    ("devices: busy, %", "tensor", Palette::Fourth, Gauge::TensorActive, 100.0),
     ("devices: power, W", "power", Palette::First, Gauge::PowerW, 1.0),
+    ("devices: SM clock, MHz", "SM clock", Palette::First, Gauge::SmClockMhz, 1.0),
+    ("devices: temperature, °C", "temperature", Palette::First, Gauge::TemperatureC, 1.0),
 ];
 
 /// One strand for each gauge that was reported, then those of this machine.

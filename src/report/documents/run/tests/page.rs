@@ -236,6 +236,7 @@ fn met_slos_need_no_cure() {
         confirm: "its counters".to_owned(),
         first_response: "look at the prefixes".to_owned(),
         figures: BTreeMap::new(),
+        counters: None,
     };
     let drawn = |slo_attainment, reservation: Option<&str>| {
         let reservation = reservation.map(str::to_owned);

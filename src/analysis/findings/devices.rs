@@ -1,0 +1,95 @@
+//! Advice on the devices that served, and on what else took their time.
+
+use serde_json::Value;
+
+use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::server::slowdown::{SLOWED, Slowdown, clock_and_heat};
+use crate::analysis::summary::run::Summary;
+use crate::analysis::wording::percent;
+use crate::record::Gauge;
+use crate::units::three_digits;
+
+/// A device that is held at its power limit for a larger share of the window is worth a word.
+const CAPPED: f64 = 0.5;
+/// A device that is busy for a larger share of the time before the first request is not idle.
+const IDLE: f64 = 0.2;
+/// Settings that make a server write a line for each request, or more.
+const VERBOSE: [&str; 3] = ["enable_log_requests", "log_requests", "enable_log_outputs"];
+/// A setting that does so while it is false: older servers log requests unless they are forbidden.
+const FORBIDS: &str = "disable_log_requests";
+/// Settings that are levels of logging.
+const LEVELS: [&str; 5] =
+    ["VLLM_LOGGING_LEVEL", "log_level", "log_level_http", "uvicorn_log_level", "logging_level"];
+
+pub(super) fn throttled(summary: &Summary) -> Option<Finding> {
+    let slowdown = Slowdown::of(summary.server.as_ref()?)?;
+    let sentence = format!("{}; limit: {} of the window", slowdown.words, percent(SLOWED));
+    Some(finding(FindingKind::Throttled, sentence, slowdown.cure()))
+}
+
+/// Milder: the limit is part of how the device is set up.
+pub(super) fn power_capped(summary: &Summary) -> Option<Finding> {
+    let devices = summary.server.as_ref()?.devices.iter().filter(|device| device.was_busy());
+    let capped = devices.filter_map(|device| Some((device, *device.throttled.get(&Gauge::SwPowerCap)?)));
+    let (device, share) = capped.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > CAPPED)?;
+    let power = device.power_w.zip(device.power_limit_w).map(|(power, limit)| {
+        format!("; {} W on average, limit {} W", three_digits(power.mean), three_digits(limit.mean))
+    });
+    let seen = clock_and_heat(device).map(|seen| format!("; {seen}"));
+    let sentence = format!(
+        "device {} was held at its power limit in {} of the window{}{}",
+        device.device,
+        percent(share),
+        power.unwrap_or_default(),
+        seen.unwrap_or_default()
+    );
+    let cure =
+        "keep the power limit the same where runs are compared; a higher one (nvidia-smi -pl) may be faster";
+    Some(finding(FindingKind::PowerCapped, sentence, cure))
+}
+
+pub(super) fn busy_before(summary: &Summary) -> Option<Finding> {
+    let devices = summary.server.as_ref()?.devices.iter();
+    let before = devices.filter_map(|device| Some((device, device.before?.utilisation?)));
+    let (device, busy) = before.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, busy)| *busy > IDLE)?;
+    let sentence = format!(
+        "device {} was busy {} of the time before the first request was sent; limit: {}",
+        device.device,
+        percent(busy),
+        percent(IDLE)
+    );
+    let cure = "stop what else uses the device (nvidia-smi shows its processes); an exporter that is slow to collect may also \
+                report what was before (dcgm-exporter -c 1000 collects every second)";
+    Some(finding(FindingKind::BusyBefore, sentence, cure))
+}
+
+pub(super) fn verbose_logging(summary: &Summary) -> Option<Finding> {
+    let verbose = |name: &str, value: &Value| {
+        let last = name.rsplit('.').next().unwrap_or(name);
+        let is_on = value.as_bool() == Some(true);
+        let is_debug = || {
+            value.as_str().is_some_and(|level| ["debug", "trace"].contains(&level.to_lowercase().as_str()))
+        };
+        (VERBOSE.contains(&last) && is_on)
+            || (last == FORBIDS && value.as_bool() == Some(false))
+            || (LEVELS.contains(&last) && is_debug())
+    };
+    let flags = summary.run.engine.serving_flags.iter().filter(|(name, value)| verbose(name, value));
+    let mut flags: Vec<_> = flags
+        .map(|(name, value)| {
+            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            format!("{}={shown}", name.rsplit('.').next().unwrap_or(name))
+        })
+        .collect();
+    flags.dedup();
+    (!flags.is_empty()).then(|| {
+        let sentence = format!(
+            "the server logs each request or more ({}): writing that takes time of its own",
+            flags.join(", ")
+        );
+        finding(FindingKind::VerboseLogging, sentence, "measure it with the logging that production has")
+    })
+}
+
+#[cfg(test)]
+mod tests;

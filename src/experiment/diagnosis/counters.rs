@@ -1,0 +1,282 @@
+//! What counters say of a regime: they confirm it, contradict it, do not tell, or nobody read them.
+//!
+//! The limits follow the *Feature overview* of NVIDIA's DCGM (profiling metrics): the memory of a device is as busy as it
+//! gets at about 80 % of its cycles; multiprocessors that are active for less than 50 % are not used well, and 80 % are needed
+//! but not enough for good use.
+
+use super::symptom::{CounterOutcome, CounterTest, Regime, Symptom};
+use crate::analysis::wording::percent;
+use crate::analysis::{DeviceSummary, GaugeSummary, Slowdown, Summary, clock_and_heat};
+use crate::record::Gauge;
+use crate::units::three_digits;
+
+/// Memory that is active for so much of the busy time, or more, is what decode waits for.
+const DRAM_HIGH: f64 = 0.6;
+/// Memory that is active for less of it is not.
+const DRAM_LOW: f64 = 0.4;
+/// Matrix units that are active for so much of the time are what work waits for: more is rare even in large products.
+const TENSOR_HIGH: f64 = 0.4;
+/// Matrix units that are active for less of it are not.
+const TENSOR_LOW: f64 = 0.2;
+/// Multiprocessors that are active for less of the time are not what work waits for.
+const SM_LOW: f64 = 0.5;
+/// Prompts that are computed for a smaller share of the time than this cannot be told from answers.
+const LEAST_PREFILL: f64 = 0.05;
+/// Prefill below this share of the arithmetic bound is held back by something else (the limit of the rule on prefill).
+const HELD_BACK: f64 = 0.35;
+
+/// Adds what counters say to a symptom. A regime that they contradict is not the likely one.
+pub(super) fn test(symptom: &mut Symptom, summary: &Summary) {
+    // In virtual time there are no devices.
+    if !summary.run.engine.modelled.is_empty() {
+        return;
+    }
+    let counters = Counters::of(summary);
+    let tested = match symptom.regime {
+        Regime::MemoryBoundDecode => counters.memory_bound(),
+        Regime::ComputeBoundDecode => counters.compute_bound(),
+        Regime::NotMemory => counters.not_memory(),
+        Regime::PrefillCost => counters.prefill(symptom, summary),
+        Regime::Throttled => confirmed("the devices report it themselves".to_owned()),
+        Regime::Overload | Regime::Queueing => match waiting(summary) {
+            Some(tested) => tested,
+            None => return,
+        },
+        _ => return,
+    };
+    if tested.outcome == CounterOutcome::Contradicted {
+        contradicted_by(symptom, summary);
+    }
+    symptom.counters = Some(tested);
+}
+
+/// Puts what is likely instead in the place of a regime that counters contradict.
+fn contradicted_by(symptom: &mut Symptom, summary: &Summary) {
+    let slowdown = summary.server.as_ref().and_then(Slowdown::of);
+    if let Some(slowdown) = &slowdown {
+        symptom.likely = format!("throttling, and not what the times alone suggest: {}", slowdown.words);
+        slowdown.cure().clone_into(&mut symptom.first_response);
+        return;
+    }
+    let (likely, first) = match symptom.regime {
+        Regime::MemoryBoundDecode => (
+            "not the memory, although the times fit it: CPU, kernels, clocks, or facts of the deployment that are not true",
+            "check --hardware, --serving-model, --precision and --gpus, then the server's CPU load and the clocks of its GPUs",
+        ),
+        Regime::PrefillCost => (
+            "not arithmetic, although TTFT follows the prompt: kernels, chunks or the host hold prefill back",
+            "look at the server's CPU load while only long prompts come, at the size of its chunks, and at its attention backend",
+        ),
+        Regime::ComputeBoundDecode => (
+            "not arithmetic, although the times fit it: kernels, the host, or facts of the deployment that are not true",
+            "check --hardware, --serving-model, --precision and --gpus, then the server's CPU load",
+        ),
+        _ => (
+            "the memory after all, although it takes far longer than the deployment should: other hardware or a larger model \
+             than was named",
+            "correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them",
+        ),
+    };
+    likely.clone_into(&mut symptom.likely);
+    first.clone_into(&mut symptom.first_response);
+}
+
+/// The counters of the devices that served.
+struct Counters<'a> {
+    devices: Vec<&'a DeviceSummary>,
+}
+
+/// A gauge of several devices together.
+#[derive(Clone, Copy)]
+struct Together {
+    /// Mean over the window.
+    mean: f64,
+    /// The same over the time in which the devices were busy, as far as they report that.
+    while_busy: f64,
+    /// Largest reading.
+    max: f64,
+}
+
+impl<'a> Counters<'a> {
+    fn of(summary: &'a Summary) -> Self {
+        let devices = summary.server.iter().flat_map(|server| &server.devices);
+        Self { devices: devices.filter(|device| device.was_busy()).collect() }
+    }
+
+    fn together(&self, gauge: fn(&DeviceSummary) -> Option<GaugeSummary>) -> Option<Together> {
+        let known: Vec<_> =
+            self.devices.iter().filter_map(|device| Some((gauge(device)?, device.utilisation))).collect();
+        let mean_of = |value: &dyn Fn(&(GaugeSummary, Option<GaugeSummary>)) -> f64| {
+            (!known.is_empty()).then(|| known.iter().map(value).sum::<f64>() / known.len() as f64)
+        };
+        let busy = |(gauge, busy): &(GaugeSummary, Option<GaugeSummary>)| {
+            busy.filter(|busy| busy.mean > 0.0).map_or(gauge.mean, |busy| (gauge.mean / busy.mean).min(1.0))
+        };
+        Some(Together {
+            mean: mean_of(&|known| known.0.mean)?,
+            while_busy: mean_of(&busy)?,
+            max: known.iter().map(|known| known.0.max).fold(0.0, f64::max),
+        })
+    }
+
+    fn dram(&self) -> Option<Together> {
+        self.together(|device| device.dram_active)
+    }
+
+    /// The clocks and the heat of the device that is described first, for sentences that contradict.
+    fn seen(&self) -> String {
+        let seen = self.devices.first().and_then(|device| clock_and_heat(device));
+        seen.map(|seen| format!("; {seen}")).unwrap_or_default()
+    }
+
+    fn memory_bound(&self) -> CounterTest {
+        let Some(dram) = self.dram() else {
+            // Memory that is not even touched all the time cannot be what decode waits for.
+            let touched = self.together(|device| device.memory_busy);
+            return match touched {
+                Some(touched) if touched.while_busy < DRAM_LOW => contradicted(format!(
+                    "the memory is read or written in {} of the busy time (at least {} in this regime){}",
+                    percent(touched.while_busy),
+                    percent(DRAM_LOW),
+                    self.seen()
+                )),
+                _ => no_counter(NO_DRAM),
+            };
+        };
+        let sentence = format!(
+            "the memory is active in {} of the cycles of the busy time ({} or more in this regime, under {} in others)",
+            percent(dram.while_busy),
+            percent(DRAM_HIGH),
+            percent(DRAM_LOW)
+        );
+        match dram.while_busy {
+            high if high >= DRAM_HIGH => confirmed(sentence),
+            low if low < DRAM_LOW => contradicted(format!("{sentence}{}", self.seen())),
+            _ => cannot_tell(sentence),
+        }
+    }
+
+    fn not_memory(&self) -> CounterTest {
+        let Some(dram) = self.dram() else { return no_counter(NO_DRAM) };
+        let sentence = format!(
+            "the memory is active in {} of the cycles of the busy time, {} of all (under {} in this regime)",
+            percent(dram.while_busy),
+            percent(dram.mean),
+            percent(DRAM_LOW)
+        );
+        if dram.while_busy < DRAM_LOW {
+            confirmed(format!("{sentence}{}", self.seen()))
+        } else if dram.mean >= DRAM_HIGH {
+            contradicted(sentence)
+        } else {
+            cannot_tell(sentence)
+        }
+    }
+
+    fn compute_bound(&self) -> CounterTest {
+        let Some(tensor) = self.together(|device| device.tensor_active) else { return no_counter(NO_TENSOR) };
+        let sentence = format!(
+            "the matrix units are active in {} of the cycles of the busy time ({} or more in this regime, under {} in others)",
+            percent(tensor.while_busy),
+            percent(TENSOR_HIGH),
+            percent(TENSOR_LOW)
+        );
+        match tensor.while_busy {
+            high if high >= TENSOR_HIGH => confirmed(sentence),
+            low if low < TENSOR_LOW => contradicted(format!("{sentence}{}", self.seen())),
+            _ => cannot_tell(sentence),
+        }
+    }
+
+    /// Prompts are computed for a part of the time. What is active in all of it is at most so active in that part as if it
+    /// were active in no other.
+    fn prefill(&self, symptom: &Symptom, summary: &Summary) -> CounterTest {
+        let tensor = self.together(|device| device.tensor_active);
+        let sm = self.together(|device| device.sm_active);
+        if tensor.is_none() && sm.is_none() {
+            return no_counter(NO_TENSOR);
+        }
+        let share = prefill_share(symptom, summary).filter(|share| *share >= LEAST_PREFILL);
+        let at_most = |all: Together| share.map(|share| (all.mean / share).min(1.0));
+        let of_bound = symptom
+            .figures
+            .get("prefill_tokens_per_s_high")
+            .zip(symptom.figures.get("arithmetic_bound_tokens_per_s"))
+            .map(|(rate, bound)| rate / bound);
+        let is_held_back = of_bound.is_some_and(|share| share < HELD_BACK);
+        let Some(tensor) = tensor else {
+            return match sm.and_then(at_most).filter(|most| *most < SM_LOW) {
+                Some(most) if !is_held_back => contradicted(format!(
+                    "the multiprocessors are active in at most {} of the time in which prompts are computed ({} or more in this \
+                     regime){}",
+                    percent(most),
+                    percent(SM_LOW),
+                    self.seen()
+                )),
+                _ => no_counter(NO_TENSOR),
+            };
+        };
+        let most = at_most(tensor)
+            .map(|most| format!(", at most {} of those in which prompts are computed", percent(most)));
+        let sentence = format!(
+            "the matrix units are active in {} of the cycles, {} in the busiest reading{}",
+            percent(tensor.mean),
+            percent(tensor.max),
+            most.unwrap_or_default()
+        );
+        let expected =
+            |words: &str, limit: f64| format!("{sentence} ({words} {} in this regime)", percent(limit));
+        let (is_high, is_low) =
+            (tensor.max >= TENSOR_HIGH, at_most(tensor).is_some_and(|most| most < TENSOR_LOW));
+        match (is_held_back, is_high, is_low) {
+            (false, true, _) => confirmed(expected("at least", TENSOR_HIGH)),
+            (false, _, true) => contradicted(format!("{}{}", expected("at least", TENSOR_LOW), self.seen())),
+            (true, true, _) => contradicted(expected("under", TENSOR_HIGH)),
+            (true, _, true) => confirmed(expected("under", TENSOR_LOW)),
+            _ => cannot_tell(sentence),
+        }
+    }
+}
+
+/// Share of the window in which prompts are computed, by the rate at which they are.
+fn prefill_share(symptom: &Symptom, summary: &Summary) -> Option<f64> {
+    let rate = *symptom.figures.get("prefill_tokens_per_s")?;
+    let rates = &summary.rates;
+    let tokens = rates.uncached_input_tokens_per_s.or(rates.input_tokens_per_s)?;
+    (rate > 0.0).then(|| (tokens / rate).min(1.0))
+}
+
+/// Requests that the server itself has waiting.
+fn waiting(summary: &Summary) -> Option<CounterTest> {
+    let waiting = summary.server.as_ref()?.gauge(Gauge::Waiting)?;
+    let sentence = format!(
+        "the server reports {} waiting requests on average, {} at most",
+        three_digits(waiting.mean),
+        three_digits(waiting.max)
+    );
+    Some(if waiting.max >= 1.0 { confirmed(sentence) } else { cannot_tell(sentence) })
+}
+
+const NO_DRAM: &str =
+    "no page reports how active the memory is (DCGM_FI_PROF_DRAM_ACTIVE of a DCGM exporter)";
+const NO_TENSOR: &str =
+    "no page reports how active the matrix units are (DCGM_FI_PROF_PIPE_TENSOR_ACTIVE of a DCGM exporter)";
+
+fn confirmed(sentence: String) -> CounterTest {
+    CounterTest { outcome: CounterOutcome::Confirmed, sentence }
+}
+
+fn contradicted(sentence: String) -> CounterTest {
+    CounterTest { outcome: CounterOutcome::Contradicted, sentence }
+}
+
+fn cannot_tell(sentence: String) -> CounterTest {
+    CounterTest { outcome: CounterOutcome::CannotTell, sentence }
+}
+
+fn no_counter(sentence: &str) -> CounterTest {
+    CounterTest { outcome: CounterOutcome::NoCounter, sentence: sentence.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;
