@@ -38,6 +38,7 @@ pub use openai::{
 };
 pub(crate) use proxy::Proxy;
 pub use secrets::Secrets;
+pub(crate) use secrets::names_a_credential;
 pub use stream::{ArrivalStamp, BodyEnd, ChunkText, ResponseReader};
 pub(crate) use target::session_header;
 pub use target::{

@@ -12,6 +12,7 @@ mod http_client;
 mod lengths;
 mod preflight;
 mod readiness;
+mod settings;
 
 pub use connect_error::ConnectProgress;
 pub use counters::CounterReading;

@@ -201,6 +201,8 @@ fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) 
             // What a workload recommends is in the deployment where a mock heeds it. Older manifests hash headers.
             let decides = |key: &&String| match key.as_str() {
                 "mock_hardware" | "headers_sha256" => false,
+                // Remarks change nothing that is sent.
+                "notes" => !name.ends_with("deployment"),
                 // When a search ends decides no run before.
                 "precision" | "within_s" | "most_trials" | "most" => !matches!(name, "plan" | "runs"),
                 "headers" => before.contains_key("headers"),

@@ -4,3 +4,4 @@ pub(crate) mod arrivals;
 pub(super) mod cells;
 pub(super) mod diagnosis;
 pub(super) mod glossary;
+pub(crate) mod reproduction;
