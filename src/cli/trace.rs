@@ -111,8 +111,7 @@ fn show(args: &ShownTraceArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
     let trace = args.slice.of_file(&args.path, args.skip_bad);
     trace.check().map_err(Stop::usage)?;
-    let (found, lengths) =
-        survey_with_lengths(&trace, 0).map_err(|error| Stop::usage(error.to_string()))?;
+    let (found, lengths) = survey_with_lengths(&trace, 0).map_err(|error| Stop::usage(error.to_string()))?;
     let json = || documents::trace_json(&trace, &found, lengths.as_ref());
     args.show.with_json(printer, || documents::trace(&trace, &found, lengths.as_ref()), json)?;
     Ok(Exit::Fine)

@@ -33,7 +33,8 @@ pub(crate) use intake::ServerText;
 pub(crate) use limits::ConnectionLimits;
 pub use metrics_url::MetricsUrl;
 pub use openai::{
-    ConnectProgress, CounterReading, DEFAULT_WAIT, LengthTest, MetricsClient, MetricsPage, OpenAiEngine,
+    ConnectProgress, CounterReading, DEFAULT_WAIT, EndpointAnswer, EndpointPurpose, KnownEndpoint,
+    KnownSeries, LengthTest, MetricsClient, MetricsPage, OpenAiEngine, SeriesFigure, ServerAbilities,
     ServerChanged, SmokeReport,
 };
 pub(crate) use proxy::Proxy;

@@ -224,7 +224,7 @@ const CATALOGUE: [FigureInfo; 26] = [
             "tokens_per_s_per_request",
             "tokens/s per request",
             FigureUnit::TokensPerSecond,
-            "median over requests of N / e2e",
+            "1 / p50 over requests of e2e / N",
         )
     },
     FigureInfo {

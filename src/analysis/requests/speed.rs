@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(tokens_per_s(&one, &latency), Some(20.0));
         let speed = speed(vec![one]).unwrap();
         assert_eq!((speed.p5, speed.p50, speed.p95), (Some(20.0), Some(20.0), Some(20.0)));
-        assert_eq!(super::tests::speed(Vec::new()), None);
+        assert_eq!(RequestSpeed::of(&Observed::of(&run(1, Vec::new()))), None);
     }
 
     #[test]
@@ -94,7 +94,10 @@ mod tests {
         // By hand: the median is the 11th, 110 ms a token; p5 of the speed is the 20th, 200 ms a token.
         let near = |speed: Option<f64>, expected: f64| (speed.unwrap() / expected - 1.0).abs() < 1e-9;
         assert!(near(spread.p50, 1e3 / 110.0) && near(spread.p5, 5.0), "{spread:?}");
-        let cut = (21..25).map(|i| record(i).scheduled(0).censored(60_000).build());
+        let cut = (21..25).map(|i| {
+            let cut = record(i).scheduled(0).censored(60_000).build();
+            RequestRecord { output_tokens_asked: 10, ..cut }
+        });
         let open = speed(all.into_iter().chain(cut).collect()).unwrap();
         assert_eq!((open.requests, open.censored, open.p5), (25, 4, None), "its rank is among those cut off");
         assert!(near(open.p50, 1e3 / 130.0), "{open:?}");

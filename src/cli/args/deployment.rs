@@ -130,10 +130,19 @@ mod tests {
     #[test]
     fn a_fact_with_an_option_of_its_own_is_the_same_as_that_option() {
         let options = ["--hardware", "h100", "--gpus", "2", "--precision", "fp8", "--label", "driver=580.1"];
-        let stated =
-            ["--fact", "hardware=h100", "--fact", "gpus=2", "--fact", "precision=fp8", "--label", "driver=580.1"];
+        let stated = [
+            "--fact",
+            "hardware=h100",
+            "--fact",
+            "gpus=2",
+            "--fact",
+            "precision=fp8",
+            "--label",
+            "driver=580.1",
+        ];
         assert_eq!(typed(&options).facts(), typed(&stated).facts());
-        let more = typed(&["--fact", "KV-cache-dtype = fp8_e5m2", "--note", " after the driver update "]).facts();
+        let more =
+            typed(&["--fact", "KV-cache-dtype = fp8_e5m2", "--note", " after the driver update "]).facts();
         assert_eq!(more.facts, BTreeMap::from([(Fact::KvCacheDtype, "fp8_e5m2".to_owned())]));
         assert_eq!(more.notes, ["after the driver update"]);
     }

@@ -182,14 +182,17 @@ pub(in crate::cli) fn label(text: &str) -> Result<(String, String), String> {
 /// A fact about the server, as `name=value`.
 pub(in crate::cli) fn fact(text: &str) -> Result<(Fact, String), String> {
     let known = || Fact::ALL.iter().copied().filter(|fact| fact.is_stated()).map(Fact::key);
-    let (name, value) = text.split_once('=').map(|(name, value)| (name.trim(), value.trim())).ok_or_else(|| {
-        format!("`{text}` is not a fact; write it as name=value, such as driver=580.95.05")
-    })?;
+    let (name, value) = text
+        .split_once('=')
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .ok_or_else(|| format!("`{text}` is not a fact; write it as name=value, such as driver=580.95.05"))?;
     let key = name.to_ascii_lowercase().replace(['-', ' '], "_");
     let fact = match key.parse::<Fact>() {
         Ok(fact) if fact.is_stated() => fact,
         Ok(_) => {
-            return Err(format!("`{name}` are what is sent; give them with --temperature, --top-p and the like"));
+            return Err(format!(
+                "`{name}` are what is sent; give them with --temperature, --top-p and the like"
+            ));
         }
         Err(_) => {
             let meant = match nearest(&key, known()) {
@@ -306,7 +309,10 @@ mod tests {
 
     #[test]
     fn a_misspelt_fact_is_answered_with_the_nearest() {
-        assert_eq!(fact("attention-backend=FLASH_ATTN"), Ok((Fact::AttentionBackend, "FLASH_ATTN".to_owned())));
+        assert_eq!(
+            fact("attention-backend=FLASH_ATTN"),
+            Ok((Fact::AttentionBackend, "FLASH_ATTN".to_owned()))
+        );
         let answers = [
             ("atention_backend=x", "did you mean `attention_backend`?"),
             ("zone=eu", "(any other name is a --label)"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::header::{HeaderMap, LOCATION};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Method, Response, StatusCode};
 use rustls::ClientConfig;
 use serde_json::{Value, json};
 
@@ -206,6 +206,17 @@ impl Control {
     pub(crate) async fn post(&self, path: &str) -> Result<(), ControlError> {
         let request = self.client.post(self.url.join(path)).headers(self.headers.clone());
         let response = request.send().await.map_err(|error| self.unreachable(error))?;
+        self.accepted(path, response).await.map(|_| ())
+    }
+
+    /// Whether there is something at `path`, which is not asked for: without changing anything, OPTIONS shows it.
+    pub(crate) async fn offers(&self, path: &str) -> Result<(), ControlError> {
+        let request = self.client.request(Method::OPTIONS, self.url.join(path));
+        let response = request.headers(self.headers.clone()).send().await;
+        let response = response.map_err(|error| self.unreachable(error))?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Ok(());
+        }
         self.accepted(path, response).await.map(|_| ())
     }
 

@@ -198,11 +198,10 @@ fn has_unnamed_mock(manifest: &Value) -> bool {
 fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
-            // What a workload recommends is in the deployment where a mock heeds it. Older manifests hash headers.
+            // What a workload recommends is in the deployment where a mock heeds it. Older manifests hash headers. Notes
+            // change nothing that is sent.
             let decides = |key: &&String| match key.as_str() {
-                "mock_hardware" | "headers_sha256" => false,
-                // Remarks change nothing that is sent.
-                "notes" => !name.ends_with("deployment"),
+                "mock_hardware" | "headers_sha256" | "notes" => false,
                 // When a search ends decides no run before.
                 "precision" | "within_s" | "most_trials" | "most" => !matches!(name, "plan" | "runs"),
                 "headers" => before.contains_key("headers"),

@@ -154,7 +154,10 @@ impl Settings {
         }
         let at_once = settings.arrival == Some(Spacing::AllAtOnce);
         if at_once && (settings.rate_per_s.is_some() || settings.users.is_some()) {
-            fields.complain_of("arrival", "is `all_at_once`, which has no rate and no users; say how many `requests`");
+            fields.complain_of(
+                "arrival",
+                "is `all_at_once`, which has no rate and no users; say how many `requests`",
+            );
             return None;
         }
         Some(settings)
@@ -253,7 +256,8 @@ impl Settings {
             MatrixVariable::OutputTokens => self.output_tokens != other.output_tokens,
             MatrixVariable::Prefix => self.prefix() != other.prefix(),
             MatrixVariable::Load => {
-                (self.users, self.rate_per_s, self.requests) != (other.users, other.rate_per_s, other.requests)
+                (self.users, self.rate_per_s, self.requests)
+                    != (other.users, other.rate_per_s, other.requests)
             }
             MatrixVariable::Sampling => {
                 let of = |one: &Self| (one.temperature, one.top_p, one.top_k, one.sampling_seed);

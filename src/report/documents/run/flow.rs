@@ -38,7 +38,8 @@ fn rates(summary: &Summary) -> Section {
 fn tokens(summary: &Summary) -> Section {
     let tokens = &summary.tokens;
     let section = Section::detail("Tokens");
-    if tokens.output.requests == 0 { section } else { token_facts(section, tokens) }.with_table(lengths(tokens))
+    if tokens.output.requests == 0 { section } else { token_facts(section, tokens) }
+        .with_table(lengths(tokens))
 }
 
 /// How long prompts and answers are, requested and received.

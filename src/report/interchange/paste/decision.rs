@@ -22,7 +22,10 @@ pub(crate) fn decision_fields(report: RunReport<'_>) -> String {
     let driver = or_missing(known(Fact::Driver), "driver", "--fact driver=…");
     let (risk, reasons) = risk(summary);
     let fields = [
-        ("Model / revision", format!("{model} / {}", or_missing(revision, "revision", "--fact model_revision=…"))),
+        (
+            "Model / revision",
+            format!("{model} / {}", or_missing(revision, "revision", "--fact model_revision=…")),
+        ),
         ("Tokenizer / template", tokenizer(report)),
         ("Runtime / version", runtime(summary)),
         ("Hardware / driver", format!("{} / {driver}", hardware(summary))),
