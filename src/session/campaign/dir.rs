@@ -198,8 +198,7 @@ fn has_unnamed_mock(manifest: &Value) -> bool {
 fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
-            // What a workload recommends is in the deployment where a mock heeds it. Older manifests hash headers. Notes
-            // change nothing that is sent.
+            // The deployment has what a workload recommends to a mock; older manifests hash headers; notes change nothing.
             let decides = |key: &&String| match key.as_str() {
                 "mock_hardware" | "headers_sha256" | "notes" => false,
                 // When a search ends decides no run before.
