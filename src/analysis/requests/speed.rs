@@ -86,6 +86,22 @@ mod tests {
     }
 
     #[test]
+    fn an_objective_can_ask_for_the_speed_of_requests() {
+        // 10 to 50 tokens/s: ten tokens each, in 1,000 to 200 ms.
+        let ends = [200, 250, 400, 500, 1_000];
+        let records =
+            ends.into_iter().zip(0..).map(|(end, i)| record(i).sent_at(0, 0, 0).paced(end - 90, 10, 10));
+        let log = run(2_000, records.map(crate::analysis::test_runs::RecordBuilder::build).collect());
+        let objectives = ["tokens_per_s_per_request > 20/s", "p5_tokens_per_s_per_request > 20/s"];
+        let objectives = objectives.map(|text| text.parse().unwrap());
+        let judged = crate::analysis::summarise(&log, &objectives).objectives;
+        // By hand: the median time a token is 40 ms, and p95 lies four fifths of the way from 50 to 100 ms.
+        for (judged, (value, passed)) in judged.iter().zip([(25.0, true), (1e3 / 90.0, false)]) {
+            assert!((judged.value.unwrap() - value).abs() < 1e-9 && judged.passed() == passed, "{judged:?}");
+        }
+    }
+
+    #[test]
     fn the_slowest_count_and_those_that_were_cut_off_are_not_left_out() {
         // 100 ms to 2,100 ms for ten tokens each: 10 to 210 ms a token in steps of 10.
         let paced = |i: u64| record(i).sent_at(0, 0, 0).paced(100 * (i + 1) - 90, 10, 10).build();

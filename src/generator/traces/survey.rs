@@ -254,6 +254,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lengths_are_those_of_every_request() {
+        let trace = Trace::whole(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/traces/mooncake.jsonl"));
+        let (found, lengths) = survey_with_lengths(&trace, 0).unwrap();
+        assert_eq!(survey(&trace, 0).unwrap(), found, "the same as a run stores");
+        // By hand: prompts of 512, 898, 1,100, 1,300 and 1,600 tokens, answers of 3, 7, 32, 49 and 50.
+        let TraceLengths { prompt, answer } = lengths.unwrap();
+        assert_eq!((prompt.count, prompt.mean, prompt.p50, prompt.max), (5, 1_082.0, 1_100.0, 1_600));
+        let near = |value: f64, expected: f64| (value - expected).abs() < 1e-9;
+        assert!(
+            near(prompt.p90, 1_480.0) && near(prompt.p95, 1_540.0) && near(prompt.p99, 1_588.0),
+            "{prompt:?}"
+        );
+        assert!(near(answer.p50, 32.0) && near(answer.p99, 49.96) && answer.max == 50, "{answer:?}");
+    }
+
+    #[test]
     fn too_many_blocks_are_no_share_of_none() {
         let mut reuse = PrefixReuse::new(16, 3);
         reuse.add(&Blocks::of(&[1, 2], 16, 0), 32);
