@@ -6,7 +6,7 @@ use super::args::ServerArgs;
 use super::output::ShowArgs;
 use crate::engine::LengthTest;
 use crate::live::Screen;
-use crate::report::documents;
+use crate::report::documents::{self, CheckedServer};
 use crate::session::run::{Golden, RequestNeeds, ServerConnection, check_golden, request_needs};
 use crate::session::settings::ServerSettings;
 use crate::session::{Exit, Printer, Stop, both, survey};
@@ -42,8 +42,9 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     let (facts, smoke) = (connection.engine.facts(), &connection.smoke);
     let is_wrong = checks.iter().any(|(_, unmet)| unmet.is_some()) || smoke.length == LengthTest::Ignored;
     let exit = if is_wrong { Exit::Missed } else { Exit::Fine };
-    let json = || documents::check_json(facts, smoke, &checks);
-    args.show.with_json(printer, || documents::check(facts, smoke, &checks), json)?;
+    let abilities = connection.runtime.block_on(connection.engine.abilities());
+    let found = CheckedServer { facts, smoke, abilities: &abilities, checks: &checks };
+    args.show.with_json(printer, || documents::check(found), || documents::check_json(found))?;
     Ok(exit)
 }
 

@@ -8,10 +8,12 @@ use clap::{Args, Subcommand};
 use super::args::SliceArgs;
 use super::output::ShowArgs;
 use crate::analysis::wording::counted;
-use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TraceWriter, read_log};
+use crate::generator::{
+    AccessLog, AccessLogFields, RequestTrace, TraceWriter, read_log, survey_with_lengths,
+};
 use crate::record::RunLog;
 use crate::report::documents;
-use crate::session::{Exit, Printer, Stop, survey, whole_file};
+use crate::session::{Exit, Printer, Stop, whole_file};
 use crate::workload::BadLines;
 
 /// Inspect a trace, or create one from a run or an access log.
@@ -108,9 +110,10 @@ pub(super) fn run(args: &TraceVerbArgs, printer: Printer) -> Result<Exit, Stop> 
 fn show(args: &ShownTraceArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
     let trace = args.slice.of_file(&args.path, args.skip_bad);
-    let found = survey(&trace, 0).map_err(Stop::usage)?;
-    let json = || documents::trace_json(&trace, &found);
-    args.show.with_json(printer, || documents::trace(&trace, &found), json)?;
+    trace.check().map_err(Stop::usage)?;
+    let (found, lengths) = survey_with_lengths(&trace, 0).map_err(|error| Stop::usage(error.to_string()))?;
+    let json = || documents::trace_json(&trace, &found, lengths.as_ref());
+    args.show.with_json(printer, || documents::trace(&trace, &found, lengths.as_ref()), json)?;
     Ok(Exit::Fine)
 }
 

@@ -96,6 +96,7 @@ impl Dialect {
             health_path: Some("/health"),
             version_path: None,
             flags_paths: &[],
+            model_paths: &[],
             metrics_path: Some("/metrics"),
             tokenize: None,
             metrics: None,
@@ -131,6 +132,7 @@ impl Dialect {
                 continuous_usage: true,
                 version_path: Some("/get_server_info"),
                 flags_paths: &["/server_info", "/get_server_info"],
+                model_paths: &["/model_info", "/get_model_info"],
                 tokenize: PROMPT,
                 metrics: Some(&SGLANG),
                 reset_cache: Some(CacheReset {

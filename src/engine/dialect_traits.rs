@@ -29,6 +29,8 @@ pub(crate) struct DialectTraits {
     /// Report how the server was started, in JSON of the server's own form; the first that answers counts.
     /// vLLM answers only in development mode.
     pub flags_paths: &'static [&'static str],
+    /// Report what model it serves, in JSON; the first that answers counts, and only for what the page above lacks.
+    pub model_paths: &'static [&'static str],
     /// The metrics page; `None` where there is none. What `trtllm-serve` has at /metrics is JSON.
     pub metrics_path: Option<&'static str>,
     /// Counts tokens.

@@ -34,11 +34,13 @@ pub(crate) use intake::ServerText;
 pub(crate) use limits::ConnectionLimits;
 pub use metrics_url::MetricsUrl;
 pub use openai::{
-    ConnectProgress, CounterReading, DEFAULT_WAIT, LengthTest, MetricsClient, MetricsPage, OpenAiEngine,
+    ConnectProgress, CounterReading, DEFAULT_WAIT, EndpointAnswer, EndpointPurpose, KnownEndpoint,
+    KnownSeries, LengthTest, MetricsClient, MetricsPage, OpenAiEngine, SeriesFigure, ServerAbilities,
     ServerChanged, SmokeReport,
 };
 pub(crate) use proxy::Proxy;
 pub use secrets::Secrets;
+pub(crate) use secrets::names_a_credential;
 pub use stream::{ArrivalStamp, BodyEnd, ChunkText, ResponseReader};
 pub(crate) use target::session_header;
 pub use target::{

@@ -20,5 +20,5 @@ pub use schedule::Schedule;
 pub use sessions::{ConversationBreak, NextTurn, SessionPlanner, TurnEnd};
 pub use traces::{
     AccessLog, AccessLogFields, Blocks, RequestTrace, TraceWriter, TracedRequest, TracedWindow, read_log,
-    survey,
+    survey, survey_with_lengths,
 };

@@ -17,7 +17,7 @@ pub use request::{
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,
-    EngineFacts, HostFacts, HostStall, PlanCheck, PlanFacts, PromptFacts, PromptMethod, Repeat,
+    EngineFacts, Fact, HostFacts, HostStall, PlanCheck, PlanFacts, PromptFacts, PromptMethod, Repeat,
     RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
 };
 pub use telemetry::{

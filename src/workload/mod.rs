@@ -3,6 +3,7 @@
 mod answer;
 mod arrival;
 mod class;
+mod length_spread;
 mod lengths;
 pub mod library;
 mod means;
@@ -24,6 +25,8 @@ pub use arrival::{
     ThinkTime,
 };
 pub use class::{ModelMix, Priority, PriorityShare, RequestClass, Slo, Tenant};
+pub(crate) use length_spread::LengthCounts;
+pub use length_spread::{LengthSpread, TraceLengths};
 pub use lengths::{Distribution, TOKEN_LIMIT, zipf};
 pub use overrides::{DatasetChange, Overrides};
 pub use prompt::{

@@ -46,6 +46,10 @@ pub enum Metric {
     OutputTokensPerGpu,
     /// Answer tokens per second that one user sees.
     TokensPerUser,
+    /// Answer tokens per second of a request, its wait included: the median.
+    TokensPerRequest,
+    /// The same of the slowest: 19 in 20 requests are at least this fast.
+    SlowTokensPerRequest,
     /// Requests in flight.
     InFlight,
     /// Share of the requests that failed.
@@ -93,7 +97,7 @@ const fn share(
 }
 
 /// The catalogue, in the order of reports and of [`Metric`].
-const CATALOGUE: [FigureInfo; 24] = [
+const CATALOGUE: [FigureInfo; 26] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
@@ -201,8 +205,36 @@ const CATALOGUE: [FigureInfo; 24] = [
         )
     },
     FigureInfo {
-        meaning: "answer tokens per second that one user sees",
+        meaning: "answer tokens per second that one user sees once they flow; the wait for the first is left out",
+        elsewhere: &[Elsewhere {
+            tool: AIPERF,
+            name: "output_token_throughput_per_user",
+            formula: "1 / inter_token_latency, of each request",
+        }],
         ..rate("tokens_per_s_per_user", "tokens/s per user", FigureUnit::TokensPerSecond, "1 s / median TPOT")
+    },
+    FigureInfo {
+        meaning: "answer tokens per second of a request from its scheduled moment to its last token: half are at least so fast",
+        elsewhere: &[Elsewhere {
+            tool: AIPERF,
+            name: "e2e_output_token_throughput",
+            formula: "N / request latency, of each request",
+        }],
+        ..rate(
+            "tokens_per_s_per_request",
+            "tokens/s per request",
+            FigureUnit::TokensPerSecond,
+            "1 / p50 over requests of e2e / N",
+        )
+    },
+    FigureInfo {
+        meaning: "answer tokens per second of a slow request: 19 in 20 are at least so fast",
+        ..rate(
+            "p5_tokens_per_s_per_request",
+            "p5 tokens/s per request",
+            FigureUnit::TokensPerSecond,
+            "1 / p95 over requests of e2e / N",
+        )
     },
     FigureInfo {
         better: Direction::Less,

@@ -87,6 +87,8 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
             let tpot = FigureKey::percentile(Quantile::P50, Metric::Tpot).read(summary)?;
             tpot.exact().filter(|&ms| ms > 0.0).map(|ms| 1e3 / ms)
         }
+        Metric::TokensPerRequest => summary.request_speed?.p50,
+        Metric::SlowTokensPerRequest => summary.request_speed?.p5,
         Metric::InFlight => summary.in_flight.map(|level| level.mean),
         Metric::ErrorRate => summary.failures.error_rate,
         Metric::RejectRate => summary.failures.reject_rate,

@@ -7,4 +7,6 @@ pub(super) mod outcomes;
 pub(super) mod quality;
 pub(super) mod sampled;
 pub(super) mod sessions;
+pub(super) mod speed;
+pub(super) mod taken;
 pub(super) mod tokens;

@@ -1,12 +1,12 @@
-//! The tokens of requests, and the datasets and folders that prompts and images were taken from.
+//! The tokens of requests: requested, received and counted.
 
 use serde::Serialize;
 
 use super::observed::{Measured, Observed};
 use crate::analysis::wording::counted;
-use crate::record::{Outcome, RunLog, TokenSource};
+use crate::record::{Outcome, TokenSource};
 use crate::units::count;
-use crate::workload::{DatasetFormat, PromptSource, RequestClass, RowFilter, RowOrder};
+use crate::workload::{LengthCounts, LengthSpread, PromptSource, RequestClass};
 
 /// Tokens of the measured requests that completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -23,6 +23,10 @@ pub struct TokenAccount {
     pub made: MadePrompts,
     /// Answer tokens: requested against received.
     pub output: Balance,
+    /// Lengths of prompts: requested, and by the server's `usage`.
+    pub prompt_lengths: Lengths,
+    /// Lengths of answers: requested, and received.
+    pub answer_lengths: Lengths,
     /// Prompt tokens that came from a prefix cache; absent if the server never reports it.
     pub cached_input_tokens: Option<u64>,
     /// Answers whose length the server's `usage` reports.
@@ -46,6 +50,16 @@ pub struct TokenAccount {
     pub chunks: u64,
     /// Chunks that shared a read, and so a stamp, with the chunk before them.
     pub merged_reads: u64,
+}
+
+/// How long prompts or answers are, over all measured requests that completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Lengths {
+    /// As requested; absent where no request completed.
+    pub requested: Option<LengthSpread>,
+    /// As received, of the requests of which that is known; absent where it is known of none.
+    pub received: Option<LengthSpread>,
 }
 
 /// Requested against received tokens.
@@ -160,12 +174,17 @@ impl TokenAccount {
         let template_tokens = header.prompts.template_tokens;
         let impossible_usage = ImpossibleUsage::of(observed);
         let mut account = Self { template_tokens, impossible_usage, ..Self::default() };
+        let [mut asked_prompts, mut prompts, mut asked_answers, mut answers] =
+            [const { LengthCounts::new() }; 4];
         for record in observed.requests.iter().map(Measured::record) {
             account.chunks += record.chunks.len() as u64;
             account.merged_reads += u64::from(record.merged_reads);
             if record.outcome != Outcome::Completed {
                 continue;
             }
+            asked_prompts.add(record.input_tokens_asked.into());
+            asked_answers.add(record.output_tokens_asked.into());
+            answers.add(record.output_tokens);
             // An answer with a form ends by itself: what was asked is only the most.
             if record.validity.is_none() {
                 account.output.add(record.output_tokens_asked.into(), record.output_tokens);
@@ -184,6 +203,7 @@ impl TokenAccount {
                 account.disagreeing_requests += u64::from(seen != record.output_tokens);
             }
             let Some(usage) = record.usage else { continue };
+            prompts.add(usage.prompt_tokens);
             let asked = u64::from(record.input_tokens_asked);
             let class = header.workload.classes.get(usize::from(record.class));
             let added = class.map_or(template_tokens, |class| added(class, template_tokens));
@@ -197,6 +217,8 @@ impl TokenAccount {
                 *account.cached_input_tokens.get_or_insert(0) += cached;
             }
         }
+        account.prompt_lengths = Lengths { requested: asked_prompts.spread(), received: prompts.spread() };
+        account.answer_lengths = Lengths { requested: asked_answers.spread(), received: answers.spread() };
         account
     }
 }
@@ -211,97 +233,6 @@ fn added(class: &RequestClass, template_tokens: Option<u64>) -> Option<u64> {
 
 fn is_made_to_length(class: &RequestClass) -> bool {
     class.images.is_none() && class.prompt.dataset().is_none()
-}
-
-/// A dataset that a class took its prompts from.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct TakenPrompts {
-    /// The class.
-    pub class: String,
-    /// The file.
-    pub path: String,
-    /// How it is written.
-    pub format: DatasetFormat,
-    /// Its size, bytes.
-    pub bytes: u64,
-    /// SHA-256 of the file, hexadecimal.
-    pub sha256: String,
-    /// Rows that could be sent.
-    pub rows: u64,
-    /// The rule by which rows were left out; absent without one.
-    pub filter: Option<RowFilter>,
-    /// Rows that it left out.
-    pub filtered_rows: u64,
-    /// Rows that could not be used and were passed over.
-    pub bad_rows: u64,
-    /// In which order rows were sent.
-    pub order: RowOrder,
-    /// Whether each prompt began with words of its own.
-    pub salted: bool,
-    /// Requests of the class that were dispatched, warm-up and cool-down included: where they are more than the rows, rows
-    /// were sent again.
-    pub requests: u64,
-}
-
-/// A folder that a class took images from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct TakenImages {
-    /// The class.
-    pub class: String,
-    /// The folder.
-    pub folder: String,
-    /// Images in it.
-    pub images: u64,
-    /// Their sizes together, bytes.
-    pub bytes: u64,
-    /// SHA-256 of all of them in the order of their names, hexadecimal.
-    pub sha256: String,
-}
-
-impl TakenPrompts {
-    /// The datasets of a run, by class.
-    pub(crate) fn all(log: &RunLog) -> Vec<Self> {
-        let taken = |(place, class): (usize, &RequestClass)| {
-            let dataset = class.prompt.dataset()?;
-            let found = dataset.found.clone()?;
-            let requests = log.records.iter().filter(|record| usize::from(record.class) == place).count();
-            Some(Self {
-                class: class.name.clone(),
-                path: dataset.path.clone(),
-                format: dataset.format,
-                bytes: found.bytes,
-                sha256: found.sha256,
-                rows: found.rows,
-                filter: dataset.filter,
-                filtered_rows: found.filtered_rows,
-                bad_rows: found.bad_rows,
-                order: dataset.order,
-                salted: dataset.salt,
-                requests: requests as u64,
-            })
-        };
-        log.header.workload.classes.iter().enumerate().filter_map(taken).collect()
-    }
-}
-
-impl TakenImages {
-    /// The images of a run, by class.
-    pub(crate) fn all(log: &RunLog) -> Vec<Self> {
-        let taken = |class: &RequestClass| {
-            let images = class.images.as_ref()?;
-            let found = images.found.clone()?;
-            Some(Self {
-                class: class.name.clone(),
-                folder: images.folder.clone(),
-                images: found.images,
-                bytes: found.bytes,
-                sha256: found.sha256,
-            })
-        };
-        log.header.workload.classes.iter().filter_map(taken).collect()
-    }
 }
 
 #[cfg(test)]
@@ -332,6 +263,13 @@ mod tests {
         assert_eq!((account.from_usage, account.from_chunk_counts, account.from_chunks), (2, 0, 1));
         assert_eq!((account.disagreeing_requests, account.chunk_tokens, account.counted_tokens), (1, 20, 22));
         assert_eq!(account.cached_input_tokens, Some(16));
+        // By hand: prompts of 120 and 104 tokens by usage, answers of 12, 10 and 10.
+        let Lengths { requested, received } = account.prompt_lengths;
+        assert_eq!(requested.map(|spread| (spread.count, spread.p99, spread.max)), Some((3, 100.0, 100)));
+        let received = received.unwrap();
+        assert_eq!((received.count, received.mean, received.p50, received.max), (2, 112.0, 112.0, 120));
+        let answers = account.answer_lengths.received.unwrap();
+        assert_eq!((answers.p50, answers.p90, answers.max), (10.0, 11.6, 12));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::record::{EngineFacts, RunHeader, RunLog};
+use crate::record::{DeploymentFacts, EngineFacts, Fact, PromptMethod, RunHeader, RunLog, TelemetrySource};
 
 /// What is known of the server that answered, and what of the description of the run is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -32,12 +32,14 @@ pub struct ReportedFact {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FactSource {
-    /// The user, by an option or a label.
+    /// The user, by an option, a fact or a label.
     User,
     /// The server, under `/version`, `/server_info` and the like.
     Server,
     /// A page of metrics about devices.
     Exporter,
+    /// This client, by what it sees of the way to the server.
+    Client,
 }
 
 impl FactSource {
@@ -47,55 +49,7 @@ impl FactSource {
             Self::User => "the user",
             Self::Server => "the server",
             Self::Exporter => "an exporter",
-        }
-    }
-}
-
-/// Something about a server that its figures cannot be understood without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Fact {
-    /// Request parameters other than length: temperature and the like.
-    SamplingSettings,
-    /// The accelerator.
-    Hardware,
-    /// The format of weights.
-    Precision,
-    /// The version of the accelerator's driver.
-    Driver,
-    /// The version of the server.
-    EngineVersion,
-    /// How the server was started.
-    ServingFlags,
-}
-
-impl Fact {
-    /// Those about the server, in the order of the report.
-    const OF_SERVER: [Self; 5] =
-        [Self::Hardware, Self::Precision, Self::Driver, Self::EngineVersion, Self::ServingFlags];
-
-    /// Its name in a sentence.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SamplingSettings => "sampling settings",
-            Self::Hardware => "hardware",
-            Self::Precision => "precision",
-            Self::Driver => "driver",
-            Self::EngineVersion => "engine version",
-            Self::ServingFlags => "serving flags",
-        }
-    }
-
-    /// The option that states it; `None` where only a newer log has it.
-    pub const fn option(self) -> Option<&'static str> {
-        match self {
-            Self::SamplingSettings => None,
-            Self::Hardware => Some("--hardware"),
-            Self::Precision => Some("--precision"),
-            Self::Driver => Some("--label driver=…"),
-            Self::EngineVersion => Some("--label version=…"),
-            Self::ServingFlags => Some("--label flags=…"),
+            Self::Client => "this client",
         }
     }
 }
@@ -103,15 +57,26 @@ impl Fact {
 impl Reproduction {
     /// What the header of `log` reports, and what is missing.
     pub(crate) fn of(log: &RunLog) -> Self {
-        let header = &log.header;
-        let engine = &header.engine;
-        let reported = reported_facts(header);
+        Self::of_server(&Sources::of(&log.header))
+    }
+
+    /// What the server alone reports, before a run, and what is missing.
+    pub(crate) fn of_engine(engine: &EngineFacts) -> Self {
+        let nothing = DeploymentFacts::default();
+        Self::of_server(&Sources { engine, deployment: &nothing, telemetry: &[], prompts: None })
+    }
+
+    fn of_server(sources: &Sources<'_>) -> Self {
+        let engine = sources.engine;
+        let reported: Vec<_> = Fact::ALL.iter().filter_map(|fact| sources.reported(*fact)).collect();
         if engine.engine == "mock" || !engine.modelled.is_empty() {
             return Self { reported, missing: Vec::new() };
         }
-        let sampling = engine.parameters.is_none().then_some(Fact::SamplingSettings);
-        let unreported = |fact: &Fact| reported.iter().all(|reported| reported.name != *fact);
-        let missing = sampling.into_iter().chain(Fact::OF_SERVER.into_iter().filter(unreported)).collect();
+        let is_missing = |fact: &Fact| match fact {
+            Fact::SamplingSettings => engine.parameters.is_none(),
+            fact => reported.iter().all(|reported| reported.name != *fact),
+        };
+        let missing = Fact::ALL.iter().copied().filter(is_missing).collect();
         Self { reported, missing }
     }
 
@@ -121,70 +86,147 @@ impl Reproduction {
     }
 }
 
-/// Names of the setting that says over how many accelerators tensors are split: vLLM's, `SGLang`'s, and short for both.
-const TENSOR_PARALLEL: [&str; 4] = ["tensor_parallel_size", "tensor-parallel-size", "tp_size", "tp"];
+/// The settings under which servers report a fact: the ends of their dotted paths, of which the first that is there counts.
+/// vLLM's `/server_info` has them in `vllm_config` and `system_env`, `SGLang`'s `/server_info` and `/model_info` and TGI's
+/// `/info` at the top.
+const SETTINGS: [(Fact, &[&str]); 13] = [
+    (Fact::Hardware, &["system_env.nvidia_gpu_models", "nvidia_env.name"]),
+    (Fact::Precision, &["dtype", "model_dtype"]),
+    (Fact::KvCacheDtype, &["cache_config.cache_dtype", "kv_cache_dtype"]),
+    (Fact::ModelRevision, &["model_config.revision", "revision", "model_sha", "weight_version"]),
+    (Fact::Tokenizer, &["model_config.tokenizer", "tokenizer_path"]),
+    (Fact::TensorParallel, &["tensor_parallel_size", "tensor-parallel-size", "tp_size", "tp"]),
+    (Fact::PipelineParallel, &["pipeline_parallel_size", "pp_size", "pp"]),
+    (Fact::DataParallel, &["data_parallel_size", "dp_size", "dp"]),
+    (
+        Fact::AttentionBackend,
+        &["attention_config.backend", "vllm_env.VLLM_ATTENTION_BACKEND", "attention_backend"],
+    ),
+    (Fact::SchedulingPolicy, &["scheduler_config.policy", "schedule_policy"]),
+    (
+        Fact::Cuda,
+        &[
+            "system_env.cuda_runtime_version",
+            "system_env.cuda_compiled_version",
+            "system_env.hip_runtime_version",
+        ],
+    ),
+    (Fact::Driver, &["system_env.nvidia_driver_version", "nvidia_env.driver_version"]),
+    (Fact::Interconnect, &["system_env.gpu_topo"]),
+];
 
-/// Names of the setting that says in which format weights are: `dtype` of vLLM and `SGLang`, `model_dtype` of TGI.
-const PRECISION: [&str; 2] = ["dtype", "model_dtype"];
+/// Labels under which a user may state a fact, where `--fact` came later than they did.
+const LABELS: [(Fact, &[&str]); 7] = [
+    (Fact::ModelRevision, &["revision"]),
+    (Fact::TensorParallel, &["tensor_parallel_size", "tensor-parallel-size", "tp_size", "tp"]),
+    (Fact::PipelineParallel, &["pipeline_parallel_size", "pp_size", "pp"]),
+    (Fact::DataParallel, &["data_parallel_size", "dp_size", "dp"]),
+    (Fact::Driver, &["driver"]),
+    (Fact::EngineVersion, &["version"]),
+    (Fact::ServingFlags, &["flags"]),
+];
 
-/// All facts that are reported, in the order of [`Fact`].
-fn reported_facts(header: &RunHeader) -> Vec<ReportedFact> {
-    let facts = [hardware(header), precision(header), driver(header), version(header), flags(header)];
-    facts.into_iter().flatten().collect()
+/// Values that say that the server chooses, or that nothing was found.
+const VAGUE: [&str; 6] = ["auto", "default", "N/A", "none", "None", "Could not collect"];
+
+/// Whoever may know a fact.
+struct Sources<'h> {
+    engine: &'h EngineFacts,
+    deployment: &'h DeploymentFacts,
+    telemetry: &'h [TelemetrySource],
+    prompts: Option<&'h PromptMethod>,
 }
 
-/// The accelerators; where the user states them, their number is known apart.
-fn hardware(header: &RunHeader) -> Option<ReportedFact> {
-    let user = header.deployment.hardware.as_deref();
-    let exporter = header.telemetry.iter().find_map(|page| page.hardware.as_deref());
-    first(Fact::Hardware, [(FactSource::User, user), (FactSource::Exporter, exporter)])
+impl<'h> Sources<'h> {
+    fn of(header: &'h RunHeader) -> Self {
+        Self {
+            engine: &header.engine,
+            deployment: &header.deployment,
+            telemetry: &header.telemetry,
+            prompts: Some(&header.prompts.method),
+        }
+    }
+
+    /// The fact by the first source that has it: a server knows its own version best, and of all else the user is believed
+    /// first.
+    fn reported(&self, fact: Fact) -> Option<ReportedFact> {
+        let user = || Some((FactSource::User, self.by_user(fact)?));
+        let server = || Some((FactSource::Server, self.by_server(fact)?));
+        let by_others = || {
+            let exporter = || Some((FactSource::Exporter, self.by_exporter(fact)?));
+            exporter().or_else(|| Some((FactSource::Client, self.by_client(fact)?)))
+        };
+        let first = match fact {
+            Fact::EngineVersion => server().or_else(user),
+            _ => user().or_else(server),
+        };
+        let (source, value) = first.or_else(by_others)?;
+        Some(ReportedFact { name: fact, value, source })
+    }
+
+    /// By an option, a fact, or a label.
+    fn by_user(&self, fact: Fact) -> Option<String> {
+        let said = self.deployment;
+        let option = match fact {
+            Fact::Hardware => said.hardware.clone(),
+            Fact::Gpus => said.gpus.map(|gpus| gpus.to_string()),
+            Fact::Precision => said.precision.clone(),
+            _ => None,
+        };
+        let label = || names(&LABELS, fact).iter().find_map(|name| said.labels.get(*name).cloned());
+        option.or_else(|| said.facts.get(&fact).cloned()).or_else(label)
+    }
+
+    fn by_server(&self, fact: Fact) -> Option<String> {
+        match fact {
+            Fact::EngineVersion => self.engine.server_version.clone(),
+            Fact::ServingFlags => self.flags(),
+            _ => {
+                // What the cache is in where that is not said is what the weights are in.
+                let says = |text: &String| fact == Fact::KvCacheDtype || !VAGUE.contains(&text.as_str());
+                settings(self.engine, names(&SETTINGS, fact)).filter_map(in_words).find(says)
+            }
+        }
+    }
+
+    /// How it was started.
+    fn flags(&self) -> Option<String> {
+        let flag = |(name, value): (&String, &Value)| match value {
+            Value::String(text) => format!("{name}={text}"),
+            value => format!("{name}={value}"),
+        };
+        let flags: Vec<_> = self.engine.serving_flags.iter().map(flag).collect();
+        (!flags.is_empty()).then(|| flags.join(", "))
+    }
+
+    /// Of the accelerators; where the user states them, their number is known apart.
+    fn by_exporter(&self, fact: Fact) -> Option<String> {
+        self.telemetry.iter().find_map(|page| match fact {
+            Fact::Hardware => page.hardware.clone(),
+            Fact::Driver => page.driver.clone(),
+            _ => None,
+        })
+    }
+
+    fn by_client(&self, fact: Fact) -> Option<String> {
+        match (fact, self.prompts) {
+            (Fact::Tokenizer, Some(PromptMethod::Tokenizer { source })) => Some(source.clone()),
+            (Fact::Network, _) => {
+                self.engine.is_on_this_machine().then(|| "none: the server is on this machine".to_owned())
+            }
+            _ => None,
+        }
+    }
 }
 
-/// The format of weights.
-fn precision(header: &RunHeader) -> Option<ReportedFact> {
-    let user = header.deployment.precision.as_deref();
-    // Which one a server was to choose is not known.
-    let server =
-        settings(&header.engine, &PRECISION).filter_map(Value::as_str).find(|reported| *reported != "auto");
-    first(Fact::Precision, [(FactSource::User, user), (FactSource::Server, server)])
-}
-
-/// The version of the accelerators' driver.
-fn driver(header: &RunHeader) -> Option<ReportedFact> {
-    let exporter = header.telemetry.iter().find_map(|page| page.driver.as_deref());
-    first(Fact::Driver, [(FactSource::User, label(header, "driver")), (FactSource::Exporter, exporter)])
-}
-
-/// The version of the server, by its own word first.
-fn version(header: &RunHeader) -> Option<ReportedFact> {
-    let server = header.engine.server_version.as_deref();
-    first(Fact::EngineVersion, [(FactSource::Server, server), (FactSource::User, label(header, "version"))])
-}
-
-/// How it was started.
-fn flags(header: &RunHeader) -> Option<ReportedFact> {
-    let flag = |(name, value): (&String, &Value)| match value {
-        Value::String(text) => format!("{name}={text}"),
-        value => format!("{name}={value}"),
-    };
-    let flags: Vec<_> = header.engine.serving_flags.iter().map(flag).collect();
-    let server = (!flags.is_empty()).then(|| flags.join(", "));
-    first(
-        Fact::ServingFlags,
-        [(FactSource::User, label(header, "flags")), (FactSource::Server, server.as_deref())],
-    )
-}
-
-/// The first source that has the fact counts.
-fn first(fact: Fact, words: [(FactSource, Option<&str>); 2]) -> Option<ReportedFact> {
-    let said = words.into_iter().find_map(|(source, value)| Some((source, value?)));
-    said.map(|(source, value)| ReportedFact { name: fact, value: value.to_owned(), source })
+/// The names that `table` has of `fact`.
+fn names(table: &[(Fact, &'static [&'static str])], fact: Fact) -> &'static [&'static str] {
+    table.iter().find(|(of, _)| *of == fact).map_or(&[], |(_, names)| names)
 }
 
 /// Over how many accelerators tensors are split.
 pub(crate) fn tensor_parallel(header: &RunHeader) -> Option<u64> {
-    let labelled = TENSOR_PARALLEL.iter().find_map(|name| label(header, name)?.parse().ok());
-    labelled.or_else(|| settings(&header.engine, &TENSOR_PARALLEL).find_map(Value::as_u64))
+    Sources::of(header).reported(Fact::TensorParallel)?.value.parse().ok()
 }
 
 /// Whether it plans each step while the one before it runs.
@@ -193,87 +235,26 @@ pub(crate) fn async_scheduling(header: &RunHeader) -> Option<bool> {
     header.deployment.async_scheduling.or_else(own)
 }
 
-fn label<'h>(header: &'h RunHeader, name: &str) -> Option<&'h str> {
-    header.deployment.labels.get(name).map(String::as_str)
+/// A setting that is a fact: a name or a number.
+fn in_words(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
-/// The server's setting under one of these names, in whatever part of its settings.
+/// The server's settings under these names, those of the first name first. A draft model has settings of its own, which are
+/// not those of the model.
 fn settings<'e>(engine: &'e EngineFacts, names: &'e [&str]) -> impl Iterator<Item = &'e Value> {
-    let wanted = |name: &String| name.rsplit('.').next().is_some_and(|last| names.contains(&last));
-    engine.serving_flags.iter().filter(move |(name, _)| wanted(name)).map(|(_, value)| value)
+    let ends_with = |path: &str, name: &str| {
+        path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    names.iter().flat_map(move |name| {
+        let wanted = move |path: &str| ends_with(path, name) && !path.contains("speculative");
+        engine.serving_flags.iter().filter(move |(path, _)| wanted(path)).map(|(_, value)| value)
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::analysis::test_runs::{exporter, run};
-
-    #[test]
-    fn what_nobody_told_is_missing() {
-        let mut log = run(1_000, Vec::new());
-        let all = [Fact::SamplingSettings, Fact::Hardware, Fact::Precision, Fact::Driver];
-        assert_eq!(Reproduction::of(&log).missing, [&all[..], &[Fact::ServingFlags]].concat());
-        log.header.engine.serving_flags.insert("vllm_config.model_config.dtype".into(), "bfloat16".into());
-        log.header.telemetry.push(exporter());
-        assert_eq!(Reproduction::of(&log).missing, [Fact::SamplingSettings]);
-        assert_eq!(Reproduction::of(&log).value(Fact::Hardware), Some("1 × NVIDIA H100"));
-        log.header.engine.engine = "mock".to_owned();
-        assert!(Reproduction::of(&log).missing.is_empty());
-    }
-
-    /// What is reported of `fact`, and its source.
-    fn fact_of(header: &RunHeader, fact: Fact) -> Option<(String, FactSource)> {
-        let reported = reported_facts(header).into_iter().find(|reported| reported.name == fact);
-        reported.map(|reported| (reported.value, reported.source))
-    }
-
-    fn by(source: FactSource, value: &str) -> (String, FactSource) {
-        (value.to_owned(), source)
-    }
-
-    #[test]
-    fn a_person_is_believed_first_and_then_the_server() {
-        let mut header = run(1_000, Vec::new()).header;
-        header.engine.server_version = None;
-        assert_eq!(reported_facts(&header), []);
-        for (name, value) in [
-            ("vllm_config.model_config.dtype", json!("bfloat16")),
-            ("vllm_config.parallel_config.tensor_parallel_size", json!(4)),
-            ("vllm_config.cache_config.cache_dtype", json!("fp8")),
-        ] {
-            header.engine.serving_flags.insert(name.to_owned(), value);
-        }
-        assert_eq!(fact_of(&header, Fact::Precision), Some(by(FactSource::Server, "bfloat16")));
-        assert_eq!(tensor_parallel(&header), Some(4));
-        for (name, value) in [("version", "0.32"), ("tp", "2"), ("flags", "--x")] {
-            header.deployment.labels.insert(name.to_owned(), value.to_owned());
-        }
-        header.deployment.precision = Some("fp8".to_owned());
-        assert_eq!(fact_of(&header, Fact::Precision), Some(by(FactSource::User, "fp8")));
-        assert_eq!(tensor_parallel(&header), Some(2));
-        assert_eq!(fact_of(&header, Fact::EngineVersion), Some(by(FactSource::User, "0.32")));
-        assert_eq!(fact_of(&header, Fact::ServingFlags), Some(by(FactSource::User, "--x")));
-        header.engine.server_version = Some("0.33".to_owned());
-        assert_eq!(fact_of(&header, Fact::EngineVersion), Some(by(FactSource::Server, "0.33")));
-    }
-
-    #[test]
-    fn a_person_is_believed_before_an_exporter() {
-        let mut header = run(1_000, Vec::new()).header;
-        header.telemetry.push(exporter());
-        assert_eq!(fact_of(&header, Fact::Hardware), Some(by(FactSource::Exporter, "1 × NVIDIA H100")));
-        assert_eq!(fact_of(&header, Fact::Driver), Some(by(FactSource::Exporter, "580.1")));
-        header.deployment.hardware = Some("h200".to_owned());
-        assert_eq!(fact_of(&header, Fact::Hardware), Some(by(FactSource::User, "h200")));
-        assert_eq!(fact_of(&header, Fact::Driver), Some(by(FactSource::Exporter, "580.1")));
-    }
-
-    #[test]
-    fn a_format_that_the_server_was_to_choose_is_not_known() {
-        let mut header = run(1_000, Vec::new()).header;
-        header.engine.serving_flags.insert("dtype".to_owned(), json!("auto"));
-        assert_eq!(fact_of(&header, Fact::Precision), None);
-    }
-}
+mod tests;

@@ -20,7 +20,9 @@ use crate::analysis::requests::delivery::StreamDelivery;
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
 use crate::analysis::requests::quality::{AnswerForms, Quality};
 use crate::analysis::requests::sessions::Sessions;
-use crate::analysis::requests::tokens::{TakenImages, TakenPrompts, TokenAccount};
+use crate::analysis::requests::speed::RequestSpeed;
+use crate::analysis::requests::taken::{TakenImages, TakenPrompts};
+use crate::analysis::requests::tokens::TokenAccount;
 use crate::analysis::server::prefix_cache::PrefixCache;
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
@@ -59,6 +61,8 @@ pub struct Summary {
     pub arrivals: ArrivalFigures,
     /// Flows per second.
     pub rates: Rates,
+    /// Output tokens per second of each request; absent where no request has one.
+    pub request_speed: Option<RequestSpeed>,
     /// Latencies.
     pub latency: LatencyTable,
     /// How many requests met their SLO.

@@ -19,7 +19,9 @@ use crate::analysis::requests::observed::{Observed, unrecorded_requests};
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
 use crate::analysis::requests::quality::{AnswerForms, Quality};
 use crate::analysis::requests::sessions::Sessions;
-use crate::analysis::requests::tokens::{TakenImages, TakenPrompts, TokenAccount};
+use crate::analysis::requests::speed::RequestSpeed;
+use crate::analysis::requests::taken::{TakenImages, TakenPrompts};
+use crate::analysis::requests::tokens::TokenAccount;
 use crate::analysis::server::prefix_cache::PrefixCache;
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
@@ -67,6 +69,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         quality: Quality::of(log),
         failures: Failures::of(&observed),
         tokens: TokenAccount::of(&observed),
+        request_speed: RequestSpeed::of(&observed),
         delivery: observed.delivery,
         prefix_cache: PrefixCache::of(log),
         stalls,

@@ -2,6 +2,7 @@
 
 mod ab;
 pub(super) mod config;
+mod deployment;
 mod experiment;
 mod header;
 mod model;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::deployment::DeploymentArgs;
 use super::server::ServerArgs;
-use super::values::{at_least_one, label, size, some_time, switched, whole};
+use super::values::{at_least_one, size, some_time, whole};
 use crate::clock::Pacing;
 use crate::engine::{AnswerLimits, MetricsUrl, PriorityField};
 use crate::live::Screen;
@@ -35,25 +36,13 @@ impl TargetArgs {
     /// The same with another server and with what a file says of the deployment in place of what was typed, its labels
     /// beside those.
     pub(in crate::cli) fn with(&self, server: ServerArgs, filed: DeploymentFacts) -> Self {
-        let typed = self.deployment.clone();
-        let deployment = DeploymentArgs {
-            hardware: filed.hardware.or(typed.hardware),
-            gpus: filed.gpus.or(typed.gpus),
-            serving_model: filed.serving_model.or(typed.serving_model),
-            precision: filed.precision.or(typed.precision),
-            labels: typed.labels.into_iter().chain(filed.labels).collect(),
-            ..typed
-        };
+        let deployment = self.deployment.clone().with(filed);
         Self { server, deployment, ..self.clone() }
     }
 
     /// The deployment, as the user describes it.
     pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
-        let typed = self.deployment.clone();
-        let async_scheduling = switched(typed.async_scheduling, typed.no_async_scheduling);
-        let DeploymentArgs { hardware, gpus, serving_model, precision, labels, .. } = typed;
-        let labels = labels.into_iter().collect();
-        DeploymentFacts { hardware, gpus, serving_model, precision, async_scheduling, labels }
+        self.deployment.clone().facts()
     }
 
     /// The most requests in flight, where that was typed.
@@ -72,7 +61,8 @@ impl TargetArgs {
         load_option: LoadOption,
         screen: Screen,
     ) -> Result<RunSettings, Stop> {
-        let (server, requests) = both(self.server.settings(), self.run.settings())?;
+        let requests = both(self.run.settings(), self.deployment.check());
+        let (server, (requests, ())) = both(self.server.settings(), requests)?;
         Ok(RunSettings {
             server,
             deployment: self.deployment(),
@@ -90,43 +80,6 @@ impl TargetArgs {
             screen,
         })
     }
-}
-
-/// The deployment. It is kept with the run, and the embedded mock models it; nothing of it is sent.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Deployment")]
-struct DeploymentArgs {
-    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any other
-    /// name. The embedded mock models it [default: of the embedded mock, one that carries the workload; else not given]
-    #[arg(long, value_name = "NAME")]
-    hardware: Option<String>,
-
-    /// Accelerators that serve together, for figures per GPU [default: of the embedded mock 1; else not given]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::MAX))]
-    gpus: Option<u32>,
-
-    /// Model that is served: llama-3.1-8b, llama-3.1-70b, llama-3.1-405b, qwen2.5-7b, qwen3-32b, mixtral-8x7b or
-    /// deepseek-v3, whose sizes are known, or any other name [default: of the embedded mock llama-3.1-8b; else not given]
-    #[arg(long, value_name = "NAME")]
-    serving_model: Option<String>,
-
-    /// Format of the weights, such as bf16, fp8 or int4 [default: of the embedded mock bf16; else not given]
-    #[arg(long, value_name = "FORMAT")]
-    precision: Option<String>,
-
-    /// Each step is planned while the one before it runs, as vLLM does on GPUs: a request waits for the step that runs
-    /// and for the planned one; it is stored with the run [default: of the embedded mock on, else not given]
-    #[arg(long, conflicts_with = "no_async_scheduling")]
-    async_scheduling: bool,
-
-    /// Each step is planned when the one before it has ended, as vLLM does with this option and on CPUs
-    /// [default: not given]
-    #[arg(long)]
-    no_async_scheduling: bool,
-
-    /// Label to store with the run, as `name=value`; may be repeated [default: nothing]
-    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = label)]
-    labels: Vec<(String, String)>,
 }
 
 /// Limits and prompts.

@@ -11,7 +11,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use crate::engine::{Dialect, Endpoint};
 use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
+use crate::record::Fact;
 use crate::units;
+use crate::workload::nearest;
 
 /// The longest time that can be typed: sums of a few are still times.
 const LONGEST: Duration = Duration::from_secs(60 * 60 * 24 * 366 * 100);
@@ -177,6 +179,44 @@ pub(in crate::cli) fn label(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A fact about the server, as `name=value`.
+pub(in crate::cli) fn fact(text: &str) -> Result<(Fact, String), String> {
+    let known = || Fact::ALL.iter().copied().filter(|fact| fact.is_stated()).map(Fact::key);
+    let (name, value) = text
+        .split_once('=')
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .ok_or_else(|| format!("`{text}` is not a fact; write it as name=value, such as driver=580.95.05"))?;
+    let key = name.to_ascii_lowercase().replace(['-', ' '], "_");
+    let fact = match key.parse::<Fact>() {
+        Ok(fact) if fact.is_stated() => fact,
+        Ok(_) => {
+            return Err(format!(
+                "`{name}` are what is sent; give them with --temperature, --top-p and the like"
+            ));
+        }
+        Err(_) => {
+            let meant = match nearest(&key, known()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
+            };
+            return Err(format!("`{name}` is not a fact; {meant} (any other name is a --label)"));
+        }
+    };
+    match value {
+        "" => Err(format!("`{key}` has no value; write it as {key}=VALUE, or leave it out")),
+        _ if fact.is_number() && value.parse::<u32>().map_or(true, |number| number == 0) => {
+            Err(format!("`{key}` is `{value}`, which is not a whole number above 0"))
+        }
+        _ => Ok((fact, value.to_owned())),
+    }
+}
+
+/// A remark with words in it.
+pub(in crate::cli) fn remark(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() { Err("it says nothing".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 /// A median in tokens and the sigma around it, such as `150,0.8`.
 pub(in crate::cli) fn stop_length(text: &str) -> Result<StopLength, String> {
     let read = || {
@@ -266,6 +306,26 @@ fn ladder(text: &str, number: impl Fn(&str) -> Result<f64, String>) -> Result<Op
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_misspelt_fact_is_answered_with_the_nearest() {
+        assert_eq!(
+            fact("attention-backend=FLASH_ATTN"),
+            Ok((Fact::AttentionBackend, "FLASH_ATTN".to_owned()))
+        );
+        let answers = [
+            ("atention_backend=x", "did you mean `attention_backend`?"),
+            ("zone=eu", "(any other name is a --label)"),
+            ("driver", "write it as name=value"),
+            ("driver=", "has no value"),
+            ("tensor_parallel=two", "not a whole number above 0"),
+            ("sampling_settings=hot", "--temperature"),
+        ];
+        for (typed, answer) in answers {
+            let refusal = fact(typed).unwrap_err();
+            assert!(refusal.contains(answer), "{typed}: {refusal}");
+        }
+    }
 
     #[test]
     fn lists_and_ladders_go_from_low_to_high() {

@@ -287,6 +287,8 @@ impl MatrixArgs {
         settings.objectives = contract.map(|accept| accept.objectives.clone()).unwrap_or_default();
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
         settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
+        settings.server.sampling = row.settings.sampled(&settings.server.sampling);
+        settings.server.extra_body.extend(row.settings.extra_body.clone().unwrap_or_default());
         Ok(settings)
     }
 }

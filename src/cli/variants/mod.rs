@@ -46,7 +46,7 @@ fn facts(variant: &Variant, labels: &[(&str, &str)]) -> DeploymentFacts {
         gpus,
         serving_model,
         precision,
-        async_scheduling: None,
         labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        ..DeploymentFacts::default()
     }
 }

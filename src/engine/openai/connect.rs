@@ -11,11 +11,12 @@ use http::uri::PathAndQuery;
 
 use super::body::BodyTemplates;
 use super::connect_error::{ConnectError, ConnectProgress};
-use super::control::{Control, ControlError, ListedModel, longest_context, settings};
+use super::control::{Control, ControlError, ListedModel};
 use super::engine::{OpenAiEngine, new_request_id_prefix};
 use super::hints::{of_redirect, of_refused_key};
 use super::preflight::in_brackets;
 use super::readiness::ready;
+use super::settings::{longest_context, settings};
 use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
 use crate::engine::http_url::Scheme;

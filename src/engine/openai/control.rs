@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use http::header::{HeaderMap, LOCATION};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Method, Response, StatusCode};
 use rustls::ClientConfig;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::http_client::{MetricsPage, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
@@ -13,7 +13,7 @@ use crate::engine::dialect::Dialect;
 use crate::engine::dialect_traits::TokenizeCall;
 use crate::engine::intake::ServerText;
 use crate::engine::proxy::Proxy;
-use crate::engine::secrets::{Secrets, names_a_credential};
+use crate::engine::secrets::Secrets;
 use crate::engine::stream::fault::{location, words_of};
 use crate::engine::target::Target;
 use crate::record::{Failure, FailureKind};
@@ -174,9 +174,19 @@ impl Control {
         Some(MetricsPage { url, headers, tls, proxy, secrets })
     }
 
-    /// How the server was started, where it reports that.
+    /// How the server was started, and what it says of its model, where it reports that.
     pub(crate) async fn settings_page(&self) -> Option<Value> {
-        for &path in self.dialect.traits().flags_paths {
+        let traits = self.dialect.traits();
+        let mut page = self.first_of(traits.flags_paths).await;
+        if let Some(model) = self.first_of(traits.model_paths).await {
+            page = Some(page.map_or_else(|| model.clone(), |page| with_missing(page, &model)));
+        }
+        page
+    }
+
+    /// The JSON of the first of these paths that answers.
+    async fn first_of(&self, paths: &[&str]) -> Option<Value> {
+        for &path in paths {
             if let Ok(response) = self.fetch(path).await
                 && let Ok(answer) = self.json_of(path, response).await
             {
@@ -196,6 +206,17 @@ impl Control {
     pub(crate) async fn post(&self, path: &str) -> Result<(), ControlError> {
         let request = self.client.post(self.url.join(path)).headers(self.headers.clone());
         let response = request.send().await.map_err(|error| self.unreachable(error))?;
+        self.accepted(path, response).await.map(|_| ())
+    }
+
+    /// Whether there is something at `path`, which is not asked for: without changing anything, OPTIONS shows it.
+    pub(crate) async fn offers(&self, path: &str) -> Result<(), ControlError> {
+        let request = self.client.request(Method::OPTIONS, self.url.join(path));
+        let response = request.headers(self.headers.clone()).send().await;
+        let response = response.map_err(|error| self.unreachable(error))?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Ok(());
+        }
         self.accepted(path, response).await.map(|_| ())
     }
 
@@ -249,110 +270,18 @@ impl Control {
     }
 }
 
+/// `page` with the fields of `more` that it lacks.
+fn with_missing(mut page: Value, more: &Value) -> Value {
+    if let (Value::Object(fields), Value::Object(more)) = (&mut page, more) {
+        for (name, value) in more {
+            fields.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    page
+}
+
 /// Whether waiting changes nothing about this status: not if the server is busy, or a proxy wants a login. A server that
 /// wants TLS may answer 400 to a request without.
 const fn is_settled(status: u16) -> bool {
     matches!(status, 300..=499 | 501) && !matches!(status, 400 | 407 | 408 | 425 | 429)
-}
-
-/// The longest prompt plus answer by what a server says of its settings: llama.cpp's context of a slot, TGI's, SGLang's.
-pub(crate) fn longest_context(page: &Value) -> Option<u64> {
-    let slot = &page["default_generation_settings"]["n_ctx"];
-    [slot, &page["max_total_tokens"], &page["context_length"]].into_iter().find_map(Value::as_u64)
-}
-
-/// Most settings kept: the largest known list has about 400.
-const MOST_SETTINGS: usize = 1_000;
-/// Digits of numbers that are settings even where a header has the same: a degree of parallelism, say.
-const SHORT_NUMBER: usize = 3;
-/// Values that change while a server runs, and those that describe the machine's owner.
-const LEFT_OUT: [&str; 4] = ["internal_states", "vllm_env", "system_env", "default_generation_settings"];
-
-/// Every setting in `answer` by its path, joined by dots: numbers, strings and lists. Unset values, and those
-/// whose name suggests a secret, are left out.
-pub(crate) fn settings(answer: &Value, secrets: &Secrets) -> Map<String, Value> {
-    let mut flags = Map::new();
-    gather(answer, "", secrets, &mut flags);
-    flags
-}
-
-fn gather(value: &Value, name: &str, secrets: &Secrets, flags: &mut Map<String, Value>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                if !LEFT_OUT.contains(&key.as_str()) && !names_a_credential(key) {
-                    let key = secrets.hide(key.clone());
-                    let name = if name.is_empty() { key } else { format!("{name}.{key}") };
-                    let name = ServerText::SettingName.kept(&name);
-                    gather(value, &name, secrets, flags);
-                }
-            }
-        }
-        Value::Null => {}
-        _ if name.is_empty() || flags.len() >= MOST_SETTINGS => {}
-        Value::String(text) if text.is_empty() => {}
-        Value::Array(items) if items.is_empty() => {}
-        Value::String(_) | Value::Array(_) => {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            flags.insert(name.to_owned(), ServerText::Setting.without(secrets, &text).into());
-        }
-        Value::Number(number) if number.to_string().len() > SHORT_NUMBER => {
-            let text = secrets.hide(number.to_string());
-            let shown = if text == number.to_string() { value.clone() } else { text.into() };
-            flags.insert(name.to_owned(), shown);
-        }
-        Value::Bool(_) | Value::Number(_) => {
-            flags.insert(name.to_owned(), value.clone());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::target::{Secret, Target};
-
-    #[test]
-    fn settings_are_kept_by_name_and_secrets_are_not() {
-        let answer = json!({
-            "vllm_config": {
-                "model_config": {"dtype": "bfloat16", "quantization": null, "hf_token": "hf_hunter2"},
-                "parallel_config": {"tensor_parallel_size": 2},
-                "cudagraph_sizes": [1, 2, 4],
-            },
-            "api_key": "hunter2", "admin_api_key": "hunter2", "ssl_keyfile_password": "hunter2",
-            "vllm_env": {"VLLM_HOST_IP": "10.0.0.1"},
-            "internal_states": [{"last_gen_throughput": 10.0}],
-            "served_model_name": "",
-            "enable_metrics": true,
-        });
-        let flags = settings(&answer, &Secrets::default());
-        let kept = json!({
-            "vllm_config.model_config.dtype": "bfloat16",
-            "vllm_config.parallel_config.tensor_parallel_size": 2,
-            "vllm_config.cudagraph_sizes": "[1,2,4]",
-            "enable_metrics": true,
-        });
-        assert_eq!(Value::Object(flags), kept);
-        assert!(settings(&json!("a text"), &Secrets::default()).is_empty());
-    }
-
-    #[test]
-    fn the_longest_context_is_where_each_server_has_it() {
-        let llamacpp = json!({"default_generation_settings": {"n_ctx": 4096}, "total_slots": 4});
-        assert_eq!(longest_context(&llamacpp), Some(4_096));
-        assert_eq!(
-            longest_context(&json!({"max_input_tokens": 4095, "max_total_tokens": 8192})),
-            Some(8_192)
-        );
-        assert_eq!(longest_context(&json!({"context_length": null, "version": "1"})), None);
-    }
-
-    #[test]
-    fn a_key_that_is_echoed_elsewhere_is_hidden() {
-        let mut target = Target::new("http://x".parse().unwrap(), Dialect::Sglang);
-        target.api_key = Some(Secret::new("keykeykey"));
-        let flags = settings(&json!({"command": "serve --api-key keykeykey"}), &Secrets::of(&target));
-        assert_eq!(flags["command"], "serve --api-key ***");
-    }
 }

@@ -1,5 +1,6 @@
 //! The engine for every server that speaks the OpenAI protocol.
 
+mod abilities;
 mod body;
 mod cache;
 mod connect;
@@ -12,7 +13,11 @@ mod http_client;
 mod lengths;
 mod preflight;
 mod readiness;
+mod settings;
 
+pub use abilities::{
+    EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries, SeriesFigure, ServerAbilities,
+};
 pub use connect_error::ConnectProgress;
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;

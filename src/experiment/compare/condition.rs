@@ -132,6 +132,7 @@ pub(super) fn facts_of(header: &RunHeader) -> Facts {
     tell(Condition::Precision, "precision", json(&deployment.precision));
     tell(Condition::Server, "async_scheduling", json(&deployment.async_scheduling));
     tell(Condition::Labels, "label", json(&deployment.labels));
+    tell(Condition::Labels, "fact", json(&deployment.facts));
     for (setting, value) in &engine.modelled {
         let known = SIMULATED.iter().find(|(name, _)| name == setting);
         let condition = known.map_or(Condition::Server, |(_, condition)| *condition);

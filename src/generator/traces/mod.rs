@@ -21,7 +21,7 @@ pub(super) mod survey;
 
 pub use files::{AccessLog, AccessLogFields, TraceWriter, read_log};
 pub use requests::{Blocks, RequestTrace, TracedRequest, TracedWindow};
-pub use survey::survey;
+pub use survey::{survey, survey_with_lengths};
 
 #[cfg(test)]
 mod tests;

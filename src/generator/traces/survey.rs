@@ -8,7 +8,7 @@ use super::replay::{Replay, Replayed};
 use super::requests::{Blocks, TraceFacts};
 use super::slice::TraceSlice;
 use crate::clock::Timestamp;
-use crate::workload::{Trace, TraceFindings};
+use crate::workload::{LengthCounts, Trace, TraceFindings, TraceLengths};
 
 /// Number of bins in which arrivals are counted.
 const BINS: usize = 120;
@@ -20,6 +20,20 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// Reads the slice of `trace` as a run of this seed replays it.
 pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
+    surveyed(trace, seed).map(Tally::findings)
+}
+
+/// The same with the lengths of its prompts and answers, which no plan stores.
+pub fn survey_with_lengths(
+    trace: &Trace,
+    seed: u64,
+) -> Result<(TraceFindings, Option<TraceLengths>), TraceError> {
+    let tally = surveyed(trace, seed)?;
+    let lengths = tally.prompts.spread().zip(tally.answers.spread());
+    Ok((tally.findings(), lengths.map(|(prompt, answer)| TraceLengths { prompt, answer })))
+}
+
+fn surveyed(trace: &Trace, seed: u64) -> Result<Tally, TraceError> {
     let extent = extent(trace, seed)?;
     let ends_s = extent.length_ns as f64 / 1e9 * trace.time_scale;
     if ends_s > LONGEST_S {
@@ -37,7 +51,7 @@ pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
     if tally.found.requests == 0 {
         return Err(TraceError::Thinned { path: trace.path.clone(), rate_scale: trace.rate_scale, seed });
     }
-    Ok(tally.findings())
+    Ok(tally)
 }
 
 /// The slice of the file before scaling.
@@ -111,6 +125,8 @@ struct Tally {
     latest: Option<Timestamp>,
     input_tokens: u64,
     output_tokens: u64,
+    prompts: LengthCounts,
+    answers: LengthCounts,
     kinds: KindCounts,
     reuse: PrefixReuse,
 }
@@ -142,6 +158,8 @@ impl Tally {
             latest: None,
             input_tokens: 0,
             output_tokens: 0,
+            prompts: LengthCounts::default(),
+            answers: LengthCounts::default(),
             kinds: KindCounts::default(),
             reuse: PrefixReuse::new(block_tokens, MOST_BLOCKS),
         }
@@ -164,6 +182,8 @@ impl Tally {
         self.latest = Some(*at);
         self.input_tokens += u64::from(request.input_tokens);
         self.output_tokens += u64::from(request.output_tokens);
+        self.prompts.add(request.input_tokens.into());
+        self.answers.add(request.output_tokens.into());
         if let Some(kind) = &request.kind {
             self.kinds.add(kind);
         }
@@ -232,6 +252,22 @@ impl PrefixReuse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_are_those_of_every_request() {
+        let trace = Trace::whole(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/traces/mooncake.jsonl"));
+        let (found, lengths) = survey_with_lengths(&trace, 0).unwrap();
+        assert_eq!(survey(&trace, 0).unwrap(), found, "the same as a run stores");
+        // By hand: prompts of 512, 898, 1,100, 1,300 and 1,600 tokens, answers of 3, 7, 32, 49 and 50.
+        let TraceLengths { prompt, answer } = lengths.unwrap();
+        assert_eq!((prompt.count, prompt.mean, prompt.p50, prompt.max), (5, 1_082.0, 1_100.0, 1_600));
+        let near = |value: f64, expected: f64| (value - expected).abs() < 1e-9;
+        assert!(
+            near(prompt.p90, 1_480.0) && near(prompt.p95, 1_540.0) && near(prompt.p99, 1_588.0),
+            "{prompt:?}"
+        );
+        assert!(near(answer.p50, 32.0) && near(answer.p99, 49.96) && answer.max == 50, "{answer:?}");
+    }
 
     #[test]
     fn too_many_blocks_are_no_share_of_none() {

@@ -75,6 +75,15 @@ pub(super) fn ms<R>(
     new(name, Unit::MILLISECONDS, meaning, ReadAs::Number(Box::new(read)))
 }
 
+/// Tokens per second.
+pub(super) fn per_second<R>(
+    name: &'static str,
+    meaning: &'static str,
+    read: impl Fn(&R) -> Option<f64> + 'static,
+) -> DataColumn<R> {
+    new(name, Unit::TOKENS_PER_SECOND, meaning, ReadAs::Number(Box::new(read)))
+}
+
 pub(super) fn flag<R>(
     name: &'static str,
     meaning: &'static str,

@@ -131,6 +131,7 @@ impl<W: io::Write> Rows<W> {
             self.push(&of.with("failures", &line.kind.to_string(), Some(line.count as f64), "requests"))?;
         }
         self.section(of, "tokens", &summary.tokens)?;
+        self.section(of, "request_speed", &summary.request_speed)?;
         self.section(of, "stalls", &summary.stalls)?;
         self.section(of, "in_flight", &summary.in_flight)?;
         side_figures(summary).into_iter().try_for_each(|figure| {
@@ -212,7 +213,7 @@ impl<W: io::Write> Rows<W> {
             match value {
                 Value::Object(_) => self.numbers(of, metric, &format!("{statistic}."), value)?,
                 Value::Null | Value::Number(_) => {
-                    self.push(&of.with(metric, &statistic, value.as_f64(), unit(metric, key)))?;
+                    self.push(&of.with(metric, &statistic, value.as_f64(), unit(metric, &statistic)))?;
                 }
                 Value::Bool(_) | Value::String(_) | Value::Array(_) => {}
             }
@@ -239,6 +240,8 @@ fn unit(metric: &str, key: &str) -> &'static str {
     found.unwrap_or(match (metric, key) {
         ("stalls", "count") => "gaps",
         (_, "chunks") => "chunks",
+        ("request_speed", "p5" | "p50" | "p95") => "tokens/s",
+        _ if key.contains("_lengths.") && !key.ends_with(".count") => "tokens",
         _ => "requests",
     })
 }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::column::{DataColumn, at, flag, ms, text, tokens, whole};
-use crate::analysis::{Figure, Metric, RequestLatency, StreamDelivery};
+use super::column::{DataColumn, at, flag, ms, per_second, text, tokens, whole};
+use crate::analysis::{Figure, Metric, RequestLatency, StreamDelivery, tokens_per_s};
 use crate::clock::Timestamp;
 use crate::record::{
     Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog,
@@ -65,6 +65,9 @@ impl RequestRow<'_> {
         all.extend(LATENCIES[..7].iter().copied().map(Self::exact));
         all.push(ms("longest_gap_ms", longest, longest_gap));
         all.extend(LATENCIES[7..].iter().copied().map(Self::exact));
+        all.push(per_second("tokens_per_s", "Answer tokens / e2e", |row: &Self| {
+            tokens_per_s(&row.record, &row.latency)
+        }));
         all.extend(Self::last_columns());
         // The schedule lag is always known.
         all.extend(LATENCIES[1..].iter().copied().map(Self::at_least));

@@ -121,6 +121,9 @@ fn a_summary_has_no_slo_that_the_workload_does_not_have() {
     assert!(table.contains(",tokens,from_chunks,") && table.contains(",output_tokens_per_s,"), "{table}");
     let unit = |named: &str| table.lines().find(|line| line.contains(named)).unwrap().split(',').nth(9);
     assert_eq!(unit(",tokens,from_chunks,"), Some("requests"));
+    assert_eq!(unit(",tokens,prompt_lengths.requested.p99,"), Some("tokens"));
+    assert_eq!(unit(",tokens,prompt_lengths.requested.count,"), Some("requests"));
+    assert_eq!(unit(",request_speed,p5,"), Some("tokens/s"));
     assert_eq!(unit(",rates,output_tokens_per_s,"), Some("tokens/s"));
     assert_eq!(unit(",rates,offered_requests_per_s,"), Some("requests/s"));
 }

@@ -2,21 +2,35 @@
 
 use serde_json::json;
 
-use crate::engine::{LengthTest, SmokeReport};
+use crate::analysis::Reproduction;
+use crate::engine::{LengthTest, ServerAbilities, SmokeReport};
 use crate::record::{EngineFacts, Usage};
 use crate::report::data::json as indented;
-use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
+use crate::report::document::{
+    Document, Level, Note, NoteKind, Section, Table, TableColumn, Tone, VerdictLine,
+};
+use crate::report::documents::parts::reproduction;
 use crate::units::count;
 
 /// A golden prompt by its name, with why its answer is wrong if it is.
 pub type CheckedPrompt = (String, Option<String>);
 
+/// All that a check found.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckedServer<'a> {
+    /// The server, as a run stores it.
+    pub facts: &'a EngineFacts,
+    /// Its answer to the test request.
+    pub smoke: &'a SmokeReport,
+    /// What it lets itself be asked.
+    pub abilities: &'a ServerAbilities,
+    /// The golden prompts; none where no workload was named.
+    pub checks: &'a [CheckedPrompt],
+}
+
 /// The check as JSON.
-pub fn json(
-    facts: &EngineFacts,
-    smoke: &SmokeReport,
-    checks: &[CheckedPrompt],
-) -> serde_json::Result<String> {
+pub fn json(found: CheckedServer<'_>) -> serde_json::Result<String> {
+    let CheckedServer { facts, smoke, abilities, checks } = found;
     let check = |(name, problem): &CheckedPrompt| json!({ "name": name, "passed": problem.is_none(), "problem": problem });
     indented(&json!({
         "schema": 1,
@@ -28,11 +42,16 @@ pub fn json(
             "length_kept": (smoke.length != LengthTest::NotTested).then_some(smoke.length == LengthTest::Kept),
         },
         "checks": checks.iter().map(check).collect::<Vec<_>>(),
+        "endpoints": abilities.endpoints,
+        "series": abilities.series,
+        "length_fields": abilities.length_fields,
+        "reproduction": Reproduction::of_engine(facts),
     }))
 }
 
 /// The check as a document.
-pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPrompt]) -> Document {
+pub fn document(found: CheckedServer<'_>) -> Document {
+    let CheckedServer { facts, smoke, abilities, checks } = found;
     let failed = checks.iter().filter(|(_, unmet)| unmet.is_some()).count();
     let wrong = failed > 0 || smoke.length == LengthTest::Ignored;
     let (tone, word) = if wrong { (Tone::Bad, "FAILED") } else { (Tone::Good, "READY") };
@@ -73,10 +92,75 @@ pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPromp
         LengthTest::EndsEarly => section.notes([Note::new(NoteKind::Warning, length)]),
         LengthTest::Kept | LengthTest::NotTested => section.fact("requested length", length),
     }
+    section.fact("length fields", abilities.length_fields.as_str());
+    let facts_known = Reproduction::of_engine(facts);
+    let [endpoints, series] = [endpoints(abilities), series(abilities)];
+    section.fact("endpoints", in_brief(endpoints, "answer", "not there"));
+    section.fact("metrics", in_brief(series, "series are read", "not on its page"));
+    section.facts("facts", facts_in_brief(&facts_known));
+    section.facts("not reported", reproduction::not_reported(&facts_known));
     section.notes(checks.iter().map(|(name, unmet)| match unmet {
         None => Note::new(NoteKind::Met, format!("`{name}` passed")),
         Some(why) => Note::new(NoteKind::Missed, why.clone()),
     }));
     document.add([section]);
+    document.add(abilities_in_full(abilities));
+    let facts = Section::detail("Facts about the server");
+    document.add([facts.with_table(reproduction::table(&facts_known, found.facts))]);
     document
+}
+
+/// Names of what is there, and of what is not.
+type There<'a> = (Vec<&'a str>, Vec<&'a str>);
+
+fn endpoints(abilities: &ServerAbilities) -> There<'_> {
+    let of = |there| abilities.endpoints.iter().filter(move |known| known.answer.is_there() == there);
+    let paths = |there| of(there).map(|known| known.path.as_str()).collect();
+    (paths(true), paths(false))
+}
+
+fn series(abilities: &ServerAbilities) -> There<'_> {
+    let of = |found| abilities.series.iter().filter(move |known| known.found == found);
+    let names = |found| of(found).map(|known| known.name).collect();
+    (names(true), names(false))
+}
+
+/// `6 of 8 answer; not there: /server_info, /tokenize`.
+fn in_brief((there, not): There<'_>, verb: &str, missing: &str) -> String {
+    let all = there.len() + not.len();
+    let names = match not.as_slice() {
+        [] => String::new(),
+        names if names.len() <= NAMED => format!("; {missing}: {}", names.join(", ")),
+        names => format!("; {missing}: {} and {} more", names[..NAMED].join(", "), names.len() - NAMED),
+    };
+    if all == 0 {
+        "none are known of this server".to_owned()
+    } else {
+        format!("{} of {all} {verb}{names}", there.len())
+    }
+}
+
+/// Names of what is missing that a screen has room for.
+const NAMED: usize = 3;
+
+/// The facts by name.
+fn facts_in_brief(known: &Reproduction) -> Option<String> {
+    let names: Vec<_> = known.reported.iter().map(|fact| fact.name.name()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Every endpoint, and every series.
+fn abilities_in_full(abilities: &ServerAbilities) -> [Section; 2] {
+    let endpoints = Table::of("Endpoints of the server", &abilities.endpoints)
+        .column("endpoint", |known| known.path.as_str())
+        .column(TableColumn::new("for").left(), |known| known.purpose.name())
+        .column(TableColumn::new("").left(), |known| known.answer.in_words());
+    let there = |found| if found { "is read" } else { "is not there" };
+    let series = Table::of("Series of its page of metrics", &abilities.series)
+        .column("series", |known| known.name)
+        .column(TableColumn::new("").left(), |known| there(known.found));
+    [
+        Section::detail("Endpoints").with_table(endpoints.table()),
+        Section::detail("Series of its page of metrics").with_table(series.table()),
+    ]
 }

@@ -6,17 +6,19 @@ use crate::analysis::wording::{counted, percent, seconds};
 use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Section, Table, TableColumn};
 use crate::units::{count, three_digits};
-use crate::workload::{BadLines, Trace, TraceFindings, TraceFormat, TraceZero};
+use crate::workload::{BadLines, LengthSpread, Trace, TraceFindings, TraceFormat, TraceLengths, TraceZero};
 
 /// Kinds of requests that a screen has room for.
 const KINDS: usize = 10;
 
 /// A trace as a document: the slice, its contents, and its kinds of requests.
-pub fn document(trace: &Trace, found: &TraceFindings) -> Document {
+pub fn document(trace: &Trace, found: &TraceFindings, lengths: Option<&TraceLengths>) -> Document {
     let mut document = Document::new(format!("Trace {}", trace.path));
     let mut section = Section::continued(Level::Summary);
     section.facts("slice", slice(trace, found));
     section.facts("contents", findings(found));
+    section.facts("prompts", lengths.map(|lengths| spread(&lengths.prompt)));
+    section.facts("answers", lengths.map(|lengths| spread(&lengths.answer)));
     document.add([section]);
     let called = |name: &Option<String>| name.as_ref().map_or(String::new(), |name| format!("{name:?}"));
     let table = Table::of("Kinds of requests", &found.kinds)
@@ -30,8 +32,20 @@ pub fn document(trace: &Trace, found: &TraceFindings) -> Document {
 }
 
 /// The trace as JSON: what was read of it, and its contents.
-pub fn json(trace: &Trace, found: &TraceFindings) -> serde_json::Result<String> {
-    indented(&json!({ "schema": 1, "trace": trace, "found": found }))
+pub fn json(
+    trace: &Trace,
+    found: &TraceFindings,
+    lengths: Option<&TraceLengths>,
+) -> serde_json::Result<String> {
+    indented(&json!({ "schema": 1, "trace": trace, "found": found, "lengths": lengths }))
+}
+
+/// `p50 6,345, p90 17,300, p95 25,100, p99 61,000, max 123,192 tokens`.
+fn spread(lengths: &LengthSpread) -> String {
+    let LengthSpread { p50, p90, p95, p99, max, .. } = *lengths;
+    let shown = [p50, p90, p95, p99].map(three_digits);
+    let [p50, p90, p95, p99] = shown;
+    format!("p50 {p50}, p90 {p90}, p95 {p95}, p99 {p99}, max {} tokens", count(max))
 }
 
 /// What was replayed, and all that was done to it.
@@ -167,6 +181,12 @@ mod tests {
         }
     }
 
+    /// Lengths with this median, and percentiles of twice, three and five times it.
+    fn lengths(p50: f64, max: u64) -> LengthSpread {
+        let [p90, p95, p99] = [2.0, 3.0, 5.0].map(|times| times * p50);
+        LengthSpread { count: 1_200, mean: p50, p50, p90, p95, p99, max }
+    }
+
     #[test]
     fn nothing_that_was_done_is_silent() {
         let trace = Trace::whole("a.jsonl");
@@ -203,7 +223,9 @@ mod tests {
             |number| TraceKind { name: format!("kind-{number}"), requests: 40, called: None, rarer_kinds: 0 };
         let found = TraceFindings { kinds: (0..30).map(kind).collect(), ..found() };
         let shown = |extent| {
-            text(&document(&Trace::whole("a.jsonl"), &found), Style { width: 80, ..Style::PLAIN }, extent)
+            let lengths = TraceLengths { prompt: lengths(6_345.0, 123_192), answer: lengths(12.5, 2_000) };
+            let document = document(&Trace::whole("a.jsonl"), &found, Some(&lengths));
+            text(&document, Style { width: 80, ..Style::PLAIN }, extent)
         };
         let screen = shown(Extent::Summary);
         assert!(
@@ -211,6 +233,12 @@ mod tests {
             "{screen}"
         );
         assert!(screen.contains("7,000 prompt and 180 answer tokens"), "{screen}");
+        let prompts = "prompts  p50 6,345, p90 12,690, p95 19,035, p99 31,725, max 123,192 tokens";
+        let answers = "answers  p50 12.5, p90 25.0, p95 37.5, p99 62.5, max 2,000 tokens";
+        let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        for line in [prompts, answers] {
+            assert!(words.contains(&line.replace("  ", " ")), "{screen}");
+        }
         assert!(shown(Extent::Full).contains("kind-29"));
     }
 

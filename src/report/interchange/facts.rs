@@ -1,6 +1,7 @@
 //! What tells a run from others: the facts that test reports and series are labelled with.
 
-use crate::analysis::{Fact, Summary};
+use crate::analysis::Summary;
+use crate::record::Fact;
 
 /// The server, its hardware, the plan and this program, as far as they are known, under the names that labels have.
 pub(super) fn facts(summary: &Summary) -> impl Iterator<Item = (&'static str, String)> {

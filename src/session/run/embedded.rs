@@ -28,7 +28,7 @@ pub(super) fn facts(typed: &DeploymentFacts, spec: &WorkloadSpec) -> Result<Depl
         serving_model: Some(deployment.model.name.to_owned()),
         precision: Some(deployment.weights.to_string()),
         async_scheduling: typed.async_scheduling.or(Some(true)),
-        labels: typed.labels.clone(),
+        ..typed.clone()
     })
 }
 

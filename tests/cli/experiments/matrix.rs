@@ -2,6 +2,7 @@
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use predicates::prelude::*;
@@ -421,4 +422,84 @@ fn a_server_does_not_outlive_a_table_that_is_killed() {
     child.kill().unwrap();
     child.wait().unwrap();
     until(false);
+}
+
+#[test]
+fn rows_vary_sampling_and_bodies_and_send_all_at_once() {
+    let bodies = Arc::new(Mutex::new(Vec::<Value>::new()));
+    let log = Arc::clone(&bodies);
+    let address = serve(move |seen: &Seen| {
+        control(seen).unwrap_or_else(|| {
+            log.lock().unwrap().push(serde_json::from_str(&seen.body).unwrap());
+            stream(4)
+        })
+    });
+    let desk = Desk::new();
+    desk.file(
+        "t.toml",
+        &format!(
+            r#"
+name = "asked"
+[server]
+url = "http://{address}"
+engine = "vllm"
+[defaults]
+input_tokens = 16
+output_tokens = 4
+rate_per_s = 5
+horizon_s = 2
+[[rows]]
+name = "plain"
+[[rows]]
+name = "hot"
+temperature = 0.7
+top_p = 0.9
+extra_body = {{ repetition_penalty = 1.1 }}
+[[rows]]
+name = "burst"
+arrival = "all_at_once"
+requests = 12
+"#
+        ),
+    );
+    let typed = ["matrix", "t.toml", "--no-calibration", "--allow-invalid", "--top-k", "5"];
+    desk.skyline(&[&typed[..], &["--dry-run"]].concat())
+        .assert()
+        .code(0)
+        .stdout(contains("temperature 0.7, top_p 0.9").and(contains("all at once 12 requests")));
+    desk.skyline(&typed).assert().stdout(contains("row").and(contains("burst")));
+    let header = |row: &str| {
+        let run = std::fs::read_to_string(desk.run().join(format!("row-{row}/run-1/run.jsonl"))).unwrap();
+        let lines: Vec<Value> = run.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let header = lines[0]["header"].clone();
+        let requests: Vec<_> = lines.iter().filter_map(|line| line.get("request").cloned()).collect();
+        (header["engine"]["parameters"].clone(), requests)
+    };
+    let (plain, hot) = (header("plain").0, header("hot").0);
+    assert_eq!(
+        (&plain["temperature"], &plain["top_k"], &plain["top_p"]),
+        (&0.0.into(), &5.into(), &Value::Null)
+    );
+    assert_eq!((&hot["temperature"], &hot["top_k"], &hot["top_p"]), (&0.7.into(), &5.into(), &0.9.into()));
+    assert!(hot["extra_body_sha256"].is_string() && plain.get("extra_body_sha256").is_none(), "{hot}");
+    let with_penalty = bodies.lock().unwrap().iter().filter(|body| body["repetition_penalty"] == 1.1).count();
+    assert!(with_penalty >= 5, "{with_penalty}");
+    let burst = header("burst").1;
+    assert_eq!(burst.len(), 12);
+    assert!(burst.iter().all(|request| request["scheduled_ns"] == 0), "{burst:?}");
+    let matrix = read(&desk.run().join("matrix.json"));
+    let variables = &matrix["cells"][1]["variables"];
+    assert_eq!(
+        (&variables["sampling"], &variables["extra_body"]),
+        (&"temperature 0.7, top_p 0.9".into(), &r#"{"repetition_penalty":1.1}"#.into()),
+    );
+    assert_eq!(matrix["cells"][2]["variables"]["load"], "12 requests");
+    // A misspelt parameter is answered with the right one, before anything is sent.
+    let misspelt =
+        std::fs::read_to_string(desk.path().join("t.toml")).unwrap().replace("temperature", "temprature");
+    desk.file("u.toml", &misspelt);
+    desk.skyline(&["matrix", "u.toml"])
+        .assert()
+        .code(2)
+        .stderr(contains("temprature").and(contains("temperature")));
 }

@@ -2,6 +2,7 @@
 
 mod connecting;
 mod connections;
+mod described;
 mod faults;
 mod gathered;
 #[cfg(target_os = "linux")]

@@ -4,6 +4,7 @@ mod accept;
 mod claim;
 mod file;
 mod row;
+mod sampling;
 mod settings;
 mod spec;
 mod stored;

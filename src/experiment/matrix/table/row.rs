@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::claim::{Claim, ClaimKind, Reference};
+use super::sampling;
 use super::settings::{PrefixReuse, RATE, Settings, Spacing, USERS, tokens};
 use crate::analysis::Objective;
 use crate::workload::reading::{Fields, SpecValue};
@@ -259,6 +260,20 @@ impl Axes {
                 .variant()
                 .map(|arrival: Spacing| (arrival.to_string(), Settings { arrival: Some(arrival), ..none() }))
         });
+        let temperatures = axis(fields, "temperature", |place| {
+            let value = sampling::temperature(place)?;
+            let name = format!("temp{}", short(&value.to_string()));
+            Some((name, Settings { temperature: Some(value), ..none() }))
+        });
+        let top_ps = axis(fields, "top_p", |place| {
+            let value = sampling::top_p(place)?;
+            let name = format!("topp{}", short(&value.to_string()));
+            Some((name, Settings { top_p: Some(value), ..none() }))
+        });
+        let top_ks = axis(fields, "top_k", |place| {
+            let value = sampling::top_k(place)?;
+            Some((format!("topk{value}"), Settings { top_k: Some(value), ..none() }))
+        });
         let caps = axis(fields, "max_concurrency", |place| {
             let cap = place.whole(USERS)?;
             Some((format!("cap{cap}"), Settings { max_concurrency: Some(cap), ..none() }))
@@ -278,8 +293,9 @@ impl Axes {
             );
             return None;
         }
-        let axes = [workloads, inputs, outputs, prefixes, reuse, rates, users, spacings, caps];
-        let axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
+        let load = [workloads, inputs, outputs, prefixes, reuse, rates, users, spacings, caps];
+        let axes = load.into_iter().chain([temperatures, top_ps, top_ks]);
+        let axes: Vec<Axis> = axes.collect::<Option<_>>()?;
         Some(axes.into_iter().filter(|axis| !axis.is_empty()).collect())
     }
 }

@@ -5,9 +5,12 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray, VariantNames};
 
+use super::sampling;
+use crate::analysis::wording::counted;
+use crate::engine::Sampling;
 use crate::units::{count, three_digits};
 use crate::workload::TOKEN_LIMIT;
 use crate::workload::reading::{Allowed, Fields, SpecValue};
@@ -52,6 +55,24 @@ pub struct Settings {
     /// How arrivals are spaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrival: Option<Spacing>,
+    /// With `all_at_once`: how many requests there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+    /// Sampling temperature; 0 takes the likeliest token. Absent: as on the command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Share of the probability that nucleus sampling draws from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Number of the likeliest tokens that sampling draws from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<i64>,
+    /// Seed of the server's draws.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling_seed: Option<i64>,
+    /// JSON object merged into every body, over that of the command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_body: Option<Map<String, Value>>,
     /// Most requests in flight; waiting for a place counts in latency. Absent: no cap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u64>,
@@ -98,6 +119,8 @@ pub enum Spacing {
     Poisson,
     /// Evenly.
     Constant,
+    /// All of them at the beginning of the run, in place of a rate.
+    AllAtOnce,
 }
 
 impl Settings {
@@ -112,6 +135,12 @@ impl Settings {
             rate_per_s: fields.maybe("rate_per_s", |place| place.number(RATE)),
             users: fields.maybe("users", |place| place.whole(USERS)),
             arrival: fields.maybe("arrival", |place| place.variant()),
+            requests: fields.maybe("requests", |place| place.whole(USERS)),
+            temperature: fields.maybe("temperature", sampling::temperature),
+            top_p: fields.maybe("top_p", sampling::top_p),
+            top_k: fields.maybe("top_k", sampling::top_k),
+            sampling_seed: fields.maybe("sampling_seed", sampling::seed),
+            extra_body: fields.maybe("extra_body", sampling::extra_body),
             max_concurrency: fields.maybe("max_concurrency", |place| place.whole(USERS)),
             horizon_s: fields.maybe("horizon_s", |place| place.number(SECONDS)),
             warmup_s: fields.maybe("warmup_s", |place| place.number(WAIT)),
@@ -121,6 +150,14 @@ impl Settings {
         };
         if settings.rate_per_s.is_some() && settings.users.is_some() {
             fields.complain_of("users", "is given with `rate_per_s`; one of them says what load there is");
+            return None;
+        }
+        let at_once = settings.arrival == Some(Spacing::AllAtOnce);
+        if at_once && (settings.rate_per_s.is_some() || settings.users.is_some()) {
+            fields.complain_of(
+                "arrival",
+                "is `all_at_once`, which has no rate and no users; say how many `requests`",
+            );
             return None;
         }
         Some(settings)
@@ -140,11 +177,20 @@ impl Settings {
                 rate_per_s: None,
                 users: None,
                 arrival: None,
+                requests: None,
                 ..defaults
             };
         }
         if self.users.is_some() {
-            (defaults.rate_per_s, defaults.arrival) = (None, None);
+            (defaults.rate_per_s, defaults.arrival, defaults.requests) = (None, None, None);
+        }
+        if self.arrival == Some(Spacing::AllAtOnce) {
+            defaults.rate_per_s = None;
+        } else if self.arrival.is_some() {
+            defaults.requests = None;
+        }
+        if self.rate_per_s.is_some() && defaults.arrival == Some(Spacing::AllAtOnce) {
+            (defaults.arrival, defaults.requests) = (None, None);
         }
         if self.rate_per_s.is_some() || self.arrival.is_some() {
             defaults.users = None;
@@ -176,14 +222,18 @@ impl Settings {
             let shown = if short.parse() == Ok(rate) { short } else { rate.to_string() };
             format!("{shown}/s")
         });
-        let load = self.users.map(counted_users).or(rate);
+        let at_once = self.requests.map(|requests| counted(requests, "request"));
+        let load = self.users.map(|users| counted(users, "user")).or(rate).or(at_once);
+        let spacing = self.arrival.map(|arrival| arrival.to_string().replace('_', " "));
         [
             (MatrixVariable::Workload, self.workload.clone()),
             (MatrixVariable::InputTokens, self.input_tokens.map(tokens)),
             (MatrixVariable::OutputTokens, self.output_tokens.map(tokens)),
             (MatrixVariable::Prefix, prefix),
             (MatrixVariable::Load, load),
-            (MatrixVariable::Arrival, self.arrival.as_ref().map(ToString::to_string)),
+            (MatrixVariable::Arrival, spacing),
+            (MatrixVariable::Sampling, self.sampling_in_words()),
+            (MatrixVariable::ExtraBody, self.extra_body.clone().map(|body| Value::Object(body).to_string())),
             (MatrixVariable::MaxConcurrency, self.max_concurrency.map(count)),
         ]
         .into_iter()
@@ -205,12 +255,42 @@ impl Settings {
             MatrixVariable::InputTokens => self.input_tokens != other.input_tokens,
             MatrixVariable::OutputTokens => self.output_tokens != other.output_tokens,
             MatrixVariable::Prefix => self.prefix() != other.prefix(),
-            MatrixVariable::Load => (self.users, self.rate_per_s) != (other.users, other.rate_per_s),
+            MatrixVariable::Load => {
+                (self.users, self.rate_per_s, self.requests)
+                    != (other.users, other.rate_per_s, other.requests)
+            }
+            MatrixVariable::Sampling => {
+                let of = |one: &Self| (one.temperature, one.top_p, one.top_k, one.sampling_seed);
+                of(self) != of(other)
+            }
+            MatrixVariable::ExtraBody => self.extra_body != other.extra_body,
             MatrixVariable::Arrival => matches!(spacings, (Some(one), Some(two)) if one != two),
             MatrixVariable::MaxConcurrency => self.max_concurrency != other.max_concurrency,
             MatrixVariable::Variant => false,
         };
         MatrixVariable::VARIANTS.iter().copied().filter(differs).collect()
+    }
+
+    /// How answers are sampled: these settings in place of what was typed.
+    pub(crate) fn sampled(&self, typed: &Sampling) -> Sampling {
+        Sampling {
+            temperature: self.temperature.or(typed.temperature),
+            top_p: self.top_p.or(typed.top_p),
+            top_k: self.top_k.or(typed.top_k),
+            seed: self.sampling_seed.or(typed.seed),
+        }
+    }
+
+    /// `temperature 0.7, top_p 0.9`; `None` where nothing is said.
+    fn sampling_in_words(&self) -> Option<String> {
+        let parts = [
+            self.temperature.map(|temperature| format!("temperature {temperature}")),
+            self.top_p.map(|top_p| format!("top_p {top_p}")),
+            self.top_k.map(|top_k| format!("top_k {top_k}")),
+            self.sampling_seed.map(|seed| format!("sampling seed {seed}")),
+        ];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     /// What prompts have in common; `None` where it is nothing.
@@ -241,10 +321,6 @@ pub(super) fn filled<S: Serialize + DeserializeOwned + Default>(own: &S, usual: 
     serde_json::from_value(all).unwrap_or_default()
 }
 
-fn counted_users(users: u64) -> String {
-    if users == 1 { "1 user".to_owned() } else { format!("{} users", count(users)) }
-}
-
 /// A variable of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -263,6 +339,10 @@ pub enum MatrixVariable {
     Load,
     /// Spacing of arrivals.
     Arrival,
+    /// How answers are sampled.
+    Sampling,
+    /// What is merged into every body.
+    ExtraBody,
     /// Cap on requests in flight.
     MaxConcurrency,
     /// The variant of the server, which is no setting of a row.

@@ -25,6 +25,7 @@ impl Settings {
             horizon_s: self.horizon_s,
             rate_per_s: self.rate_per_s.filter(|_| self.workload.is_some()),
             users: self.users.filter(|_| self.workload.is_some()),
+            requests: self.requests,
             seed: self.seed,
             warmup_s: self.warmup_s,
             drain_s: self.drain_s,
@@ -56,10 +57,18 @@ impl Settings {
         };
         let input = self.input_tokens.ok_or_else(|| missing("input_tokens"))?;
         let output = self.output_tokens.ok_or_else(|| missing("output_tokens"))?;
+        let at_once = (self.arrival == Some(Spacing::AllAtOnce)).then_some(self.requests);
+        if at_once.is_none() && self.requests.is_some() {
+            return Err("`requests` is given, which only `arrival = \"all_at_once\"` has; leave it out, or say how long the \
+                        run is with `horizon_s`"
+                .to_owned());
+        }
         let arrival = match (self.users, self.rate_per_s) {
+            _ if at_once == Some(None) => return Err(missing("requests")),
+            _ if at_once.is_some() => json!({"kind": "users", "users": self.requests, "ramp_s": 0.0}),
             (Some(users), _) => json!({"kind": "users", "users": users}),
             (None, Some(rate)) => match self.arrival.unwrap_or(Spacing::Poisson) {
-                Spacing::Poisson => json!({"kind": "poisson", "rate_per_s": rate}),
+                Spacing::Poisson | Spacing::AllAtOnce => json!({"kind": "poisson", "rate_per_s": rate}),
                 Spacing::Constant => json!({"kind": "constant", "rate_per_s": rate}),
             },
             (None, None) => return Err(missing("rate_per_s` or `users")),

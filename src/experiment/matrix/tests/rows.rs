@@ -229,3 +229,77 @@ fn a_rehearsal_shortens_runs_and_confirms_nothing() {
     assert_eq!((claim, variant), (ClaimStanding::Inconclusive, VariantStanding::Undecided));
     assert!(rehearsal && line.contains("a rehearsal"), "{line}");
 }
+
+#[test]
+fn rows_vary_how_answers_are_sampled_and_what_bodies_have_besides() {
+    let head = "name = \"t\"\n[defaults]\ninput_tokens = 256\noutput_tokens = 64\nrate_per_s = 1\n";
+    let rows = read(&format!(
+        "{head}[[rows]]\nname = \"A\"\n[[rows]]\nname = \"B\"\ntemperature = 0.7\ntop_p = 0.9\ntop_k = -1\nsampling_seed = 7\n\
+         [[rows]]\nname = \"C\"\nextra_body = {{ repetition_penalty = 1.1 }}\n"
+    ))
+    .rows;
+    let [a, b, c] = [0, 1, 2].map(|place: usize| &rows[place].settings);
+    assert_eq!(b.differences(a), [MatrixVariable::Sampling]);
+    let said = b.variable(MatrixVariable::Sampling);
+    assert_eq!(said.as_deref(), Some("temperature 0.7, top_p 0.9, top_k -1, sampling seed 7"));
+    assert_eq!(c.differences(a), [MatrixVariable::ExtraBody]);
+    assert_eq!(c.variable(MatrixVariable::ExtraBody).as_deref(), Some(r#"{"repetition_penalty":1.1}"#));
+    // What a row says counts before what was typed.
+    let typed = crate::engine::Sampling { top_p: Some(0.5), ..crate::engine::Sampling::default() };
+    let sampled = b.sampled(&typed);
+    assert_eq!((sampled.temperature, sampled.top_p, sampled.seed), (Some(0.7), Some(0.9), Some(7)));
+    assert_eq!((a.sampled(&typed).temperature, a.sampled(&typed).top_p), (Some(0.0), Some(0.5)));
+    let grid = read(&format!("{head}[grid]\ntemperature = [0, 0.7]\ntop_k = [5, 50]\n")).rows;
+    let names: Vec<_> = grid.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["temp0-topk5", "temp0-topk50", "temp0_7-topk5", "temp0_7-topk50"]);
+}
+
+#[test]
+fn a_misspelt_sampling_parameter_is_answered_with_the_right_one() {
+    let of = |row: &str| {
+        mistakes(&format!(
+            "name = \"t\"\n[[rows]]\nname = \"A\"\ninput_tokens = 1\noutput_tokens = 1\nrate_per_s = 1\n{row}\n"
+        ))
+    };
+    for (row, answer) in [
+        ("temprature = 0.7", "temperature"),
+        ("temperature = -1", "0"),
+        ("top_p = 2", "top_p"),
+        ("top_k = 1.5", "is 1.5, which is not a whole number"),
+        ("extra_body = 5", "is not a table of fields"),
+        ("extra_body = { api_key = \"hunter2\" }", "give it with --extra-body or --header"),
+        ("arrival = \"all_at_onse\"", "all_at_once"),
+        ("arrival = \"all_at_once\"\nrequests = 8", "has no rate and no users"),
+    ] {
+        let refusal = of(row);
+        assert!(refusal.contains(answer) && !refusal.contains("hunter2"), "{row}: {refusal}");
+    }
+}
+
+#[test]
+fn a_row_of_requests_all_at_once_has_no_rate() {
+    let head = "name = \"t\"\n[defaults]\ninput_tokens = 256\noutput_tokens = 64\nrate_per_s = 1\n";
+    let table = read(&format!(
+        "{head}[[rows]]\nname = \"A\"\n[[rows]]\nname = \"B\"\narrival = \"all_at_once\"\nrequests = 64\n\
+         [[rows]]\nname = \"C\"\nrequests = 64\n"
+    ));
+    let [a, b, c] = [0, 1, 2].map(|place: usize| &table.rows[place].settings);
+    assert_eq!((b.rate_per_s, b.requests), (None, Some(64)));
+    assert_eq!(b.differences(a), [MatrixVariable::Load, MatrixVariable::Arrival]);
+    let load = [MatrixVariable::Arrival, MatrixVariable::Load].map(|variable| b.variable(variable));
+    assert_eq!(load, [Some("all at once".to_owned()), Some("64 requests".to_owned())]);
+    let spec = b.spec("B").unwrap();
+    assert_eq!(spec.requests, Some(64));
+    let plan = crate::generator::Schedule::draw(&spec);
+    let moments: Vec<_> = plan.plan().map(|request| request.scheduled).collect();
+    assert_eq!(moments, [crate::clock::Timestamp::ZERO; 64]);
+    let refusal = c.spec("C").unwrap_err();
+    assert!(refusal.contains("`requests` is given, which only `arrival = \"all_at_once\"` has"), "{refusal}");
+    let missing = settings(|row| {
+        (row.rate_per_s, row.output_tokens, row.arrival) = (None, Some(1), Some(Spacing::AllAtOnce));
+    });
+    assert!(missing.spec("D").unwrap_err().contains("`requests` is missing"));
+    // Stored, and read again as it was.
+    let kept = serde_json::to_value(&table).unwrap();
+    assert_eq!(Experiments::from_stored(&kept).unwrap(), table);
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::analysis::wording::counted;
 use crate::engine::without_secrets;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixSlot, MatrixVariable, Variant, in_currency};
-use crate::report::document::{Document, NOTHING, Section, Table, Tone, VerdictLine};
+use crate::report::document::{Document, FIRST_COLUMN, NOTHING, Section, Table, Tone, VerdictLine, cut};
 use crate::units::spoken;
 
 /// A planned row under a variant.
@@ -83,6 +83,10 @@ fn planned_rows(experiments: &Experiments, planned: &[PlannedRow]) -> Table {
         .column("load", load)
         .column(("cap", 5), |planned| of(planned, MatrixVariable::MaxConcurrency))
         .column(("prefix", 6), |planned| of(planned, MatrixVariable::Prefix))
+        .column_where_known(("sampling", 3), |planned| of(planned, MatrixVariable::Sampling))
+        .column_where_known(("extra body", 3), |planned| {
+            of(planned, MatrixVariable::ExtraBody).map(|body| cut(&body, FIRST_COLUMN))
+        })
         .column("runs", |planned| planned.runs)
         .column(("requests", 4), |planned| row(planned).settings.users.is_none().then_some(planned.requests))
         .column("lasts, s", |planned| planned.load.as_secs_f64())

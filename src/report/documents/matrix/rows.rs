@@ -95,8 +95,10 @@ fn load(cell: &MatrixCell) -> String {
         (None, input, output) => Some(format!("{}/{}", input.unwrap_or(NOTHING), output.unwrap_or(NOTHING))),
     };
     let prefix = of("prefix").filter(|prefix| *prefix != "cold");
-    let parts = [lengths, of("load").map(str::to_owned), prefix.map(str::to_owned)];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let at_once = of("arrival").filter(|arrival| *arrival == "all at once");
+    let asked = [of("load"), at_once, prefix, of("sampling"), of("extra_body")];
+    let asked = asked.into_iter().flatten().map(str::to_owned);
+    lengths.into_iter().chain(asked).collect::<Vec<_>>().join(", ")
 }
 
 fn verdict(cell: &MatrixCell) -> &'static str {

@@ -66,7 +66,16 @@ pub(crate) fn server(facts: &EngineFacts) -> String {
 
 /// What serves, as the user gave it: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
 pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
-    let DeploymentFacts { hardware, gpus, serving_model, precision, async_scheduling, labels } = facts;
+    let DeploymentFacts {
+        hardware,
+        gpus,
+        serving_model,
+        precision,
+        async_scheduling,
+        labels,
+        facts: stated,
+        notes: _,
+    } = facts;
     let hardware = match (gpus, hardware) {
         (Some(gpus), Some(hardware)) => Some(format!("{gpus} × {hardware}")),
         (Some(gpus), None) => Some(counted(u64::from(*gpus), "GPU")),
@@ -79,7 +88,9 @@ pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
     };
     let scheduling = (*async_scheduling == Some(false)).then(|| "scheduled synchronously".to_owned());
     let labels = labels.iter().map(|(name, value)| format!("{name}={value}"));
-    let parts: Vec<_> = hardware.into_iter().chain(model).chain(scheduling).chain(labels).collect();
+    let stated = stated.iter().map(|(fact, value)| format!("{} {value}", fact.name()));
+    let parts: Vec<_> =
+        hardware.into_iter().chain(model).chain(scheduling).chain(stated).chain(labels).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

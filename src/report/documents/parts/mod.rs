@@ -5,3 +5,4 @@ pub(super) mod cells;
 pub(super) mod checklist;
 pub(super) mod diagnosis;
 pub(super) mod glossary;
+pub(crate) mod reproduction;

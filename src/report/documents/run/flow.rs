@@ -12,6 +12,7 @@ pub(super) fn sections(summary: &Summary) -> [Section; 3] {
 fn rates(summary: &Summary) -> Section {
     let rates = &summary.rates;
     let slo = &summary.slo;
+    let speed = summary.request_speed;
     let all = [
         ("requests offered", rates.offered_requests_per_s),
         ("requests sent", rates.achieved_requests_per_s),
@@ -21,6 +22,8 @@ fn rates(summary: &Summary) -> Section {
         ("  from a prefix cache", rates.cached_input_tokens_per_s),
         ("output tokens", rates.output_tokens_per_s),
         ("  per GPU", rates.output_tokens_per_s_per_gpu),
+        ("  of a request, median", speed.and_then(|speed| speed.p50)),
+        ("  of 19 in 20 requests at least", speed.and_then(|speed| speed.p5)),
     ];
     let known = all.into_iter().filter_map(|(name, rate)| Some((name, rate?)));
     let table =
@@ -34,10 +37,34 @@ fn rates(summary: &Summary) -> Section {
 
 fn tokens(summary: &Summary) -> Section {
     let tokens = &summary.tokens;
-    let mut section = Section::detail("Tokens");
-    if tokens.output.requests == 0 {
-        return section;
-    }
+    let section = Section::detail("Tokens");
+    if tokens.output.requests == 0 { section } else { token_facts(section, tokens) }
+        .with_table(lengths(tokens))
+}
+
+/// How long prompts and answers are, requested and received.
+fn lengths(tokens: &TokenAccount) -> Table {
+    let (prompts, answers) = (&tokens.prompt_lengths, &tokens.answer_lengths);
+    let rows = [
+        ("prompts requested", prompts.requested),
+        ("  by the server's count", prompts.received),
+        ("answers requested", answers.requested),
+        ("  received", answers.received),
+    ];
+    let known = rows.into_iter().filter_map(|(name, spread)| Some((name, spread?)));
+    Table::of("Lengths of prompts and answers, tokens", known)
+        .column("tokens", |(name, _)| name)
+        .column("requests", |(_, spread)| spread.count)
+        .column("mean", |(_, spread)| spread.mean)
+        .column("p50", |(_, spread)| spread.p50)
+        .column("p90", |(_, spread)| spread.p90)
+        .column("p95", |(_, spread)| spread.p95)
+        .column("p99", |(_, spread)| spread.p99)
+        .column("max", |(_, spread)| spread.max)
+        .table()
+}
+
+fn token_facts(mut section: Section, tokens: &TokenAccount) -> Section {
     if tokens.input.requests > 0 {
         section.fact("input", input(tokens));
     }

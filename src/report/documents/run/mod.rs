@@ -48,7 +48,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
     document.add(sessions::sections(summary, extras.paired_open.is_some()));
     document.add(flow::sections(summary));
     document.add(answers::sections(summary));
-    document.add([server::section(summary), setup::what_was_run(summary)]);
+    document.add([server::section(summary), setup::what_was_run(summary), setup::facts(summary)]);
     document.add(log.map(|log| setup::reproduce(log, summary)).unwrap_or_default());
     document.add(glossary::sections(&summary.aliases));
     document

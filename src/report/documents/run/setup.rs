@@ -5,12 +5,10 @@ use serde_json::Value;
 
 use super::prompts;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{
-    ClientEffect, ClientLoad, Fact, FactSource, HostStallImpact, LoadForm, Summary, Window,
-};
-use crate::record::{ClientLimits, EngineFacts, RunEnding, RunLog, StampSource};
+use crate::analysis::{ClientEffect, ClientLoad, FactSource, HostStallImpact, LoadForm, Summary, Window};
+use crate::record::{ClientLimits, DeploymentFacts, EngineFacts, RunEnding, RunLog, StampSource};
 use crate::report::document::{Section, Statement};
-use crate::report::documents::parts::{arrivals, cells};
+use crate::report::documents::parts::{arrivals, cells, reproduction};
 use crate::report::documents::{calibration, trace};
 use crate::units::{count, three_digits};
 
@@ -101,9 +99,10 @@ fn server(section: &mut Section, summary: &Summary) {
     let parameters = engine.parameters.as_ref().filter(|parameters| !parameters.are_default());
     section.facts("parameters", parameters.map(ToString::to_string));
     if engine.modelled.is_empty() {
-        section.facts("deployment", deployment(summary));
+        section.facts("deployment", deployment(&summary.run.deployment));
     }
-    section.facts("not reported", not_reported(summary));
+    section.facts("not reported", reproduction::not_reported(&summary.reproduction));
+    section.facts("note", summary.run.deployment.notes.iter().map(String::as_str));
 }
 
 /// The times this machine stalled.
@@ -134,39 +133,21 @@ fn client(client: &ClientLoad) -> String {
     format!("{} of a core{delay}; stamps taken {stamps}{late}{retransmits}", percent(client.loop_busy))
 }
 
-/// What serves, by its source. The version that the server reports stands beside its name.
-fn deployment(summary: &Summary) -> Vec<Statement> {
-    let run = &summary.run;
-    let by = |source: FactSource| {
-        let facts = summary.reproduction.reported.iter().filter(move |fact| fact.source == source);
-        let words = facts.filter_map(|fact| match fact.name {
-            Fact::EngineVersion => None,
-            Fact::ServingFlags => Some(counted(run.engine.serving_flags.len() as u64, "serving flag")),
-            name => Some(format!("{} {}", name.name(), fact.value)),
-        });
-        let words: Vec<_> = words.collect();
-        (!words.is_empty()).then(|| words.join(", "))
-    };
-    let all = [
-        (FactSource::User, cells::deployment(&run.deployment)),
-        (FactSource::Server, by(FactSource::Server)),
-        (FactSource::Exporter, by(FactSource::Exporter)),
-    ];
-    let statement =
-        |(source, words): (FactSource, Option<String>)| Some(Statement::reported_by(words?, source.name()));
-    all.into_iter().filter_map(statement).collect()
+/// What the user says of the deployment that is no fact by name: the model, how steps are planned, labels.
+fn deployment(facts: &DeploymentFacts) -> Option<Statement> {
+    let DeploymentFacts { serving_model, async_scheduling, labels, .. } = facts.clone();
+    let others = DeploymentFacts { serving_model, async_scheduling, labels, ..DeploymentFacts::default() };
+    cells::deployment(&others).map(|words| Statement::reported_by(words, FactSource::User.name()))
 }
 
-/// What nobody reported of the server, and how to give it: `hardware (give it with --hardware)`.
-fn not_reported(summary: &Summary) -> Option<String> {
-    let missing = &summary.reproduction.missing;
-    let options: Vec<_> = missing.iter().filter_map(|what| what.option()).collect();
-    let names: Vec<_> = missing.iter().map(|what| what.name()).collect();
-    let names = names.join(", ");
-    match options.as_slice() {
-        [] => (!missing.is_empty()).then_some(names),
-        options => Some(format!("{names} (give what you know with {})", options.join(", "))),
+/// What is known of the server by name, each fact with its source.
+pub(super) fn facts(summary: &Summary) -> Section {
+    let engine = &summary.run.engine;
+    let section = Section::detail("Facts about the server");
+    if !engine.modelled.is_empty() {
+        return section;
     }
+    section.with_table(reproduction::table(&summary.reproduction, engine))
 }
 
 /// `2nd`, `3rd`, `11th`.

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::identity;
-use crate::analysis::{Fact, LoadForm};
-use crate::record::{Phase, RunHeader};
+use crate::analysis::LoadForm;
+use crate::record::{Fact, Phase, RunHeader};
 use crate::report::documents::arrivals;
 use crate::report::run_report::RunReport;
 use crate::workload::{Distribution, PromptSource, RequestClass, WorkloadSpec};

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::percentiles::mean_lengths;
 use super::risk::risk;
 use crate::analysis::wording::percent;
-use crate::analysis::{Fact, Group, Judgement, Summary};
-use crate::record::{PromptMethod, RecordRef};
+use crate::analysis::{Group, Judgement, Summary};
+use crate::record::{Fact, PromptMethod, RecordRef};
 use crate::report::documents::{arrivals, bounds};
 use crate::report::render::escape::text;
 use crate::report::run_report::RunReport;
@@ -17,17 +17,20 @@ use crate::units::count;
 pub(crate) fn decision_fields(report: RunReport<'_>) -> String {
     let (summary, run) = (report.summary, &report.summary.run);
     let known = |fact| summary.reproduction.value(fact);
-    let revision = run.deployment.labels.get("revision").map(String::as_str);
+    let revision = known(Fact::ModelRevision);
     let model = run.model_names();
-    let driver = or_missing(known(Fact::Driver), "driver", "--label driver=…");
+    let driver = or_missing(known(Fact::Driver), "driver", "--fact driver=…");
     let (risk, reasons) = risk(summary);
     let fields = [
-        ("Model / revision", format!("{model} / {}", or_missing(revision, "revision", "--label revision=…"))),
+        (
+            "Model / revision",
+            format!("{model} / {}", or_missing(revision, "revision", "--fact model_revision=…")),
+        ),
         ("Tokenizer / template", tokenizer(report)),
         ("Runtime / version", runtime(summary)),
         ("Hardware / driver", format!("{} / {driver}", hardware(summary))),
         ("Precision / quantization", or_missing(known(Fact::Precision), "precision", "--precision")),
-        ("Serving flags", or_missing(known(Fact::ServingFlags), "serving flags", "--label flags=…")),
+        ("Serving flags", or_missing(known(Fact::ServingFlags), "serving flags", "--fact serving_flags=…")),
         ("Traffic mix", traffic(report)),
         ("SLO target", target(summary)),
         ("Pass/fail decision", decision(summary)),

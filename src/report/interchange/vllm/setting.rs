@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::analysis::Fact;
-use crate::record::PromptMethod;
+use crate::record::{Fact, PromptMethod};
 use crate::report::documents::arrivals;
 use crate::report::run_report::RunReport;
 use crate::workload::ArrivalPattern;

@@ -1,0 +1,97 @@
+//! The datasets and folders that prompts and images were taken from.
+
+use serde::Serialize;
+
+use crate::record::RunLog;
+use crate::workload::{DatasetFormat, RequestClass, RowFilter, RowOrder};
+
+/// A dataset that a class took its prompts from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TakenPrompts {
+    /// The class.
+    pub class: String,
+    /// The file.
+    pub path: String,
+    /// How it is written.
+    pub format: DatasetFormat,
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// SHA-256 of the file, hexadecimal.
+    pub sha256: String,
+    /// Rows that could be sent.
+    pub rows: u64,
+    /// The rule by which rows were left out; absent without one.
+    pub filter: Option<RowFilter>,
+    /// Rows that it left out.
+    pub filtered_rows: u64,
+    /// Rows that could not be used and were passed over.
+    pub bad_rows: u64,
+    /// In which order rows were sent.
+    pub order: RowOrder,
+    /// Whether each prompt began with words of its own.
+    pub salted: bool,
+    /// Requests of the class that were dispatched, warm-up and cool-down included: where they are more than the rows, rows
+    /// were sent again.
+    pub requests: u64,
+}
+
+/// A folder that a class took images from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TakenImages {
+    /// The class.
+    pub class: String,
+    /// The folder.
+    pub folder: String,
+    /// Images in it.
+    pub images: u64,
+    /// Their sizes together, bytes.
+    pub bytes: u64,
+    /// SHA-256 of all of them in the order of their names, hexadecimal.
+    pub sha256: String,
+}
+
+impl TakenPrompts {
+    /// The datasets of a run, by class.
+    pub(crate) fn all(log: &RunLog) -> Vec<Self> {
+        let taken = |(place, class): (usize, &RequestClass)| {
+            let dataset = class.prompt.dataset()?;
+            let found = dataset.found.clone()?;
+            let requests = log.records.iter().filter(|record| usize::from(record.class) == place).count();
+            Some(Self {
+                class: class.name.clone(),
+                path: dataset.path.clone(),
+                format: dataset.format,
+                bytes: found.bytes,
+                sha256: found.sha256,
+                rows: found.rows,
+                filter: dataset.filter,
+                filtered_rows: found.filtered_rows,
+                bad_rows: found.bad_rows,
+                order: dataset.order,
+                salted: dataset.salt,
+                requests: requests as u64,
+            })
+        };
+        log.header.workload.classes.iter().enumerate().filter_map(taken).collect()
+    }
+}
+
+impl TakenImages {
+    /// The images of a run, by class.
+    pub(crate) fn all(log: &RunLog) -> Vec<Self> {
+        let taken = |class: &RequestClass| {
+            let images = class.images.as_ref()?;
+            let found = images.found.clone()?;
+            Some(Self {
+                class: class.name.clone(),
+                folder: images.folder.clone(),
+                images: found.images,
+                bytes: found.bytes,
+                sha256: found.sha256,
+            })
+        };
+        log.header.workload.classes.iter().filter_map(taken).collect()
+    }
+}

@@ -1,0 +1,280 @@
+//! What a server lets itself be asked: its endpoints, and the series of its page of metrics.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::timeout;
+
+use super::control::{Control, ControlError};
+use super::engine::OpenAiEngine;
+use crate::engine::dialect_traits::{DialectTraits, MetricNames};
+use crate::engine::exposition::metric_samples;
+use crate::record::{Counter, Gauge, ServerTime};
+
+/// Time limit of one endpoint.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// The endpoints that answer, the series that are read, and how a length is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ServerAbilities {
+    /// Every endpoint that this dialect has beside that of requests.
+    pub endpoints: Vec<KnownEndpoint>,
+    /// Every series that is read of such a page of metrics; empty where there is no page, or one of no known kind.
+    pub series: Vec<KnownSeries>,
+    /// The fields by which requests ask for a length, those that work on this server.
+    pub length_fields: String,
+}
+
+/// An endpoint that a dialect has, and whether this server has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KnownEndpoint {
+    /// What it is for.
+    pub purpose: EndpointPurpose,
+    /// Its path: of several the first that answers, else the newest.
+    pub path: String,
+    /// Whether it is there.
+    pub answer: EndpointAnswer,
+}
+
+/// What an endpoint is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndpointPurpose {
+    /// Whether the server is ready.
+    Health,
+    /// The models that it serves.
+    Models,
+    /// Its version.
+    Version,
+    /// How it was started.
+    Settings,
+    /// What it says of its model.
+    Model,
+    /// Counts tokens.
+    Tokenize,
+    /// Its counters and gauges.
+    Metrics,
+    /// Empties its prefix cache.
+    CacheReset,
+}
+
+/// What came of asking an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum EndpointAnswer {
+    /// It answers.
+    Answers,
+    /// It is there, and was not asked, since that would change the server.
+    Offered,
+    /// It is not there.
+    Absent,
+    /// It answers with this error.
+    Refuses {
+        /// The status.
+        status: u16,
+    },
+    /// It does not answer.
+    Silent,
+    /// It answers with something else than expected.
+    Unreadable,
+}
+
+/// A series that is read of a page of metrics, and whether this page has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct KnownSeries {
+    /// Its name: of several the first on the page, else the newest.
+    pub name: &'static str,
+    /// What it gives.
+    pub gives: SeriesFigure,
+    /// Whether the page has it.
+    pub found: bool,
+}
+
+/// What a series of metrics gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesFigure {
+    /// A level.
+    Gauge(Gauge),
+    /// A count.
+    Counter(Counter),
+    /// A histogram of times.
+    Time(ServerTime),
+}
+
+impl OpenAiEngine {
+    /// Asks the server for each of its endpoints once, but what would change it, and reads its page of metrics.
+    pub async fn abilities(&self) -> ServerAbilities {
+        let (control, traits) = (&self.control, self.target.dialect.traits());
+        let mut endpoints = Vec::new();
+        let models = [self.target.url.models_path()];
+        let models = models.each_ref().map(String::as_str);
+        for (purpose, paths) in [
+            (EndpointPurpose::Health, traits.health_path.as_slice()),
+            (EndpointPurpose::Models, models.as_slice()),
+            (EndpointPurpose::Version, traits.version_path.as_slice()),
+            (EndpointPurpose::Settings, traits.flags_paths),
+            (EndpointPurpose::Model, traits.model_paths),
+        ] {
+            endpoints.extend(first_that_answers(control, purpose, paths).await);
+        }
+        if let Some(call) = traits.tokenize {
+            let counted = within(control.count_tokens(call, &self.model, "one two three")).await;
+            let answer =
+                counted.map(|count| count.map_or(EndpointAnswer::Absent, |_| EndpointAnswer::Answers));
+            let (purpose, path) = (EndpointPurpose::Tokenize, call.path.to_owned());
+            endpoints.push(KnownEndpoint {
+                purpose,
+                path,
+                answer: answer.unwrap_or_else(|error| answer_of(&error)),
+            });
+        }
+        let mut series = Vec::new();
+        if let Some(path) = traits.metrics_path {
+            let page = within(control.text(path)).await;
+            series = page.as_deref().map(|page| known_series(page, &traits)).unwrap_or_default();
+            let answer = page.map_or_else(|error| answer_of(&error), |_| EndpointAnswer::Answers);
+            endpoints.push(KnownEndpoint {
+                purpose: EndpointPurpose::Metrics,
+                path: path.to_owned(),
+                answer,
+            });
+        }
+        if let Some(reset) = traits.reset_cache {
+            let answer = match within(control.offers(reset.path)).await {
+                Ok(()) => EndpointAnswer::Offered,
+                Err(error) => answer_of(&error),
+            };
+            let (purpose, path) = (EndpointPurpose::CacheReset, reset.path.to_owned());
+            endpoints.push(KnownEndpoint { purpose, path, answer });
+        }
+        ServerAbilities { endpoints, series, length_fields: self.target.length_fields().to_string() }
+    }
+}
+
+/// What comes in time.
+async fn within<T>(asked: impl Future<Output = Result<T, ControlError>>) -> Result<T, ControlError> {
+    let late = |_| ControlError::Unreachable(format!("no answer within {} s", LIMIT.as_secs()));
+    timeout(LIMIT, asked).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
+}
+
+/// The first of these paths that answers, else the first of them; `None` where the dialect has none.
+async fn first_that_answers(
+    control: &Control,
+    purpose: EndpointPurpose,
+    paths: &[&str],
+) -> Option<KnownEndpoint> {
+    let mut first = None;
+    for path in paths {
+        let answer = within(control.text(path)).await;
+        let answer = answer.map_or_else(|error| answer_of(&error), |_| EndpointAnswer::Answers);
+        let shown = path.split('?').next().unwrap_or_default().to_owned();
+        let known = KnownEndpoint { purpose, path: shown, answer };
+        if answer == EndpointAnswer::Answers {
+            return Some(known);
+        }
+        first.get_or_insert(known);
+    }
+    first
+}
+
+/// What a failure says of an endpoint.
+const fn answer_of(error: &ControlError) -> EndpointAnswer {
+    match error {
+        ControlError::Status { status: 404 | 405 | 501, .. } => EndpointAnswer::Absent,
+        ControlError::Status { status, .. } => EndpointAnswer::Refuses { status: *status },
+        ControlError::Unreachable(_) => EndpointAnswer::Silent,
+        ControlError::Unreadable { .. } => EndpointAnswer::Unreadable,
+    }
+}
+
+/// The series that are read of a page of this kind: by its dialect, else by what its names begin with.
+fn known_series(page: &str, traits: &DialectTraits) -> Vec<KnownSeries> {
+    let on_page: BTreeSet<&str> = metric_samples(page).map(|sample| sample.name).collect();
+    let begins = |names: &MetricNames| on_page.iter().any(|name| name.starts_with(names.prefix));
+    let Some(names) = traits.metrics.copied().or_else(|| MetricNames::ALL.into_iter().find(begins)) else {
+        return Vec::new();
+    };
+    let is_there = |name: &str| on_page.contains(name);
+    let is_histogram = |name: &str| is_there(&format!("{name}_count")) || is_there(&format!("{name}_bucket"));
+    let known = |all: &'static [&'static str], gives, there: &dyn Fn(&str) -> bool| {
+        let found = all.iter().copied().find(|name| there(name));
+        let name = found.or(all.first().copied())?;
+        Some(KnownSeries { name, gives, found: found.is_some() })
+    };
+    let gauges = names.gauges.iter().map(|row| known(row.2, SeriesFigure::Gauge(row.0), &is_there));
+    let counters = names.counters.iter().map(|row| known(row.2, SeriesFigure::Counter(row.0), &is_there));
+    let times = names.times.iter().map(|row| known(row.1, SeriesFigure::Time(row.0), &is_histogram));
+    gauges.chain(counters).chain(times).flatten().collect()
+}
+
+impl EndpointPurpose {
+    /// What it is for, in a table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Health => "health",
+            Self::Models => "models",
+            Self::Version => "version",
+            Self::Settings => "settings",
+            Self::Model => "model",
+            Self::Tokenize => "counts tokens",
+            Self::Metrics => "metrics",
+            Self::CacheReset => "empties the cache",
+        }
+    }
+}
+
+impl EndpointAnswer {
+    /// Whether the endpoint is there for this client.
+    pub const fn is_there(self) -> bool {
+        matches!(self, Self::Answers | Self::Offered)
+    }
+
+    /// In words.
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Answers => "answers".to_owned(),
+            Self::Offered => "is there (not asked)".to_owned(),
+            Self::Absent => "is not there".to_owned(),
+            Self::Refuses { status } => format!("answers {status}"),
+            Self::Silent => "does not answer".to_owned(),
+            Self::Unreadable => "answers with something else".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::dialect::Dialect;
+
+    #[test]
+    fn the_series_of_a_recorded_page_are_found_by_their_names() {
+        let page = include_str!("../../../tests/data/transcripts/vllm/metrics_after.txt");
+        let series = known_series(page, &Dialect::Vllm.traits());
+        let found = |name: &str| series.iter().find(|series| series.name == name).map(|series| series.found);
+        assert_eq!(found("vllm:num_requests_running"), Some(true));
+        assert_eq!(found("vllm:time_to_first_token_seconds"), Some(true), "a histogram, by its count");
+        assert_eq!(found("vllm:gpu_prefix_cache_hit_rate"), Some(false), "of the old engine");
+        // A dialect whose counters are not compared has a page all the same, known by its prefix.
+        let llamacpp = include_str!("../../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
+        let series = known_series(llamacpp, &Dialect::Llamacpp.traits());
+        assert!(series.iter().any(|series| series.name == "llamacpp:requests_processing" && series.found));
+        assert_eq!(known_series("up 1\n", &Dialect::Tgi.traits()), []);
+    }
+
+    #[test]
+    fn what_a_failure_says_of_an_endpoint() {
+        let status = |status| ControlError::Status {
+            path: String::new(),
+            status,
+            words: String::new(),
+            location: None,
+        };
+        assert_eq!(answer_of(&status(404)), EndpointAnswer::Absent);
+        assert_eq!(answer_of(&status(403)), EndpointAnswer::Refuses { status: 403 });
+        assert_eq!(answer_of(&ControlError::Unreachable(String::new())), EndpointAnswer::Silent);
+    }
+}
