@@ -1,11 +1,14 @@
 //! The open loop: releases every request at its scheduled moment, follows it to its end, keeps its record.
 
+mod admission;
 mod breaker;
 mod checks;
+mod deadlines;
 mod in_flight;
 mod options;
 mod pacer;
 mod progress;
+mod racers;
 mod records;
 mod request_run;
 mod run;

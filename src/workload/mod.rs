@@ -3,6 +3,7 @@
 mod answer;
 mod arrival;
 mod class;
+mod clients;
 mod length_spread;
 mod lengths;
 pub mod library;
@@ -25,6 +26,7 @@ pub use arrival::{
     ThinkTime,
 };
 pub use class::{ModelMix, Priority, PriorityShare, RequestClass, Slo, Tenant};
+pub use clients::{AdmissionLimits, ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
 pub(crate) use length_spread::LengthCounts;
 pub use length_spread::{LengthSpread, TraceLengths};
 pub use lengths::{Distribution, TOKEN_LIMIT, zipf};

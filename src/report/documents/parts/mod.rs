@@ -3,6 +3,7 @@
 pub(crate) mod arrivals;
 pub(super) mod cells;
 pub(super) mod checklist;
+pub(crate) mod clients;
 pub(super) mod diagnosis;
 pub(super) mod glossary;
 pub(crate) mod reproduction;

@@ -1,6 +1,7 @@
 //! A run as a document: its sections in their order, a file to each kind.
 
 mod answers;
+mod attempts;
 mod charts;
 mod devices;
 mod flow;
@@ -46,6 +47,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
     document.add([slo::section(summary)]);
     document.add(groups::sections(summary));
     document.add(sessions::sections(summary, extras.paired_open.is_some()));
+    document.add([attempts::section(summary)]);
     document.add(flow::sections(summary));
     document.add(answers::sections(summary));
     document.add([server::section(summary), setup::what_was_run(summary), setup::facts(summary)]);
