@@ -88,7 +88,7 @@ pub(super) const AMD_DEVICE: MetricNames = MetricNames {
     ..ENGINE
 };
 
-/// Power in microwatts, temperature in millidegrees, clocks in Hz, as ROCm's SMI has them. Each series names the device in
+/// Power in microwatts, temperature in millidegrees, clocks in Hz, as `rocm_smi_lib` has them. Each series names the device in
 /// a label that is called like the series itself, without `amd_`.
 pub(super) const AMD_SMI: MetricNames = MetricNames {
     kind: PageKind::AmdSmi,

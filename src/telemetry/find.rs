@@ -22,7 +22,7 @@ pub(crate) struct FoundPage {
 #[derive(Clone, Debug)]
 pub(super) enum ReadingOrigin {
     /// A page.
-    Page(MetricsPage),
+    Page(Box<MetricsPage>),
     /// A management library of this machine.
     Library(LocalDevices),
 }
@@ -87,7 +87,9 @@ impl FoundPage {
     pub(crate) async fn again(pages: &[Self]) -> Vec<Self> {
         join_all(pages.iter().map(|found| async {
             match &found.origin {
-                ReadingOrigin::Page(page) if found.problem.is_some() => Self::look(page.clone()).await,
+                ReadingOrigin::Page(page) if found.problem.is_some() => {
+                    Self::look(MetricsPage::clone(page)).await
+                }
                 _ => found.clone(),
             }
         }))
@@ -130,14 +132,19 @@ impl FoundPage {
                     let [hardware, driver] =
                         [hardware, driver].map(|said| said.map(|said| page.without_secrets(said)));
                     let source = TelemetrySource { url, kind, hardware, driver };
-                    return Self { origin: ReadingOrigin::Page(page), source, problem: None, identity };
+                    return Self {
+                        origin: ReadingOrigin::Page(page.into()),
+                        source,
+                        problem: None,
+                        identity,
+                    };
                 }
                 None => "it has no series of a known server or exporter".to_owned(),
             },
             Err(problem) => problem,
         };
         let source = TelemetrySource { url: page.url(), kind: None, hardware: None, driver: None };
-        Self { origin: ReadingOrigin::Page(page), source, problem: Some(problem), identity: None }
+        Self { origin: ReadingOrigin::Page(page.into()), source, problem: Some(problem), identity: None }
     }
 
     pub(super) fn kind(&self) -> Option<PageKind> {

@@ -51,7 +51,7 @@ impl Scraper {
             let url = found.source.url.clone();
             let opened = match &found.origin {
                 ReadingOrigin::Page(page) => {
-                    page.open().map(|page| Opened::Page(page, MetricNames::of(kind)))
+                    page.open().map(|page| Opened::Page(page.into(), MetricNames::of(kind)))
                 }
                 ReadingOrigin::Library(devices) => Ok(Opened::Library(devices.clone())),
             };
@@ -99,7 +99,7 @@ fn read_all(readers: Vec<Reader>, stop: &CancellationToken, keep: &impl Fn(Readi
 
 /// Where a reader reads.
 enum Opened {
-    Page(MetricsClient, &'static MetricNames),
+    Page(Box<MetricsClient>, &'static MetricNames),
     Library(LocalDevices),
 }
 
@@ -146,10 +146,10 @@ impl Reader {
     async fn read(&self, depth: Depth) -> Result<Reading, String> {
         let asked = self.clock.now();
         let (reading, answered) = match &self.opened {
-            Opened::Page(client, names) => {
+            Opened::Page(client, table) => {
                 let page = client.read().await?;
                 let answered = self.clock.now();
-                let mut reading = taken(&page, names, depth);
+                let mut reading = taken(&page, table, depth);
                 let named = |(name, device)| (client.page().without_secrets(name), device);
                 reading.devices = reading.devices.into_iter().map(named).collect();
                 (reading, answered)

@@ -120,8 +120,8 @@ fn the_counters_of_a_gpu_are_read_in_each_state() {
     let read = |page: &str| whole(page).devices["0"].gauges.clone();
     let (memory, compute, hot) = (read(MEMORY_BOUND), read(COMPUTE_BOUND), read(THROTTLED));
     let gauges = [Gauge::DramActive, Gauge::TensorActive, Gauge::SmActive, Gauge::MemoryBusy];
-    assert_eq!(gauges.map(|gauge| memory[&gauge]), [0.743_21, 0.041_875, 0.883_12, 0.88]);
-    assert_eq!(gauges.map(|gauge| compute[&gauge]), [0.281_25, 0.572_266, 0.941_406, 0.41]);
+    assert_eq!(gauges.map(|gauge| memory[&gauge]), [0.743_21, 0.041_875, 0.883_12, 88.0 * 0.01]);
+    assert_eq!(gauges.map(|gauge| compute[&gauge]), [0.281_25, 0.572_266, 0.941_406, 41.0 * 0.01]);
     let speed = [Gauge::SmClockMhz, Gauge::MaxSmClockMhz, Gauge::MemoryClockMhz, Gauge::TemperatureC];
     assert_eq!(speed.map(|gauge| hot[&gauge]), [900.0, 1_980.0, 2_619.0, 88.0]);
     assert_eq!((hot[&Gauge::PowerW], hot[&Gauge::PowerLimitW]), (233.5, 700.0));

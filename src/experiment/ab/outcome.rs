@@ -228,8 +228,10 @@ impl AbTest {
             let why = first.left_out.first().map_or("a run was broken off", String::as_str);
             let left_out: Vec<_> = left_out.iter().map(|round| round.number.to_string()).collect();
             let rounds = if left_out.len() == 1 { "round" } else { "rounds" };
+            // One that throttling spoiled is VALID by itself.
+            let kind = if first.a.valid && first.b.valid { "" } else { " as INVALID" };
             notes.push(format!(
-                "left out as INVALID: {rounds} {} (of the first, {why}); see each run's own report",
+                "left out{kind}: {rounds} {} (of the first, {why}); see each run's own report",
                 left_out.join(", ")
             ));
         }

@@ -104,17 +104,16 @@ impl<'a> Counters<'a> {
     }
 
     fn together(&self, gauge: fn(&DeviceSummary) -> Option<GaugeSummary>) -> Option<Together> {
-        let known: Vec<_> =
-            self.devices.iter().filter_map(|device| Some((gauge(device)?, device.utilisation))).collect();
-        let mean_of = |value: &dyn Fn(&(GaugeSummary, Option<GaugeSummary>)) -> f64| {
-            (!known.is_empty()).then(|| known.iter().map(value).sum::<f64>() / known.len() as f64)
+        let of = |device: &&DeviceSummary| {
+            let gauge = gauge(device)?;
+            let busy = device.utilisation.map(|busy| busy.mean).filter(|busy| *busy > 0.0);
+            Some((gauge, busy.map_or(gauge.mean, |busy| (gauge.mean / busy).min(1.0))))
         };
-        let busy = |(gauge, busy): &(GaugeSummary, Option<GaugeSummary>)| {
-            busy.filter(|busy| busy.mean > 0.0).map_or(gauge.mean, |busy| (gauge.mean / busy.mean).min(1.0))
-        };
-        Some(Together {
-            mean: mean_of(&|known| known.0.mean)?,
-            while_busy: mean_of(&busy)?,
+        let known: Vec<(GaugeSummary, f64)> = self.devices.iter().filter_map(of).collect();
+        let number = known.len() as f64;
+        (number > 0.0).then(|| Together {
+            mean: known.iter().map(|known| known.0.mean).sum::<f64>() / number,
+            while_busy: known.iter().map(|known| known.1).sum::<f64>() / number,
             max: known.iter().map(|known| known.0.max).fold(0.0, f64::max),
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::connect::ServerConnection;
-use crate::engine::MetricsPage;
+use crate::engine::{Dialect, MetricsPage};
 use crate::record::{PageKind, PlanFacts, Reading};
 use crate::runner::Progress;
 use crate::session::console::{Printer, Stop};
@@ -67,8 +67,11 @@ fn local(gpus: LocalGpus, server: &ServerConnection, found: &[FoundPage]) -> Res
     let is_about_devices = |page: &FoundPage| page.source.kind.is_none_or(PageKind::is_of_devices);
     let facts = server.engine.facts();
     // The mock uses none.
-    let may_serve =
-        || facts.is_on_this_machine() && facts.engine != MOCK && !found.iter().any(is_about_devices);
+    let may_serve = || {
+        facts.is_on_this_machine()
+            && facts.engine != Dialect::Mock.name()
+            && !found.iter().any(is_about_devices)
+    };
     match gpus {
         LocalGpus::Named => LocalDevices::nvidia(LocalChoice::All)
             .map(|devices| Some(FoundPage::local(devices)))
@@ -80,8 +83,7 @@ fn local(gpus: LocalGpus, server: &ServerConnection, found: &[FoundPage]) -> Res
     }
 }
 
-/// The mock, by the name of its dialect.
-const MOCK: &str = "mock";
+/// What helps where they cannot be read.
 const ELSEWHERE: &str = "hint: leave it out, or give the page of an exporter on the server's machine, such as \
                          --metrics-url http://host:9400";
 

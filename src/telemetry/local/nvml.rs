@@ -30,12 +30,11 @@ impl fmt::Debug for Nvidia {
 impl Nvidia {
     /// Loads the library.
     pub(super) fn load() -> Result<Self, String> {
-        let library = match LIBRARY.get() {
-            Some(library) => library,
-            None => {
-                let loaded = Nvml::init().map_err(|error| in_words(&error))?;
-                LIBRARY.get_or_init(|| loaded)
-            }
+        let library = if let Some(library) = LIBRARY.get() {
+            library
+        } else {
+            let loaded = Nvml::init().map_err(|error| in_words(&error))?;
+            LIBRARY.get_or_init(|| loaded)
         };
         Ok(Self { library, samples: Mutex::default() })
     }

@@ -71,7 +71,7 @@ pub(super) fn activity(devices: &[DeviceSummary]) -> Table {
         .column("min", |device| device.sm_clock_mhz.map(|clock| clock.min))
         .column("°C, max", |device| device.temperature_c.map(|heat| heat.max))
         .column("limit, W", |device| device.power_limit_w.map(|limit| limit.mean))
-        .column("clocks lowered", |device| lowered(device))
+        .column("clocks lowered", lowered)
         .table()
 }
 
