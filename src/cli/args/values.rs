@@ -198,7 +198,7 @@ pub(in crate::cli) fn fact(text: &str) -> Result<(Fact, String), String> {
     };
     match value {
         "" => Err(format!("`{key}` has no value; write it as {key}=VALUE, or leave it out")),
-        _ if fact.is_number() && value.parse::<u32>().map_or(true, |number| number == 0) => {
+        _ if fact.is_number() && !value.parse::<u32>().is_ok_and(|number| number > 0) => {
             Err(format!("`{key}` is `{value}`, which is not a whole number above 0"))
         }
         _ => Ok((fact, value.to_owned())),

@@ -156,8 +156,8 @@ impl OpenAiEngine {
 
 /// What comes in time.
 async fn within<T>(asked: impl Future<Output = Result<T, ControlError>>) -> Result<T, ControlError> {
-    let late = |_| ControlError::Unreachable(format!("no answer within {} s", LIMIT.as_secs()));
-    timeout(LIMIT, asked).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
+    let late = || ControlError::Unreachable(format!("no answer within {} s", LIMIT.as_secs()));
+    timeout(LIMIT, asked).await.unwrap_or_else(|_| Err(late()))
 }
 
 /// The first of these paths that answers, else the first of them; `None` where the dialect has none.

@@ -32,9 +32,9 @@ const MACHINE: [(&str, fn(&str) -> Option<String>); 8] = [
     ("system_env.gpu_topo", interconnect_of),
 ];
 
-#[expect(clippy::unnecessary_wraps, reason = "it stands in a table beside functions that may find nothing")]
 fn as_it_is(text: &str) -> Option<String> {
-    Some(text.trim().to_owned())
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// The models of `GPU 0: NVIDIA H100 80GB HBM3`, a line each.
@@ -51,7 +51,7 @@ fn models_of(text: &str) -> Option<String> {
 
 /// What joins two GPUs by the matrix of `nvidia-smi topo -m`: rows and columns begin with those of GPUs.
 fn interconnect_of(text: &str) -> Option<String> {
-    let is_gpu = |word: &&str| word.starts_with("GPU") && word[3..].parse::<u32>().is_ok();
+    let is_gpu = |word: &&str| word.strip_prefix("GPU").is_some_and(|number| number.parse::<u32>().is_ok());
     let mut lines = text.lines();
     let gpus = lines.next()?.split_whitespace().filter(is_gpu).count();
     let rows = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());

@@ -47,7 +47,7 @@ pub enum Fact {
     AttentionBackend,
     /// The order in which waiting requests are served.
     SchedulingPolicy,
-    /// The version of CUDA, or of ROCm.
+    /// The version of CUDA, or of `ROCm`.
     Cuda,
     /// The version of the accelerator's driver.
     Driver,

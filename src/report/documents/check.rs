@@ -95,8 +95,8 @@ pub fn document(found: CheckedServer<'_>) -> Document {
     section.fact("length fields", abilities.length_fields.as_str());
     let facts_known = Reproduction::of_engine(facts);
     let [endpoints, series] = [endpoints(abilities), series(abilities)];
-    section.fact("endpoints", in_brief(endpoints, "answer", "not there"));
-    section.fact("metrics", in_brief(series, "series are read", "not on its page"));
+    section.fact("endpoints", in_brief(&endpoints, "answer", "not there"));
+    section.fact("metrics", in_brief(&series, "series are read", "not on its page"));
     section.facts("facts", facts_in_brief(&facts_known));
     section.facts("not reported", reproduction::not_reported(&facts_known));
     section.notes(checks.iter().map(|(name, unmet)| match unmet {
@@ -126,7 +126,7 @@ fn series(abilities: &ServerAbilities) -> There<'_> {
 }
 
 /// `6 of 8 answer; not there: /server_info, /tokenize`.
-fn in_brief((there, not): There<'_>, verb: &str, missing: &str) -> String {
+fn in_brief((there, not): &There<'_>, verb: &str, missing: &str) -> String {
     let all = there.len() + not.len();
     let names = match not.as_slice() {
         [] => String::new(),

@@ -32,7 +32,7 @@ pub(super) fn top_k(place: SpecValue<'_>) -> Option<i64> {
 }
 
 pub(super) fn seed(place: SpecValue<'_>) -> Option<i64> {
-    place.whole(SEED).map(|seed| seed as i64)
+    i64::try_from(place.whole(SEED)?).ok()
 }
 
 /// Fields for every body. A file is stored with its results, so it may hold no credential.
