@@ -9,10 +9,10 @@ use crate::analysis::figures::key::FigureKey;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::figures::set::FigureSet;
 use crate::analysis::load::form::LoadForm;
-use crate::analysis::summary::reproduction::{Fact, FactSource};
+use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent};
-use crate::record::{Outcome, Phase, RunHeader, RunLog};
+use crate::record::{Fact, Outcome, Phase, RunHeader, RunLog};
 use crate::units::count;
 use crate::workload::{ArrivalPattern, Purpose};
 

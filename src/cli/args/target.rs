@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::deployment::DeploymentArgs;
 use super::server::ServerArgs;
-use super::values::{at_least_one, size, some_time, switched, whole};
+use super::values::{size, some_time, whole};
 use crate::clock::Pacing;
 use crate::engine::{AnswerLimits, MetricsUrl, PriorityField};
 use crate::live::Screen;
