@@ -54,6 +54,7 @@ pub use latency::row::{LatencyRow, Percentile};
 pub use latency::table::LatencyTable;
 pub use load::attempts::{AttemptFigures, RetriedFailure};
 pub use load::closed_loop::ClosedLoop;
+pub use load::costs::{Costs, UnitCosts};
 pub use load::form::LoadForm;
 pub use load::movement::Movement;
 pub use load::rates::{InFlight, Rates, TimeAverage};

@@ -8,10 +8,9 @@ use super::output::{
 };
 use crate::analysis::wording::percent;
 use crate::cli::args::{
-    CampaignArgs, DesignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half,
-    whole,
+    CampaignArgs, DesignArgs, FiledServer, LoadArgs, SideArgs, TargetArgs, WorkArgs, share_up_to_half, whole,
 };
-use crate::engine::{BaseUrl, DEFAULT_WAIT, Dialect};
+use crate::engine::{BaseUrl, DEFAULT_WAIT};
 use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbOverall, AbTest, Experiment, NotRounds, drive};
 use crate::record::DeploymentFacts;
 use crate::report::documents;
@@ -55,49 +54,6 @@ pub(super) struct AbArgs {
 
     #[command(flatten)]
     campaign: CampaignArgs,
-}
-
-/// The two sides. Addresses are taken as text: clap repeats a value that it cannot parse, which may hold a secret.
-#[derive(Debug, Args)]
-struct SideArgs {
-    /// Address of A, the baseline [default: with --switch-cmd the one of --url]
-    #[arg(
-        long,
-        value_name = "URL",
-        required_unless_present = "switch_cmd",
-        conflicts_with = "url",
-        requires = "b"
-    )]
-    a: Option<String>,
-
-    /// Address of B, which is compared with A [default: with --switch-cmd the one of --url]
-    #[arg(long, value_name = "URL", conflicts_with = "url", requires = "a")]
-    b: Option<String>,
-
-    /// B's dialect of the OpenAI protocol [default: --engine, as A's]
-    #[arg(long, value_name = "ENGINE", hide_possible_values = true, value_parser = dialect())]
-    b_engine: Option<Dialect>,
-
-    /// Model to request from B [default: --model, else the first that B lists]
-    #[arg(long, value_name = "NAME")]
-    b_model: Option<String>,
-
-    /// Label to store with the runs of A, as `name=value`, such as its flags; may be repeated [default: nothing]
-    #[arg(long = "a-label", value_name = "NAME=VALUE", value_parser = label)]
-    a_labels: Vec<(String, String)>,
-
-    /// The same for B; may be repeated [default: nothing]
-    #[arg(long = "b-label", value_name = "NAME=VALUE", value_parser = label)]
-    b_labels: Vec<(String, String)>,
-
-    /// For two sides on one machine: shell command that makes the machine serve the side named by `SKYLINE_SIDE` (a
-    /// or b) and returns; it runs whenever the side changes, once a round [default: none, both serve all the time]
-    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["a", "b"])]
-    switch_cmd: Option<String>,
-
-    /// Shell command to run before each run, with the same variable, for example to empty a cache [default: none]
-    #[arg(long, value_name = "COMMAND")]
-    reset_cmd: Option<String>,
 }
 
 pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
@@ -212,6 +168,7 @@ impl AbArgs {
         )?;
         let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), a.screen, printer)?;
         let design = self.design.design(&workload, self.target.server.form())?.ordered(order, workload.seed);
+        [&a, &b].into_iter().try_for_each(|side| side.check_figures("metric", design.metrics().iter()))?;
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
         let rounds = PlannedRun::all(&workload, &datasets, design.rounds())?;
@@ -284,7 +241,7 @@ impl AbArgs {
 
     /// How runs of A and of B are executed, whose prompts vary by this salt.
     fn settings(&self, salt: u64) -> Result<[RunSettings; 2], Stop> {
-        let SideArgs { a, b, b_engine, b_model, a_labels, b_labels, .. } = &self.sides;
+        let SideArgs { a, b, b_engine, b_model, a_labels, b_labels, a_gpus, b_gpus, .. } = &self.sides;
         all([("--a", a), ("--b", b)].map(|(name, url)| {
             let parsed = url.as_ref().map(|url| url.parse::<BaseUrl>()).transpose();
             parsed.map(drop).map_err(|error| Stop::usage(format!("{name}: {error}")))
@@ -292,11 +249,15 @@ impl AbArgs {
         let at_b =
             FiledServer { url: b.as_deref(), engine: *b_engine, model: b_model.as_deref(), wait: None };
         let at_a = FiledServer { url: a.as_deref(), ..FiledServer::default() };
-        let settings = |server, labels: &[(String, String)]| {
-            let target = self.target.with(
-                server,
-                DeploymentFacts { labels: labels.iter().cloned().collect(), ..DeploymentFacts::default() },
-            );
+        let hardware = self.target.deployment().hardware;
+        let names = ["a", "b"].map(|side| (side.to_owned(), hardware.clone()));
+        let prices = self.target.prices.of(&names, "side")?;
+        let facts = |place: usize, labels: &[(String, String)], gpus: Option<u32>| {
+            let (labels, gpu_hour) = (labels.iter().cloned().collect(), prices.get(place).copied().flatten());
+            DeploymentFacts { gpus, gpu_hour, labels, ..DeploymentFacts::default() }
+        };
+        let settings = |server, facts: DeploymentFacts| {
+            let target = self.target.with(server, facts);
             let screen = self.campaign.live.screen();
             let mut settings = target.settings(LoadOption::OfAllRuns, screen)?;
             settings.requests.salt = Some(salt);
@@ -310,18 +271,8 @@ impl AbArgs {
             Ok::<_, Stop>(settings)
         };
         let server = &self.target.server;
-        Ok([settings(server.at(at_a), a_labels)?, settings(server.at(at_b), b_labels)?])
-    }
-}
-
-impl SideArgs {
-    /// Whether A and B are one address, however each is written.
-    fn are_one_address(&self) -> bool {
-        let address = |url: &Option<String>| {
-            let url: BaseUrl = url.as_ref()?.parse().ok()?;
-            Some(url.join(&url.models_path()))
-        };
-        address(&self.a).is_some_and(|a| address(&self.b) == Some(a))
+        let [a, b] = [facts(0, a_labels, *a_gpus), facts(1, b_labels, *b_gpus)];
+        Ok([settings(server.at(at_a), a)?, settings(server.at(at_b), b)?])
     }
 }
 
@@ -350,9 +301,23 @@ mod tests {
         ab: AbArgs,
     }
 
-    fn design(typed: &[&str]) -> AbDesign {
+    fn plan(typed: &[&str]) -> Result<PlannedAb, Stop> {
         let sides = ["ab", "short_chat", "5", "--a", "http://x:1", "--b", "http://x:2", "--quiet"];
-        Typed::parse_from([&sides[..], typed].concat()).ab.plan(Printer).unwrap().design
+        Typed::parse_from([&sides[..], typed].concat()).ab.plan(Printer)
+    }
+
+    fn design(typed: &[&str]) -> AbDesign {
+        plan(typed).unwrap().design
+    }
+
+    #[test]
+    fn sides_have_gpus_and_prices_of_their_own() {
+        let AbManifest { a, b, .. } =
+            plan(&["--gpus=1", "--b-gpus=2", "--gpu-hour=a=3,b=2"]).unwrap().manifest;
+        let of = |side: ServerManifest| (side.deployment.gpus, side.deployment.gpu_hour);
+        assert_eq!([of(a), of(b)], [(Some(1), Some(3.0)), (Some(2), Some(2.0))]);
+        let refusal = plan(&["--metric=cost_per_answer", "--gpu-hour=2", "--a-gpus=1"]).err().unwrap();
+        assert!(refusal.message().contains("will not be known: the number of GPUs"), "{}", refusal.message());
     }
 
     /// `tests/data/experiments/ab-schema-1` was stored before the order was drawn.

@@ -360,6 +360,15 @@ mod tests {
     }
 
     #[test]
+    fn a_price_is_stored_and_a_figure_without_one_is_refused() {
+        let priced = ["--gpus=2", "--gpu-hour=2.5", "--currency=EUR", "--objective=cost_per_answer < 1"];
+        let facts = plan(&priced).unwrap().checked.settings.deployment;
+        assert_eq!((facts.cost_per_hour(), facts.currency.as_deref()), (Some(5.0), Some("EUR")));
+        let refusal = plan(&["--objective=cost_per_answer < 1"]).err().unwrap();
+        assert!(refusal.message().contains("(--gpu-hour)"), "{}", refusal.message());
+    }
+
+    #[test]
     fn a_plan_has_the_runs_that_were_typed() {
         let one = plan(&["--percentiles=99.5,50,p99.5"]).unwrap();
         assert_eq!(one.checked.settings.percentiles, [50.0, 99.5]);

@@ -19,6 +19,7 @@ mod paired_open;
 mod repeats;
 mod spoiled;
 mod sweep;
+mod trade;
 pub mod tune;
 mod virtual_time;
 
@@ -31,4 +32,5 @@ pub use paired_open::*;
 pub use repeats::*;
 pub(crate) use spoiled::{spare_for, spoiled_by};
 pub use sweep::*;
+pub use trade::PerGpuTrade;
 pub use virtual_time::*;

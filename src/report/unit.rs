@@ -31,6 +31,8 @@ impl Unit {
     pub(super) const BYTES: Self = Self::of("bytes", "By", "_bytes");
     pub(super) const JOULES: Self = Self::of("J", "J", "_joules");
     pub(super) const WATTS: Self = Self::of("W", "W", "_watts");
+    /// In the currency of the price of a GPU hour.
+    pub(super) const MONEY: Self = Self::of("currency", "{currency}", "");
     /// Processors that are kept busy.
     pub(super) const CORES: Self = Self::of("cores", "{cpu}", "");
     pub(super) const PREEMPTIONS: Self = Self::of("preemptions", "{count}", "");
@@ -53,6 +55,8 @@ impl From<FigureUnit> for Unit {
             FigureUnit::TokensPerSecond => Self::TOKENS_PER_SECOND,
             FigureUnit::Requests => Self::REQUESTS,
             FigureUnit::Share => Self::SHARE,
+            FigureUnit::Money => Self::MONEY,
+            FigureUnit::Joules => Self::JOULES,
         }
     }
 }

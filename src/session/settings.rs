@@ -61,7 +61,7 @@ pub(crate) struct ServerSettings {
 }
 
 /// Where requests go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ServerAddress {
     /// A mock inside this process, which lives as long as the connection to it.
     /// It models this deployment, with defaults for what is absent.

@@ -7,7 +7,9 @@ use std::fmt;
 
 use strum::VariantArray as _;
 
-use super::info::{Direction, Elsewhere, FigureInfo, FigureKind, FigureUnit, Samples};
+use super::info::{
+    Direction, Elsewhere, FigureInfo, FigureKind, FigureUnit, Samples, cost, latency, rate, share,
+};
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::VariantArray)]
@@ -66,40 +68,22 @@ pub enum Metric {
     ValidAnswers,
     /// Attempts per request, of clients that retry or hedge.
     Amplification,
-}
-
-const fn latency(key: &'static str, title: &'static str, formula: &'static str) -> FigureInfo {
-    FigureInfo {
-        key,
-        field: key,
-        title,
-        unit: FigureUnit::Milliseconds,
-        better: Direction::Less,
-        samples: Samples::PerRequest,
-        of_parts: false,
-        meaning: "",
-        formula,
-        source: "Skyline",
-        elsewhere: &[],
-    }
-}
-
-const fn rate(key: &'static str, title: &'static str, unit: FigureUnit, formula: &'static str) -> FigureInfo {
-    let better = Direction::More;
-    FigureInfo { unit, better, samples: Samples::PerRun, ..latency(key, title, formula) }
-}
-
-const fn share(
-    key: &'static str,
-    title: &'static str,
-    better: Direction,
-    formula: &'static str,
-) -> FigureInfo {
-    FigureInfo { better, ..rate(key, title, FigureUnit::Share, formula) }
+    /// Price of a million answer tokens.
+    CostPerMillionOutputTokens,
+    /// Price of a complete answer.
+    CostPerAnswer,
+    /// Price of an acceptable answer.
+    CostPerAcceptableAnswer,
+    /// Energy of a million answer tokens.
+    EnergyPerMillionOutputTokens,
+    /// Energy of a complete answer.
+    EnergyPerAnswer,
+    /// Energy of an acceptable answer.
+    EnergyPerAcceptableAnswer,
 }
 
 /// The catalogue, in the order of reports and of [`Metric`].
-const CATALOGUE: [FigureInfo; 27] = [
+const CATALOGUE: [FigureInfo; 33] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
@@ -278,6 +262,60 @@ const CATALOGUE: [FigureInfo; 27] = [
         source: "Google, Site Reliability Engineering (2016), chapter 22: retries amplify an overload",
         ..rate("amplification", "attempts per request", FigureUnit::Requests, "attempts / requests")
     },
+    cost(
+        FigureUnit::Money,
+        [
+            "cost_per_million_output_tokens",
+            "cost of 1M output tokens",
+            "price of the GPUs for a million answer tokens; absent where the price or the number of GPUs is not declared",
+            "price of a GPU hour × GPUs × window / answer tokens × 10⁶",
+        ],
+    ),
+    cost(
+        FigureUnit::Money,
+        [
+            "cost_per_answer",
+            "cost of an answer",
+            "price of the GPUs for an answer that was complete in the window; absent where the price or the number of GPUs is not declared",
+            "price of a GPU hour × GPUs × window / answers completed in the window",
+        ],
+    ),
+    cost(
+        FigureUnit::Money,
+        [
+            "cost_per_acceptable_answer",
+            "cost of an acceptable answer",
+            "price of the GPUs for such an answer within its SLO, of the requested form, and with golden prompts that passed; absent where the price or the number of GPUs is not declared",
+            "price of a GPU hour × GPUs × window / acceptable answers completed in the window",
+        ],
+    ),
+    cost(
+        FigureUnit::Joules,
+        [
+            "energy_per_million_output_tokens",
+            "energy of 1M output tokens",
+            "energy of all devices for a million answer tokens; absent where not all devices report it",
+            "power × window / answer tokens × 10⁶",
+        ],
+    ),
+    cost(
+        FigureUnit::Joules,
+        [
+            "energy_per_answer",
+            "energy of an answer",
+            "energy of all devices for an answer that was complete in the window; absent where not all devices report it",
+            "power × window / answers completed in the window",
+        ],
+    ),
+    cost(
+        FigureUnit::Joules,
+        [
+            "energy_per_acceptable_answer",
+            "energy of an acceptable answer",
+            "energy of all devices for such an answer within its SLO, of the requested form, and with golden prompts that passed; absent where not all devices report it",
+            "power × window / acceptable answers completed in the window",
+        ],
+    ),
 ];
 
 const VLLM: &str = "vllm bench";
@@ -310,6 +348,16 @@ impl Metric {
     /// The same with the gaps between tokens.
     pub const MAIN_AND_ITL: [Self; 4] = [Self::Ttft, Self::Tpot, Self::Itl, Self::E2e];
 
+    /// What the answers of a run cost, in money and in energy.
+    pub const COSTS: [Self; 6] = [
+        Self::CostPerMillionOutputTokens,
+        Self::CostPerAnswer,
+        Self::CostPerAcceptableAnswer,
+        Self::EnergyPerMillionOutputTokens,
+        Self::EnergyPerAnswer,
+        Self::EnergyPerAcceptableAnswer,
+    ];
+
     /// Its row of the catalogue.
     pub const fn info(self) -> &'static FigureInfo {
         &CATALOGUE[self as usize]
@@ -337,6 +385,7 @@ impl Metric {
             FigureUnit::RequestsPerSecond | FigureUnit::TokensPerSecond => FigureKind::Rate,
             FigureUnit::Share => FigureKind::Share,
             FigureUnit::Requests => FigureKind::Count,
+            FigureUnit::Money | FigureUnit::Joules => FigureKind::Cost,
         }
     }
 
@@ -364,23 +413,4 @@ impl fmt::Display for Metric {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_figure_has_its_own_row() {
-        for (place, metric) in Metric::ALL.iter().copied().enumerate() {
-            assert_eq!(metric as usize, place);
-            let FigureInfo { key, field, title, meaning, formula, source, .. } = *metric.info();
-            assert!(
-                [key, field, title, meaning, formula, source].iter().all(|text| !text.is_empty()),
-                "{key}"
-            );
-            assert_eq!((Metric::named(key), Metric::named(field)), (Some(metric), Some(metric)));
-        }
-        assert!(Metric::LATENCIES.iter().all(|metric| metric.kind() == FigureKind::Latency));
-        assert_eq!(Metric::named("e2el"), Some(Metric::E2e));
-        let latencies = Metric::ALL.iter().filter(|metric| metric.kind() == FigureKind::Latency);
-        assert_eq!(latencies.count(), Metric::LATENCIES.len());
-    }
-}
+mod tests;

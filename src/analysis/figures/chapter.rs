@@ -36,6 +36,11 @@ fn chapter() -> String {
         ),
         (FigureKind::Rate, "Rates", "More is better."),
         (FigureKind::Count, "Counts", "Less is better."),
+        (
+            FigureKind::Cost,
+            "Costs",
+            "Less is better. Money is in the currency of `--gpu-hour` and needs `--gpus`;\nenergy needs a page of metrics of the devices. `skyline guide objectives` says\nwhich answers are acceptable.",
+        ),
         (FigureKind::Share, "Shares", "An objective takes a percentage. Files hold a number from 0 to 1."),
     ] {
         let _ = write!(

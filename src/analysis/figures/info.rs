@@ -54,6 +54,10 @@ pub enum FigureUnit {
     Requests,
     /// A share between 0 and 1.
     Share,
+    /// An amount in the currency of the price of a GPU hour.
+    Money,
+    /// Joules.
+    Joules,
 }
 
 /// Which way a figure is better.
@@ -91,6 +95,8 @@ pub enum FigureKind {
     Share,
     /// A number.
     Count,
+    /// What is used up for each of something: money or energy.
+    Cost,
 }
 
 impl FigureKind {
@@ -98,7 +104,7 @@ impl FigureKind {
     pub const fn display_scale(self) -> f64 {
         match self {
             Self::Share => 100.0,
-            Self::Latency | Self::Rate | Self::Count => 1.0,
+            Self::Latency | Self::Rate | Self::Count | Self::Cost => 1.0,
         }
     }
 }
@@ -112,6 +118,8 @@ impl FigureUnit {
             Self::TokensPerSecond => "tokens/s",
             Self::Requests => "requests",
             Self::Share => "share",
+            Self::Money => "currency",
+            Self::Joules => "J",
         }
     }
 
@@ -120,8 +128,52 @@ impl FigureUnit {
         match self {
             Self::Milliseconds => format!("{} ms", three_digits(value)),
             Self::RequestsPerSecond | Self::TokensPerSecond => format!("{}/s", three_digits(value)),
-            Self::Requests => three_digits(value),
+            Self::Requests | Self::Money => three_digits(value),
+            Self::Joules => format!("{} J", three_digits(value)),
             Self::Share => percent(value),
         }
     }
+}
+
+/// A latency of a request.
+pub(super) const fn latency(key: &'static str, title: &'static str, formula: &'static str) -> FigureInfo {
+    FigureInfo {
+        key,
+        field: key,
+        title,
+        unit: FigureUnit::Milliseconds,
+        better: Direction::Less,
+        samples: Samples::PerRequest,
+        of_parts: false,
+        meaning: "",
+        formula,
+        source: "Skyline",
+        elsewhere: &[],
+    }
+}
+
+/// A rate of the run.
+pub(super) const fn rate(
+    key: &'static str,
+    title: &'static str,
+    unit: FigureUnit,
+    formula: &'static str,
+) -> FigureInfo {
+    let better = Direction::More;
+    FigureInfo { unit, better, samples: Samples::PerRun, ..latency(key, title, formula) }
+}
+
+/// A share of the requests.
+pub(super) const fn share(
+    key: &'static str,
+    title: &'static str,
+    better: Direction,
+    formula: &'static str,
+) -> FigureInfo {
+    FigureInfo { better, ..rate(key, title, FigureUnit::Share, formula) }
+}
+
+/// What is used up for each of something: its key, its title, what it is, and its formula.
+pub(super) const fn cost(unit: FigureUnit, [key, title, meaning, formula]: [&'static str; 4]) -> FigureInfo {
+    FigureInfo { better: Direction::Less, meaning, ..rate(key, title, unit, formula) }
 }

@@ -214,7 +214,7 @@ impl FigureKey {
     pub const fn most(&self) -> f64 {
         match self.kind() {
             FigureKind::Share => 1.0,
-            FigureKind::Latency | FigureKind::Rate | FigureKind::Count => f64::INFINITY,
+            FigureKind::Latency | FigureKind::Rate | FigureKind::Count | FigureKind::Cost => f64::INFINITY,
         }
     }
 

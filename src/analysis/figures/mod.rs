@@ -1,5 +1,6 @@
 //! Figures and their names: values with their bounds, statistics, keys, parts of a run.
 
+mod absent;
 pub(super) mod across_runs;
 pub(super) mod aliases;
 pub(super) mod catalogue;

@@ -1,6 +1,7 @@
 //! Reads a figure of a run from its summary, by its key.
 
 use super::catalogue::Metric;
+use super::info::FigureKind;
 use super::key::{FigureKey, Statistic};
 use super::part::{Part, PartKind};
 use super::percentile::Figure;
@@ -14,6 +15,9 @@ impl FigureKey {
     pub fn read(&self, summary: &Summary) -> Option<Figure> {
         if let Some(statistic) = self.statistic {
             return self.row(summary)?.statistic(statistic);
+        }
+        if self.metric.kind() == FigureKind::Cost {
+            return summary.costs.as_ref()?.figure(self.metric);
         }
         match &self.part {
             Some(part) => of_group(self.metric, part.group(summary)?),

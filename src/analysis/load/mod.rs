@@ -2,6 +2,7 @@
 
 pub(super) mod attempts;
 pub(super) mod closed_loop;
+pub(super) mod costs;
 mod equal_sections;
 pub(super) mod form;
 pub(super) mod movement;

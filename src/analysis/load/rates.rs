@@ -178,19 +178,19 @@ impl Flow {
                 self.cached += cached as f64;
             }
         }
-        if record.chunks.is_empty() {
-            if within(record.whole_answer) {
-                self.output += record.output_tokens as f64;
-            }
-        } else if first < Some(observed.answers_end) && last >= Some(observed.start) {
+        if first < Some(observed.answers_end) && last >= Some(observed.start) {
             self.output += output_tokens(observed, record);
         }
     }
 }
 
-/// Tokens of a streamed answer that arrived in the window. Where the chunks' counts do not add up to the
-/// answer's, each stands for its share of it.
-fn output_tokens(observed: &Observed<'_>, record: &RequestRecord) -> f64 {
+/// Tokens of an answer that arrived in the window. Where the chunks' counts do not add up to the answer's, each stands
+/// for its share of it.
+pub(crate) fn output_tokens(observed: &Observed<'_>, record: &RequestRecord) -> f64 {
+    if record.chunks.is_empty() {
+        let came = record.whole_answer.is_some_and(|at| observed.counts_answer(at));
+        return if came { record.output_tokens as f64 } else { 0.0 };
+    }
     let (mut all, mut within) = (0u64, 0u64);
     for chunk in record.chunks.iter() {
         all += u64::from(chunk.tokens);

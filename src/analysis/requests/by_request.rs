@@ -5,12 +5,13 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::info::FigureKind;
 use crate::analysis::figures::key::FigureKey;
 use crate::analysis::figures::percentile::Figure;
+use crate::analysis::load::rates::output_tokens;
 use crate::record::{Outcome, RequestRecord, RunLog};
 
 impl FigureKey {
     /// What the requests of the window have of the figure, each with its place in the plan: the latency, or 1 where it
-    /// counts and 0 where not; of rates of answers also those of other phases that count. Those that have none are left
-    /// out, which are all of a figure that is not of single requests.
+    /// counts and 0 where not, or of output tokens those that arrived while answers count; of rates also those of other
+    /// phases that count. Those that have none are left out, which are all of a figure that is not of single requests.
     pub fn of_requests(&self, log: &RunLog) -> Vec<(u64, Figure)> {
         let observed = Observed::of(log);
         let flag = |holds: bool| Figure::Exact(f64::from(u8::from(holds)));
@@ -22,6 +23,11 @@ impl FigureKey {
                 Some(flag(request.slo.is_met() == Some(true) && counts(&request.record())))
             }
             Metric::Goodput | Metric::RequestRate => Some(flag(counts(&request.record()))),
+            Metric::OutputTokens => Some(Figure::Exact(output_tokens(&observed, &request.record()))),
+            Metric::OutputTokensPerGpu => {
+                let gpus = log.header.deployment.gpus.filter(|&gpus| gpus > 0)?;
+                Some(Figure::Exact(output_tokens(&observed, &request.record()) / f64::from(gpus)))
+            }
             metric => request.latency().get(metric),
         };
         let workload = &log.header.workload;

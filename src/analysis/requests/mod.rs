@@ -1,5 +1,6 @@
 //! The requests of the window: which they are, how each ended, their tokens, answers and conversations.
 
+pub(super) mod acceptable;
 mod by_request;
 pub(super) mod delivery;
 pub(super) mod observed;

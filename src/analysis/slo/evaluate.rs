@@ -40,7 +40,7 @@ impl Objective {
             (Some(most), Some(over)) => Status::of_side(over.side_of(most)),
             (Some(_), None) => interval.map_or(Status::Undecided, |ends| self.status_of_interval(ends)),
         };
-        let none = summary.delivery.why_absent(self.key.metric).unwrap_or("no such figure in this run");
+        let none = summary.why_absent(self.key.metric).unwrap_or("no such figure in this run");
         let was = figure.map_or(none.to_owned(), |figure| match figure {
             Figure::Exact(value) => format!("was {}", self.key.show(value)),
             Figure::Between { low, high } => {

@@ -122,7 +122,7 @@ pub(crate) fn bound(kind: FigureKind, text: &str) -> Result<f64, String> {
             Err(format!("the bound `{text}` has no unit; write {text}ms or {text}s"))
         }
         FigureKind::Latency => parse_duration(text).map(millis),
-        FigureKind::Count => {
+        FigureKind::Count | FigureKind::Cost => {
             number(text).ok_or_else(|| format!("the bound `{text}` is not a number; write it like 8"))
         }
         FigureKind::Rate => number(text.strip_suffix("/s").unwrap_or(text))

@@ -14,6 +14,7 @@ use crate::analysis::latency::gaps::Stalls;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
+use crate::analysis::load::costs::Costs;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::steady_state::SteadyState;
@@ -89,6 +90,9 @@ pub struct Summary {
     pub answers: Option<AnswerForms>,
     /// How many golden prompts passed; absent where the workload has none.
     pub quality: Option<Quality>,
+    /// What its answers cost, in money and in energy; left out where neither is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Costs>,
     /// What went wrong.
     pub failures: Failures,
     /// Tokens requested, reported and received.

@@ -13,9 +13,11 @@ use crate::analysis::findings::finding::Finding;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
+use crate::analysis::load::costs::Costs;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::steady_state::SteadyState;
+use crate::analysis::requests::acceptable::Acceptable;
 use crate::analysis::requests::observed::{Observed, unrecorded_requests};
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
 use crate::analysis::requests::quality::{AnswerForms, Quality};
@@ -48,6 +50,11 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let every = observed.requests.iter().collect::<Vec<_>>();
     let slo = Attainment::of(&observed, observed.due(), &every, |_| true);
     let attempts = AttemptFigures::of(&observed, rates.offered_requests_per_s, &slo);
+    let quality = Quality::of(log);
+    let acceptable = Acceptable::of(&observed, quality.as_ref(), objectives);
+    let server = ServerSide::of(&observed, &rates);
+    let energy = server.as_ref().and_then(|server| server.energy.as_ref());
+    let costs = Costs::of(&observed, &rates, energy, acceptable);
     let mut summary = Summary {
         schema: Summary::SCHEMA,
         verdict: Verdict::default(),
@@ -69,7 +76,8 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         closed_loop: ClosedLoop::of(&observed),
         attempts,
         answers: AnswerForms::of(&observed),
-        quality: Quality::of(log),
+        quality,
+        costs,
         failures: Failures::of(&observed),
         tokens: TokenAccount::of(&observed),
         request_speed: RequestSpeed::of(&observed),
@@ -79,7 +87,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         in_flight: InFlight::of(&observed),
         steady_state: SteadyState::of(&observed),
         client,
-        server: ServerSide::of(&observed, &rates),
+        server,
         host_stalls,
         client_effects,
         aliases: Alias::all(&observed),

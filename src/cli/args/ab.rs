@@ -1,10 +1,10 @@
-//! What decides an A/B test, of servers or in virtual time.
+//! The sides of an A/B test, and what decides it, of servers or in virtual time.
 
 use clap::Args;
 
-use super::values::{share_up_to_half, whole};
+use super::values::{dialect, label, share_up_to_half, whole};
 use crate::analysis::FigureKey;
-use crate::engine::AnswerForm;
+use crate::engine::{AnswerForm, BaseUrl, Dialect};
 use crate::experiment::{AbDesign, DEFAULT_ROUNDS};
 use crate::session::Stop;
 use crate::session::campaign::ab::Require;
@@ -57,5 +57,67 @@ impl DesignArgs {
         }
         metrics.iter().try_for_each(|metric| metric.check(workload)).map_err(Stop::usage)?;
         AbDesign::new(self.rounds, metrics, self.margin).map_err(Stop::usage)
+    }
+}
+
+/// The two sides. Addresses are taken as text: clap repeats a value that it cannot parse, which may hold a secret.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct SideArgs {
+    /// Address of A, the baseline [default: with --switch-cmd the one of --url]
+    #[arg(
+        long,
+        value_name = "URL",
+        required_unless_present = "switch_cmd",
+        conflicts_with = "url",
+        requires = "b"
+    )]
+    pub(in crate::cli) a: Option<String>,
+
+    /// Address of B, which is compared with A [default: with --switch-cmd the one of --url]
+    #[arg(long, value_name = "URL", conflicts_with = "url", requires = "a")]
+    pub(in crate::cli) b: Option<String>,
+
+    /// B's dialect of the OpenAI protocol [default: --engine, as A's]
+    #[arg(long, value_name = "ENGINE", hide_possible_values = true, value_parser = dialect())]
+    pub(in crate::cli) b_engine: Option<Dialect>,
+
+    /// Model to request from B [default: --model, else the first that B lists]
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) b_model: Option<String>,
+
+    /// Label to store with the runs of A, as `name=value`, such as its flags; may be repeated [default: nothing]
+    #[arg(long = "a-label", value_name = "NAME=VALUE", value_parser = label)]
+    pub(in crate::cli) a_labels: Vec<(String, String)>,
+
+    /// The same for B; may be repeated [default: nothing]
+    #[arg(long = "b-label", value_name = "NAME=VALUE", value_parser = label)]
+    pub(in crate::cli) b_labels: Vec<(String, String)>,
+
+    /// Accelerators that serve A together [default: --gpus]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::MAX), allow_negative_numbers = true)]
+    pub(in crate::cli) a_gpus: Option<u32>,
+
+    /// The same for B [default: --gpus]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::MAX), allow_negative_numbers = true)]
+    pub(in crate::cli) b_gpus: Option<u32>,
+
+    /// For two sides on one machine: shell command that makes the machine serve the side named by `SKYLINE_SIDE` (a
+    /// or b) and returns; it runs whenever the side changes, once a round [default: none, both serve all the time]
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["a", "b"])]
+    pub(in crate::cli) switch_cmd: Option<String>,
+
+    /// Shell command to run before each run, with the same variable, for example to empty a cache [default: none]
+    #[arg(long, value_name = "COMMAND")]
+    pub(in crate::cli) reset_cmd: Option<String>,
+}
+
+impl SideArgs {
+    /// Whether A and B are one address, however each is written.
+    pub(in crate::cli) fn are_one_address(&self) -> bool {
+        let address = |url: &Option<String>| {
+            let url: BaseUrl = url.as_ref()?.parse().ok()?;
+            Some(url.join(&url.models_path()))
+        };
+        address(&self.a).is_some_and(|a| address(&self.b) == Some(a))
     }
 }

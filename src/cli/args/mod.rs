@@ -14,7 +14,7 @@ mod trace;
 mod values;
 mod workload;
 
-pub(super) use self::ab::DesignArgs;
+pub(super) use self::ab::{DesignArgs, SideArgs};
 pub(super) use self::experiment::{CampaignArgs, LiveArgs, ObjectiveArgs, UndecidedArgs, ValidityArgs};
 pub(super) use self::model::{Described, ModelArgs};
 pub(super) use self::prices::PriceArgs;
@@ -22,7 +22,7 @@ pub(super) use self::server::{FiledServer, ServerArgs};
 pub(super) use self::target::{ShareArgs, TargetArgs};
 pub(super) use self::trace::SliceArgs;
 pub(super) use self::values::{
-    above_zero, dialect, label, one_of, percentile, rates, seconds, share, share_up_to_half, some_time,
-    stop_length, users, whole,
+    above_zero, one_of, percentile, rates, seconds, share, share_up_to_half, some_time, stop_length, users,
+    whole,
 };
 pub(super) use self::workload::{LoadArgs, WorkArgs, WorkloadArgs};

@@ -6,9 +6,9 @@ use super::values::above_zero;
 use crate::session::Stop;
 
 /// What a GPU costs.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(in crate::cli) struct PriceArgs {
-    /// Price of a GPU hour: 2.5 for all, 2.5,0.9 in their order, or by the name of the hardware, sweep or variant, such as
+    /// Price of a GPU hour: 2.5 for all, 2.5,0.9 in their order, or by name or hardware, such as b=0.90 or
     /// h100=2.50,l40s=0.90 [default: no price, or the file's]
     #[arg(long, value_name = "PRICE", value_delimiter = ',', value_parser = price, allow_negative_numbers = true)]
     gpu_hour: Vec<(Option<String>, f64)>,
@@ -19,6 +19,12 @@ pub(in crate::cli) struct PriceArgs {
 }
 
 impl PriceArgs {
+    /// As if this price, or none, had been typed, in this currency or the one that was.
+    pub(super) fn fixed(&self, price: Option<f64>, currency: Option<String>) -> Self {
+        let gpu_hour = price.map(|price| (None, price)).into_iter().collect();
+        Self { gpu_hour, currency: currency.or_else(|| self.currency.clone()) }
+    }
+
     /// The price of a GPU of each thing of this noun, of which these are the names and the hardware.
     pub(in crate::cli) fn of(
         &self,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::deployment::DeploymentArgs;
+use super::prices::PriceArgs;
 use super::server::ServerArgs;
 use super::values::{size, some_time, whole};
 use crate::clock::Pacing;
@@ -27,6 +28,8 @@ pub(in crate::cli) struct TargetArgs {
     pub(in crate::cli) server: ServerArgs,
     #[command(flatten)]
     deployment: DeploymentArgs,
+    #[command(flatten, next_help_heading = "Deployment")]
+    pub(in crate::cli) prices: PriceArgs,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -35,15 +38,25 @@ pub(in crate::cli) struct TargetArgs {
 
 impl TargetArgs {
     /// The same with another server and with what a file says of the deployment in place of what was typed, its labels
-    /// beside those.
+    /// beside those. The price is its own, for what was typed may name others.
     pub(in crate::cli) fn with(&self, server: ServerArgs, filed: DeploymentFacts) -> Self {
+        let prices = self.prices.fixed(filed.gpu_hour, filed.currency.clone());
         let deployment = self.deployment.clone().with(filed);
-        Self { server, deployment, ..self.clone() }
+        Self { server, deployment, prices, ..self.clone() }
     }
 
     /// The deployment, as the user describes it.
     pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
         self.deployment.clone().facts()
+    }
+
+    /// The same with its price, which is that of one server.
+    fn priced_deployment(&self) -> Result<DeploymentFacts, Stop> {
+        let facts = self.deployment();
+        let found = [("server".to_owned(), facts.hardware.clone())];
+        let gpu_hour = self.prices.of(&found, "server")?.into_iter().flatten().next();
+        let currency = gpu_hour.and(self.prices.currency.clone());
+        Ok(DeploymentFacts { gpu_hour, currency, ..facts })
     }
 
     /// The most requests in flight, where that was typed.
@@ -62,11 +75,11 @@ impl TargetArgs {
         load_option: LoadOption,
         screen: Screen,
     ) -> Result<RunSettings, Stop> {
-        let requests = both(self.run.settings(), self.deployment.check());
-        let (server, (requests, ())) = both(self.server.settings(), requests)?;
+        let typed = both(self.run.settings(), both(self.priced_deployment(), self.deployment.check()));
+        let (server, (requests, (deployment, ()))) = both(self.server.settings(), typed)?;
         Ok(RunSettings {
             server,
-            deployment: self.deployment(),
+            deployment,
             requests,
             machine: match load_option {
                 // Rows of a file are one series, which is judged before the first of them.

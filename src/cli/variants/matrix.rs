@@ -9,7 +9,7 @@ use clap::Args;
 use super::settings;
 use crate::analysis::Objective;
 use crate::analysis::wording::counted;
-use crate::cli::args::{CampaignArgs, PriceArgs, TargetArgs, seconds, whole};
+use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
 use crate::cli::output::{exits, planned_settings};
 use crate::experiment::drive;
 use crate::experiment::matrix::{
@@ -117,9 +117,6 @@ pub(in crate::cli) struct MatrixArgs {
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     seconds: Option<f64>,
 
-    #[command(flatten)]
-    prices: PriceArgs,
-
     /// Runs of every row, in place of the file's [default: as the file says]
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=1000))]
     repeats: Option<u64>,
@@ -158,10 +155,11 @@ impl MatrixArgs {
         }
         let of = |variant: &Variant| (variant.name.clone(), variant.server.hardware.clone());
         let names: Vec<_> = experiments.variants.iter().map(of).collect();
-        for (variant, price) in experiments.variants.iter_mut().zip(self.prices.of(&names, "variant")?) {
+        for (variant, price) in experiments.variants.iter_mut().zip(self.target.prices.of(&names, "variant")?)
+        {
             variant.server.gpu_hour = price.or(variant.server.gpu_hour);
         }
-        experiments.currency = self.prices.currency.clone().or(experiments.currency);
+        experiments.currency = self.target.prices.currency.clone().or(experiments.currency);
         for name in &self.only {
             experiments.row(name).map_err(|unknown| Stop::usage(format!("--only names {unknown}")))?;
         }
@@ -282,7 +280,9 @@ impl MatrixArgs {
         variant: &Variant,
     ) -> Result<RunSettings, Stop> {
         let labels = [("matrix", experiments.name.as_str()), ("row", &row.name)];
-        let mut settings = settings(&self.target, variant, &labels, self.campaign.live.screen())?;
+        let currency = experiments.currency.as_deref();
+        let screen = self.campaign.live.screen();
+        let mut settings = settings(&self.target, (variant, currency), &labels, screen)?;
         let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
         settings.objectives = contract.map(|accept| accept.objectives.clone()).unwrap_or_default();
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));

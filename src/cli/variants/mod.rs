@@ -16,10 +16,11 @@ use crate::record::DeploymentFacts;
 use crate::session::Stop;
 use crate::session::settings::{LoadOption, RunSettings};
 
-/// How runs against a variant are executed: what the file says in place of what was typed. `labels` say which run it is.
+/// How runs against a variant, of which the price has this currency, are executed: what the file says in place of what was
+/// typed. `labels` say which run it is.
 fn settings(
     target: &TargetArgs,
-    variant: &Variant,
+    (variant, currency): (&Variant, Option<&str>),
     labels: &[(&str, &str)],
     screen: Screen,
 ) -> Result<RunSettings, Stop> {
@@ -28,7 +29,8 @@ fn settings(
     let (url, model) = (filed.url.as_deref(), filed.model.as_deref());
     let server = FiledServer { url, engine, model, wait: filed.wait_s.map(Duration::from_secs_f64) };
     let server = target.server.with(server, &format!("variant {}", variant.name))?;
-    let mut settings = target.with(server, facts(variant, labels)).settings(LoadOption::InFile, screen)?;
+    let mut settings =
+        target.with(server, facts(variant, currency, labels)).settings(LoadOption::InFile, screen)?;
     if filed.serve.is_some() || filed.start.is_some() {
         // A command starts the server, which loads its model.
         settings.server.wait.get_or_insert(DEFAULT_WAIT);
@@ -37,8 +39,9 @@ fn settings(
 }
 
 /// What every run's header says of its variant.
-fn facts(variant: &Variant, labels: &[(&str, &str)]) -> DeploymentFacts {
-    let VariantServer { hardware, gpus, serving_model, precision, flags, .. } = variant.server.clone();
+fn facts(variant: &Variant, currency: Option<&str>, labels: &[(&str, &str)]) -> DeploymentFacts {
+    let VariantServer { hardware, gpus, serving_model, precision, flags, gpu_hour, .. } =
+        variant.server.clone();
     let own = [Some(("variant", variant.name.as_str())), flags.as_deref().map(|flags| ("flags", flags))];
     let labels = labels.iter().copied().chain(own.into_iter().flatten());
     DeploymentFacts {
@@ -46,6 +49,8 @@ fn facts(variant: &Variant, labels: &[(&str, &str)]) -> DeploymentFacts {
         gpus,
         serving_model,
         precision,
+        gpu_hour,
+        currency: currency.map(str::to_owned),
         labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         ..DeploymentFacts::default()
     }

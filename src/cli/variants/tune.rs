@@ -144,6 +144,9 @@ impl TuneArgs {
         let file = self.file.as_deref().unwrap_or_default();
         let mut spec = TuneSpec::load(file).map_err(Stop::usage)?;
         spec.server.fill_deployment(&self.target.deployment());
+        let named = [(spec.name.clone(), spec.server.hardware.clone())];
+        let price = self.target.prices.of(&named, "server")?.into_iter().flatten().next();
+        spec.server.gpu_hour = price.or(spec.server.gpu_hour);
         let filed = spec.server.serve.as_ref().or(spec.server.start.as_ref());
         if filed.is_none() {
             return Err(Stop::usage(format!(
@@ -157,7 +160,7 @@ impl TuneArgs {
         let variants = spec.candidates().into_iter().map(|candidate| {
             let variant = candidate.variant(&spec.server);
             let screen = self.campaign.live.screen();
-            let mut settings = settings(&self.target, &variant, &[("tune", &spec.name)], screen)?;
+            let mut settings = settings(&self.target, (&variant, None), &[("tune", &spec.name)], screen)?;
             settings.objectives.clone_from(&spec.objectives);
             let cap = spec.requests.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
             settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);

@@ -84,7 +84,7 @@ impl Differences {
         let (pairs, figures): (Vec<_>, Vec<_>) = both.unzip();
         let above_zero = figures.iter().all(|(a, b)| a.at_least() > 0.0 && b.at_least() > 0.0);
         let scale = match measure.kind() {
-            FigureKind::Latency | FigureKind::Rate | FigureKind::Count if above_zero => {
+            FigureKind::Latency | FigureKind::Rate | FigureKind::Count | FigureKind::Cost if above_zero => {
                 DifferenceScale::Ratio
             }
             _ => DifferenceScale::Difference,

@@ -7,7 +7,8 @@ use super::differences::{AbPair, DifferenceScale, Differences};
 use super::power::{LEVEL, Power};
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
 use crate::analysis::wording::percent;
-use crate::analysis::{FigureKey, FigureKind, Sample};
+use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Sample};
+use crate::experiment::trade::PerGpuTrade;
 use crate::units::three_digits;
 
 /// Half of the error rate at which a run becomes INVALID. A smaller difference between failure rates does not matter.
@@ -173,7 +174,7 @@ impl AbMetric {
             }
             (DifferenceScale::Difference, FigureKind::Latency) => format!("{} ms", three_digits(length)),
             (DifferenceScale::Difference, FigureKind::Rate) => format!("{}/s", three_digits(length)),
-            (DifferenceScale::Difference, FigureKind::Count) => three_digits(length),
+            (DifferenceScale::Difference, FigureKind::Count | FigureKind::Cost) => three_digits(length),
         }
     }
 }
@@ -185,6 +186,31 @@ fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option
         (FigureKind::Share, _) | (_, DifferenceScale::Ratio) => margin,
         (_, DifferenceScale::Difference) => margin * a.unwrap_or(0.0),
     }
+}
+
+/// A latency that decides and is better, while each GPU makes fewer tokens: that by its verdict where it decides, else by
+/// its own test, for no other figure is looked at so.
+pub(super) fn per_gpu_trade(metrics: &[AbMetric], explored: &[AbMetric]) -> Option<PerGpuTrade> {
+    let sure = |metric: &&AbMetric| match metric.verdict {
+        Some(verdict) => matches!(verdict, AbVerdict::Better | AbVerdict::Worse),
+        None => metric.unit == FigureKind::Rate && metric.p.is_some_and(|p| p <= LEVEL),
+    };
+    let all = metrics.iter().chain(explored).filter(sure);
+    PerGpuTrade::of(all.filter_map(|metric| Some((metric.metric.parse().ok()?, metric.change()?))))
+}
+
+/// The exploratory metrics.
+pub(super) fn explored() -> Vec<FigureKey> {
+    const OTHERS: [Metric; 5] = [
+        Metric::OutputTokens,
+        Metric::OutputTokensPerGpu,
+        Metric::RequestRate,
+        Metric::Goodput,
+        Metric::SloAttainment,
+    ];
+    let usual =
+        FigureKey::listed(&Metric::MAIN_AND_ITL, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS);
+    usual.chain(Metric::COSTS.map(FigureKey::of)).collect()
 }
 
 /// The median, if all figures are known.

@@ -5,13 +5,13 @@ use serde::Serialize;
 
 use super::design::{AbDesign, AbOrder, AbSide};
 use super::differences::{DifferenceScale, Differences};
-use super::metric::{AbMetric, AbOverall, AbVerdict, FAILURE_MARGIN};
+use super::metric::{AbMetric, AbOverall, AbVerdict, FAILURE_MARGIN, explored, per_gpu_trade};
 use super::overload::AbOverload;
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
 use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, fails_more, stayed};
+use crate::analysis::FigureKey;
 use crate::analysis::statistics::holm;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::experiment::driver::InvalidRuns;
 use crate::experiment::spoiled;
 use crate::units::three_digits;
@@ -141,6 +141,8 @@ impl AbTest {
         let is_named = |number| named.is_some() && lost.contains_key(&number);
         test.notes = test.reservations(failures, is_named);
         test.notes.splice(0..0, named);
+        let trade = per_gpu_trade(&test.metrics, &test.explored).filter(|_| finished);
+        test.notes.extend(trade.map(|trade| trade.in_words("B")));
         test.notes.extend(judged.classes_unresolved(&first.a.run.classes));
         Ok(test)
     }
@@ -373,14 +375,6 @@ impl JudgedRounds<'_> {
 fn caution(spoiled: u64, rounds: u64) -> String {
     let of = counted(rounds, "round");
     format!("the runs of {spoiled} of {of} are INVALID and count because of --allow-invalid")
-}
-
-/// The exploratory metrics.
-fn explored() -> Vec<FigureKey> {
-    const OTHERS: [Metric; 4] =
-        [Metric::OutputTokens, Metric::RequestRate, Metric::Goodput, Metric::SloAttainment];
-    FigureKey::listed(&Metric::MAIN_AND_ITL, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS)
-        .collect()
 }
 
 /// Judges `metrics` together by Holm's procedure. A metric that no round has counts as one without a difference, since

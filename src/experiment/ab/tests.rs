@@ -286,3 +286,29 @@ fn a_breaker_ends_the_test_with_its_run() {
         test.notes
     );
 }
+
+/// A round on so many GPUs at 3.6 an hour each.
+fn on_gpus(round: u64, ttft: u64, gpus: u32) -> Summary {
+    let mut log = log(round, requests(ttft, 0));
+    log.header.deployment.gpus = Some(gpus);
+    log.header.deployment.gpu_hour = Some(3.6);
+    summarise(&log, &[])
+}
+
+#[test]
+fn a_better_latency_that_costs_tokens_per_gpu_is_noted() {
+    let noted = |test: &AbTest| test.notes.iter().any(|note| note.starts_with("B answers faster"));
+    let one = |round| on_gpus(round, 100, 1);
+    let test = judged(InvalidRuns::LeftOut, one, |round| on_gpus(round, 63 + round % 2, 2));
+    let note = test.notes.iter().find(|note| note.starts_with("B answers faster")).unwrap();
+    assert!(note.contains(": p50 TTFT −3") && note.contains(", output tokens/s per GPU −4"), "{note}");
+    let explored = |name: &str| test.explored.iter().find(|metric| metric.metric == name).unwrap();
+    assert_eq!(explored("output_tokens_per_s_per_gpu").p, Some(2.0 / 256.0));
+    // Answers of the faster side are complete a little earlier, and so a few more in the window.
+    let cost = explored("cost_per_answer").ratio.unwrap().value;
+    assert!((1.8..=2.0).contains(&cost), "{cost}");
+    assert!(test.explored.iter().all(|metric| metric.metric != "energy_per_answer"));
+    // A latency that decides and is within the margin is no gain, and neither are as many GPUs.
+    assert!(!noted(&judged(InvalidRuns::LeftOut, one, |round| on_gpus(round, 99 + round % 2, 2))));
+    assert!(!noted(&judged(InvalidRuns::LeftOut, one, |round| on_gpus(round, 63 + round % 2, 1))));
+}

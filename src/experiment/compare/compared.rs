@@ -6,9 +6,11 @@ use serde::Serialize;
 
 use super::condition::{Condition, Difference, Role, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{ComparedRow, Pairing, RunTrend};
+use super::row::{ChangeStanding, ComparedRow, Pairing, RunTrend};
 use super::side::{ComparedSide, SideDescription, SideUnit};
+use crate::analysis::FigureKey;
 use crate::experiment::diagnosis::{Symptom, warm_like_cold};
+use crate::experiment::trade::PerGpuTrade;
 
 /// Runs compared with the first of them, as `compare --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,6 +44,9 @@ pub struct AgainstBaseline {
     pub gates: Vec<GateJudgement>,
     /// A symptom where the run with warm prefixes is no faster than the cold one; absent otherwise.
     pub warm_like_cold: Option<Symptom>,
+    /// A latency that got better while each GPU makes fewer tokens; absent where that is not so, or may be chance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_gpu_trade: Option<PerGpuTrade>,
 }
 
 /// Why runs cannot be compared.
@@ -142,10 +147,12 @@ impl Compared {
         let reported = allowed(unequal(sides, varied), sides.iter().map(|side| &*side.name))?;
         let against = sides[1..].iter().map(|other| {
             let pairing = Pairing::of(baseline, other);
+            let rows = ComparedRow::all(baseline, other, pairing);
             AgainstBaseline {
                 side: other.name.clone(),
                 pairing,
-                rows: ComparedRow::all(baseline, other, pairing),
+                per_gpu_trade: PerGpuTrade::of(rows.iter().filter_map(sure_change)),
+                rows,
                 gates: gates.iter().map(|gate| gate.judge(baseline, other, pairing)).collect(),
                 warm_like_cold: cold_and_warm(baseline, other),
             }
@@ -164,6 +171,13 @@ impl Compared {
     pub fn passed(&self) -> bool {
         self.against.iter().flat_map(|against| &against.gates).all(|gate| gate.passes)
     }
+}
+
+/// The change of a figure that is more than chance.
+fn sure_change(row: &ComparedRow) -> Option<(FigureKey, f64)> {
+    use ChangeStanding::{Apart, Better, Worse};
+    let change = row.change.filter(|_| matches!(row.standing, Better | Worse | Apart))?;
+    Some((row.figure.clone(), change.value))
 }
 
 /// The effect of the prefix cache, from the first cold run and the first run with warm prefixes.

@@ -173,6 +173,8 @@ fn has_an_equal(gate: &Gate) -> Result<(), NotComparableForeign> {
                                 such as `p95 ttft_from_send 10%`"
                 .to_owned(),
         ),
-        (FigureKind::Share | FigureKind::Count, _) => no("it does not report it".to_owned()),
+        (FigureKind::Share | FigureKind::Count | FigureKind::Cost, _) => {
+            no("it does not report it".to_owned())
+        }
     }
 }

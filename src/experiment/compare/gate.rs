@@ -310,7 +310,7 @@ fn two_digits(number: f64) -> u64 {
 fn shown(subject: &FigureKey, share: f64) -> String {
     match subject.kind() {
         FigureKind::Share => format!("{} points", three_digits(share * 100.0)),
-        FigureKind::Latency | FigureKind::Rate | FigureKind::Count => percent(share),
+        FigureKind::Latency | FigureKind::Rate | FigureKind::Count | FigureKind::Cost => percent(share),
     }
 }
 

@@ -8,6 +8,7 @@ mod gate;
 mod pairs;
 mod row;
 mod side;
+mod subjects;
 mod sweeps;
 #[cfg(test)]
 mod tests;

@@ -1,61 +1,14 @@
 //! One figure on two sides (the change and its significance), and its trend over more of them.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 use super::pairs::RequestPairs;
 use super::side::{ComparedSide, SideUnit};
+use super::subjects::subjects;
 use crate::analysis::statistics::{
     Estimate, TwoMeans, holm, mean, paired, slope, slope_p, student_t_quantile, welch,
 };
-use crate::analysis::{
-    AcrossRuns, AskedQuantile, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic,
-};
-
-/// The compared figures.
-static SUBJECTS: [FigureKey; 13] = [
-    FigureKey::percentile(Quantile::P50, Metric::Ttft),
-    FigureKey::percentile(Quantile::P95, Metric::Ttft),
-    FigureKey::percentile(Quantile::P99, Metric::Ttft),
-    FigureKey::percentile(Quantile::P50, Metric::Tpot),
-    FigureKey::percentile(Quantile::P99, Metric::Tpot),
-    FigureKey::percentile(Quantile::P99, Metric::Itl),
-    FigureKey::percentile(Quantile::P50, Metric::E2e),
-    FigureKey::percentile(Quantile::P99, Metric::E2e),
-    FigureKey::of(Metric::RequestRate),
-    FigureKey::of(Metric::OutputTokens),
-    FigureKey::of(Metric::Goodput),
-    FigureKey::of(Metric::SloAttainment),
-    FigureKey::of(Metric::ErrorRate),
-];
-
-/// Those, and of each latency that a user feels the percentiles that sides were run to show and that all of them have.
-pub(super) fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
-    let asked: BTreeSet<AskedQuantile> = sides.iter().flat_map(|side| side.asked()).collect();
-    let shows = |side: &&ComparedSide, quantile| side.asked().any(|asked| asked == quantile);
-    let is_of_all = |quantile: &AskedQuantile| {
-        quantile.usual().is_some() || sides.iter().all(|side| shows(side, *quantile))
-    };
-    let fraction = |key: &FigureKey| match key.statistic {
-        Some(Statistic::Percentile(quantile)) => quantile.fraction(),
-        Some(Statistic::Asked(quantile)) => quantile.fraction(),
-        _ => 0.0,
-    };
-    let mut keys = SUBJECTS.to_vec();
-    for quantile in asked.into_iter().filter(is_of_all) {
-        for key in Metric::MAIN.map(|metric| FigureKey::latency(quantile.into(), metric)) {
-            let lower =
-                |known: &FigureKey| known.metric == key.metric && fraction(known) < quantile.fraction();
-            if !keys.contains(&key) {
-                let place = keys.iter().rposition(lower).map(|place| place + 1);
-                let first = keys.iter().position(|known| known.metric == key.metric).unwrap_or(0);
-                keys.insert(place.unwrap_or(first), key);
-            }
-        }
-    }
-    keys
-}
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel};
 
 /// Differences with a smaller p-value, corrected for the number of figures, are more than chance.
 pub(super) const SIGNIFICANT: f64 = 0.05;

@@ -28,7 +28,7 @@ pub struct ComparedSide {
 }
 
 /// Figures of single requests that every comparison shows.
-const BY_REQUEST: [Metric; 7] = [
+const BY_REQUEST: [Metric; 9] = [
     Metric::Ttft,
     Metric::Tpot,
     Metric::E2e,
@@ -36,6 +36,8 @@ const BY_REQUEST: [Metric; 7] = [
     Metric::SloAttainment,
     Metric::Goodput,
     Metric::RequestRate,
+    Metric::OutputTokens,
+    Metric::OutputTokensPerGpu,
 ];
 
 /// Whether the sides are runs or repeats.
@@ -140,6 +142,16 @@ impl ComparedSide {
     /// The workload that it was run with.
     pub fn workload(&self) -> &crate::workload::WorkloadSpec {
         &self.header.workload
+    }
+
+    /// Whether its user said that several GPUs serve together.
+    pub(super) fn has_several_gpus(&self) -> bool {
+        self.header.deployment.gpus.is_some_and(|gpus| gpus > 1)
+    }
+
+    /// The currency of its price.
+    pub(super) fn currency(&self) -> Option<&str> {
+        self.header.deployment.currency.as_deref()
     }
 
     /// The percentiles that it was run to show.

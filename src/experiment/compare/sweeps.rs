@@ -54,6 +54,9 @@ pub struct AnswerOfSide {
     pub ttft_p99_ms: Vec<(Load, FigureLevel)>,
     /// The same of output tokens per second.
     pub output_tokens_per_s: Vec<(Load, FigureLevel)>,
+    /// Loads with which the server did not keep up, so that their latencies depend on the length of the run.
+    #[serde(skip)]
+    pub saturated: Vec<Load>,
     /// What its rates are of.
     #[serde(skip)]
     pub begun: ArrivalUnit,
@@ -167,6 +170,13 @@ impl SweepSide {
             valid: self.sweep.valid,
             ttft_p99_ms: curve(FigureKey::percentile(Quantile::P99, Metric::Ttft)),
             output_tokens_per_s: curve(FigureKey::of(Metric::OutputTokens)),
+            saturated: self
+                .sweep
+                .points
+                .iter()
+                .filter(|point| is_saturated(point))
+                .map(|point| point.load)
+                .collect(),
             begun: ArrivalUnit::of(&self.sweep.workload),
         }
     }
@@ -270,12 +280,13 @@ fn pairing(before: &SweepPoint, after: &SweepPoint) -> Pairing {
 }
 
 /// The figures that are compared load by load.
-static SHOWN: [FigureKey; 6] = [
+static SHOWN: [FigureKey; 7] = [
     FigureKey::percentile(Quantile::P99, Metric::Ttft),
     FigureKey::percentile(Quantile::P99, Metric::Tpot),
     FigureKey::percentile(Quantile::P99, Metric::E2e),
     FigureKey::of(Metric::RequestRate),
     FigureKey::of(Metric::OutputTokens),
+    FigureKey::of(Metric::OutputTokensPerGpu),
     FigureKey::of(Metric::Goodput),
 ];
 

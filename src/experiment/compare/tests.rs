@@ -1,5 +1,6 @@
 //! Comparisons of runs built moment by moment, whose figures were computed by hand or by scipy.
 
+mod per_gpu;
 mod rates;
 mod single_runs;
 

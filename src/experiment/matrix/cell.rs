@@ -13,6 +13,7 @@ use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
 use crate::experiment::repeats::Repeats;
 use crate::experiment::spoiled::{self, SERVER_RULES, runs_wanted, spoiled_by};
 use crate::experiment::sweep::Trial;
+use crate::experiment::trade::PerGpuTrade;
 
 /// A run that completed.
 #[derive(Clone, Debug)]
@@ -103,6 +104,10 @@ pub struct MatrixCell {
     pub figures: FigureSet,
     /// Cost of a million output tokens, in the currency of the price.
     pub cost_per_million_output_tokens: Option<f64>,
+    /// A latency that is better than under the first variant, while each GPU makes fewer tokens; absent where that is not
+    /// so, or may be chance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_gpu_trade: Option<PerGpuTrade>,
     /// Result of the hypothesis; absent where it claims nothing.
     pub standing: Option<ClaimStanding>,
     /// Result of each claim.
@@ -134,12 +139,13 @@ pub struct CellRun {
 
 /// The figures that tables of experiments follow.
 fn followed() -> impl Iterator<Item = FigureKey> {
-    use Metric::{ErrorRate, Goodput, OutputTokens, RequestRate, SloAttainment};
+    use Metric::{ErrorRate, Goodput, OutputTokens, OutputTokensPerGpu, RequestRate, SloAttainment};
     FigureKey::listed(
         &Metric::MAIN_AND_ITL,
         &[Quantile::P50, Quantile::P95, Quantile::P99],
-        &[RequestRate, OutputTokens, Goodput, SloAttainment, ErrorRate],
+        &[RequestRate, OutputTokens, OutputTokensPerGpu, Goodput, SloAttainment, ErrorRate],
     )
+    .chain(Metric::COSTS.map(FigureKey::of))
 }
 
 /// A figure of a row as it is stored.
@@ -293,6 +299,7 @@ impl<'a> CellContext<'a> {
             failed_by: cell.failed.as_ref().map(|failure| failure.by),
             figures,
             cost_per_million_output_tokens: cost.map(|cost| cost.value),
+            per_gpu_trade: None,
             standing: ClaimStanding::of_all(tests.iter().map(|test| test.standing)),
             tests,
             contract,

@@ -3,16 +3,20 @@
 
 mod cell;
 mod experiment;
+mod ratio;
 mod result;
 mod table;
 mod tested;
 #[cfg(test)]
 mod tests;
+mod traded;
 
 pub use super::driver::{FailedBy, InvalidRuns, RunFailure};
 pub use cell::{CellRun, CellRuns, MatrixCell, RowRun};
 pub use experiment::{MatrixExperiment, MatrixRun};
-pub use result::{Decision, Ended, Matrix, MatrixStopped, Unstopped, VariantDecision, VariantStanding};
+pub use result::{
+    Decision, Ended, Matrix, MatrixStopped, RankedVariant, Unstopped, VariantDecision, VariantStanding,
+};
 pub use table::{
     Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,
     Reference, Settings, Spacing, StopWhen, Variant, VariantServer,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::cell::{CellContext, CellRuns, MatrixCell};
 use super::table::{Accept, Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
 use super::tested::{Believed, ClaimStanding, Tested};
-use crate::analysis::Status;
+use crate::analysis::statistics::mean;
+use crate::analysis::{Metric, Status};
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure, caution};
 
 /// A table of experiments with its results, as stored in `matrix.json`. Unknown figures are `null`.
@@ -86,7 +87,11 @@ impl Matrix {
                 };
                 let claims = here.row.expect.iter().filter(is_made);
                 let tests: Vec<Tested> = claims.map(test).collect();
-                here.judged(&experiments.rows[0], tests, experiments.accept.as_ref(), invalid)
+                let first = first_of_row(experiments, cell.slot).filter(|first| *first != cell.slot);
+                let first = first.map(|first| believed_at(experiments, cells_run, first, invalid));
+                let per_gpu_trade = first.and_then(|first| believed.per_gpu_trade(&first));
+                let judged = here.judged(&experiments.rows[0], tests, experiments.accept.as_ref(), invalid);
+                MatrixCell { per_gpu_trade, ..judged }
             })
             .collect();
         let spoiled =
@@ -127,6 +132,12 @@ impl Matrix {
             .all(|standing| standing == ClaimStanding::Confirmed);
         confirmed && self.decision.as_ref().is_none_or(|decision| decision.accepted().is_some())
     }
+}
+
+/// The row of `slot` under the first variant that it runs under.
+fn first_of_row(experiments: &Experiments, slot: MatrixSlot) -> Option<MatrixSlot> {
+    let mut slots = (0..experiments.variants.len()).map(|variant| MatrixSlot { variant, ..slot });
+    slots.find(|slot| experiments.includes(*slot))
 }
 
 /// The trusted runs of the cell in `slot`.
@@ -203,6 +214,19 @@ pub struct Decision {
     pub contract: Accept,
     /// Every variant, in the order of the file, failed ones included.
     pub variants: Vec<VariantDecision>,
+    /// The accepted ones of which the cost of an acceptable answer is known, the cheapest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranking: Vec<RankedVariant>,
+}
+
+/// An accepted variant with what it costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RankedVariant {
+    /// Its name.
+    pub variant: String,
+    /// Cost of an acceptable answer, the mean over the rows that count.
+    pub cost_per_acceptable_answer: f64,
 }
 
 /// The decision on a variant.
@@ -256,12 +280,31 @@ impl Decision {
     pub(super) fn of(experiments: &Experiments, accept: &Accept, cells: &[MatrixCell]) -> Self {
         let variants =
             experiments.variants.iter().map(|variant| decided(experiments, accept, variant, cells));
-        Self { contract: accept.clone(), variants: variants.collect() }
+        let variants: Vec<_> = variants.collect();
+        let accepted = variants.iter().filter(|variant| variant.standing == VariantStanding::Accepted);
+        let priced = accepted.filter_map(|variant| RankedVariant::of(&variant.variant, accept, cells));
+        let mut ranking: Vec<_> = priced.collect();
+        ranking.sort_by(|a, b| a.cost_per_acceptable_answer.total_cmp(&b.cost_per_acceptable_answer));
+        Self { contract: accept.clone(), variants, ranking }
     }
 
-    /// The first variant that was accepted.
+    /// The variant that was accepted: of several the one with the cheapest acceptable answers, as far as prices are known,
+    /// else the first.
     pub fn accepted(&self) -> Option<&VariantDecision> {
-        self.variants.iter().find(|variant| variant.standing == VariantStanding::Accepted)
+        let cheapest = self.ranking.first().map(|ranked| ranked.variant.as_str());
+        let accepted = |decided: &&VariantDecision| decided.standing == VariantStanding::Accepted;
+        let mut all = self.variants.iter().filter(accepted);
+        all.find(|decided| cheapest.is_none_or(|name| name == decided.variant))
+    }
+}
+
+impl RankedVariant {
+    /// `None` where the cost of some row that counts is not known.
+    fn of(name: &str, accept: &Accept, cells: &[MatrixCell]) -> Option<Self> {
+        let counting = cells.iter().filter(|cell| cell.variant == name && accept.counts(&cell.row));
+        let costs = counting.map(|cell| cell.figures.metric(Metric::CostPerAcceptableAnswer)?.mean);
+        let cost_per_acceptable_answer = mean(&costs.collect::<Option<Vec<f64>>>()?)?;
+        Some(Self { variant: name.to_owned(), cost_per_acceptable_answer })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Files that are read and refused, claims that are held against figures, variants that are decided on.
 
+mod per_gpu;
 mod rows;
 
 use super::tested::Believed;

@@ -101,7 +101,7 @@ impl AcrossJudgement {
         });
         let found = match &figure {
             None => {
-                let why = runs.iter().find_map(|run| run.delivery.why_absent(objective.key.metric));
+                let why = runs.iter().find_map(|run| run.why_absent(objective.key.metric));
                 why.unwrap_or("no such figure in these runs").to_owned()
             }
             Some(figure) => found(objective, figure, runs.len() as u64),

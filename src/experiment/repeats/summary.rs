@@ -208,7 +208,7 @@ fn statistics(runs: &[&Summary]) -> Vec<Statistic> {
 
 /// Whether `repeats.json` has the figure: all but those that follow from others.
 fn is_followed(key: &FigureKey) -> bool {
-    !matches!(key.metric, Metric::OutputTokensPerGpu | Metric::TokensPerUser | Metric::InFlight)
+    !matches!(key.metric, Metric::TokensPerUser | Metric::InFlight)
 }
 
 /// The figures of a kind, in the order of the catalogue.
@@ -232,6 +232,8 @@ fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S
         latency: Ordered<&'static str, Option<Ordered<String, Option<&'a AcrossRuns>>>>,
         rates: Ordered<String, Option<&'a AcrossRuns>>,
         shares: Ordered<String, Option<&'a AcrossRuns>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        costs: Option<Ordered<String, &'a AcrossRuns>>,
     }
     let statistics = |metric: Metric| {
         let of = |of: Statistic| (of.field(), figures.get(&FigureKey::latency(of, metric)));
@@ -242,10 +244,13 @@ fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S
         (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then_some(Ordered(known)))
     };
     let others = |kind| Ordered(of_kind(kind).map(|key| (key.field(), figures.get(&key))).collect());
+    let costs = of_kind(FigureKind::Cost).filter_map(|key| Some((key.field(), figures.get(&key)?)));
+    let costs: Vec<_> = costs.collect();
     Stored {
         latency: Ordered(Metric::LATENCIES.map(statistics).into()),
         rates: others(FigureKind::Rate),
         shares: others(FigureKind::Share),
+        costs: (!costs.is_empty()).then_some(Ordered(costs)),
     }
     .serialize(serializer)
 }
@@ -262,6 +267,7 @@ fn by_kind_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema
     let latency =
         serde_json::json!({ "anyOf": [object(statistics.into_iter().collect()), { "type": "null" }] });
     let latencies = Metric::LATENCIES.map(|metric| (metric.name().to_owned(), latency.clone()));
+    let costs = crate::analysis::schema(of_kind(FigureKind::Cost), &generator.subschema_for::<AcrossRuns>());
     schemars::json_schema!({
         "description": "The figures over the counted runs, under the keys of one run's summary; null for what no run has.",
         "type": "object",
@@ -269,6 +275,7 @@ fn by_kind_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema
             "latency": object(latencies.into_iter().collect()),
             "rates": others(FigureKind::Rate),
             "shares": others(FigureKind::Share),
+            "costs": { "type": "object", "properties": costs, "description": "What is known of costs; left out where nothing is." },
         },
         "required": ["latency", "rates", "shares"],
     })

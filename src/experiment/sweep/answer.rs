@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Load;
 use super::trial::{JudgedObjective, Trial};
-use crate::analysis::Status;
 use crate::analysis::wording::seconds;
+use crate::analysis::{Objective, Status};
 
 /// The highest load that meets all objectives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,10 +32,30 @@ pub struct HighestLoad {
     pub interval_high: Option<f64>,
     /// The objective that decides, as typed.
     pub tightest: Option<String>,
+    /// What each objective allows by itself, in their order; left out where there is one, and in older files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ObjectiveLimit>,
     /// Whether no load passed above one that failed.
     pub monotone: bool,
     /// The result in a sentence.
     pub sentence: String,
+}
+
+/// The highest load that one objective allows, by all runs together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ObjectiveLimit {
+    /// The objective as typed.
+    pub objective: Objective,
+    /// Where its figure crosses the bound: requests per second, or users. Absent where no measured load crosses it.
+    pub estimate: Option<f64>,
+    /// Lower end of its 95 % interval, as of the answer.
+    pub interval_low: Option<f64>,
+    /// Its upper end.
+    pub interval_high: Option<f64>,
+    /// Where there is no estimate: whether every measured load meets it, so that it allows more; else the lowest misses it.
+    pub allows_more: bool,
 }
 
 impl HighestLoad {

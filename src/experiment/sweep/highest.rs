@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::answer::HighestLoad;
+use super::answer::{HighestLoad, ObjectiveLimit};
 use super::plan::{Load, LoadAxis};
-use super::search::{BAND, Crossing, LoadTally, Search, SearchDemand, Tightest, Unsure, tightest};
+use super::search::{
+    BAND, Crossing, LimitCrossing, LoadTally, Search, SearchDemand, Tightest, Unsure, limit_crossings,
+    tightest,
+};
 use super::trial::LoadClass;
 use crate::analysis::wording::{counted, percent};
 use crate::units::three_digits;
@@ -57,6 +60,7 @@ impl<'a> FoundLoads<'a> {
                         .find_map(|load| undecided(load, demands))
                         .or_else(|| closest(&loads.last()?.0, demands)),
                 },
+                limits: if demanded > 1 { limits(search) } else { Vec::new() },
                 monotone: !above.iter().any(|(_, class)| *class == LoadClass::Passed),
                 sentence: String::new(),
             };
@@ -65,6 +69,28 @@ impl<'a> FoundLoads<'a> {
         });
         Self { loads, answer }
     }
+}
+
+/// What each objective allows by itself; nothing of one of which no run has a figure.
+fn limits(search: &Search) -> Vec<ObjectiveLimit> {
+    let demands = search.demands();
+    let known = |place: usize| search.trials().iter().any(|trial| demands[place].has_figure(trial, place));
+    let limit = |(place, crossing): (usize, LimitCrossing)| {
+        let objective = demands[place].objective()?.clone();
+        let (estimate, interval) = match crossing {
+            LimitCrossing::Crosses(crossing) => (Some(crossing.estimate), crossing.interval.ok()),
+            LimitCrossing::Kept | LimitCrossing::Missed(_) => (None, None),
+        };
+        Some(ObjectiveLimit {
+            objective,
+            estimate,
+            interval_low: interval.map(|(low, _)| low),
+            interval_high: interval.map(|(_, high)| high),
+            allows_more: matches!(crossing, LimitCrossing::Kept),
+        })
+    };
+    let crossings = limit_crossings(search.trials(), demands).into_iter().enumerate();
+    crossings.filter(|(place, _)| known(*place)).filter_map(limit).collect()
 }
 
 impl Search {

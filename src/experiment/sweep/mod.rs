@@ -15,7 +15,7 @@ mod strip;
 mod trial;
 mod whole;
 
-pub use answer::{HighestLoad, StopReason, Sustained};
+pub use answer::{HighestLoad, ObjectiveLimit, StopReason, Sustained};
 pub use experiment::{SweepExperiment, SweepRun};
 pub use plan::{Load, LoadAxis, SweepPlan, either_way};
 pub use probe::{CapacityProbe, MeasuredCapacity};

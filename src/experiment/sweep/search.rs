@@ -8,9 +8,9 @@ mod tally;
 
 pub use self::demand::Unsearchable;
 
-pub(super) use self::curve::{BAND, Crossing, Unsure};
+pub(super) use self::curve::{BAND, Crossing, LimitCrossing, Unsure};
 pub(super) use self::demand::SearchDemand;
-pub(super) use self::tally::{LoadTally, Tightest, tightest};
+pub(super) use self::tally::{LoadTally, Tightest, limit_crossings, tightest};
 
 use self::refine::{Next, Refinement};
 use self::tally::tallies;
@@ -353,6 +353,13 @@ mod tests {
         assert!((first_window_s(users(), None, Some(4.0)) - 32.5).abs() < 1e-9);
         let conversations = SweepPlan { requests_per_arrival: Some(5.0), ..plan(rate()) };
         assert!((window_s_of(conversations) - 13.0).abs() < 1e-9, "ten requests a second");
+    }
+
+    #[test]
+    fn a_cost_is_not_searched() {
+        let objectives = vec!["cost_per_answer < 1".parse().unwrap()];
+        let refused = Search::new(SweepPlan { objectives, ..plan(LoadAxis::search_from(8.0)) }).unwrap_err();
+        assert!(refused.to_string().contains("it falls as the load rises"), "{refused}");
     }
 
     #[test]

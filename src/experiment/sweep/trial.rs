@@ -6,7 +6,8 @@ use super::plan::Load;
 use crate::analysis::statistics::OrderedShare;
 use crate::analysis::wording::percent;
 use crate::analysis::{
-    FigureKey, FigureSet, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status, Summary,
+    FigureKey, FigureSet, FigureUnit, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status,
+    Summary,
 };
 use crate::experiment::paired_open::PairedOpen;
 use crate::experiment::spoiled::{SERVER_RULES, distrust, spoiled_by};
@@ -253,12 +254,18 @@ pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
         Metric::InFlight,
     ];
     let quantiles = &[Quantile::P50, Quantile::P95, Quantile::P99];
-    FigureKey::listed(&Metric::MAIN, quantiles, &OTHERS)
+    FigureKey::listed(&Metric::MAIN, quantiles, &OTHERS).chain(Metric::COSTS.map(FigureKey::of))
 }
 
 /// The figures of a run of a sweep.
 fn figures_of(run: &Summary) -> FigureSet {
-    let figures = FigureSet::of(followed(), &[run]);
+    // Costs are there where what they take is given.
+    let is_known = |key: &FigureKey| match key.metric.info().unit {
+        FigureUnit::Money => run.run.deployment.gpu_hour.is_some(),
+        FigureUnit::Joules => run.server.as_ref().is_some_and(|server| !server.devices.is_empty()),
+        _ => true,
+    };
+    let figures = FigureSet::of(followed().filter(is_known), &[run]);
     // Without SLOs goodput would equal the completed requests.
     if run.slo.declared { figures } else { figures.with(&FigureKey::of(Metric::Goodput), None) }
 }

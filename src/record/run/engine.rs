@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::fact::Fact;
 
 /// What the operator says about the measured server. Nothing here changes what is sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeploymentFacts {
@@ -29,6 +29,12 @@ pub struct DeploymentFacts {
     /// Whether it plans each step while the one before it runs. An embedded mock of which a log does not say so does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub async_scheduling: Option<bool>,
+    /// Price of one accelerator for an hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_hour: Option<f64>,
+    /// Its currency, such as `EUR`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
     /// Further labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -44,6 +50,11 @@ impl DeploymentFacts {
     /// Whether nothing is given.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What an hour of all accelerators costs, where their price and their number are given.
+    pub fn cost_per_hour(&self) -> Option<f64> {
+        Some(self.gpu_hour? * f64::from(self.gpus.filter(|&gpus| gpus > 0)?))
     }
 }
 

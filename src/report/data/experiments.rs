@@ -88,7 +88,7 @@ pub(in crate::report) fn rounds_csv(test: &AbTest, out: Out<'_>) -> io::Result<(
                 FigureKind::Latency => "ms",
                 FigureKind::Rate => "1/s",
                 FigureKind::Share => "share",
-                FigureKind::Count => "",
+                FigureKind::Count | FigureKind::Cost => "",
             };
             for pair in &metric.figures {
                 let (round, a, b) = (pair.round, pair.a, pair.b);

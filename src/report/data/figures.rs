@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::csv::text;
 use crate::analysis::{
-    Attainment, Figure, Group, LatencyTable, Metric, Percentile, SampleWarning, Status, Summary, Unresolvable,
+    Attainment, Figure, FigureKey, Group, LatencyTable, Metric, Percentile, SampleWarning, Status, Summary,
+    Unresolvable,
 };
 use crate::report::run_report::{Out, RunReport};
 use crate::report::sides::side_figures;
@@ -134,6 +135,12 @@ impl<W: io::Write> Rows<W> {
         self.section(of, "request_speed", &summary.request_speed)?;
         self.section(of, "stalls", &summary.stalls)?;
         self.section(of, "in_flight", &summary.in_flight)?;
+        let costs = Metric::COSTS
+            .into_iter()
+            .filter_map(|metric| Some((metric, FigureKey::of(metric).read(summary)?)));
+        for (metric, figure) in costs {
+            self.push(&of.open(metric.name(), "mean", figure, metric.info().unit.sign()))?;
+        }
         side_figures(summary).into_iter().try_for_each(|figure| {
             let row = of.open(figure.metric, figure.statistic, figure.value, figure.unit.sign);
             self.push(&FigureRow { n: figure.n, mark: figure.mark, ..row })

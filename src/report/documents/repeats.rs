@@ -13,12 +13,14 @@ use crate::report::document::{
 use crate::units::count;
 
 /// The rates and shares, each under its name with its unit.
-const FLOWS: [(FigureKey, &str); 5] = [
+const FLOWS: [(FigureKey, &str); 7] = [
     (FigureKey::of(Metric::RequestRate), "requests/s"),
     (FigureKey::of(Metric::OutputTokens), "output tokens/s"),
+    (FigureKey::of(Metric::OutputTokensPerGpu), "output tokens/s per GPU"),
     (FigureKey::of(Metric::Goodput), "goodput/s"),
     (FigureKey::of(Metric::SloAttainment), "SLO attainment, %"),
     (FigureKey::of(Metric::ErrorRate), "errors, %"),
+    (FigureKey::of(Metric::CostPerAcceptableAnswer), "cost of an acceptable answer"),
 ];
 
 /// Runs from which on an interval is worth having.
@@ -145,7 +147,11 @@ fn latencies(repeats: &Repeats) -> Section {
 }
 
 fn flows(repeats: &Repeats) -> Table {
-    let rows = FLOWS.into_iter().filter_map(|(key, name)| {
+    // Of one GPU it is the rate itself.
+    let mean = |metric| repeats.figures.metric(metric).and_then(|figure| figure.mean);
+    let is_shared = mean(Metric::OutputTokensPerGpu) != mean(Metric::OutputTokens);
+    let is_shown = |key: &FigureKey| is_shared || key.metric != Metric::OutputTokensPerGpu;
+    let rows = FLOWS.into_iter().filter(|(key, _)| is_shown(key)).filter_map(|(key, name)| {
         Some((name.to_owned(), repeats.figures.get(&key)?, key.kind().display_scale()))
     });
     table("Rates and shares", &rows.collect::<Vec<_>>(), repeats.counted_runs)

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::connect::{GiveUp, RequestNeeds, ServerConnection};
 use super::context::{Conditions, RunContext};
 use super::{cache, connect, embedded, golden, machine, pages, tokens};
-use crate::analysis::Objective;
+use crate::analysis::{FigureKey, Objective};
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder};
-use crate::record::Calibration;
+use crate::record::{Calibration, DeploymentFacts};
 use crate::runner::Breaker;
 use crate::session::console::{Interrupts, Printer, Stop, all, both};
 use crate::session::datasets;
@@ -41,6 +41,7 @@ impl RunSettings {
             datasets::fit(spec, datasets, server.endpoint),
             golden::fit(spec, server.endpoint),
             Objective::check_all(&self.objectives, spec).map_err(Stop::usage),
+            self.check_figures("objective", self.objectives.iter().map(|objective| &objective.key)),
             self.check_shard(spec),
             self.check_priority(),
             self.requests
@@ -65,6 +66,22 @@ impl RunSettings {
             settings.server.address = ServerAddress::EmbeddedMock(facts);
         }
         Ok(CheckedWorkload { settings, spec, datasets, needs, exact, salt })
+    }
+
+    /// Refuses figures that need what is not given of the deployment, such as the price of a GPU hour; `noun` says what they
+    /// are for.
+    pub(crate) fn check_figures<'k>(
+        &self,
+        noun: &str,
+        mut figures: impl Iterator<Item = &'k FigureKey>,
+    ) -> Result<(), Stop> {
+        // An embedded mock is one GPU unless more are typed.
+        let mocked = matches!(self.server.address, ServerAddress::EmbeddedMock(_)).then_some(1);
+        let facts = DeploymentFacts { gpus: self.deployment.gpus.or(mocked), ..self.deployment.clone() };
+        figures.try_for_each(|figure| match figure.metric.lacks(&facts) {
+            None => Ok(()),
+            Some(why) => Err(Stop::usage(format!("the {noun} `{figure}` will not be known: {why}"))),
+        })
     }
 
     /// Several generators are one run only against one server, and with one salt where prompts share prefixes.

@@ -94,6 +94,7 @@ fn rates_and_users_are_no_loads_of_one_axis() {
         interval_low: None,
         interval_high: None,
         tightest: None,
+        limits: Vec::new(),
         monotone: true,
         sentence: String::new(),
     };
@@ -131,6 +132,7 @@ fn only_intervals_are_sure_and_brackets_may_lie_apart_by_chance() {
         interval_low: interval.map(|(low, _)| low),
         interval_high: interval.map(|(_, high)| high),
         tightest: None,
+        limits: Vec::new(),
         monotone: true,
         sentence: String::new(),
     };

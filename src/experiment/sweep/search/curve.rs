@@ -37,7 +37,7 @@ const SETTLED: f64 = 1e-3;
 
 /// Whether and where a figure crosses its limit as the load rises.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum LimitCrossing {
+pub(crate) enum LimitCrossing {
     /// It stays within its limit at every measured load.
     Kept,
     /// It exceeds its limit from the lowest load on, there by this factor.

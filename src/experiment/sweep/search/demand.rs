@@ -68,6 +68,11 @@ impl SearchDemand {
                     "throughput rises with the load before it falls; use a latency or a share, such as `slo_attainment > 95%`",
                 );
             }
+            (FigureKind::Cost, _) => {
+                return refused(
+                    "it falls as the load rises, until the server is full; use a latency or a share",
+                );
+            }
             (FigureKind::Share, false) if !key.less_is_better() => (DemandScale::Share, 1.0 - bound),
             (FigureKind::Share, true) if key.less_is_better() => (DemandScale::Share, bound),
             (FigureKind::Latency | FigureKind::Count, true) => {
@@ -86,6 +91,11 @@ impl SearchDemand {
     /// The demand that the server keeps up, which fails where it does not in most runs.
     pub(super) const fn keeping_up() -> Self {
         Self { objective: None, scale: DemandScale::Share, limit: 0.5 }
+    }
+
+    /// The objective; absent: the server keeps up.
+    pub(crate) fn objective(&self) -> Option<&Objective> {
+        self.objective.as_ref()
     }
 
     /// The objective as typed.
@@ -109,6 +119,11 @@ impl SearchDemand {
             _ => judged.value.or(judged.at_least)?,
         };
         Some(DemandReading { load, figure, requests: trial.requests as f64, excess: trial.excess })
+    }
+
+    /// Whether a trial has a figure of it.
+    pub(crate) fn has_figure(&self, trial: &Trial, place: usize) -> bool {
+        self.read(trial, place).is_some()
     }
 
     /// On which side of the limit the figure of all `trials` surely lies: for a percentile by the requests of all, else

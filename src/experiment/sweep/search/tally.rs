@@ -142,13 +142,19 @@ impl Tightest {
     }
 }
 
+/// Where each demand crosses its limit, in their order.
+pub(crate) fn limit_crossings(trials: &[Trial], demands: &[SearchDemand]) -> Vec<LimitCrossing> {
+    let of = |(place, demand): (usize, &SearchDemand)| course(demand, &readings(trials, demand, place));
+    demands.iter().enumerate().map(of).collect()
+}
+
 /// The demand that crosses its limit first, by its estimate. With several crossings the interval reaches
 /// from the lowest of the lower ends to the lowest of the upper ones: whichever is the tightest, the highest load lies
 /// there.
 pub(crate) fn tightest(trials: &[Trial], demands: &[SearchDemand]) -> Tightest {
     let (mut crossings, mut missed) = (Vec::new(), Vec::new());
-    for (place, demand) in demands.iter().enumerate() {
-        match course(demand, &readings(trials, demand, place)) {
+    for (place, crossing) in limit_crossings(trials, demands).into_iter().enumerate() {
+        match crossing {
             LimitCrossing::Kept => {}
             LimitCrossing::Missed(times) => missed.push((place, times)),
             LimitCrossing::Crosses(crossing) => crossings.push((place, crossing)),

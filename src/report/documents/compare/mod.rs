@@ -1,5 +1,6 @@
 //! Comparisons with a baseline as documents.
 
+mod flags;
 mod over_time;
 mod rows;
 mod runs;

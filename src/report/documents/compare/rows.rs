@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::flags;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic, Status};
 use crate::experiment::caution;
@@ -24,7 +25,7 @@ pub(super) enum Runs {
 }
 
 /// The figures of a screen.
-static HEADLINE: [FigureKey; 11] = [
+static HEADLINE: [FigureKey; 13] = [
     FigureKey::percentile(Quantile::P50, Metric::Ttft),
     FigureKey::percentile(Quantile::P99, Metric::Ttft),
     FigureKey::percentile(Quantile::P50, Metric::TtftFromSend),
@@ -34,8 +35,10 @@ static HEADLINE: [FigureKey; 11] = [
     FigureKey::percentile(Quantile::P99, Metric::E2e),
     FigureKey::percentile(Quantile::P99, Metric::E2eFromSend),
     FigureKey::of(Metric::OutputTokens),
+    FigureKey::of(Metric::OutputTokensPerGpu),
     FigureKey::of(Metric::Goodput),
     FigureKey::of(Metric::ErrorRate),
+    FigureKey::of(Metric::CostPerAcceptableAnswer),
 ];
 
 /// Whether a screen has the figure: a headline, or a percentile that the user asked for.
@@ -200,6 +203,9 @@ fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<String>> {
         let distinct = values.iter().collect::<BTreeSet<_>>().len() == values.len();
         let are_short = values.iter().all(|value| value.chars().count() <= LONGEST_NAME);
         let fact = difference.fact.rsplit('.').next()?;
+        if let Some(names) = flags::varying(&values) {
+            return Some(names);
+        }
         (distinct && are_short).then(|| values.iter().map(|value| format!("{fact} {value}")).collect())
     })
 }

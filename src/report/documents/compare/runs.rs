@@ -71,7 +71,7 @@ fn headline(compared: &Compared, against: &AgainstBaseline) -> Option<KeyFigure>
         FigureKind::Latency => " ms",
         FigureKind::Rate => "/s",
         FigureKind::Share => " %",
-        FigureKind::Count => "",
+        FigureKind::Count | FigureKind::Cost => "",
     };
     let figures = format!("{} → {}{unit}", value(row, &row.baseline), value(row, &row.other));
     let interval = rows::change_interval(row).map(|interval| format!("95 % interval {interval}"));
@@ -139,6 +139,7 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
         Pairing::Independent | Pairing::Paired => Runs::Several,
     };
     section.table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), runs));
+    section.notes(against.per_gpu_trade.iter().map(|trade| Note::info(trade.in_words(&against.side))));
     section.charts(changes(against));
     section.notes(against.warm_like_cold.iter().map(|seen| diagnosis::symptom(seen, Detail::WithCures)));
     section.notes((against.pairing == Pairing::OneRunEach).then(|| Note::warning(OTHER_PLANS)));

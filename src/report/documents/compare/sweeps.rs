@@ -49,11 +49,7 @@ pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
 
 /// Of two sweeps the change of the highest load, of more the highest; nothing where it is not known of all.
 fn headline(answers: &[AnswerOfSide]) -> Option<KeyFigure> {
-    let load = |answer: &AnswerOfSide| {
-        let found = answer.answer.as_ref().filter(|_| answer.valid)?;
-        found.estimate.or(found.passed.map(Load::amount)).filter(|load| *load > 0.0)
-    };
-    let loads: Vec<f64> = answers.iter().map(load).collect::<Option<_>>()?;
+    let loads: Vec<f64> = answers.iter().map(highest).collect::<Option<_>>()?;
     if let ([baseline, other], [before, after]) = (answers, loads.as_slice()) {
         let said = format!("the highest load of {} against {}", other.side, baseline.side);
         return Some(KeyFigure::new(said, signed(after / before - 1.0, "%"), ""));
@@ -65,6 +61,44 @@ fn headline(answers: &[AnswerOfSide]) -> Option<KeyFigure> {
     };
     let said = format!("{} has the highest load of {}", best.side, answers.len());
     Some(KeyFigure::new(said, three_digits(load), unit))
+}
+
+/// The highest load of a sweep that can be trusted.
+fn highest(answer: &AnswerOfSide) -> Option<f64> {
+    let found = answer.answer.as_ref().filter(|_| answer.valid)?;
+    found.estimate.or(found.passed.map(Load::amount)).filter(|load| *load > 0.0)
+}
+
+/// `the best within the objectives: max_num_seqs 128, 71.2/s`, with what leaves room for chance; `None` where fewer than two
+/// sweeps have a highest load, or those are not of one kind.
+fn best(answers: &[AnswerOfSide]) -> Option<String> {
+    let mut found: Vec<_> = answers
+        .iter()
+        .filter_map(|answer| Some((answer, answer.answer.as_ref()?, highest(answer)?)))
+        .collect();
+    found.sort_by(|one, other| other.2.total_cmp(&one.2));
+    let [(best, answer, load), others @ ..] = found.as_slice() else { return None };
+    let is_rate = |answer: &HighestLoad| matches!(answer.passed.or(answer.failed), Some(Load::Rate(_)));
+    if others.is_empty() || others.iter().any(|(_, other, _)| is_rate(other) != is_rate(answer)) {
+        return None;
+    }
+    let shown = if is_rate(answer) {
+        Load::Rate(*load).to_string()
+    } else {
+        format!("{} users", three_digits(*load))
+    };
+    let may_be_as_good = |other: &HighestLoad| match (answer.interval_low, other.interval_high) {
+        (Some(low), Some(high)) => high >= low,
+        _ => true,
+    };
+    let near =
+        others.iter().filter(|(_, other, _)| may_be_as_good(other)).map(|(side, ..)| side.side.as_str());
+    let near: Vec<_> = near.collect();
+    let doubt = match near.as_slice() {
+        [] => String::new(),
+        near => format!("; not surely more than {}", near.join(", ")),
+    };
+    Some(format!("the best within the objectives: {}, {shown}{doubt}", best.side))
 }
 
 /// A sweep in a sentence.
@@ -90,7 +124,11 @@ fn answers(answers: &[AnswerOfSide]) -> Section {
         .column("95 %", |(_, found)| interval(found?))
         .table();
     table.rows_in_brief(&(0..MOST_ANSWERS), "sweep");
-    Section::summary("Highest load that meets the objectives").with_table(table)
+    let mut section = Section::summary("Highest load that meets the objectives").with_table(table);
+    if let Some(best) = best(answers) {
+        section.text(best);
+    }
+    section
 }
 
 fn one(against: &SweepAgainst) -> Section {
@@ -138,7 +176,59 @@ fn curves(compared: &ComparedSweeps) -> Section {
     };
     let mut section = Section::page("The curves");
     section.charts(drawn.into_iter().filter_map(chart));
+    section.charts(throughput_against_latency(compared));
     section
+}
+
+/// Output tokens per second against the p99 of TTFT, a curve for each sweep up to where its server is full.
+fn throughput_against_latency(compared: &ComparedSweeps) -> Option<Chart> {
+    let at = |side: &AnswerOfSide| -> Vec<(Load, f64, f64)> {
+        let levels = side.ttft_p99_ms.iter().filter(|(load, _)| !side.saturated.contains(load));
+        let both = levels.filter_map(|(load, ttft)| {
+            let (_, tokens) = side.output_tokens_per_s.iter().find(|(other, _)| other == load)?;
+            Some((*load, ttft.value?, tokens.value?))
+        });
+        both.collect()
+    };
+    let series: Vec<Series> = looks(compared)
+        .map(|(side, palette, line)| {
+            let points = at(side).into_iter().map(|(load, ttft, tokens)| {
+                let words =
+                    format!("{}, {load}: {} tokens/s at p99 TTFT {} ms", side.side, cell(tokens), cell(ttft));
+                Point::at(ttft, tokens, words)
+            });
+            Series::points(named(side, line), palette, line, points.collect())
+        })
+        .collect();
+    let points = || series.iter().flat_map(Series::marked);
+    let (xs, ys): (Vec<f64>, Vec<f64>) = points().map(|point| (point.x, point.y)).unzip();
+    if xs.is_empty() {
+        return None;
+    }
+    let rows = compared.answers.iter().flat_map(|side| at(side).into_iter().map(move |of| (&*side.side, of)));
+    let table = Table::of("Output tokens against p99 TTFT", rows)
+        .column("side", |(side, _)| side.to_owned())
+        .column("load", |(_, (load, ..))| load.to_string())
+        .column("p99 TTFT, ms", |(_, (_, ttft, _))| ttft)
+        .column("tokens/s", |(.., (.., tokens))| tokens)
+        .table();
+    let description = format!("Output tokens against p99 TTFT of {} sweeps", compared.answers.len());
+    let (x, y) = (Axis::fitting("p99 TTFT, ms", xs), Axis::from_zero("tokens/s", ys));
+    let chart = Chart::new("Output tokens against p99 TTFT", Plot::new(description, x, y, series));
+    Some(chart.hint("up and left is better; loads that overload a server are left out").behind(table))
+}
+
+/// Each sweep that is drawn, with its colour and line.
+fn looks(compared: &ComparedSweeps) -> impl Iterator<Item = (&AnswerOfSide, Palette, LineStyle)> {
+    let lines = [LineStyle::Solid, LineStyle::Dashed];
+    let looks = lines.into_iter().flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));
+    compared.answers.iter().zip(looks).map(|(side, (palette, line))| (side, palette, line))
+}
+
+/// Its name in a legend.
+fn named(side: &AnswerOfSide, line: LineStyle) -> String {
+    let dashed = if line == LineStyle::Dashed { " (dashed)" } else { "" };
+    format!("{}{dashed}", side.side)
 }
 
 type Read = fn(&AnswerOfSide) -> &Vec<(Load, FigureLevel)>;
@@ -159,21 +249,15 @@ fn levels(compared: &ComparedSweeps, read: Read) -> Table {
 
 /// One figure of all sweeps over their loads; nothing where no sweep has it.
 fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
-    let lines = [LineStyle::Solid, LineStyle::Dashed];
-    let looks = lines.into_iter().flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));
-    let mut series: Vec<Series> = compared
-        .answers
-        .iter()
-        .zip(looks)
-        .map(|(side, (palette, line))| {
+    let mut series: Vec<Series> = looks(compared)
+        .map(|(side, palette, line)| {
             let points = read(side).iter().filter_map(|(load, level)| {
                 let y = level.value.or(level.at_least)?;
                 let words = format!("{}, {load}: {}", side.side, cell(y));
                 let (low, high, at_least) = (level.low, level.high, level.value.is_none());
                 Some(Point { low, high, at_least, ..Point::at(load.amount(), y, words) })
             });
-            let dashed = if line == LineStyle::Dashed { " (dashed)" } else { "" };
-            Series::points(format!("{}{dashed}", side.side), palette, line, points.collect())
+            Series::points(named(side, line), palette, line, points.collect())
         })
         .collect();
     if series.iter().all(|series| series.marked().is_empty()) {

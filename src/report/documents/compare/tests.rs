@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::compared;
-use crate::analysis::summarise;
+use super::{compared, compared_sweeps};
 use crate::analysis::test_runs::{record, run};
-use crate::experiment::compare::{Compared, ComparedSide, Condition, Gate};
-use crate::experiment::{Regime, Symptom};
+use crate::analysis::{FigureLevel, summarise};
+use crate::experiment::compare::{
+    AnswerOfSide, Compared, ComparedSide, ComparedSweeps, Condition, Difference, Gate, Role,
+};
+use crate::experiment::{ArrivalUnit, HighestLoad, Load, Regime, Symptom};
 use crate::report::Style;
 use crate::report::document::Document;
 use crate::report::render::{self, Extent, assert_page};
@@ -159,4 +161,65 @@ fn a_demand_that_one_of_many_sides_missed_is_named() {
     let (text, lines, _) = screen(&compared(&Compared::of(&sides, &[Condition::Model], &gates()).unwrap()));
     assert!(text.starts_with("FAILED: 3 of 4 demands met; b, c against a") && lines <= 24, "{text}");
     assert!(text.contains("  ✗ c: missed: p50 ttft at most 10 % worse"), "{text}");
+}
+
+/// Sweeps of servers with so many slots, which answer so many requests a second within the objective.
+fn sweeps(highest: &[(u64, f64, Option<(f64, f64)>)]) -> ComparedSweeps {
+    let level = |value| FigureLevel { value: Some(value), ..FigureLevel::default() };
+    let answers = highest.iter().map(|(slots, rate, interval)| AnswerOfSide {
+        side: format!("chat-sweep-vllm-20261123T1758{slots:02}Z"),
+        started_at: jiff::Timestamp::UNIX_EPOCH,
+        objectives: vec!["p95 ttft < 1s".parse().unwrap()],
+        answer: Some(HighestLoad {
+            passed: Some(Load::Rate(rate - 1.0)),
+            failed: Some(Load::Rate(rate + 1.0)),
+            estimate: Some(*rate),
+            interval_low: interval.map(|(low, _)| low),
+            interval_high: interval.map(|(_, high)| high),
+            tightest: None,
+            limits: Vec::new(),
+            monotone: true,
+            sentence: String::new(),
+        }),
+        valid: true,
+        ttft_p99_ms: vec![
+            (Load::Rate(4.0), level(100.0)),
+            (Load::Rate(8.0), level(300.0)),
+            (Load::Rate(16.0), level(9e4)),
+        ],
+        output_tokens_per_s: [4.0, 8.0, 16.0]
+            .map(|rate| (Load::Rate(rate), level(rate * *slots as f64)))
+            .into(),
+        saturated: vec![Load::Rate(16.0)],
+        begun: ArrivalUnit::Requests,
+    });
+    let values = highest.iter().map(|(slots, ..)| Some(format!("--dtype bf16 --max-num-seqs {slots}")));
+    let differs = Difference {
+        condition: Condition::Labels,
+        fact: "label.flags".to_owned(),
+        role: Role::Reported,
+        values: values.collect(),
+    };
+    ComparedSweeps { schema: 3, answers: answers.collect(), differences: vec![differs], against: Vec::new() }
+}
+
+#[test]
+fn sweeps_are_named_by_the_flag_that_varies_and_the_best_is_named() {
+    let sure =
+        [(64, 60.0, Some((58.0, 62.0))), (12, 20.0, Some((18.0, 22.0))), (99, 71.2, Some((69.0, 73.0)))];
+    let document = compared_sweeps(&sweeps(&sure));
+    let (text, lines, widest) = screen(&document);
+    assert!(lines <= 24 && widest <= 80, "{text}");
+    assert!(text.contains("  the best within the objectives: max_num_seqs 99, 71.2/s\n"), "{text}");
+    let unsure = [(64, 70.0, Some((66.0, 72.0))), (99, 71.2, Some((69.0, 73.0)))];
+    for highest in [unsure, [(64, 70.0, None), (99, 71.2, None)]] {
+        let (text, ..) = screen(&compared_sweeps(&sweeps(&highest)));
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("max_num_seqs 99, 71.2/s; not surely more than max_num_seqs 64"), "{text}");
+    }
+    let page = render::html(&document);
+    assert_page(&page);
+    assert!(page.contains("Output tokens against p99 TTFT"), "{page}");
+    assert!(page.contains("max_num_seqs 64, 8.00/s: 512 tokens/s at p99 TTFT 300 ms"), "{page}");
+    assert!(!page.contains("16.0/s: 1,024 tokens/s at p99"), "what overloads a server is not drawn");
 }

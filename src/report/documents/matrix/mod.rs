@@ -7,7 +7,9 @@ mod tests;
 
 use self::plan::servers;
 use self::rows::{charts, contract, doubts, headline, hypotheses, open_questions, rows, why_stopped};
-use crate::experiment::matrix::{Matrix, MatrixStopped, VariantStanding};
+use crate::experiment::matrix::{
+    Decision, Matrix, MatrixStopped, RankedVariant, VariantStanding, in_currency,
+};
 use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
 
 pub use self::plan::{PlannedRow, matrix_plan};
@@ -54,7 +56,19 @@ fn decision(matrix: &Matrix) -> Section {
         section
             .notes(decided.reasons.iter().map(|reason| Note::info(format!("{}: {reason}", decided.variant))));
     }
+    if decision.ranking.len() > 1 {
+        section.text(ranking(decision, matrix.currency.as_deref()));
+    }
     section
+}
+
+/// `cheapest first, for an acceptable answer: tp1 0.0012 EUR, tp2 0.0019 EUR`.
+fn ranking(decision: &Decision, currency: Option<&str>) -> String {
+    let cost = |ranked: &RankedVariant| {
+        format!("{} {}", ranked.variant, in_currency(ranked.cost_per_acceptable_answer, currency))
+    };
+    let all: Vec<_> = decision.ranking.iter().map(cost).collect();
+    format!("cheapest first, for an acceptable answer: {}", all.join(", "))
 }
 
 fn end(matrix: &Matrix, again: Option<&str>) -> Section {

@@ -15,7 +15,7 @@ const MOST: usize = 12;
 const MOST_DECIDED: usize = 8;
 
 /// Columns of figures, with their worth.
-const FIGURES: [(&str, FigureKey, u8); 10] = [
+const FIGURES: [(&str, FigureKey, u8); 11] = [
     ("TTFT p50", percentile(Metric::Ttft, Quantile::P50), ALWAYS),
     ("p95", percentile(Metric::Ttft, Quantile::P95), 6),
     ("p99", percentile(Metric::Ttft, Quantile::P99), 1),
@@ -24,6 +24,7 @@ const FIGURES: [(&str, FigureKey, u8); 10] = [
     ("e2e p50", percentile(Metric::E2e, Quantile::P50), 4),
     ("p99", percentile(Metric::E2e, Quantile::P99), 1),
     ("out tok/s", FigureKey::of(Metric::OutputTokens), 7),
+    ("tok/s/GPU", FigureKey::of(Metric::OutputTokensPerGpu), 8),
     ("goodput/s", FigureKey::of(Metric::Goodput), 0),
     ("errors, %", FigureKey::of(Metric::ErrorRate), 3),
 ];
@@ -69,12 +70,18 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
             format!("{}/{}", cell.runs.iter().filter(|run| !run.replaced).count(), cell.planned_runs)
         })
         .column("verdict", verdict);
-    for (title, key, worth) in &FIGURES {
+    let has_gpus = matrix.variants.iter().any(|variant| variant.server.gpus.is_some_and(|gpus| gpus > 1));
+    // Of one GPU it is the rate itself.
+    let is_shown = |key: &FigureKey| has_gpus || key.metric != Metric::OutputTokensPerGpu;
+    for (title, key, worth) in FIGURES.iter().filter(|(_, key, _)| is_shown(key)) {
         table = table.column_where_known((*title, *worth), |cell| shown(cell, key));
     }
     let mut table = table
         .column_if(is_priced, (format!("cost/1M out{currency}"), 9), |cell| {
             cell.cost_per_million_output_tokens
+        })
+        .column_where_known((format!("/acceptable{currency}"), 10), |cell| {
+            shown_where_known(cell, Metric::CostPerAcceptableAnswer)
         })
         .column("hypothesis", |cell| cell.standing.map(ClaimStanding::word))
         .table();
@@ -115,12 +122,17 @@ fn shown(cell: &MatrixCell, key: &FigureKey) -> String {
     figure.map_or(NOTHING.to_owned(), |figure| mean(figure, key.kind().display_scale()))
 }
 
+/// The mean of a figure, where it is known.
+fn shown_where_known(cell: &MatrixCell, metric: Metric) -> Option<f64> {
+    cell.figures.metric(metric).and_then(|figure| figure.mean)
+}
+
 /// The row's name, with that of its variant where there are several.
 fn name(matrix: &Matrix, cell: &MatrixCell) -> String {
     row_name(&cell.row, (matrix.variants.len() > 1).then_some(&cell.variant))
 }
 
-/// Why rows are not trusted, or are not there.
+/// Why rows are not trusted, or are not there, and what others gain at the price of each GPU.
 pub(super) fn doubts(matrix: &Matrix) -> Section {
     let mut section = Section::continued(Level::Summary);
     for cell in &matrix.cells {
@@ -129,6 +141,8 @@ pub(super) fn doubts(matrix: &Matrix) -> Section {
         let reasons = cell.reasons.iter().map(|why| format!("row {name} is {}: {why}", verdict(cell)));
         section.notes(failed.chain(reasons).map(Note::error));
         section.notes(cell.spoiled.iter().map(|why| Note::info(format!("row {name}: {why}"))));
+        let trade = cell.per_gpu_trade.iter();
+        section.notes(trade.map(|trade| Note::info(trade.in_words(&format!("row {name}")))));
     }
     section.more((!section.blocks.is_empty()).then_some("validity"));
     section

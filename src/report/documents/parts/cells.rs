@@ -3,6 +3,7 @@
 use crate::analysis::FigureKind;
 use crate::analysis::wording::counted;
 use crate::experiment::Latency;
+use crate::experiment::matrix::in_currency;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::report::document::cell;
 use crate::workload::Slo;
@@ -16,7 +17,7 @@ pub(crate) fn with_unit(name: &str, kind: FigureKind) -> String {
         FigureKind::Latency => format!("{name}, ms"),
         FigureKind::Rate => format!("{}, /s", name.strip_suffix("_per_s").unwrap_or(name)),
         FigureKind::Share => format!("{name}, %"),
-        FigureKind::Count => name.to_owned(),
+        FigureKind::Count | FigureKind::Cost => name.to_owned(),
     }
 }
 
@@ -74,7 +75,7 @@ pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
         async_scheduling,
         labels,
         facts: stated,
-        notes: _,
+        ..
     } = facts;
     let hardware = match (gpus, hardware) {
         (Some(gpus), Some(hardware)) => Some(format!("{gpus} × {hardware}")),
@@ -89,8 +90,10 @@ pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
     let scheduling = (*async_scheduling == Some(false)).then(|| "scheduled synchronously".to_owned());
     let labels = labels.iter().map(|(name, value)| format!("{name}={value}"));
     let stated = stated.iter().map(|(fact, value)| format!("{} {value}", fact.name()));
-    let parts: Vec<_> =
-        hardware.into_iter().chain(model).chain(scheduling).chain(stated).chain(labels).collect();
+    let price = facts.gpu_hour.map(|price| in_currency(price, facts.currency.as_deref()));
+    let price = price.map(|price| format!("{price} for a GPU hour"));
+    let own = hardware.into_iter().chain(model).chain(scheduling).chain(stated).chain(price);
+    let parts: Vec<_> = own.chain(labels).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

@@ -3,6 +3,7 @@
 mod answers;
 mod attempts;
 mod charts;
+mod costs;
 mod devices;
 mod flow;
 mod groups;
@@ -33,6 +34,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
         .about(head::about(summary))
         .dated(head::dated(summary));
     document.add(head::sections(summary));
+    document.add([costs::in_brief(summary)]);
     document.add(latency::sections(summary));
     document.add(head::failures(summary));
     document.add(head::findings(summary));
@@ -44,7 +46,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
         document.add(charts::sections(log, summary));
     }
     document.add(extras.diagnosis.map(diagnosis::section));
-    document.add([slo::section(summary)]);
+    document.add([slo::section(summary), costs::section(summary)]);
     document.add(groups::sections(summary));
     document.add(sessions::sections(summary, extras.paired_open.is_some()));
     document.add([attempts::section(summary)]);

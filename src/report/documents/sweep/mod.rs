@@ -2,6 +2,7 @@
 
 mod curves;
 pub(super) mod latencies;
+mod limits;
 mod loads;
 mod pairs;
 mod reasons;
@@ -67,11 +68,15 @@ fn headline(sweep: &Sweep) -> Option<KeyFigure> {
     let found = if answer.failed.is_none() { format!("≥ {found}") } else { found };
     let interval = latencies::interval(answer)
         .map(|(low, high)| format!("95 % interval {} to {}", three_digits(low), three_digits(high)));
-    Some(KeyFigure::new(name, found, unit).below(interval))
+    Some(KeyFigure::new(name, found, unit).below(interval.into_iter().chain(limits::tokens(sweep, answer))))
 }
 
 fn answer(sweep: &Sweep) -> Section {
     let mut section = Section::continued(Level::Summary);
+    if let Some(answer) = &sweep.answer {
+        section.facts("limits", limits::by_objective(sweep, answer));
+        section.facts("throughput", limits::tokens(sweep, answer));
+    }
     if let Some(sustained) = &sweep.sustained {
         let kind = match (sustained.held, sustained.undecided || sustained.unknown.is_some()) {
             (true, _) => NoteKind::Met,

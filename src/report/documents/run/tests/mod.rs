@@ -1,5 +1,6 @@
 //! A run in every medium.
 
+mod costs;
 mod markdown;
 mod page;
 mod summary;

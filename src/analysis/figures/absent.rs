@@ -1,0 +1,37 @@
+//! Why a run lacks a figure, and which option gives it.
+
+use super::catalogue::Metric;
+use super::info::{FigureKind, FigureUnit};
+use crate::analysis::summary::run::Summary;
+use crate::record::DeploymentFacts;
+
+const NO_GPUS: &str = "the number of GPUs is not given (--gpus)";
+const NO_PRICE: &str = "the price of a GPU hour is not given (--gpu-hour)";
+const NO_POWER: &str =
+    "no page of metrics reports the power of all devices (--metrics-url reads an exporter's)";
+const SHARE: &str = "one of several generators sees a share of the answers (skyline merge joins them)";
+
+impl Metric {
+    /// What the figure needs of the deployment that is not given, with the option that gives it.
+    pub(crate) fn lacks(self, facts: &DeploymentFacts) -> Option<&'static str> {
+        let is_money = self.info().unit == FigureUnit::Money;
+        match (facts.gpu_hour, facts.gpus) {
+            (None, _) if is_money => Some(NO_PRICE),
+            (_, None) if is_money || self == Self::OutputTokensPerGpu => Some(NO_GPUS),
+            _ => None,
+        }
+    }
+}
+
+impl Summary {
+    /// Why the run has no such figure, with what gives it; `None` where nothing special is the cause.
+    pub(crate) fn why_absent(&self, metric: Metric) -> Option<&'static str> {
+        let has_energy = self.server.as_ref().is_some_and(|server| server.energy.is_some());
+        let of_costs = match metric.info().unit {
+            _ if metric.kind() == FigureKind::Cost && self.run.shard.is_some() => Some(SHARE),
+            FigureUnit::Joules if !has_energy => Some(NO_POWER),
+            _ => metric.lacks(&self.run.deployment),
+        };
+        of_costs.or_else(|| self.delivery.why_absent(metric))
+    }
+}

@@ -1,0 +1,115 @@
+//! What the answers of a run cost: money by the price of a GPU hour, energy by what the devices report.
+
+use serde::Serialize;
+
+use super::rates::Rates;
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::percentile::Figure;
+use crate::analysis::requests::acceptable::Acceptable;
+use crate::analysis::requests::observed::Observed;
+use crate::analysis::server::devices::EnergyUse;
+
+/// What the answers of a run cost.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Costs {
+    /// Acceptable answers per second: complete while answers count, within their SLO where they have one, of the requested
+    /// form where one was requested, of a run whose golden prompts let answers count. Absent where an SLO cannot be measured.
+    pub acceptable_answers_per_s: Option<f64>,
+    /// Why no answer is acceptable; left out where nothing bars them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub barred: Option<String>,
+    /// Currency of the money; left out where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// Money: price of a GPU hour × GPUs × time ÷ count. Absent where the price or the number of GPUs is not given, or where
+    /// the client is one of several generators and saw only a share of the answers.
+    pub money: Option<UnitCosts>,
+    /// Energy of all devices, joules: power × time ÷ count. Absent where it is not known, or of a share of the answers.
+    pub joules: Option<UnitCosts>,
+}
+
+/// What is used up for each of something that the run made.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct UnitCosts {
+    /// For a million answer tokens that arrived while answers count; absent where there were none.
+    pub per_million_output_tokens: Option<f64>,
+    /// For an answer that was complete then.
+    pub per_answer: Option<f64>,
+    /// For an acceptable one.
+    pub per_acceptable_answer: Option<f64>,
+    /// Where no answer was acceptable: what all of the time took, which one would have taken at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_acceptable_answer_at_least: Option<f64>,
+}
+
+impl Costs {
+    /// Of a run; `None` where neither money nor energy is known.
+    pub(in crate::analysis) fn of(
+        observed: &Observed<'_>,
+        rates: &Rates,
+        energy: Option<&EnergyUse>,
+        acceptable: Acceptable,
+    ) -> Option<Self> {
+        let header = &observed.log.header;
+        let facts = &header.deployment;
+        let length_s = observed.answers_end.since(observed.start).as_secs_f64();
+        let is_whole = header.shard.is_none() && length_s > 0.0;
+        let of = |per_s: f64| UnitCosts::of(per_s, length_s, rates, acceptable.answers_per_s);
+        let per_hour = facts.cost_per_hour().filter(|_| is_whole);
+        let (money, joules) = (
+            per_hour.map(|per_hour| of(per_hour / 3_600.0)),
+            energy.filter(|_| is_whole).map(|energy| of(energy.power_w)),
+        );
+        (money.is_some() || joules.is_some()).then(|| Self {
+            acceptable_answers_per_s: acceptable.answers_per_s,
+            barred: acceptable.barred,
+            currency: facts.currency.clone().filter(|_| money.is_some()),
+            money,
+            joules,
+        })
+    }
+
+    /// One of the figures of the catalogue.
+    pub(in crate::analysis) fn figure(&self, metric: Metric) -> Option<Figure> {
+        let (units, of): (_, fn(UnitCosts) -> Option<Figure>) = match metric {
+            Metric::CostPerMillionOutputTokens => (self.money, UnitCosts::of_tokens),
+            Metric::CostPerAnswer => (self.money, UnitCosts::of_answers),
+            Metric::CostPerAcceptableAnswer => (self.money, UnitCosts::of_acceptable),
+            Metric::EnergyPerMillionOutputTokens => (self.joules, UnitCosts::of_tokens),
+            Metric::EnergyPerAnswer => (self.joules, UnitCosts::of_answers),
+            Metric::EnergyPerAcceptableAnswer => (self.joules, UnitCosts::of_acceptable),
+            _ => return None,
+        };
+        of(units?)
+    }
+}
+
+impl UnitCosts {
+    /// Of what takes so much a second.
+    fn of(per_s: f64, length_s: f64, rates: &Rates, acceptable_per_s: Option<f64>) -> Self {
+        let per = |rate: Option<f64>| rate.filter(|&rate| rate > 0.0).map(|rate| per_s / rate);
+        Self {
+            per_million_output_tokens: per(rates.output_tokens_per_s).map(|one| one * 1e6),
+            per_answer: per(rates.completed_requests_per_s),
+            per_acceptable_answer: per(acceptable_per_s),
+            per_acceptable_answer_at_least: acceptable_per_s
+                .filter(|&rate| rate == 0.0)
+                .map(|_| per_s * length_s),
+        }
+    }
+
+    fn of_tokens(self) -> Option<Figure> {
+        self.per_million_output_tokens.map(Figure::Exact)
+    }
+
+    fn of_answers(self) -> Option<Figure> {
+        self.per_answer.map(Figure::Exact)
+    }
+
+    fn of_acceptable(self) -> Option<Figure> {
+        let least = self.per_acceptable_answer_at_least.map(Figure::AtLeast);
+        self.per_acceptable_answer.map(Figure::Exact).or(least)
+    }
+}

@@ -1,0 +1,65 @@
+//! Which answers are acceptable: those that a price, or an energy, per acceptable answer is divided by.
+
+use super::observed::{Measured, Observed, answered};
+use super::quality::Quality;
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::key::FigureKey;
+use crate::analysis::slo::objective::Objective;
+use crate::analysis::wording::percent;
+use crate::record::Validity;
+
+/// Acceptable answers of a run.
+///
+/// An answer is acceptable if its request completed, met its SLO where it has one, is of the form that was requested where
+/// one was, and if the golden prompts let answers count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::analysis) struct Acceptable {
+    /// Those that were complete while answers count, per second: a part of the completed requests per second. `None` where an
+    /// SLO cannot be measured, and for an empty window.
+    pub(in crate::analysis) answers_per_s: Option<f64>,
+    /// Why none is, whatever the answers are; `None` where nothing bars them.
+    pub(in crate::analysis) barred: Option<String>,
+}
+
+impl Acceptable {
+    /// Of a run that is judged by `objectives`.
+    pub(in crate::analysis) fn of(
+        observed: &Observed<'_>,
+        quality: Option<&Quality>,
+        objectives: &[Objective],
+    ) -> Self {
+        let barred = barred_by_quality(quality, objectives);
+        let answers = observed.requests.iter().chain(&observed.others);
+        let counted = answers.filter(|request| {
+            answered(&request.record()).is_some_and(|at| observed.counts_answer(at)) && barred.is_none()
+        });
+        let acceptable: Option<Vec<bool>> = counted.map(is_acceptable).collect();
+        let count = acceptable.map(|all| all.into_iter().filter(|is_so| *is_so).count() as f64);
+        Self { answers_per_s: count.and_then(|count| observed.answers_per_second(count)), barred }
+    }
+}
+
+/// Whether the answer of a request that completed is; `None` where that cannot be measured. What the form of an answer is
+/// that no one looked at, as in virtual time, speaks against none.
+fn is_acceptable(request: &Measured<'_>) -> Option<bool> {
+    let in_slo = if request.slo.has_slo() { request.slo.is_met()? } else { true };
+    Some(in_slo && matches!(request.record().validity, None | Some(Validity::Valid)))
+}
+
+/// Why the golden prompts let no answer count: fewer of them passed under load than an objective on `check_pass_rate`
+/// demands. Without such an objective, and where none ended under load, they bar nothing.
+fn barred_by_quality(quality: Option<&Quality>, objectives: &[Objective]) -> Option<String> {
+    let passed = quality?.under_load.pass_rate?;
+    let demands = objectives.iter().filter(|demand| demand.key == FigureKey::of(Metric::CheckPassRate));
+    let mut missed = demands.filter(|demand| !demand.comparison.holds(passed, demand.bound));
+    missed.next().map(|demand| {
+        format!(
+            "{} of the golden prompts passed under load, and `{}` is demanded",
+            percent(passed),
+            demand.text
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The figures that a comparison of runs is about.
+
+use std::collections::BTreeSet;
+
+use super::side::ComparedSide;
+use crate::analysis::{AskedQuantile, FigureKey, FigureUnit, Metric, Quantile, Statistic};
+
+/// The compared figures.
+static SUBJECTS: [FigureKey; 20] = [
+    FigureKey::percentile(Quantile::P50, Metric::Ttft),
+    FigureKey::percentile(Quantile::P95, Metric::Ttft),
+    FigureKey::percentile(Quantile::P99, Metric::Ttft),
+    FigureKey::percentile(Quantile::P50, Metric::Tpot),
+    FigureKey::percentile(Quantile::P99, Metric::Tpot),
+    FigureKey::percentile(Quantile::P99, Metric::Itl),
+    FigureKey::percentile(Quantile::P50, Metric::E2e),
+    FigureKey::percentile(Quantile::P99, Metric::E2e),
+    FigureKey::of(Metric::RequestRate),
+    FigureKey::of(Metric::OutputTokens),
+    FigureKey::of(Metric::OutputTokensPerGpu),
+    FigureKey::of(Metric::Goodput),
+    FigureKey::of(Metric::SloAttainment),
+    FigureKey::of(Metric::ErrorRate),
+    FigureKey::of(Metric::CostPerMillionOutputTokens),
+    FigureKey::of(Metric::CostPerAnswer),
+    FigureKey::of(Metric::CostPerAcceptableAnswer),
+    FigureKey::of(Metric::EnergyPerMillionOutputTokens),
+    FigureKey::of(Metric::EnergyPerAnswer),
+    FigureKey::of(Metric::EnergyPerAcceptableAnswer),
+];
+
+/// Those, and of each latency that a user feels the percentiles that sides were run to show and that all of them have.
+pub(super) fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
+    let asked: BTreeSet<AskedQuantile> = sides.iter().flat_map(|side| side.asked()).collect();
+    let shows = |side: &&ComparedSide, quantile| side.asked().any(|asked| asked == quantile);
+    let is_of_all = |quantile: &AskedQuantile| {
+        quantile.usual().is_some() || sides.iter().all(|side| shows(side, *quantile))
+    };
+    let fraction = |key: &FigureKey| match key.statistic {
+        Some(Statistic::Percentile(quantile)) => quantile.fraction(),
+        Some(Statistic::Asked(quantile)) => quantile.fraction(),
+        _ => 0.0,
+    };
+    let is_shared = sides.iter().any(|side| side.has_several_gpus());
+    let has_one_currency = sides.windows(2).all(|pair| pair[0].currency() == pair[1].currency());
+    let mut keys = SUBJECTS.to_vec();
+    keys.retain(|key| match key.metric.info().unit {
+        FigureUnit::Money => has_one_currency,
+        // Of one GPU it is the rate itself.
+        _ => key.metric != Metric::OutputTokensPerGpu || is_shared,
+    });
+    for quantile in asked.into_iter().filter(is_of_all) {
+        for key in Metric::MAIN.map(|metric| FigureKey::latency(quantile.into(), metric)) {
+            let lower =
+                |known: &FigureKey| known.metric == key.metric && fraction(known) < quantile.fraction();
+            if !keys.contains(&key) {
+                let place = keys.iter().rposition(lower).map(|place| place + 1);
+                let first = keys.iter().position(|known| known.metric == key.metric).unwrap_or(0);
+                keys.insert(place.unwrap_or(first), key);
+            }
+        }
+    }
+    keys
+}

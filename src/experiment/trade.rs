@@ -1,0 +1,68 @@
+//! A latency that got better at the price of throughput per GPU.
+
+use serde::Serialize;
+
+use crate::analysis::wording::percent;
+use crate::analysis::{FigureKey, Metric};
+
+/// A latency that fell together with the output tokens per second and GPU, both by more than chance: more GPUs for each
+/// answer make it faster, and each of them makes fewer tokens.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PerGpuTrade {
+    /// The latency.
+    pub latency: FigureKey,
+    /// Its change, a share of the baseline's: below 0.
+    pub latency_change: f64,
+    /// The change of the output tokens per second and GPU, likewise: below 0.
+    pub per_gpu_change: f64,
+}
+
+impl PerGpuTrade {
+    /// The trade among the changes that are more than chance, each a share of the baseline; `None` where there is none.
+    pub(in crate::experiment) fn of(sure: impl Iterator<Item = (FigureKey, f64)>) -> Option<Self> {
+        let fell: Vec<_> = sure.filter(|(key, change)| *change < 0.0 && key.part.is_none()).collect();
+        let per_gpu = FigureKey::of(Metric::OutputTokensPerGpu);
+        let per_gpu_change = fell.iter().find(|(key, _)| *key == per_gpu)?.1;
+        let is_felt = |(key, _): &(FigureKey, f64)| Metric::MAIN_AND_ITL.contains(&key.metric);
+        let (latency, latency_change) = fell.into_iter().find(is_felt)?;
+        Some(Self { latency, latency_change, per_gpu_change })
+    }
+
+    /// The trade of a side in words: `tp2 answers faster and makes fewer tokens with each GPU: p50 TTFT −36 %, …`.
+    pub fn in_words(&self, side: &str) -> String {
+        let [latency, per_gpu] = [self.latency_change, self.per_gpu_change].map(|by| percent(by.abs()));
+        let (name, tokens) = (self.latency.title(), Metric::OutputTokensPerGpu.title());
+        format!(
+            "{side} answers faster and makes fewer tokens with each GPU: {name} −{latency}, {tokens} −{per_gpu}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trade(sure: &[(&str, f64)]) -> Option<PerGpuTrade> {
+        PerGpuTrade::of(sure.iter().map(|(key, change)| (key.parse().unwrap(), *change)))
+    }
+
+    #[test]
+    fn it_takes_both() {
+        let both = trade(&[("p50 ttft", -0.36), ("p99 e2e", -0.2), ("output_tokens_per_s_per_gpu", -0.5)]);
+        assert_eq!(
+            both.unwrap().in_words("tp2"),
+            "tp2 answers faster and makes fewer tokens with each GPU: p50 TTFT −36 %, output tokens/s per GPU −50 %"
+        );
+        for other in [
+            &[("p50 ttft", -0.36)][..],
+            &[("output_tokens_per_s_per_gpu", -0.5)],
+            &[("p50 ttft", 0.36), ("output_tokens_per_s_per_gpu", -0.5)],
+            &[("p50 ttft", -0.36), ("output_tokens_per_s_per_gpu", 0.5)],
+            &[("p50 ttft of chat", -0.36), ("output_tokens_per_s_per_gpu", -0.5)],
+            &[("p50 schedule_lag", -0.36), ("output_tokens_per_s_per_gpu", -0.5)],
+        ] {
+            assert_eq!(trade(other), None, "{other:?}");
+        }
+    }
+}

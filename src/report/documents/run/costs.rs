@@ -1,0 +1,62 @@
+//! What the answers of a run cost: on a screen one line where a price is given, and a table with the energy.
+
+use crate::analysis::{Metric, Summary, UnitCosts};
+use crate::experiment::matrix::in_currency;
+use crate::report::document::{Level, Section, Table};
+use crate::units::three_digits;
+
+/// The cost of a million tokens, of an answer and of an acceptable one, in a line; nothing without a price.
+pub(super) fn in_brief(summary: &Summary) -> Section {
+    let mut section = Section::continued(Level::Summary);
+    let facts = &summary.run.deployment;
+    if facts.gpu_hour.is_none() {
+        return section;
+    }
+    let money = summary.costs.as_ref().and_then(|costs| costs.money);
+    section.fact(
+        "cost",
+        match money {
+            Some(money) => of_answers(money, facts.currency.as_deref()),
+            None => {
+                let why = summary.why_absent(Metric::CostPerAnswer).unwrap_or("no answer was complete");
+                format!("not known: {why}")
+            }
+        },
+    );
+    section
+}
+
+fn of_answers(money: UnitCosts, currency: Option<&str>) -> String {
+    let acceptable = match (money.per_acceptable_answer, money.per_acceptable_answer_at_least) {
+        (Some(one), _) => Some(format!("{} an acceptable answer", in_currency(one, currency))),
+        (None, Some(all)) => Some(format!("no acceptable answer for {}", in_currency(all, currency))),
+        (None, None) => None,
+    };
+    let any = money.per_answer.map(|one| format!("{} an answer", three_digits(one)));
+    let tokens =
+        money.per_million_output_tokens.map(|many| format!("{} for 1M output tokens", three_digits(many)));
+    acceptable.into_iter().chain(any).chain(tokens).collect::<Vec<_>>().join("; ")
+}
+
+/// Money and energy side by side.
+pub(super) fn section(summary: &Summary) -> Section {
+    let mut section = Section::detail("Cost of what was answered");
+    let Some(costs) = &summary.costs else { return section };
+    let rows: [(&str, fn(UnitCosts) -> Option<f64>); 3] = [
+        ("1M output tokens", |units| units.per_million_output_tokens),
+        ("an answer", |units| units.per_answer),
+        ("an acceptable answer", |units| units.per_acceptable_answer),
+    ];
+    let money = costs.currency.clone().unwrap_or_else(|| "money".to_owned());
+    let table = Table::of("Cost of what was answered", rows)
+        .column("", |(name, _)| name)
+        .column_if(costs.money.is_some(), money.as_str(), |(_, of)| costs.money.and_then(of))
+        .column_if(costs.joules.is_some(), "joules", |(_, of)| costs.joules.and_then(of));
+    section.table(table.table());
+    if let Some(rate) = costs.acceptable_answers_per_s {
+        let barred = costs.barred.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        section.fact("acceptable answers", format!("{}/s{barred}", three_digits(rate)));
+    }
+    section.more(["objectives"]);
+    section
+}

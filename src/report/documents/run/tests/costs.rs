@@ -1,0 +1,64 @@
+//! What the answers of a run cost, in every form.
+
+use super::{run_page, run_text};
+use crate::analysis::summarise;
+use crate::record::{DeploymentFacts, RunLog};
+use crate::report::data::summary_csv;
+use crate::report::interchange::openmetrics;
+use crate::report::sample_runs::{minute, observed, report};
+use crate::report::{Extent, Extras, Style};
+
+fn priced(mut log: RunLog, gpus: Option<u32>) -> RunLog {
+    let currency = Some("EUR".to_owned());
+    log.header.deployment =
+        DeploymentFacts { gpus, gpu_hour: Some(9.0), currency, ..DeploymentFacts::default() };
+    log
+}
+
+fn text(log: &RunLog, extent: Extent) -> String {
+    let style = Style { width: 80, ..Style::PLAIN };
+    run_text(&summarise(log, &[]), Extras::default(), style, extent)
+}
+
+/// 0.005 a second by two GPUs, and about ten answers of 40 tokens.
+#[test]
+fn a_price_adds_one_line_to_a_screen_and_none_is_there_without_it() {
+    let (plain, screen) =
+        (text(&minute(), Extent::Summary), text(&priced(minute(), Some(2)), Extent::Summary));
+    assert!(!plain.contains("cost") && screen.lines().count() == plain.lines().count() + 1, "{screen}");
+    let line = screen.lines().find(|line| line.starts_with("  cost  ")).unwrap();
+    assert!(line.contains(" EUR an acceptable answer; 0.0005") && line.ends_with(" an answer"), "{line}");
+    assert!(line.chars().count() <= 80, "{line}");
+    let unknown = text(&priced(minute(), None), Extent::Summary);
+    assert!(unknown.contains("  cost  not known: the number of GPUs is not given (--gpus)\n"), "{unknown}");
+    let full =
+        text(&priced(minute(), Some(2)), Extent::Full).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(full.contains("2 GPUs, 9.00 EUR for a GPU hour"), "{full}");
+    assert!(full.contains(" an answer; 12.7 for 1M output tokens"), "{full}");
+}
+
+#[test]
+fn money_and_energy_are_in_every_form() {
+    let log = priced(observed(), Some(2));
+    let full = text(&log, Extent::Full);
+    let table = full.split("Cost of what was answered\n").nth(1).unwrap();
+    assert!(table.lines().next().unwrap().trim_start().starts_with("EUR"), "{table}");
+    assert!(table.contains("  an acceptable answer"), "{table}");
+    assert!(run_page(&log, &summarise(&log, &[]), Extras::default()).contains("an acceptable answer"));
+    let mut csv = Vec::new();
+    report(&log, &[], |report| summary_csv(report, &mut csv)).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    for (name, unit) in [("cost_per_acceptable_answer", "currency"), ("energy_per_answer", "J")] {
+        let row = csv.lines().find(|line| line.contains(&format!(",{name},mean,"))).unwrap();
+        assert!(row.contains(&format!(",{unit},")), "{row}");
+    }
+    let series = report(&log, &[], |report| openmetrics(report.summary)).unwrap();
+    for name in ["skyline_cost_by_answer{", "skyline_energy_by_acceptable_answer_joules{"] {
+        assert!(series.contains(name), "{name}: {series}");
+    }
+    let stored = serde_json::to_value(summarise(&log, &[])).unwrap();
+    let joules = stored["costs"]["joules"]["per_answer"].as_f64().unwrap();
+    let completed = stored["rates"]["completed_requests_per_s"].as_f64().unwrap();
+    assert!((joules * completed - 400.0).abs() < 1e-6, "{joules}");
+    assert!(serde_json::to_value(summarise(&minute(), &[])).unwrap().get("costs").is_none());
+}

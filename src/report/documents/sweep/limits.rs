@@ -1,0 +1,48 @@
+//! What a sweep's answer is beside its load: what each objective allows by itself, and the tokens that are made there.
+
+use crate::analysis::Metric;
+use crate::experiment::{HighestLoad, Load, ObjectiveLimit, Sweep};
+use crate::units::three_digits;
+
+/// `p95 TTFT allows 73.8/s (71.0 to 76.2), p95 TPOT 68.6/s`; `None` where there is one objective.
+pub(super) fn by_objective(sweep: &Sweep, answer: &HighestLoad) -> Option<String> {
+    let like = sweep.points.first()?.load;
+    let highest = sweep.points.last()?.load;
+    let said: Vec<_> = answer
+        .limits
+        .iter()
+        .enumerate()
+        .map(|(place, limit)| {
+            let allows = if place == 0 { " allows" } else { "" };
+            format!("{}{allows} {}", name(limit), amount(limit, like, highest))
+        })
+        .collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+/// Its figure, and whose: `p95 TTFT of chat`.
+fn name(limit: &ObjectiveLimit) -> String {
+    let key = &limit.objective.key;
+    key.part.as_ref().map_or_else(|| key.title(), |part| format!("{} of {part}", key.title()))
+}
+
+fn amount(limit: &ObjectiveLimit, like: Load, highest: Load) -> String {
+    match (limit.estimate, limit.interval_low.zip(limit.interval_high)) {
+        (Some(estimate), Some((low, high))) => {
+            format!("{} ({} to {})", like.of_amount(estimate), three_digits(low), three_digits(high))
+        }
+        (Some(estimate), None) => like.of_amount(estimate).to_string(),
+        (None, _) if limit.allows_more => format!("more than {highest}"),
+        (None, _) => "no measured load".to_owned(),
+    }
+}
+
+/// `8,703 output tokens/s, 2,176/s per GPU at 68.0/s`: of the highest load that passed.
+pub(super) fn tokens(sweep: &Sweep, answer: &HighestLoad) -> Option<String> {
+    let passed = answer.passed?;
+    let point = sweep.points.iter().find(|point| point.load == passed)?;
+    let mean = |metric| point.figures.metric(metric).and_then(|figure| figure.mean);
+    let all = three_digits(mean(Metric::OutputTokens)?);
+    let each = mean(Metric::OutputTokensPerGpu).map(|each| format!(", {}/s per GPU", three_digits(each)));
+    Some(format!("{all} output tokens/s{} at {passed}", each.unwrap_or_default()))
+}
