@@ -57,13 +57,18 @@ pub use load::closed_loop::ClosedLoop;
 pub use load::costs::{Costs, UnitCosts};
 pub use load::form::LoadForm;
 pub use load::movement::Movement;
+pub use load::phases::LoadPhase;
 pub use load::rates::{InFlight, Rates, TimeAverage};
+pub use load::recovery::{BurstRecovery, Recovery, RecoveryOutcome};
 pub use load::steady_state::{Beginning, SteadyState, Trend};
+pub(crate) use load::stretches::{LoadCourse, PhaseOfLoad};
 pub use load::timeline::{Bin, BinWait, Timeline};
 pub use requests::delivery::StreamDelivery;
 pub use requests::observed::{answers_end, of_request};
 pub use requests::outcomes::{FailureCount, Failures, RequestCounts};
-pub use requests::quality::{AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality};
+pub use requests::quality::{
+    AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality, SlicePasses,
+};
 pub use requests::sampled::{Dot, Fate, SampledRequests, Scatter};
 pub use requests::sessions::{Sessions, TurnGroup};
 pub use requests::speed::RequestSpeed;
@@ -83,6 +88,8 @@ pub use slo::group::{Fairness, Group};
 pub use slo::judgement::{Judgement, Status};
 pub(crate) use slo::objective::bound as parse_bound;
 pub use slo::objective::{Comparison, Objective, ObjectiveError, UnfitObjective};
+pub use slo::slice_gates::SliceGate;
+pub use slo::tag_groups::TagGroups;
 pub(crate) use slo::targets::SloOutcome;
 pub use slo::targets::SloTarget;
 pub use summary::reproduction::{FactSource, ReportedFact, Reproduction};

@@ -39,6 +39,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         prefix: None,
         tenant: None,
         model: None,
+        tags: None,
         turn: None,
         input_tokens_asked: 100,
         output_tokens_asked: 0,
@@ -168,6 +169,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
             .iter()
             .map(|&(priority, slo)| PriorityShare { priority, weight: 1.0, slo })
             .collect(),
+        metadata: std::collections::BTreeMap::new(),
     }
 }
 

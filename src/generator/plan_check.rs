@@ -121,6 +121,7 @@ fn planned(record: &RequestRecord) -> PlannedRequest {
         prefix: record.prefix,
         tenant: record.tenant,
         model: record.model,
+        tags: record.tags,
         turn: record.turn(),
         ..PlannedRequest::default()
     }
@@ -335,6 +336,10 @@ impl<'a> Comparison<'a> {
             .or_else(|| tokens(!rows_of_prompts, "a prompt", record.input_tokens_asked, request.input_tokens))
             .or_else(|| {
                 tokens(!rows_of_answers, "an answer", record.output_tokens_asked, request.output_tokens)
+            })
+            .or_else(|| {
+                let number = |tags: Option<u16>| tags.map_or("none".to_owned(), |tags| tags.to_string());
+                same("of tags ", number(record.tags), number(request.tags)).filter(|_| !rows_of_prompts)
             })
             .or_else(|| {
                 let marks = |of: &PlannedRequest| (of.prefix, of.tenant, of.model, of.turn);

@@ -25,6 +25,8 @@ pub struct PlannedRequest {
     pub slo: Slo,
     /// Its dataset row, from 0 among the rows that are sent; absent without a dataset.
     pub row: Option<u64>,
+    /// The number of its row's tags among those of the dataset, where rows have some. Class and row decide it.
+    pub tags: Option<u16>,
     /// Number of images.
     pub images: u16,
     /// The prefix of its prompt that other requests of its class share.
@@ -63,6 +65,7 @@ impl PlannedRequest {
             prefix: self.prefix,
             tenant: self.tenant,
             model: self.model,
+            tags: self.tags,
             turn: self.turn.map(Box::new),
             input_tokens_asked: self.input_tokens,
             output_tokens_asked: self.output_tokens,

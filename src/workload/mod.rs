@@ -8,6 +8,7 @@ mod length_spread;
 mod lengths;
 pub mod library;
 mod means;
+mod metadata;
 mod overrides;
 mod prompt;
 pub(crate) mod reading;
@@ -30,6 +31,7 @@ pub use clients::{AdmissionLimits, ClientBehaviour, ClientChange, Jitter, RetryC
 pub(crate) use length_spread::LengthCounts;
 pub use length_spread::{LengthSpread, TraceLengths};
 pub use lengths::{Distribution, TOKEN_LIMIT, zipf};
+pub(crate) use metadata::tag_mistake;
 pub use overrides::{DatasetChange, Overrides};
 pub use prompt::{
     Conversation, Dataset, DatasetFindings, DatasetFormat, ImageFindings, Images, PromptSource, RowFilter,

@@ -249,3 +249,51 @@ fn what_is_no_option_of_a_model_belongs_outside() {
         .code(2)
         .stderr(contains("--ab <A> <B>"));
 }
+
+/// Tags of rows and classes go from the file to the report, and a wrong name of a tag or a slice stops before anything runs.
+#[test]
+fn a_run_is_judged_by_the_tags_of_its_rows() {
+    let desk = Desk::new();
+    desk.file(
+        "rows.csv",
+        "prompt,country\nWhat is a monad?,de\nWho wrote Emma?,fr\nWhy is the sky blue?,de\n",
+    );
+    desk.file(
+        "tagged.toml",
+        "name = \"tagged\"\nhorizon_s = 30\nwarmup_s = 0\nseed = 1\narrival = { kind = \"poisson\", rate_per_s = 5 }\n\
+         [[classes]]\nname = \"rows\"\nmetadata = { team = \"search\" }\n\
+         output_tokens = { kind = \"constant\", value = 5 }\n\
+         prompt = { kind = \"dataset\", path = \"rows.csv\", metadata = [\"country\"] }\n\
+         [[checks]]\nname = \"sum\"\nslice = \"arithmetic\"\nprompt = \"2 + 2?\"\nexpect = { contains = \"4\" }\n",
+    );
+    let arguments =
+        ["simulate", "tagged.toml", "--ttft", "80ms", "--itl", "5ms", "--out", "results", "--json"];
+    let met =
+        ["--objective", "max ttft of tag country=de < 1s", "--objective", "max ttft of team=search < 1s"];
+    let out = desk.skyline(&[&arguments[..], &met].concat()).assert().code(0);
+    let all: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    let by_tag = &all["summary"]["by_tag"];
+    assert_eq!((&by_tag[0]["key"], &by_tag[1]["key"]), (&"country".into(), &"team".into()));
+    let (de, fr) = (&by_tag[0]["groups"][0], &by_tag[0]["groups"][1]);
+    assert_eq!((&de["name"], &fr["name"]), (&"de".into(), &"fr".into()));
+    let [de, fr] = [de, fr].map(|group| group["requests"].as_u64().unwrap());
+    assert!(de.abs_diff(2 * fr) <= 2 && fr > 30, "two rows of three are German: {de} {fr}");
+    let run = desk.run();
+    let rows =
+        desk.skyline(&["report", run.to_str().unwrap(), "--format", "requests.csv=-"]).assert().code(0);
+    let rows = String::from_utf8(rows.get_output().stdout.clone()).unwrap();
+    assert!(rows.lines().next().unwrap().ends_with(",tag_country,tag_team"), "{rows}");
+    assert_eq!(rows.lines().filter(|row| row.ends_with(",de,search")).count() as u64, de);
+    let full = desk.skyline(&["report", run.to_str().unwrap(), "--full"]).assert().code(0);
+    full.stdout(contains("By country, ms"));
+    for (objective, said) in [
+        ("p95 ttft of tag country=dee < 1s", "did you mean `country=de`?"),
+        ("check_pass_rate of slice arithmetics > 95%", "did you mean `arithmetic`?"),
+    ] {
+        desk.skyline(&["simulate", "tagged.toml", "--objective", objective])
+            .assert()
+            .code(2)
+            .stdout("")
+            .stderr(contains(said));
+    }
+}

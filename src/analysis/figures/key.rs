@@ -230,11 +230,26 @@ impl FigureKey {
             return Self::of_run(text);
         };
         let figure = words[..at].join(" ");
-        let (key, part) = (Self::of_run(&figure)?, Part::parse(&words[at + 1..])?);
-        if !key.metric.info().of_parts {
-            return Err(format!("`{figure}` exists only for the whole run"));
-        }
-        Ok(Self { part: Some(part), ..key })
+        Self::of_run(&figure)?.of_part(Part::parse(&words[at + 1..])?)
+    }
+
+    /// The same figure of a part. Golden prompts have slices and no classes; a bare name is then that of a slice.
+    fn of_part(self, part: Part) -> Result<Self, String> {
+        let of_checks = self.metric == Metric::CheckPassRate;
+        let part = match part.kind {
+            None | Some(PartKind::Slice) if of_checks => Part { kind: Some(PartKind::Slice), ..part },
+            Some(kind) if of_checks => {
+                return Err(format!("checks have no {}; write `{self} of slice {}`", kind.name(), part.name));
+            }
+            Some(PartKind::Slice) => {
+                return Err(format!("`{self}` has no slices; {} has", Metric::CheckPassRate));
+            }
+            _ if !self.metric.info().of_parts => {
+                return Err(format!("`{self}` exists only for the whole run"));
+            }
+            _ => part,
+        };
+        Ok(Self { part: Some(part), ..self })
     }
 
     /// Reads a figure of the whole run.

@@ -1,13 +1,13 @@
-//! A part of a run's requests: those of one class, priority, tenant or model.
+//! A part of a run: the requests of one class, priority, tenant, model or tag, or the golden prompts of one slice.
 
 use std::fmt;
 
 use strum::VariantArray as _;
 
 use crate::record::RequestRecord;
-use crate::workload::{Priority, WorkloadSpec};
+use crate::workload::{GoldenCheck, Priority, WorkloadSpec};
 
-/// The requests of one class, priority, tenant or model.
+/// The requests of one class, priority, tenant, model or tag, or the golden prompts of one slice.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     /// Of what kind the name is; absent where that was not said, for only one can be meant.
@@ -16,7 +16,7 @@ pub struct Part {
     pub name: String,
 }
 
-/// What tells the requests of a run apart.
+/// What tells the requests of a run apart, or its golden prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum PartKind {
@@ -28,6 +28,10 @@ pub enum PartKind {
     Tenant,
     /// The model that they ask for.
     Model,
+    /// One of their tags: its name and its value, as in `country=de`.
+    Tag,
+    /// The slice of golden prompts, which are no requests of the plan.
+    Slice,
 }
 
 impl PartKind {
@@ -37,7 +41,7 @@ impl PartKind {
         self.into()
     }
 
-    /// The names that requests of `workload` can have of this kind.
+    /// The names that requests of `workload`, or its golden prompts, can have of this kind.
     pub(crate) fn names(self, workload: &WorkloadSpec) -> Vec<String> {
         let classes = || workload.classes.iter().filter(|class| workload.occurs(class));
         match self {
@@ -64,6 +68,13 @@ impl PartKind {
                 tenants.filter(|name| sending(name)).collect()
             }
             Self::Model => workload.models.iter().flat_map(|models| models.names.clone()).collect(),
+            Self::Tag => {
+                let keys = workload.tag_keys().into_iter();
+                let tags =
+                    keys.flat_map(|key| workload.tag_values(key).into_iter().map(move |value| (key, value)));
+                tags.map(|(key, value)| format!("{key}={value}")).collect()
+            }
+            Self::Slice => GoldenCheck::slices(&workload.checks).into_iter().map(str::to_owned).collect(),
         }
     }
 }
@@ -82,21 +93,35 @@ impl Part {
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
         match words {
             [] => Err("`of` needs a name after it".to_owned()),
+            ["tag", tag @ ..] if !tag.is_empty() => {
+                // The value of a tag may have several words.
+                let name = tag.join(" ");
+                match name.split_once('=') {
+                    Some(_) => Ok(Self { kind: Some(PartKind::Tag), name }),
+                    None => Err(format!("`tag {name}` has no value; write it like `of tag country=de`")),
+                }
+            }
             [name] => Ok(Self { kind: None, name: (*name).to_owned() }),
             [kind, name] => match PartKind::ALL.iter().copied().find(|known| known.name() == *kind) {
                 Some(kind) => Ok(Self { kind: Some(kind), name: (*name).to_owned() }),
-                None => {
-                    Err(format!("`{kind}` is not a group of requests; use class, priority, tenant or model"))
-                }
+                None => Err(format!(
+                    "`{kind}` is not a group of requests; use class, priority, tenant, model or tag, or slice for checks"
+                )),
             },
             more => Err(format!("`{}` is more than a name", more.join(" "))),
         }
     }
 
-    /// The kinds of which the name can be.
+    /// Its name as a tag: what is before the first `=`, and what is behind it.
+    pub(crate) fn tag(&self) -> Option<(&str, &str)> {
+        self.name.split_once('=')
+    }
+
+    /// The kinds of which the name can be: a bare name is never that of a slice, which no request has.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = PartKind> {
         let kind = self.kind;
-        PartKind::ALL.iter().copied().filter(move |other| kind.is_none_or(|kind| kind == *other))
+        let can_be = move |other: &PartKind| kind.map_or(*other != PartKind::Slice, |kind| kind == *other);
+        PartKind::ALL.iter().copied().filter(can_be)
     }
 
     /// Whether a request of a run of `workload` is meant.
@@ -114,6 +139,10 @@ impl Part {
                 let models = workload.models.as_ref().zip(request.model);
                 models.is_some_and(|(mix, model)| mix.names.get(usize::from(model)) == Some(&self.name))
             }
+            PartKind::Tag => self
+                .tag()
+                .is_some_and(|(key, value)| workload.tag_of(request.class, request.tags, key) == Some(value)),
+            PartKind::Slice => false,
         };
         self.kinds().any(is)
     }

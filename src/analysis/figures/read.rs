@@ -20,6 +20,9 @@ impl FigureKey {
             return summary.costs.as_ref()?.figure(self.metric);
         }
         match &self.part {
+            Some(part) if part.kind == Some(PartKind::Slice) => {
+                summary.quality.as_ref()?.slice(&part.name)?.pass_rate
+            }
             Some(part) => of_group(self.metric, part.group(summary)?),
             None => of_run(self.metric, summary),
         }
@@ -120,18 +123,24 @@ fn of_group(metric: Metric, group: &Group) -> Option<f64> {
 impl Part {
     /// The requests of a run that are meant; `None` where there are none, or the name fits several groups.
     fn group<'s>(&self, summary: &'s Summary) -> Option<&'s Group> {
-        let mut groups =
-            self.kinds().flat_map(|kind| groups(kind, summary)).filter(|group| group.name == self.name);
+        let mut groups = self.kinds().filter_map(|kind| self.group_of(kind, summary));
         groups.next().filter(|_| groups.next().is_none())
     }
-}
 
-fn groups(kind: PartKind, summary: &Summary) -> &[Group] {
-    match kind {
-        PartKind::Class => &summary.by_class,
-        PartKind::Priority => &summary.by_priority,
-        PartKind::Tenant => &summary.by_tenant,
-        PartKind::Model => &summary.by_model,
+    /// The requests of this name and kind.
+    fn group_of<'s>(&self, kind: PartKind, summary: &'s Summary) -> Option<&'s Group> {
+        let (groups, name) = match kind {
+            PartKind::Class => (&summary.by_class, self.name.as_str()),
+            PartKind::Priority => (&summary.by_priority, self.name.as_str()),
+            PartKind::Tenant => (&summary.by_tenant, self.name.as_str()),
+            PartKind::Model => (&summary.by_model, self.name.as_str()),
+            PartKind::Tag => {
+                let (key, value) = self.tag()?;
+                (&summary.by_tag.iter().find(|by| by.key == key)?.groups, value)
+            }
+            PartKind::Slice => return None,
+        };
+        groups.iter().find(|group| group.name == name)
     }
 }
 

@@ -253,6 +253,7 @@ fn a_warm_cache_has_another_cure_where_a_dataset_is_sent_as_it_stands() {
         bad_rows: 0,
         mean_input_tokens: 100.0,
         mean_output_tokens: None,
+        tags: Vec::new(),
     };
     let taken = |salt| {
         let dataset = Dataset::new("rows.csv".to_owned(), DatasetFormat::Csv);

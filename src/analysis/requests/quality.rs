@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::observed::{Measured, Observed};
 use crate::analysis::statistics::share_interval;
 use crate::record::{CheckRecord, CheckResult, RunLog, Validity};
-use crate::workload::ShapeFault;
+use crate::workload::{GoldenCheck, ShapeFault};
 
 /// Results of the golden prompts of a run: no requests of the plan, and in no other figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,8 +19,25 @@ pub struct Quality {
     pub before: Passes,
     /// Of all that were sent under load.
     pub under_load: Passes,
+    /// Each slice, in the order of the workload; left out where no check has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<SlicePasses>,
     /// Each check, in the order of the workload.
     pub checks: Vec<CheckPasses>,
+}
+
+/// The checks of one slice.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SlicePasses {
+    /// Its name.
+    pub name: String,
+    /// Of all of it: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
+    pub pass_rate: Option<f64>,
+    /// Before the run.
+    pub before: Passes,
+    /// Under load.
+    pub under_load: Passes,
 }
 
 /// One check.
@@ -29,6 +46,9 @@ pub struct Quality {
 pub struct CheckPasses {
     /// Its name.
     pub name: String,
+    /// Its slice; left out where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
     /// Before the run.
     pub before: Passes,
     /// Under load.
@@ -83,19 +103,38 @@ impl Quality {
         }
         let all = Passes::of(log.checks.iter());
         let (before, under_load) = apart(log.checks.iter());
-        let check = |(place, name): (usize, &String)| {
+        let check = |(place, check): (usize, &GoldenCheck)| {
             let own = || log.checks.iter().filter(move |record| usize::from(record.check) == place);
             let (before, under_load) = apart(own());
             let examples = own().filter_map(CheckExample::of).take(EXAMPLES).collect();
-            CheckPasses { name: name.clone(), before, under_load, examples }
+            let (name, slice) = (check.name.clone(), check.slice.clone());
+            CheckPasses { name, slice, before, under_load, examples }
         };
-        let names = workload.checks.iter().map(|check| &check.name);
+        let slices = GoldenCheck::slices(&workload.checks);
         Some(Self {
             pass_rate: all.pass_rate,
             before,
             under_load,
-            checks: names.enumerate().map(check).collect(),
+            slices: slices.into_iter().map(|slice| SlicePasses::of(log, slice)).collect(),
+            checks: workload.checks.iter().enumerate().map(check).collect(),
         })
+    }
+
+    /// The checks of the slice of this name.
+    pub fn slice(&self, name: &str) -> Option<&SlicePasses> {
+        self.slices.iter().find(|slice| slice.name == name)
+    }
+}
+
+impl SlicePasses {
+    fn of(log: &RunLog, slice: &str) -> Self {
+        let of_slice = |record: &&CheckRecord| {
+            let check = log.header.workload.checks.get(usize::from(record.check));
+            check.is_some_and(|check| check.slice.as_deref() == Some(slice))
+        };
+        let own = || log.checks.iter().filter(of_slice);
+        let (before, under_load) = apart(own());
+        Self { name: slice.to_owned(), pass_rate: Passes::of(own()).pass_rate, before, under_load }
     }
 }
 
@@ -254,104 +293,4 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::analysis::findings::finding::FindingKind;
-    use crate::analysis::summary::summarise::summarise;
-    use crate::analysis::test_runs::{record, run};
-    use crate::clock::Timestamp;
-    use crate::record::{Failure, FailureKind};
-    use crate::workload::{Expectation, GoldenCheck};
-
-    fn asked(check: u16, released: Option<u64>, result: CheckResult) -> CheckRecord {
-        let released = released.map(|ms| Timestamp::from_nanos(ms * 1_000_000));
-        CheckRecord { check, released, result, excerpt: Some("It is".to_owned()), usage: None }
-    }
-
-    fn unmet() -> CheckResult {
-        CheckResult::Unmet { why: "does not contain \"Paris\"".to_owned() }
-    }
-
-    /// A run with these checks, of which there are two.
-    fn sample_run(checks: Vec<CheckRecord>) -> RunLog {
-        let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
-        let check = |name: &str| GoldenCheck {
-            name: name.to_owned(),
-            prompt: Some("?".to_owned()),
-            messages: None,
-            max_tokens: 8,
-            expect: Expectation::default(),
-        };
-        log.header.workload.checks = vec![check("capital"), check("year")];
-        log.checks = checks;
-        log
-    }
-
-    #[test]
-    fn passes_are_counted_apart_and_what_was_cut_off_is_not_judged() {
-        let timeout =
-            CheckResult::Unanswered(Failure::new(FailureKind::TimeoutTotal, "no more than 1 s allowed"));
-        let log = sample_run(vec![
-            asked(0, None, CheckResult::Passed),
-            asked(1, None, unmet()),
-            asked(0, Some(100), CheckResult::Passed),
-            asked(1, Some(200), unmet()),
-            asked(0, Some(300), unmet()),
-            asked(1, Some(400), CheckResult::CutOff),
-            asked(0, Some(500), timeout),
-        ]);
-        let quality = Quality::of(&log).unwrap();
-        assert_eq!((quality.before.pass_rate, quality.under_load.pass_rate), (Some(0.5), Some(0.25)));
-        assert_eq!(quality.pass_rate, Some(2.0 / 6.0));
-        let capital = &quality.checks[0];
-        let under = capital.under_load;
-        assert_eq!(
-            (under.requested, under.passed, under.unmet, under.unanswered, under.cut_off),
-            (3, 1, 1, 1, 0)
-        );
-        assert_eq!(capital.examples.len(), 2);
-        assert_eq!(
-            (capital.examples[0].released_s, capital.examples[0].why.as_str()),
-            (Some(0.3), "the answer does not contain \"Paris\"")
-        );
-        assert_eq!(quality.checks[1].under_load.cut_off, 1);
-        let objectives =
-            ["check_pass_rate >= 30%", "check_pass_rate > 40%"].map(|text| text.parse().unwrap());
-        let summary = summarise(&log, &objectives);
-        assert_eq!(
-            summary.objectives.iter().map(crate::analysis::Judgement::passed).collect::<Vec<_>>(),
-            [true, false]
-        );
-    }
-
-    #[test]
-    fn a_run_without_checks_says_nothing_of_them() {
-        let mut log = sample_run(Vec::new());
-        assert_eq!(Quality::of(&log).unwrap().pass_rate, None, "none was asked");
-        log.header.workload.checks.clear();
-        assert_eq!(Quality::of(&log), None);
-        let judged = summarise(&log, &["check_pass_rate > 1%".parse().unwrap()]).objectives.remove(0);
-        assert_eq!(judged.status, crate::analysis::Status::Undecided);
-    }
-
-    #[test]
-    fn what_passed_before_and_fails_under_load_is_a_finding() {
-        let said = |checks| {
-            let findings = summarise(&sample_run(checks), &[]).findings;
-            findings
-                .into_iter()
-                .find(|finding| finding.kind == FindingKind::WorseUnderLoad)
-                .map(|found| found.sentence)
-        };
-        let before = asked(0, None, CheckResult::Passed);
-        let worse =
-            said(vec![before.clone(), asked(0, Some(1), unmet()), asked(0, Some(2), CheckResult::Passed)]);
-        assert!(worse.unwrap().ends_with("`capital` failed in 1 of 2 answers under load"));
-        assert_eq!(said(vec![before, asked(0, Some(1), CheckResult::Passed)]), None);
-        assert_eq!(
-            said(vec![asked(1, None, unmet()), asked(1, Some(1), unmet())]),
-            None,
-            "it failed before too"
-        );
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! SLO attainment by class, priority, tenant and model, and how evenly tenants were served.
+//! SLO attainment by class, priority, tenant, model and tag, and how evenly tenants were served.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::record::{FailureKind, Outcome};
 
-/// The requests of one class, priority, tenant or model.
+/// The requests of one class, priority, tenant or model, or with one tag.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Group {
-    /// Name of the class, priority, tenant or model.
+    /// Name of the class, priority, tenant or model, or value of the tag.
     pub name: String,
     /// Their SLO targets, in the order of the workload.
     pub slo_targets: Vec<SloTarget>,
@@ -96,7 +96,7 @@ impl Group {
         )
     }
 
-    fn by<K: Ord + Copy>(
+    pub(super) fn by<K: Ord + Copy>(
         observed: &Observed<'_>,
         key: impl Fn(&Measured<'_>) -> K,
         describe: impl Fn(K) -> (String, Vec<SloTarget>),

@@ -6,7 +6,7 @@ use crate::analysis::figures::part::{Part, PartKind};
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::latency::request::RequestLatency;
 use crate::record::Validity;
-use crate::workload::{Priority, PriorityShare, RequestClass, Slo, Tenant, WorkloadSpec};
+use crate::workload::{Priority, PriorityShare, RequestClass, Slo, Tenant, WorkloadSpec, nearest};
 
 /// The SLO of the requests of one class and priority.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -77,11 +77,11 @@ fn target(class: &RequestClass, share: &PriorityShare, tenant: Option<&Tenant>) 
 }
 
 impl Part {
-    /// The SLO targets of the requests meant.
+    /// The SLO targets of the requests meant; none of a slice.
     ///
     /// # Errors
     ///
-    /// When no request of `workload` has the name, or the name fits requests of several kinds.
+    /// When no request or check of `workload` has the name, or the name fits requests of several kinds.
     pub(crate) fn targets(&self, workload: &WorkloadSpec) -> Result<Vec<SloTarget>, String> {
         let name = &self.name;
         let meant: Vec<_> = self.kinds().filter(|kind| kind.names(workload).contains(name)).collect();
@@ -94,7 +94,11 @@ impl Part {
                 };
                 let known: Vec<_> = self.kinds().flat_map(named).collect();
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                Err(format!("no request belongs to `{self}`; known: {known}"))
+                let choices: Vec<_> = self.kinds().flat_map(|kind| kind.names(workload)).collect();
+                let near = nearest(name, choices.iter().map(String::as_str));
+                let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                let what = if self.kind == Some(PartKind::Slice) { "check" } else { "request" };
+                Err(format!("no {what} belongs to `{self}`; known: {known}{near}"))
             }
             several => {
                 let ways: Vec<_> =
@@ -115,6 +119,13 @@ fn targets_of(kind: PartKind, name: &str, workload: &WorkloadSpec) -> Vec<SloTar
             tenant.map(|tenant| targets_of_tenant(workload, tenant)).unwrap_or_default()
         }
         PartKind::Model => targets(workload, |_| true),
+        PartKind::Tag => {
+            let (key, value) = name.split_once('=').unwrap_or_default();
+            let can_have = |class: &&RequestClass| class.can_have_tag(key, value);
+            let classes: Vec<_> = workload.classes.iter().filter(can_have).map(|class| &class.name).collect();
+            targets(workload, |target| classes.contains(&&target.class))
+        }
+        PartKind::Slice => Vec::new(),
     }
 }
 

@@ -16,7 +16,9 @@ use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::load::costs::Costs;
 use crate::analysis::load::form::LoadForm;
+use crate::analysis::load::phases::LoadPhase;
 use crate::analysis::load::rates::{InFlight, Rates};
+use crate::analysis::load::recovery::Recovery;
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::requests::delivery::StreamDelivery;
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
@@ -30,6 +32,7 @@ use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::group::{Fairness, Group};
 use crate::analysis::slo::judgement::Judgement;
+use crate::analysis::slo::tag_groups::TagGroups;
 use crate::analysis::verdict::check::Verdict;
 use crate::record::{
     BreakerTrip, ClientLimits, DeploymentFacts, EngineFacts, HostFacts, LogDamage, PromptMethod, Repeat,
@@ -79,6 +82,16 @@ pub struct Summary {
     pub fairness: Option<Fairness>,
     /// The same by model, in the order of the workload; empty where all requests ask for one.
     pub by_model: Vec<Group>,
+    /// The same by each tag that requests have, in alphabetical order; left out where they have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_tag: Vec<TagGroups>,
+    /// The same by the phases of the load: of bursts and spikes base, burst and after, or stage by stage; left out where the
+    /// declared rate does not change so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_phase: Vec<LoadPhase>,
+    /// How long after a burst until latency was back; left out where there is none, or the run cannot tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
     /// Conversations, and how each of their turns fared; absent where there are none.
     pub sessions: Option<Sessions>,
     /// What the users of a closed loop reached; absent where the load is not closed.

@@ -15,7 +15,9 @@ use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::load::costs::Costs;
 use crate::analysis::load::form::LoadForm;
+use crate::analysis::load::phases::LoadPhase;
 use crate::analysis::load::rates::{InFlight, Rates};
+use crate::analysis::load::recovery::Recovery;
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::requests::acceptable::Acceptable;
 use crate::analysis::requests::observed::{Observed, unrecorded_requests};
@@ -30,6 +32,7 @@ use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::group::{Fairness, Group};
 use crate::analysis::slo::objective::Objective;
+use crate::analysis::slo::tag_groups::TagGroups;
 use crate::analysis::verdict::check::Verdict;
 use crate::analysis::verdict::judge::judge;
 use crate::clock::Timestamp;
@@ -72,6 +75,9 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         fairness: Fairness::of(&observed, &by_tenant),
         by_tenant,
         by_model: Group::by_model(&observed),
+        by_tag: TagGroups::all(&observed, objectives),
+        by_phase: LoadPhase::all(&observed),
+        recovery: Recovery::of(&observed),
         sessions: Sessions::of(&observed),
         closed_loop: ClosedLoop::of(&observed),
         attempts,

@@ -140,7 +140,7 @@ pub(super) fn facts_of(header: &RunHeader) -> Facts {
         let condition = known.map_or(Condition::Server, |(_, condition)| *condition);
         tell(condition, &format!("modelled.{setting}"), value.clone());
     }
-    tell_workload(&mut tell, json(&header.workload.without_texts()));
+    tell_workload(&mut tell, json(&header.workload.without_texts().without_groups()));
     tell(Condition::Share, "shard", json(&header.shard));
     tell(Condition::Endpoint, "endpoint", engine.endpoint.clone().into());
     tell(Condition::Streaming, "streamed", engine.streamed.into());

@@ -11,6 +11,8 @@ pub enum DatasetError {
     /// The file breaks its format, and nothing after that point can be read.
     #[error("{}, line {line}: {cause}\nhint: {cure}", path.display())]
     Malformed { path: PathBuf, line: u64, cause: String, cure: &'static str },
+    #[error("{}: {cause}\nhint: correct `metadata` of the dataset in the workload file", path.display())]
+    NoTag { path: PathBuf, cause: String },
     #[error(
         "{}, {row}\nhint: correct the row, or skip such rows with skip_bad = true in the workload file or --skip-bad",
         path.display()

@@ -1,7 +1,10 @@
 //! Reads one row of a dataset from its bytes.
 
+use std::collections::HashMap;
+
 use csv::{ByteRecord, ReaderBuilder};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::{BadRow, RowPosition};
@@ -10,13 +13,15 @@ use super::messages;
 use crate::generator::request::Prompt;
 use crate::generator::rows::{Object, cause_of};
 use crate::units::count;
-use crate::workload::{DatasetFormat, TOKEN_LIMIT};
+use crate::workload::{DatasetFormat, TOKEN_LIMIT, tag_mistake};
 
 /// One row, read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DatasetRow {
     pub(super) prompt: Prompt,
     pub(super) answer: AnswerLength,
+    /// The values of its tags, in the order of [`RowParser::tags`]; empty where it has none.
+    pub(super) tags: Vec<String>,
 }
 
 /// What a row says about the length of its answer.
@@ -35,6 +40,8 @@ pub(super) enum AnswerLength {
 pub(super) struct RowParser {
     pub(super) format: DatasetFormat,
     pub(super) columns: CsvColumns,
+    /// The columns, or fields, whose values are tags.
+    pub(super) tags: Vec<String>,
 }
 
 /// The columns of a CSV file that are read.
@@ -44,6 +51,8 @@ pub(super) struct CsvColumns {
     pub(super) prompt_name: String,
     pub(super) answer: Option<usize>,
     pub(super) answer_name: String,
+    /// Where the tags are.
+    pub(super) tags: Vec<usize>,
 }
 
 /// A conversation of `ShareGPT`; other fields are ignored.
@@ -71,8 +80,12 @@ impl RowParser {
     /// Parses a row from its bytes, which begin at `place`.
     pub(super) fn parse(&self, bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         match self.format {
-            DatasetFormat::Sharegpt => conversation(bytes, place),
-            DatasetFormat::Jsonl => line(bytes, place),
+            DatasetFormat::Sharegpt => {
+                Ok(DatasetRow { tags: self.fields(bytes, place)?, ..conversation(bytes, place)? })
+            }
+            DatasetFormat::Jsonl => {
+                Ok(DatasetRow { tags: self.fields(bytes, place)?, ..line(bytes, place)? })
+            }
             DatasetFormat::Csv => {
                 let mut record = ByteRecord::new();
                 let mut reader = ReaderBuilder::new().has_headers(false).from_reader(bytes);
@@ -85,7 +98,7 @@ impl RowParser {
 
     /// Reads the row of a CSV record.
     pub(super) fn record(&self, record: &ByteRecord, place: ItemPosition) -> Result<DatasetRow, BadRow> {
-        let CsvColumns { prompt, prompt_name, answer, answer_name } = &self.columns;
+        let CsvColumns { prompt, prompt_name, answer, answer_name, tags } = &self.columns;
         let named = |name: &str, cause: String| BadRow {
             column: RowPosition::Named(name.to_owned()),
             ..whole(place, cause)
@@ -103,8 +116,41 @@ impl RowParser {
                 cell.parse().map_err(|_| named(answer_name, length_mistake(&format!("{cell:?}"))))?;
             length(tokens).map_err(|cause| named(answer_name, cause))?
         };
-        Ok(DatasetRow { prompt: Prompt::Text(prompt.to_owned()), answer })
+        let tag = |(name, at): (&String, &usize)| {
+            let value = field(*at, name)?.trim();
+            tag_mistake(value)
+                .map_or(Ok(value.to_owned()), |mistake| Err(named(name, format!("it {mistake}"))))
+        };
+        let tags = self.tags.iter().zip(tags).map(tag).collect::<Result<_, _>>()?;
+        Ok(DatasetRow { prompt: Prompt::Text(prompt.to_owned()), answer, tags })
     }
+
+    /// The tags of a row that is an object.
+    fn fields(&self, bytes: &[u8], place: ItemPosition) -> Result<Vec<String>, BadRow> {
+        if self.tags.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Object(fields): Object<HashMap<String, &RawValue>> =
+            serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
+        let tag = |name: &String| {
+            let value = fields.get(name.as_str()).map_or("null", |value| value.get());
+            tag(value).map_err(|mistake| whole(place, format!("`{name}` {mistake}")))
+        };
+        self.tags.iter().map(tag).collect()
+    }
+}
+
+/// A tag from the JSON of its value; empty where there is none.
+fn tag(json: &str) -> Result<String, String> {
+    let text = match serde_json::from_str(json).unwrap_or_default() {
+        Value::Null => String::new(),
+        Value::String(text) => text.trim().to_owned(),
+        Value::Bool(_) | Value::Number(_) => json.to_owned(),
+        Value::Array(_) | Value::Object(_) => {
+            return Err("is no tag: a tag is a text, a number, true or false".to_owned());
+        }
+    };
+    tag_mistake(&text).map_or(Ok(text), Err)
 }
 
 fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
@@ -113,7 +159,7 @@ fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow>
     let mut turns = read.conversations.into_iter().map(|Object(turn)| turn.value);
     let prompt = turns.next().unwrap_or_default();
     let answer = turns.next().map_or(AnswerLength::Unknown, AnswerLength::Of);
-    Ok(DatasetRow { prompt: Prompt::Text(prompt), answer })
+    Ok(DatasetRow { prompt: Prompt::Text(prompt), answer, tags: Vec::new() })
 }
 
 fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
@@ -141,7 +187,7 @@ fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         None => AnswerLength::Unknown,
         Some(tokens) => length(tokens).map_err(|cause| whole(place, format!("`output_tokens` {cause}")))?,
     };
-    Ok(DatasetRow { prompt, answer })
+    Ok(DatasetRow { prompt, answer, tags: Vec::new() })
 }
 
 fn length(tokens: u64) -> Result<AnswerLength, String> {

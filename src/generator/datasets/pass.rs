@@ -12,7 +12,7 @@ use super::error::{BadRow, DatasetError};
 use super::json_list::{ItemPosition, JsonList, LONGEST_ROW, ListError};
 use super::parse::{CsvColumns, DatasetRow, RowParser, whole};
 use crate::generator::rows::{FileLines, LineError};
-use crate::workload::{Dataset, DatasetFormat};
+use crate::workload::{Dataset, DatasetFormat, nearest};
 
 /// Bytes read at once.
 const BUFFER: usize = 256 << 10;
@@ -47,7 +47,8 @@ pub(super) fn over(
     let path = Path::new(&dataset.path);
     let unreadable = |cause| DatasetError::Unreadable { path: path.to_owned(), cause };
     let mut file = Hashed { file: File::open(path).map_err(unreadable)?, hash: Sha256::new(), bytes: 0 };
-    let mut parser = RowParser { format: dataset.format, columns: CsvColumns::default() };
+    let tags = dataset.metadata.values().cloned().collect();
+    let mut parser = RowParser { format: dataset.format, columns: CsvColumns::default(), tags };
     match dataset.format {
         DatasetFormat::Sharegpt => conversations(path, &mut file, &parser, &mut visit),
         DatasetFormat::Jsonl => lines(path, &mut file, &parser, &mut visit),
@@ -145,8 +146,16 @@ fn records(
     if answer.is_none() && dataset.output_tokens_column.is_some() {
         return Err(broken(1, format!("there is no column `{answer_name}`")));
     }
+    let tag = |name: &String| {
+        find(name).ok_or_else(|| {
+            let near = nearest(name, names.iter()).map(|near| format!("; did you mean `{near}`?"));
+            let cause = format!("there is no column `{name}` for a tag{}", near.unwrap_or_default());
+            DatasetError::NoTag { path: path.to_owned(), cause }
+        })
+    };
+    let tags = parser.tags.iter().map(tag).collect::<Result<_, _>>()?;
     let (prompt_name, answer_name) = (prompt_name.to_owned(), answer_name.to_owned());
-    parser.columns = CsvColumns { prompt, prompt_name, answer, answer_name };
+    parser.columns = CsvColumns { prompt, prompt_name, answer, answer_name, tags };
     // With two-byte line ends the reader counts one line less.
     let behind = u64::from(reader.position().line() == 1);
     let mut record = ByteRecord::new();

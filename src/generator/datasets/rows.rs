@@ -19,6 +19,13 @@ pub(super) struct RowEntry {
     pub(super) input_tokens: u32,
     /// Requested answer tokens; 0 where the row does not say.
     pub(super) output_tokens: u32,
+    /// The number of its tags among those of the file, or [`RowEntry::NO_TAGS`].
+    pub(super) tags: u16,
+}
+
+impl RowEntry {
+    /// Stands where the rows of a file have no tags.
+    pub(super) const NO_TAGS: u16 = u16::MAX;
 }
 
 /// The rows of a file that are sent.
@@ -82,6 +89,8 @@ pub(crate) struct DrawnRow {
     pub(crate) input_tokens: u32,
     /// Tokens of its answer, where the row says.
     pub(crate) output_tokens: Option<u32>,
+    /// The number of its tags among those of the file, where it has some.
+    pub(crate) tags: Option<u16>,
 }
 
 impl RowDraws {
@@ -122,6 +131,7 @@ impl RowDraws {
             row,
             input_tokens: entry.map_or(1, |entry| entry.input_tokens),
             output_tokens: entry.map(|entry| entry.output_tokens).filter(|tokens| *tokens > 0),
+            tags: entry.map(|entry| entry.tags).filter(|tags| *tags != RowEntry::NO_TAGS),
         }
     }
 

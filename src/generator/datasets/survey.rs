@@ -1,5 +1,6 @@
 //! Reads a dataset once: which rows are sent, their lengths, facts about the file.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::sync::Mutex;
 use super::error::{BadRow, DatasetError, RowPosition};
 use super::json_list::ItemPosition;
 use super::messages;
-use super::parse::{AnswerLength, DatasetRow, whole};
+use super::parse::{AnswerLength, DatasetRow, RowParser, whole};
 use super::pass::{self, FoundRow};
 use super::rows::{Index, RowEntry};
 use crate::generator::prompts::tokenizer::TokenCounter;
@@ -40,11 +41,22 @@ impl Survey {
         let mut entries = Vec::new();
         let (mut filtered, mut bad, mut has_messages) = (0, 0, false);
         let mut first = None;
+        let mut tags = Tags::default();
         let passed = pass::over(dataset, |found| {
             match rule.judge(&found) {
                 Ok(Some(entry)) => {
-                    has_messages |= matches!(found.row, Ok(DatasetRow { prompt: Prompt::Messages(_), .. }));
-                    entries.push(entry);
+                    let row = found.row.as_ref().ok();
+                    has_messages |= row.is_some_and(|row| matches!(row.prompt, Prompt::Messages(_)));
+                    let tags = tags.number(row.map_or(&[], |row| &row.tags));
+                    let cause = || {
+                        let most = count(DatasetFindings::MOST_TAGS as u64);
+                        format!(
+                            "`metadata` has more than {most} combinations of values; leave out what only few rows share"
+                        )
+                    };
+                    let tags =
+                        tags.ok_or_else(|| DatasetError::NoTag { path: path.clone(), cause: cause() })?;
+                    entries.push(RowEntry { tags, ..entry });
                 }
                 Ok(None) => filtered += 1,
                 Err(row) if dataset.skip_bad => {
@@ -59,6 +71,10 @@ impl Survey {
             let format = dataset.format.name();
             return Err(DatasetError::Empty { path, format, filtered, bad, first });
         }
+        if let Some(name) = tags.unused(dataset) {
+            let cause = format!("no row has a value for the tag `{name}`");
+            return Err(DatasetError::NoTag { path, cause });
+        }
         entries.shrink_to_fit();
         let mean = |tokens: fn(&RowEntry) -> u32| {
             entries.iter().map(|entry| f64::from(tokens(entry))).sum::<f64>() / entries.len() as f64
@@ -71,11 +87,45 @@ impl Survey {
             bad_rows: bad,
             mean_input_tokens: mean(|entry| entry.input_tokens),
             mean_output_tokens: class.output_tokens.is_of_rows().then(|| mean(|entry| entry.output_tokens)),
+            tags: tags.all,
         };
         let file = File::open(&path).map_err(|cause| DatasetError::Unreadable { path, cause })?;
-        let index =
-            Index { path: dataset.path.clone(), entries, parser: passed.parser, file: Mutex::new(file) };
+        // A row that is read again is read for its prompt.
+        let parser = RowParser { tags: Vec::new(), ..passed.parser };
+        let index = Index { path: dataset.path.clone(), entries, parser, file: Mutex::new(file) };
         Ok(Self { index, findings, has_messages })
+    }
+}
+
+/// The combinations of tags that rows have, each once, in the order of the rows.
+#[derive(Default)]
+struct Tags {
+    all: Vec<Vec<String>>,
+    places: HashMap<Vec<String>, u16>,
+}
+
+impl Tags {
+    /// The number of these; `None` where there are too many.
+    fn number(&mut self, tags: &[String]) -> Option<u16> {
+        if tags.is_empty() {
+            return Some(RowEntry::NO_TAGS);
+        }
+        if let Some(place) = self.places.get(tags) {
+            return Some(*place);
+        }
+        let place =
+            u16::try_from(self.all.len()).ok().filter(|_| self.all.len() < DatasetFindings::MOST_TAGS)?;
+        self.places.insert(tags.to_vec(), place);
+        self.all.push(tags.to_vec());
+        Some(place)
+    }
+
+    /// The first tag that no row has.
+    fn unused<'d>(&self, dataset: &'d Dataset) -> Option<&'d str> {
+        let has =
+            |place: usize| self.all.iter().any(|tags| tags.get(place).is_some_and(|tag| !tag.is_empty()));
+        let mut columns = dataset.metadata.values().enumerate();
+        columns.find(|(place, _)| !has(*place)).map(|(_, column)| column.as_str())
     }
 }
 
@@ -113,7 +163,8 @@ impl RowRule<'_> {
             return Err(whole(place, cause));
         }
         let (offset, bytes) = (place.offset, found.length);
-        let entry = |output_tokens| RowEntry { offset, bytes, input_tokens, output_tokens };
+        let tags = RowEntry::NO_TAGS;
+        let entry = |output_tokens| RowEntry { offset, bytes, input_tokens, output_tokens, tags };
         if !self.class.output_tokens.is_of_rows() {
             return Ok(Some(entry(0)));
         }

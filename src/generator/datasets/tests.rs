@@ -1,6 +1,7 @@
 //! Holds datasets to their files: what is read, what is refused, what a plan makes of them.
 
 mod mistakes;
+mod tags;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -196,6 +196,7 @@ impl ClassDraws {
             priority,
             slo: workload.slo_of(class as u16, priority, tenant),
             row: row.map(|row| row.row),
+            tags: row.and_then(|row| row.tags),
             images: self.images(),
             prefix,
             tenant,

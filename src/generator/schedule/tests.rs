@@ -29,6 +29,7 @@ fn chat() -> RequestClass {
             PriorityShare { priority: Priority::High, weight: 0.7, slo: slo(200.0) },
             PriorityShare { priority: Priority::Medium, weight: 0.3, slo: slo(500.0) },
         ],
+        metadata: std::collections::BTreeMap::new(),
     }
 }
 

@@ -146,6 +146,8 @@ fn of_the_workload(header: &RunHeader, record: &RequestRecord) -> Result<(), Str
     }
     known("tenant", record.tenant, header.workload.tenants.len())?;
     known("model", record.model, header.workload.models.as_ref().map_or(0, |mix| mix.names.len()))?;
+    let found = class.prompt.dataset().and_then(|dataset| dataset.found.as_ref());
+    known("the combination of tags", record.tags, found.map_or(0, |found| found.tags.len()))?;
     match (record.prefix, &class.shared_prefix) {
         (Some(prefix), Some(of_class)) if prefix.number < of_class.count => {
             let (own, asked) = (prefix.tokens, record.input_tokens_asked);

@@ -139,6 +139,11 @@ impl RequestRecord {
             }
             turn.of.as_mut().map_or(Some(()), |of| small(with, of))?;
         }
+        if let Some(tags) = &mut self.tags {
+            let mut wide = u64::from(*tags);
+            with.number(&mut wide)?;
+            *tags = wide as u16;
+        }
         small(with, &mut self.input_tokens_asked)?;
         small(with, &mut self.output_tokens_asked)?;
         let sending = [Some(&mut self.scheduled), Some(&mut self.dispatched), self.admitted.as_mut()];
@@ -216,6 +221,7 @@ mod tests {
         let rich = RequestRecord {
             prefix: Some(SharedPrefix { number: 0, tokens: 0 }),
             tenant: Some(2),
+            tags: Some(0),
             turn: Some(Box::new(turn)),
             admitted: at,
             sent: at,

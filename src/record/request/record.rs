@@ -33,6 +33,9 @@ pub struct RequestRecord {
     /// Index of its model in the workload's list, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<u16>,
+    /// The number of its row's tags among those of its class's dataset, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<u16>,
     /// Its place in a session; absent if it stands alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Box<Turn>>,

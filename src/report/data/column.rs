@@ -25,7 +25,7 @@ pub(super) enum ReadAs<R> {
 }
 
 type ReadNumber<R> = Box<dyn Fn(&R) -> Option<f64>>;
-pub(super) type ReadText<R> = for<'r> fn(&'r R) -> Option<Cow<'r, str>>;
+type ReadText<R> = Box<dyn for<'r> Fn(&'r R) -> Option<Cow<'r, str>>>;
 
 fn new<R>(
     name: impl Into<Cow<'static, str>>,
@@ -36,8 +36,12 @@ fn new<R>(
     DataColumn { name: name.into(), unit, meaning: meaning.into(), read }
 }
 
-pub(super) fn text<R>(name: &'static str, meaning: &'static str, read: ReadText<R>) -> DataColumn<R> {
-    new(name, Unit::NONE, meaning, ReadAs::Text(read))
+pub(super) fn text<R>(
+    name: impl Into<Cow<'static, str>>,
+    meaning: impl Into<Cow<'static, str>>,
+    read: impl for<'r> Fn(&'r R) -> Option<Cow<'r, str>> + 'static,
+) -> DataColumn<R> {
+    new(name, Unit::NONE, meaning, ReadAs::Text(Box::new(read)))
 }
 
 pub(super) fn whole<R>(

@@ -13,7 +13,7 @@ use crate::report::run_report::{Out, RunReport};
 /// `requests.csv`: a line a request, in order of their scheduled moments. What is not known is empty.
 pub(in crate::report) fn requests_csv(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let rows = RequestRow::all(report.log);
-    write(&RequestRow::columns(), rows, out)
+    write(&RequestRow::columns_of(report.log), rows, out)
 }
 
 fn write<R>(columns: &[DataColumn<R>], rows: impl Iterator<Item = R>, out: Out<'_>) -> io::Result<()> {

@@ -71,6 +71,12 @@ pub(in crate::report) fn summary_csv(report: RunReport<'_>, out: Out<'_>) -> io:
             table.group(FigureRow { scope, name: &text(group.name.as_str().into()), ..run }, group)?;
         }
     }
+    for by in &summary.by_tag {
+        for group in &by.groups {
+            let name = format!("{}={}", by.key, group.name);
+            table.group(FigureRow { scope: "tag", name: &text(name.into()), ..run }, group)?;
+        }
+    }
     table.0.flush()
 }
 

@@ -88,7 +88,7 @@ fn harmless(json: &str) -> String {
 
 /// `requests.jsonl`: an object a request, in order of their scheduled moments.
 pub(in crate::report) fn requests_jsonl(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
-    let columns = RequestRow::columns();
+    let columns = RequestRow::columns_of(report.log);
     for row in RequestRow::all(report.log) {
         write_line(out, &JsonRow { columns: &columns, row: &row })?;
     }

@@ -25,7 +25,7 @@ const TOKENS_AT_A_TIME: usize = 1 << 19;
 /// `requests.parquet`: a row a request, in order of their scheduled moments.
 pub(in crate::report) fn requests_parquet(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let rows = RequestRow::all(report.log);
-    write("requests", &RequestRow::columns(), REQUESTS_AT_A_TIME, report.log, rows, out)
+    write("requests", &RequestRow::columns_of(report.log), REQUESTS_AT_A_TIME, report.log, rows, out)
         .map_err(io::Error::from)
 }
 

@@ -74,6 +74,22 @@ impl RequestRow<'_> {
         all
     }
 
+    /// The columns of the requests of `log`: with one for each tag that they can have.
+    pub(super) fn columns_of(log: &RunLog) -> Vec<DataColumn<Self>> {
+        let mut all = Self::columns();
+        all.extend(log.header.workload.tag_keys().into_iter().map(Self::tag));
+        all
+    }
+
+    fn tag(key: &str) -> DataColumn<Self> {
+        let meaning = format!("Its tag `{key}`");
+        let name = format!("tag_{key}");
+        let key = key.to_owned();
+        text(name, meaning, move |row: &Self| {
+            row.log.header.workload.tag_of(row.record.class, row.record.tags, &key).map(Cow::Borrowed)
+        })
+    }
+
     /// A latency that is known.
     fn exact(metric: Metric) -> DataColumn<Self> {
         // The catalogue calls the number of output tokens N.
@@ -96,23 +112,25 @@ impl RequestRow<'_> {
             whole("index", "Place in the plan, from 0; of a later turn: turn · 2²⁸ + session", |row| {
                 Some(row.record.index)
             }),
-            text("request_id", "What its X-Request-Id was", |row| {
+            text("request_id", "What its X-Request-Id was", |row: &Self| {
                 let prefix = &row.log.header.engine.request_id_prefix;
                 (!prefix.is_empty()).then(|| format!("{prefix}{:012x}", row.record.index).into())
             }),
-            text("phase", "warmup, measured or cooldown; figures are of measured requests", |row| {
+            text("phase", "warmup, measured or cooldown; figures are of measured requests", |row: &Self| {
                 name(row.record.phase)
             }),
-            text("class", "Name of its class", |row| {
+            text("class", "Name of its class", |row: &Self| {
                 let classes = &row.log.header.workload.classes;
                 named(|place| Some(classes.get(place)?.name.as_str()), Some(row.record.class))
             }),
-            text("priority", "high, medium or low", |row| Some(row.record.priority.to_string().into())),
-            text("tenant", "Name of its tenant", |row| {
+            text("priority", "high, medium or low", |row: &Self| {
+                Some(row.record.priority.to_string().into())
+            }),
+            text("tenant", "Name of its tenant", |row: &Self| {
                 let tenants = &row.log.header.workload.tenants;
                 named(|place| Some(tenants.get(place)?.name.as_str()), row.record.tenant)
             }),
-            text("model", "Model that it requested", |row| match &row.log.header.workload.models {
+            text("model", "Model that it requested", |row: &Self| match &row.log.header.workload.models {
                 Some(models) => named(|place| models.names.get(place).map(String::as_str), row.record.model),
                 None => Some(row.log.header.engine.model.as_str().into()),
             }),
@@ -166,7 +184,7 @@ impl RequestRow<'_> {
             tokens("output_tokens", "Answer tokens, by the best source there was", |row| {
                 Some(row.record.output_tokens)
             }),
-            text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row| {
+            text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row: &Self| {
                 name(row.record.output_tokens_source)
             }),
             tokens("reasoning_tokens", "Answer tokens spent on reasoning", |row| {
@@ -185,21 +203,23 @@ impl RequestRow<'_> {
             text(
                 "outcome",
                 "completed, failed or censored: still running when the run stopped waiting",
-                |row| name(&row.record.outcome),
+                |row: &Self| name(&row.record.outcome),
             ),
-            text("failure", "Why it failed: connect, http_status, truncated, timeout_total, …", |row| {
-                name(failure(&row.record)?.reason)
-            }),
+            text(
+                "failure",
+                "Why it failed: connect, http_status, truncated, timeout_total, …",
+                |row: &Self| name(failure(&row.record)?.reason),
+            ),
             whole("http_status", "The status that it failed with", |row| {
                 match failure(&row.record)?.reason {
                     FailureKind::HttpStatus(status) => Some(status.into()),
                     _ => None,
                 }
             }),
-            text("failure_message", "What the server or the system said of it, shortened", |row| {
+            text("failure_message", "What the server or the system said of it, shortened", |row: &Self| {
                 Some(failure(&row.record)?.message.as_str().into())
             }),
-            text("finish_reason", "Why the model stopped, in the server's words", |row| {
+            text("finish_reason", "Why the model stopped, in the server's words", |row: &Self| {
                 match row.record.finish_reason.as_ref()? {
                     FinishReason::Other(word) => Some(word.into()),
                     known => name(known),
@@ -209,7 +229,7 @@ impl RequestRow<'_> {
             text(
                 "answer_form",
                 "valid, invalid, cut_at_limit or not_completed, where a form was requested",
-                |row| name(row.record.validity?),
+                |row: &Self| name(row.record.validity?),
             ),
         ]
     }

@@ -286,3 +286,18 @@ fn percentiles_that_were_asked_for_are_rows() {
     };
     assert_eq!(["p50", "p75", "p95", "p99"].map(rows), [1, 1, 1, 1], "{table}");
 }
+
+#[test]
+fn tags_are_columns_behind_the_others() {
+    let mut log = mixed();
+    log.header.workload.classes[0].metadata = [("team".to_owned(), "search".to_owned())].into();
+    let tags: Vec<_> = lines(&log).iter().map(|row| row["tag_team"].clone()).collect();
+    assert!(
+        tags.contains(&"search".into()) && tags.iter().all(|tag| tag == "search" || tag.is_null()),
+        "{tags:?}"
+    );
+    assert!(text(&log, requests_csv).lines().next().unwrap().ends_with(",tag_team"));
+    assert_eq!(parquet_rows(written(&log, requests_parquet)), lines(&log));
+    assert!(text(&log, summary_csv).contains(",tag,team=search,"));
+    assert!(!text(&mixed(), requests_csv).contains("tag_"));
+}

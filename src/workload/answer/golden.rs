@@ -148,6 +148,9 @@ const DEFAULT_TOKENS: u32 = 64;
 pub struct GoldenCheck {
     /// Name shown in reports, unique in its workload.
     pub name: String,
+    /// What it is a question of, such as `safety` or `arithmetic`: checks of one slice have a pass rate of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
     /// The prompt; in a chat, the one user message. Either this or `messages` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
@@ -164,6 +167,17 @@ impl GoldenCheck {
     /// Seconds between two checks under load, when the file does not say.
     pub const DEFAULT_EVERY_S: f64 = 5.0;
 
+    /// The slices of `checks`, each once, in the order of the workload.
+    pub(crate) fn slices(checks: &[Self]) -> Vec<&str> {
+        let mut slices = Vec::new();
+        for slice in checks.iter().filter_map(|check| check.slice.as_deref()) {
+            if !slices.contains(&slice) {
+                slices.push(slice);
+            }
+        }
+        slices
+    }
+
     /// Reads the checks of a workload; an empty list when it gives none.
     pub(in crate::workload) fn read_all(fields: &mut Fields<'_>) -> Option<Vec<Self>> {
         let mut seen = Vec::new();
@@ -178,17 +192,19 @@ impl GoldenCheck {
     fn read(value: SpecValue<'_>) -> Option<Self> {
         value.table("a check", |fields| {
             let name = fields.required("name", |value| value.name());
+            let slice = fields.option("slice", |value| value.name());
             let prompt = fields.option("prompt", |value| value.nonblank());
             let messages = fields.option("messages", messages);
             let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
             let max_tokens =
                 fields.optional("max_tokens", DEFAULT_TOKENS.into(), |value| value.whole(tokens));
             let expect = fields.required("expect", Expectation::read);
-            let (prompt, messages) = (prompt?, messages?);
+            let (slice, prompt, messages) = (slice?, prompt?, messages?);
             if prompt.is_some() == messages.is_some() {
                 fields.complain("must have either a `prompt` or `messages`");
             }
-            Some(Self { name: name?, prompt, messages, max_tokens: max_tokens? as u32, expect: expect? })
+            let max_tokens = max_tokens? as u32;
+            Some(Self { name: name?, slice, prompt, messages, max_tokens, expect: expect? })
         })
     }
 }

@@ -1,7 +1,8 @@
-//! The kinds of request in a workload, and what tells requests apart: priority, SLO, tenant, model.
+//! The kinds of request in a workload, and what tells requests apart: priority, SLO, tenant, model, tags.
 
 pub(super) mod mixes;
 pub(super) mod request_class;
+pub(super) mod tags;
 
 pub use mixes::{ModelMix, Tenant};
 pub use request_class::{Priority, PriorityShare, RequestClass, Slo};

@@ -1,11 +1,14 @@
 //! One kind of request inside a workload.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, VariantNames};
 
 use crate::workload::answer::shape::AnswerShape;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::lengths::{Distribution, positive_total, read_weight};
+use crate::workload::metadata::read_tags;
 use crate::workload::prompt::dataset::Dataset;
 use crate::workload::prompt::source::{Conversation, Images, PromptSource, SharedPrefixes};
 use crate::workload::reading::fields::{Fields, Given};
@@ -45,6 +48,9 @@ pub struct RequestClass {
     pub answer: Option<AnswerShape>,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
     pub priorities: Vec<PriorityShare>,
+    /// Tags of its requests, such as a team or a product: they say of which group a request is, and change nothing of it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// A share of a class's requests that has one priority and one SLO.
@@ -121,6 +127,12 @@ impl RequestClass {
             }
             let slo = fields.or("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo);
+            let metadata = fields.or("metadata", BTreeMap::new(), read_tags);
+            let columns = prompt.as_ref().and_then(PromptSource::dataset).map(|dataset| &dataset.metadata);
+            if let Some(twice) = columns.and_then(|columns| columns.keys().find(|key| metadata.contains_key(*key))) {
+                let sentence = format!("has the tag \"{twice}\", and so has its dataset; leave one of them out");
+                fields.complain_of("metadata", &sentence);
+            }
             let class = Self {
                 name,
                 weight,
@@ -132,6 +144,7 @@ impl RequestClass {
                 images,
                 answer,
                 priorities: priorities?,
+                metadata,
             };
             Some((class, arrival))
         })
@@ -177,6 +190,7 @@ impl RequestClass {
                 weight: 1.0,
                 slo: Slo::default(),
             }],
+            metadata: BTreeMap::new(),
         };
         let kinds = trace.found.as_ref().map_or(&[][..], |found| &found.kinds);
         if kinds.is_empty() {

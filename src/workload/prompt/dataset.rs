@@ -1,11 +1,13 @@
 //! Prompts taken unchanged from a file.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use crate::workload::lengths::TOKEN_LIMIT;
+use crate::workload::metadata::read_tag_columns;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::Allowed;
 
@@ -38,6 +40,10 @@ pub struct Dataset {
     /// Name of the column with answer lengths of a CSV file, if it is not `output_tokens`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens_column: Option<String>,
+    /// The columns, or fields, of its rows that are tags of their requests: each tag with its column. In a file also a
+    /// list of columns, whose names are then the tags.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
     /// What the file was found to hold; absent until it is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<DatasetFindings>,
@@ -105,14 +111,22 @@ pub struct DatasetFindings {
     /// Mean answer length that the rows request, tokens; absent where the class gives answer lengths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_output_tokens: Option<f64>,
+    /// The tags that rows have, each combination once: the values in the order of [`Dataset::metadata`], empty where a row
+    /// has none. Records name them by their place here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<Vec<String>>,
 }
 
 impl DatasetFindings {
-    /// Whether the mean lengths are ones that prompts and answers can have.
+    /// Most combinations of tags: they are stored with each run, and tell groups of requests apart, not requests.
+    pub const MOST_TAGS: usize = 4_096;
+
+    /// Whether the mean lengths are ones that prompts and answers can have, and there are no more tags than a file may have.
     fn is_plausible(&self) -> bool {
         let lengths = 0.0..=f64::from(TOKEN_LIMIT);
         lengths.contains(&self.mean_input_tokens)
             && self.mean_output_tokens.is_none_or(|mean| lengths.contains(&mean))
+            && self.tags.len() <= Self::MOST_TAGS
     }
 }
 
@@ -147,6 +161,7 @@ impl Dataset {
             salt: false,
             prompt_column: None,
             output_tokens_column: None,
+            metadata: BTreeMap::new(),
             found: None,
         }
     }
@@ -162,6 +177,7 @@ impl Dataset {
             salt: fields.or("salt", false, |value| value.flag()),
             prompt_column: fields.maybe("prompt_column", |value| value.nonblank()),
             output_tokens_column: fields.maybe("output_tokens_column", |value| value.nonblank()),
+            metadata: fields.or("metadata", BTreeMap::new(), read_tag_columns),
             found: fields.maybe("found", |value| value.stored(DatasetFindings::is_plausible)),
             ..Self::new(path?, DatasetFormat::Jsonl)
         };

@@ -1,7 +1,9 @@
 //! The fields of one table of a spec: reads the known ones, reports the unknown ones.
 
+use std::collections::BTreeMap;
+
 use super::mistakes::{Mistakes, nearest};
-use super::node::{Entry, NodeValue};
+use super::node::{Entry, Node, NodeValue};
 use super::value::{SpecValue, list};
 
 /// Reads one kind of a tagged value from the fields beside its `kind`.
@@ -237,6 +239,34 @@ impl SpecValue<'_> {
         let read = read(&mut fields).filter(|_| !fields.is_spoiled);
         fields.finish();
         read
+    }
+
+    /// Reads a table of any names that are safe in tables and metrics, each value by `read`; `wanted` describes it.
+    pub(crate) fn entries<T>(
+        &self,
+        wanted: &str,
+        mut read: impl FnMut(SpecValue<'_>) -> Option<T>,
+    ) -> Option<BTreeMap<String, T>> {
+        let NodeValue::Table(entries) = &self.node.value else { return self.refuse(wanted) };
+        let mut values = BTreeMap::new();
+        let mut right = true;
+        for Entry { key, line, node } in entries {
+            let path = format!("{}.{key}", self.path);
+            let name = Node { line: *line, value: NodeValue::Text(key.clone()) };
+            let name = SpecValue { node: &name, path: &path, mistakes: self.mistakes }.name();
+            let value = SpecValue { node, path: &path, mistakes: self.mistakes };
+            if name.is_some() && values.contains_key(key) {
+                value.complain("is given a second time; leave one of them out");
+                right = false;
+            }
+            match name.zip(read(value)) {
+                Some((name, read)) => {
+                    values.insert(name, read);
+                }
+                None => right = false,
+            }
+        }
+        right.then_some(values)
     }
 
     /// Reads a table whose field `kind` decides its other fields. `noun` names the table in messages after its kind.

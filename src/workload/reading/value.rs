@@ -176,6 +176,11 @@ impl<'n> SpecValue<'n> {
         self.refuse(&format!("one of {}", list(names())))
     }
 
+    /// Whether this is a list.
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self.node.value, NodeValue::List(_))
+    }
+
     /// Reads a list with at least one item, each by `read`.
     pub(crate) fn list<T>(&self, mut read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         let NodeValue::List(items) = &self.node.value else { return self.refuse("a list") };

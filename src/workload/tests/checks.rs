@@ -17,6 +17,7 @@ expect = { contains = "Paris", not_contains = ["sorry", "Lyon"], regex = "(?i)pa
 
 [[checks]]
 name = "sum"
+slice = "arithmetic"
 messages = [
     { role = "system", content = "Answer with a number." },
     { role = "user", content = [{ type = "text", text = "2 + 2?" }] },
@@ -54,6 +55,10 @@ fn what_was_read_reads_back_equal() {
     assert_eq!(serde_json::from_str::<WorkloadSpec>(&json).unwrap(), spec);
     assert_eq!(WorkloadSpec::from_toml(&toml::to_string(&spec).unwrap(), "toml").unwrap(), spec);
     assert_eq!((spec.checks.len(), spec.check_every_s), (3, Some(2.5)));
+    assert_eq!(
+        (spec.checks[0].slice.as_deref(), spec.checks[1].slice.as_deref()),
+        (None, Some("arithmetic"))
+    );
     assert_eq!((spec.checks[0].max_tokens, spec.checks[1].max_tokens), (8, 64));
     assert_eq!(spec.checks[1].messages.as_ref().unwrap()[1]["content"][0]["text"], "2 + 2?");
     assert!(spec.classes[0].answer.as_ref().unwrap().is_in_slo());

@@ -8,6 +8,7 @@ mod mistakes;
 mod ready_made;
 mod round_trip;
 mod sessions;
+mod tags;
 mod trace;
 
 use super::spec::WorkloadSpec;

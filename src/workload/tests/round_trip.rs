@@ -172,6 +172,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
                 prompt,
                 answer: None,
                 priorities,
+                metadata: [("team".to_owned(), format!("weight {weight}"))].into(),
             };
             of_rows(class, rows_say)
         },
@@ -228,6 +229,7 @@ fn dataset() -> impl Strategy<Value = Dataset> {
                 bad_rows,
                 mean_input_tokens,
                 mean_output_tokens,
+                tags: vec![vec!["de".to_owned()]],
             }
         },
     );

@@ -60,7 +60,7 @@ fn a_figure_can_be_one_partys() {
         ("p95 ttft of < 1s", "`of` needs a name after it"),
         (
             "p95 ttft of team a < 1s",
-            "`team` is not a group of requests; use class, priority, tenant or model",
+            "`team` is not a group of requests; use class, priority, tenant, model or tag, or slice for checks",
         ),
         ("p95 ttft of class a b < 1s", "`class a b` is more than a name"),
         ("p95 itl of a < 1s", "`p95 itl` exists only for the whole run"),

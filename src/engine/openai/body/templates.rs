@@ -197,6 +197,7 @@ mod tests {
             json!({ "top_p": 0.5, "ignore_eos": true, "min_tokens": 9, "chat_template_kwargs": { "a": 1 } });
         target.extra_body.0 = extra.as_object().unwrap().clone();
         let check = GoldenCheck {
+            slice: None,
             name: "sum".to_owned(),
             prompt: Some("2 + 2?".to_owned()),
             messages: None,

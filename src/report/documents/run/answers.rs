@@ -35,11 +35,14 @@ fn forms(summary: &Summary) -> Section {
 fn checks(summary: &Summary) -> Section {
     let mut section = Section::detail("Checks, in no other figure");
     let Some(quality) = &summary.quality else { return section };
-    let whole = (quality.checks.len() > 1).then_some(("all", &quality.before, &quality.under_load));
-    let each = quality.checks.iter().map(|check| (check.name.as_str(), &check.before, &check.under_load));
-    let table = Table::of("Checks", each.chain(whole))
-        .column("", |(name, ..)| name)
-        .column("before", |(_, before, _)| passed(before))
+    let whole = (quality.checks.len() > 1).then_some(("", "all", &quality.before, &quality.under_load));
+    let each = quality.checks.iter();
+    let each = each.map(|check| ("", check.name.as_str(), &check.before, &check.under_load));
+    let slices = quality.slices.iter();
+    let slices = slices.map(|slice| ("slice ", slice.name.as_str(), &slice.before, &slice.under_load));
+    let table = Table::of("Checks", each.chain(slices).chain(whole))
+        .column("", |(kind, name, ..)| format!("{kind}{name}"))
+        .column("before", |(_, _, before, _)| passed(before))
         .column("under load", |(.., under_load)| passed(under_load))
         .column("%", |(.., under_load)| percentage(under_load.pass_rate))
         .column("95 % interval", |(.., load)| interval(load.interval_low, load.interval_high));

@@ -1,8 +1,8 @@
-//! A run by priority, class, tenant and model, and how evenly tenants were served.
+//! A run by priority, class, tenant, model and tag, and how evenly tenants were served.
 
 use super::slo::shared;
-use crate::analysis::wording::percent;
-use crate::analysis::{Fairness, Group, Metric, Quantile, Summary};
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Fairness, Group, Metric, Quantile, Summary, TagGroups};
 use crate::report::document::{ALWAYS, Section, Table, shortened};
 use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, three_digits};
@@ -16,7 +16,25 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     ];
     // One group says what the whole run says.
     let several = kinds.into_iter().filter(|(_, groups, _)| groups.len() > 1);
-    several.map(|(title, groups, fair)| section(title, groups, fair)).collect()
+    let sections = several.map(|(title, groups, fair)| section(title, groups, fair));
+    sections.chain(summary.by_tag.iter().filter_map(by_tag)).collect()
+}
+
+/// The requests by one tag; nothing where all have the same value.
+fn by_tag(by: &TagGroups) -> Option<Section> {
+    let values = by.groups.len() + by.more_values.len();
+    if values < 2 && by.untagged == 0 {
+        return None;
+    }
+    let mut section = section(&format!("By {}", by.key), &by.groups, None);
+    if !by.more_values.is_empty() {
+        let number = counted(by.more_values.len() as u64, "more value");
+        section.remark(format!("{number} of `{}` without a row: {}", by.key, by.more_values.join(", ")));
+    }
+    if by.untagged > 0 {
+        section.remark(format!("{} without `{}`", counted(by.untagged, "request"), by.key));
+    }
+    Some(section)
 }
 
 fn section(title: &str, groups: &[Group], fair: Option<Fairness>) -> Section {

@@ -10,6 +10,7 @@ mod groups;
 mod head;
 mod latency;
 mod paired_open;
+mod phases;
 mod prompts;
 mod server;
 mod sessions;
@@ -48,6 +49,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
     document.add(extras.diagnosis.map(diagnosis::section));
     document.add([slo::section(summary), costs::section(summary)]);
     document.add(groups::sections(summary));
+    document.add([phases::section(summary)]);
     document.add(sessions::sections(summary, extras.paired_open.is_some()));
     document.add([attempts::section(summary)]);
     document.add(flow::sections(summary));

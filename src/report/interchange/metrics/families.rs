@@ -108,6 +108,14 @@ fn scopes(summary: &Summary) -> Vec<Scope<'_>> {
             slo: &group.slo,
         }));
     }
+    for by in &summary.by_tag {
+        scopes.extend(by.groups.iter().map(|group| Scope {
+            labels: with(own_labels(summary), "tag", format!("{}={}", by.key, group.name)),
+            part: Some(Part { kind: Some(PartKind::Tag), name: format!("{}={}", by.key, group.name) }),
+            latency: &group.latency,
+            slo: &group.slo,
+        }));
+    }
     scopes
 }
 

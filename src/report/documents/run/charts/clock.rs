@@ -1,12 +1,15 @@
 //! The axis of time that pictures of a run share: its unit, and the stretches that stand out.
 
-use crate::analysis::{Summary, Timeline};
+use crate::analysis::{LoadCourse, PhaseOfLoad, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Zone, ZoneKind};
 use crate::report::document::cell;
 
 /// Most pauses of this machine that are drawn, the longest first.
 const MOST_PAUSES: usize = 30;
+
+/// Most bursts that are drawn: more would leave no gap between them.
+const MOST_BURSTS: usize = 100;
 
 /// The axis of time that pictures of a run share.
 pub(super) struct Clock {
@@ -36,6 +39,12 @@ impl Clock {
             .filter(|(from, to, _)| from < to)
             .map(|(from, to, label)| (from, to, ZoneKind::Uncounted, label.to_owned()))
             .collect();
+        let course = LoadCourse::of(&log.header.workload, end_s).stretches;
+        let bursts = course.into_iter().filter(|stretch| stretch.phase == PhaseOfLoad::Burst);
+        let burst = "a burst of the declared load";
+        stretches.extend(
+            bursts.take(MOST_BURSTS).map(|own| (own.from_s, own.until_s, ZoneKind::Marked, burst.to_owned())),
+        );
         let mut pauses = pauses(log);
         pauses.sort_unstable_by(|a, b| (b.1 - b.0).total_cmp(&(a.1 - a.0)));
         stretches.extend(pauses.into_iter().take(MOST_PAUSES).map(|(from, to)| {

@@ -5,7 +5,7 @@ use super::strands::{Scale, Strand, metered, strands};
 use crate::analysis::wording::counted;
 use crate::analysis::{Bin, Summary, Timeline};
 use crate::record::RunLog;
-use crate::report::chart::{Axis, Levels, Panel, Plot, Series, SeriesForm, Slot, Value};
+use crate::report::chart::{Axis, Levels, Panel, Plot, Series, SeriesForm, Slot, Value, ZoneKind};
 use crate::report::document::{Chart, NOTHING, Section, Table, cell};
 
 pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, clock: &Clock) -> Section {
@@ -27,8 +27,10 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
         .with_zones(clock.shades());
     picture.slots = slots.collect();
     let doubtful = if pauses(log).is_empty() { "" } else { "; red: this machine stalled" };
+    let marked = clock.shades().iter().any(|zone| zone.kind == ZoneKind::Marked);
+    let bursts = if marked { "; shaded: bursts" } else { "" };
     let hint = format!(
-        "bins of {} s; grey: outside the window, not counted{doubtful}; hover over a bin for its figures",
+        "bins of {} s; grey: outside the window, not counted{bursts}{doubtful}; hover over a bin for its figures",
         cell(timeline.bin_s)
     );
     section.chart(Chart::new("", picture).hint(hint).behind(table(&strands, timeline)));

@@ -3,6 +3,7 @@
 mod costs;
 mod markdown;
 mod page;
+mod parts;
 mod summary;
 mod text;
 

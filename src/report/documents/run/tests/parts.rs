@@ -1,0 +1,107 @@
+//! Phases of the load, tags and slices of checks, in full reports and pages.
+
+use super::{run_page, run_text};
+use crate::analysis::summarise;
+use crate::analysis::test_runs::{record, run};
+use crate::clock::Timestamp;
+use crate::record::{CheckRecord, CheckResult, RunLog};
+use crate::report::{Extent, Extras, Style};
+use crate::workload::{ArrivalPattern, Expectation, GoldenCheck};
+
+fn full(log: &RunLog) -> String {
+    run_text(&summarise(log, &[]), Extras::default(), Style::PLAIN, Extent::Full)
+}
+
+/// Base 10/s for 10 s, a burst of 50/s for 2 s, and the base again, served one after the other in 50 ms each.
+fn bursty() -> RunLog {
+    let base = |from: u64| (0..100).map(move |i| from + i * 100);
+    let moments = base(0).chain((0..100).map(|i| 10_000 + i * 20)).chain(base(12_000));
+    let mut free = 0;
+    let records = moments.zip(0..).map(|(at, i)| {
+        free = free.max(at) + 50;
+        record(i).sent_at(at, at, at).paced(free, 1, 2).build()
+    });
+    let mut log = run(22_000, records.collect());
+    log.header.workload.arrival =
+        ArrivalPattern::Bursts { base_rate_per_s: 10.0, burst_rate_per_s: 50.0, base_s: 10.0, burst_s: 2.0 };
+    log
+}
+
+/// The line that begins with this word, its blanks as one.
+fn line(text: &str, begin: &str) -> String {
+    let line = text.lines().find(|line| line.trim_start().starts_with(begin));
+    line.unwrap_or_else(|| panic!("no {begin} in:\n{text}")).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_full_report_has_the_phases_of_the_load_and_the_recovery() {
+    let text = full(&bursty());
+    assert!(text.contains("By phase of the load, ms"), "{text}");
+    assert!(line(&text, "base ").starts_with("base 18"), "{text}");
+    assert!(line(&text, "burst ").starts_with("burst 2"), "{text}");
+    assert!(line(&text, "after burst ").starts_with("after burst 2"), "{text}");
+    assert!(line(&text, "recovery ").contains("recovery 6 s after the burst"), "{text}");
+    let back = "most TTFTs at most 50.0 ms, the p95 of the calmest stretch at the base rate";
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains(back), "{text}");
+    let brief = run_text(&summarise(&bursty(), &[]), Extras::default(), Style::PLAIN, Extent::Summary);
+    assert!(!brief.contains("By phase"), "{brief}");
+}
+
+#[test]
+fn a_page_shades_the_bursts() {
+    let log = bursty();
+    let page = run_page(&log, &summarise(&log, &[]), Extras::default());
+    assert!(page.contains("class=\"shade\"") && page.contains("a burst of the declared load"));
+    assert!(page.contains("; shaded: bursts;") && page.contains("By phase of the load"));
+    let plain = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 2).build()]);
+    assert!(!run_page(&plain, &summarise(&plain, &[]), Extras::default()).contains("; shaded: bursts"));
+}
+
+#[test]
+fn a_full_report_has_a_table_for_each_tag() {
+    let mut log = bursty();
+    let mut night = log.header.workload.classes[0].clone();
+    night.name = "night".to_owned();
+    night.metadata = [("team".to_owned(), "night".to_owned())].into();
+    log.header.workload.classes[0].metadata = [("team".to_owned(), "day".to_owned())].into();
+    log.header.workload.classes.push(night);
+    log.records.iter_mut().take(30).for_each(|record| record.class = 1);
+    let text = full(&log);
+    assert!(text.contains("By team, ms"), "{text}");
+    assert!(line(&text, "day ").starts_with("day 270"), "{text}");
+    // One value for all says what the whole run says.
+    log.records.iter_mut().for_each(|record| record.class = 1);
+    assert!(!full(&log).contains("By team"));
+}
+
+#[test]
+fn a_full_report_has_the_slices_of_checks() {
+    let mut log = bursty();
+    let check = |name: &str, slice: Option<&str>| GoldenCheck {
+        name: name.to_owned(),
+        slice: slice.map(str::to_owned),
+        prompt: Some("?".to_owned()),
+        messages: None,
+        max_tokens: 8,
+        expect: Expectation::default(),
+    };
+    log.header.workload.checks = vec![check("harm", Some("safety")), check("capital", None)];
+    let asked = |check, released: Option<u64>, result| CheckRecord {
+        check,
+        released: released.map(Timestamp::from_nanos),
+        result,
+        excerpt: None,
+        usage: None,
+    };
+    let unmet = CheckResult::Unmet { why: "contains \"sure\"".to_owned() };
+    log.checks = vec![
+        asked(0, None, CheckResult::Passed),
+        asked(0, Some(1), unmet),
+        asked(0, Some(2), CheckResult::Passed),
+        asked(1, Some(3), CheckResult::Passed),
+    ];
+    let text = full(&log);
+    assert!(line(&text, "slice safety ").starts_with("slice safety 1 of 1 1 of 2 50.0"), "{text}");
+    assert!(line(&text, "all ").starts_with("all 1 of 1 2 of 3"), "{text}");
+}
