@@ -28,7 +28,7 @@ fn hour(workload: &str) -> (VirtualRun, Fleet) {
     let spec = WorkloadSpec::load(workload).unwrap().with(&overrides).unwrap();
     let schedule = Schedule::draw(&spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
-    let run = VirtualRun { plan: schedule.facts(), schedule, drain };
+    let run = VirtualRun { plan: schedule.facts(), schedule, drain, max_concurrency: None };
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
     (run, Fleet::of_one(EngineModel::Batching(Box::new(config)), 0))

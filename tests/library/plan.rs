@@ -134,7 +134,7 @@ fn shards_and_what_is_merged_of_them_hold_to_the_whole_plan() {
         let shard = |number: u64| {
             let schedule = Schedule::draw(&spec).shard(number - 1, 3).unwrap();
             let (plan, drain) = (schedule.facts(), Duration::from_secs_f64(spec.drain_s));
-            let run = VirtualRun { plan: plan.clone(), schedule, drain };
+            let run = VirtualRun { plan: plan.clone(), schedule, drain, max_concurrency: None };
             let run = run.execute(&mut *server().server().unwrap());
             let shard = Some(Shard { number, of: 3 });
             let mut header = RunHeader { plan, shard, ..header(&spec) };

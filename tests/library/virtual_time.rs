@@ -14,7 +14,7 @@ use skyline::workload::WorkloadSpec;
 pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> SimulatedRun {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
-    VirtualRun { plan: schedule.facts(), schedule, drain }.execute(server)
+    VirtualRun { plan: schedule.facts(), schedule, drain, max_concurrency: None }.execute(server)
 }
 
 /// The header of a run of `spec`.

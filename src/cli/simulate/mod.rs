@@ -7,6 +7,7 @@ mod simulation;
 mod sweep;
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Command, FromArgMatches as _};
@@ -14,11 +15,12 @@ use clap::{Args, Command, FromArgMatches as _};
 use self::ab::{RoundsPlan, SideArgs};
 use self::fit::FitArgs;
 use self::sweep::SimulatedLoads;
-use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
+use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs, at_least_one};
 use super::output::{ShowArgs, advise_repeats, render};
 use super::variants::{self, VirtualTuning};
 use crate::analysis::Objective;
 use crate::experiment::{EngineFit, Grade, LoadAxis, MeasuredRun, Sweep, SweepPlan, TrialRequest};
+use crate::record::ClientLimits;
 use crate::report::{Extent, Format, documents};
 use crate::session::stored::JudgedRun;
 use crate::session::{Exit, PlannedRun, Printer, Stop, both, datasets, folder};
@@ -35,6 +37,12 @@ pub(super) struct SimulateArgs {
     workload: WorkloadArgs,
     #[command(flatten)]
     model: ModelArgs,
+
+    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency; with `--rate max` the users
+    /// of a closed loop [default: no cap]
+    #[arg(long, value_name = "N", help_heading = "Run", value_parser = at_least_one, allow_negative_numbers = true)]
+    max_concurrency: Option<NonZeroUsize>,
+
     #[command(flatten, next_help_heading = "Loads")]
     loads: SimulatedLoads,
     #[command(flatten)]
@@ -121,10 +129,10 @@ impl SimulateArgs {
     /// What is simulated, or the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<SimulatePlan, Stop> {
         let swept = self.loads.sweep_users.as_ref();
-        let ((), spec) = both(self.check_outputs(), self.workload.swept(swept, printer))?;
+        let ((), spec) = both(self.check_outputs(), self.workload.swept(self.max_concurrency, swept, printer))?;
         let tokenizer = self.tokenizer.as_deref();
         let (first, other) = self.sides.models(&self.model, !self.fit.fit.is_empty(), model_of)?;
-        let describe = |model: &ModelArgs| self.fit.describe(model, printer);
+        let describe = |model: &ModelArgs| self.fit.describe(model, &spec.classes, printer);
         let ((), described) = both(self.check_tokenizer(&spec), describe(&first))?;
         let other = other.as_ref().map(describe).transpose()?.map(|(other, _)| other);
         let (model, engine_fit) = described;
@@ -137,6 +145,7 @@ impl SimulateArgs {
             spec,
             datasets,
             model,
+            limits: self.limits(),
             engine_fit,
             objectives,
             repeats: self.workload.repeats,
@@ -180,6 +189,7 @@ impl SimulateArgs {
             spec: workload,
             datasets,
             model,
+            limits: ClientLimits::default(),
             engine_fit: None,
             objectives: spec.objectives.clone(),
             repeats: 1,
@@ -189,6 +199,12 @@ impl SimulateArgs {
             screen,
         };
         variants::simulate(&asked, &spec, &models, &simulation, printer)
+    }
+
+    /// What the client enforces. Where users stand for a rate, there are never more requests than these.
+    fn limits(&self) -> ClientLimits {
+        let cap = self.max_concurrency.filter(|_| !self.workload.is_rate_max());
+        ClientLimits { max_concurrency: cap.map(|cap| cap.get() as u64), ..ClientLimits::default() }
     }
 
     /// Refuses options that do not go together.

@@ -16,15 +16,24 @@ pub(super) fn job(request: &PlannedRequest, prefix: PrefixHashes) -> Job {
         input_tokens: request.input_tokens,
         output_tokens: request.output_tokens,
         priority: urgency(request.priority),
+        class: Some(request.class),
         prefix,
     }
+}
+
+/// A request in the server.
+struct Sent {
+    request: PlannedRequest,
+    dispatched: Timestamp,
+    /// When it got a slot under the concurrency cap; absent without a cap.
+    admitted: Option<Timestamp>,
 }
 
 /// Turns histories into records, and adds up what they waited.
 #[derive(Default)]
 pub(super) struct Log {
     /// Requests that are still in the server.
-    asked: HashMap<u64, PlannedRequest>,
+    asked: HashMap<u64, Sent>,
     /// Seconds that the window's requests waited in the server, of those that got a token.
     pub(super) queued_s: f64,
     /// Seconds from their arrival to their first token.
@@ -32,9 +41,15 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Notes a request that is about to be sent.
-    pub(super) fn sent(&mut self, request: PlannedRequest) {
-        self.asked.insert(request.index, request);
+    /// Notes a request that is about to be sent: when it was dispatched, and when it got a slot under the cap, if there
+    /// is one.
+    pub(super) fn sent(
+        &mut self,
+        request: PlannedRequest,
+        dispatched: Timestamp,
+        admitted: Option<Timestamp>,
+    ) {
+        self.asked.insert(request.index, Sent { request, dispatched, admitted });
     }
 
     /// The record of a request that has ended, and the request; `now` is when one that has not ended is cut off.
@@ -43,14 +58,15 @@ impl Log {
         history: JobHistory,
         now: Timestamp,
     ) -> Option<(PlannedRequest, RequestRecord)> {
-        let request = self.asked.remove(&history.job.0)?;
+        let Sent { request, dispatched, admitted } = self.asked.remove(&history.job.0)?;
         if request.phase == Phase::Measured
             && let (Some(first), Some(started)) = (history.chunks.first_at(), history.scheduled)
         {
             self.queued_s += started.since(history.arrived).as_secs_f64();
             self.to_first_token_s += first.since(history.arrived).as_secs_f64();
         }
-        let record = answered(&request.record(history.arrived), history, now);
+        let asked = RequestRecord { admitted, ..request.record(dispatched) };
+        let record = answered(&asked, history, now);
         Some((request, record))
     }
 }
@@ -67,7 +83,8 @@ pub(in crate::experiment) fn answered(
     let (ended, outcome) = match end {
         JobEnd::Finished => (chunks.last_at().unwrap_or(arrived), Outcome::Completed),
         JobEnd::Rejected(reject) => {
-            (arrived, Outcome::Failed(Failure::new(FailureKind::HttpStatus(400), reject.to_string()).into()))
+            let kind = FailureKind::HttpStatus(reject.http_status());
+            (arrived, Outcome::Failed(Failure::new(kind, reject.to_string()).into()))
         }
         JobEnd::Unfinished => (cut_off, Outcome::Censored),
     };

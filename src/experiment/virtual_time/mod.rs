@@ -1,6 +1,7 @@
 //! Runs in virtual time: a plan against a simulated server, with a clock that costs nothing.
 
 mod bottleneck;
+mod client;
 mod comparison;
 pub(super) mod log;
 mod prediction;

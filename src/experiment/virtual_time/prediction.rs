@@ -98,7 +98,7 @@ pub fn run_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Re
 
 fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
     let drain = Duration::from_secs_f64(header.workload.drain_s);
-    VirtualRun { schedule, plan: header.plan.clone(), drain }
+    VirtualRun { schedule, plan: header.plan.clone(), drain, max_concurrency: header.limits.max_concurrency }
 }
 
 impl Prediction {

@@ -260,7 +260,7 @@ impl Tails {
             let spec = WorkloadSpec { seed, ..WorkloadSpec::load("bursty_mix").unwrap() };
             let schedule = Schedule::draw(&spec);
             let drain = Duration::from_secs_f64(spec.drain_s);
-            let run = VirtualRun { plan: schedule.facts(), schedule, drain };
+            let run = VirtualRun { plan: schedule.facts(), schedule, drain, max_concurrency: None };
             let records = run.execute(&mut *fleet.server().unwrap()).records;
             let measured = || records.iter().filter(|record| record.phase == Phase::Measured);
             let ttft = |record: &RequestRecord| {
