@@ -64,6 +64,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         opened_connection: false,
         lost_connection: None,
         validity: None,
+        attempts: None,
     })
 }
 
@@ -193,6 +194,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             classes: vec![class("chat", &[(Priority::High, Slo::default())])],
             tenants: Vec::new(),
             models: None,
+            clients: None,
             checks: Vec::new(),
             check_every_s: None,
             purpose: Purpose::default(),

@@ -11,9 +11,9 @@ pub use log::{
     RunLogWriter, merge,
 };
 pub use request::{
-    CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, LateStamps,
-    LostConnection, Outcome, Phase, RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource,
-    Turn, UnendedRequest, Usage, UsageBounds, Validity,
+    Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure,
+    FailureKind, FinishReason, LateStamps, LostConnection, Outcome, Phase, RequestRecord, SessionCounts,
+    SharedPrefix, TokenChunk, TokenSource, Turn, UnendedRequest, Usage, UsageBounds, Validity,
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,

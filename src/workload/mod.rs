@@ -3,6 +3,7 @@
 mod answer;
 mod arrival;
 mod class;
+mod clients;
 mod lengths;
 pub mod library;
 mod means;
@@ -24,6 +25,7 @@ pub use arrival::{
     ThinkTime,
 };
 pub use class::{ModelMix, Priority, PriorityShare, RequestClass, Slo, Tenant};
+pub use clients::{AdmissionLimits, ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
 pub use lengths::{Distribution, TOKEN_LIMIT, zipf};
 pub use overrides::{DatasetChange, Overrides};
 pub use prompt::{

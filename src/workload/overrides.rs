@@ -7,6 +7,7 @@ use crate::workload::arrival::pattern::{ArrivalPattern, BURSTINESS};
 use crate::workload::arrival::stages::{LoadSpike, RateStage};
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::request_class::{RequestClass, Slo};
+use crate::workload::clients::change::ClientChange;
 use crate::workload::lengths::Distribution;
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
 use crate::workload::prompt::source::PromptSource;
@@ -56,6 +57,8 @@ pub struct Overrides {
     pub slo: Option<Slo>,
     /// Changes to datasets.
     pub dataset: DatasetChange,
+    /// Changes to the behaviour of clients.
+    pub clients: ClientChange,
 }
 
 impl Overrides {
@@ -89,6 +92,9 @@ impl WorkloadSpec {
         let mistakes = Mistakes::default();
         overrides.check(&mistakes);
         if let Some(mistake) = overrides.dataset.mistake(&self) {
+            mistakes.add(None, mistake);
+        }
+        if let Some(mistake) = overrides.clients.mistake(self.clients.as_ref()) {
             mistakes.add(None, mistake);
         }
         if mistakes.is_empty()
@@ -271,6 +277,7 @@ impl WorkloadSpec {
         } else if let ArrivalPattern::Users { think_time_s: of_users, .. } = &mut spec.arrival {
             *of_users = think_time_s;
         }
+        spec.clients = overrides.clients.applied(spec.clients);
         overrides.dataset.apply(&mut spec.classes);
         for class in &mut spec.classes {
             let replace = |lengths: &mut Distribution, typed: &Option<Distribution>| {

@@ -11,6 +11,7 @@ use crate::workload::answer::json_schema::inline_schemas;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::class::mixes::{ModelMix, Tenant};
 use crate::workload::class::request_class::{Priority, RequestClass, Slo};
+use crate::workload::clients::behaviour::ClientBehaviour;
 use crate::workload::lengths::positive_total;
 use crate::workload::reading::fields::{Fields, Given};
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
@@ -56,6 +57,9 @@ pub struct WorkloadSpec {
     /// The models that requests ask for; absent: the command line's, or the server's first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub models: Option<ModelMix>,
+    /// How clients behave when an answer is late or refused; absent: they send each request once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<ClientBehaviour>,
     /// Golden prompts, asked before the run and under its load; none by default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<GoldenCheck>,
@@ -165,6 +169,7 @@ impl WorkloadSpec {
             let replayed = arrival.as_ref().and_then(ArrivalPattern::trace);
             let tenants = Tenant::read_all(fields, classes.as_deref(), replayed);
             let models = fields.option("models", ModelMix::read);
+            let clients = fields.option("clients", ClientBehaviour::read);
             let checks = GoldenCheck::read_all(fields);
             let check_every_s = fields.option("check_every_s", |value| value.number(WAIT));
             let mock_hardware = fields.option("mock_hardware", |value| value.name());
@@ -206,6 +211,7 @@ impl WorkloadSpec {
                 classes: classes?,
                 tenants: tenants?,
                 models: models?,
+                clients: clients?,
                 checks: checks?,
                 check_every_s: check_every_s?,
                 purpose: purpose?,

@@ -56,6 +56,7 @@ fn workload() -> WorkloadSpec {
         classes: vec![chat(), rag()],
         tenants: Vec::new(),
         models: None,
+        clients: None,
         checks: Vec::new(),
         check_every_s: None,
         purpose: Purpose::default(),

@@ -207,6 +207,14 @@ pub(super) fn in_order(record: &RequestRecord) -> Result<(), String> {
         not_after(dispatched, (what, moment))?;
         not_after((what, moment), ended)?;
     }
+    for attempt in record.attempts() {
+        let (begun, over) =
+            (("an attempt began", Some(attempt.begun)), ("an attempt ended", Some(attempt.ended)));
+        not_after(dispatched, begun)?;
+        not_after(begun, ("an attempt was sent", attempt.sent))?;
+        not_after(begun, over)?;
+        not_after(over, ended)?;
+    }
     record.sent.map_or(Ok(()), |sent| in_time("the moment it was sent", sent))?;
     in_time("its end", record.ended)
 }

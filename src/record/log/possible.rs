@@ -55,6 +55,7 @@ impl RequestRecord {
             merged_reads: 0,
             late_stamps: None,
             validity: self.validity.map(|_| Validity::NotCompleted),
+            attempts: None,
             ..self
         }
     }

@@ -1,5 +1,6 @@
 //! The record of one request: its moments, its tokens, its place in a session, how it ended.
 
+pub(super) mod attempt;
 pub(super) mod chunks;
 pub(super) mod outcome;
 pub(super) mod packed;
@@ -7,6 +8,7 @@ pub(super) mod record;
 pub(super) mod turn;
 pub(super) mod usage_bounds;
 
+pub use attempt::{Attempt, AttemptEnd, AttemptKind};
 pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{

@@ -144,11 +144,8 @@ impl RequestRecord {
         let sending = [Some(&mut self.scheduled), Some(&mut self.dispatched), self.admitted.as_mut()];
         let answering = [self.sent.as_mut(), self.headers.as_mut(), self.first_answer.as_mut()];
         let ending = [self.whole_answer.as_mut(), Some(&mut self.ended)];
-        for moment in sending.into_iter().chain(answering).chain(ending).flatten() {
-            let mut nanos = moment.as_nanos();
-            with.moment(&mut nanos)?;
-            *moment = Timestamp::from_nanos(nanos);
-        }
+        let mut moments = sending.into_iter().chain(answering).chain(ending).flatten();
+        moments.try_for_each(|at| moment(with, at))?;
         if let Some(usage) = &mut self.usage {
             let parts = [usage.cached_tokens.as_mut(), usage.reasoning_tokens.as_mut()];
             let all = [Some(&mut usage.prompt_tokens), Some(&mut usage.completion_tokens)];
@@ -161,8 +158,20 @@ impl RequestRecord {
             with.number(&mut late.longest_ns)?;
             with.number(&mut late.first_ns)?;
         }
+        for attempt in self.attempts.iter_mut().flat_map(|attempts| attempts.iter_mut()) {
+            attempt.moments().try_for_each(|at| moment(with, at))?;
+            small(with, &mut attempt.discarded_tokens)?;
+        }
         Some(())
     }
+}
+
+/// A moment.
+fn moment(with: &mut impl Exchange, at: &mut Timestamp) -> Option<()> {
+    let mut nanos = at.as_nanos();
+    with.moment(&mut nanos)?;
+    *at = Timestamp::from_nanos(nanos);
+    Some(())
 }
 
 /// A number of 32 bits.
@@ -179,7 +188,8 @@ mod tests {
 
     use super::*;
     use crate::record::{
-        Failure, FailureKind, FinishReason, LateStamps, Outcome, SharedPrefix, TokenChunk, Turn, Usage,
+        Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, FinishReason, LateStamps, Outcome,
+        SharedPrefix, TokenChunk, Turn, Usage,
     };
 
     /// Records of several forms.
@@ -189,6 +199,20 @@ mod tests {
         let turn = Turn { session: 0, number: 0, of: Some(0), begun: 0, history_tokens: 0 };
         let failure = Failure::new(FailureKind::HttpStatus(503), "busy");
         let cached = Some(0);
+        let unsent = Attempt {
+            kind: AttemptKind::First,
+            begun: Timestamp::default(),
+            sent: None,
+            ended: Timestamp::default(),
+            end: AttemptEnd::Failed(FailureKind::Connect),
+            discarded_tokens: 0,
+        };
+        let sent = Attempt {
+            kind: AttemptKind::Hedge,
+            sent: Some(Timestamp::default()),
+            end: AttemptEnd::Answered,
+            ..unsent
+        };
         let rich = RequestRecord {
             prefix: Some(SharedPrefix { number: 0, tokens: 0 }),
             tenant: Some(2),
@@ -202,6 +226,7 @@ mod tests {
             usage: Some(Usage { cached_tokens: cached, reasoning_tokens: cached, ..Usage::default() }),
             impossible_usage: Some(Box::new(Usage { prompt_tokens: u64::MAX, ..Usage::default() })),
             late_stamps: Some(Box::new(LateStamps::default())),
+            attempts: Some(Box::new(vec![unsent, sent])),
             ..plain.clone()
         };
         let failed = RequestRecord { outcome: Outcome::Failed(Box::new(failure)), sent: at, ..plain.clone() };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::attempt::Attempt;
 use super::chunks::{ChunkTrain, LateStamps, TokenChunk};
 use super::outcome::{Failure, Outcome, Validity};
 use super::turn::{Phase, Turn, is_zero};
@@ -101,6 +102,12 @@ pub struct RequestRecord {
     /// Whether the answer is in the format that its class requires; absent where it requires none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<Validity>,
+    /// Its attempts; absent where there was one and the record says all of it: [`RequestRecord::attempts`]. Latency counts
+    /// from the scheduled moment and `sent` is that of the first attempt, so that no retry hides in either; headers, chunks
+    /// and what follows are those of the last attempt, or of the one that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[expect(clippy::box_collection, reason = "few records have any: a thin pointer keeps the others small")]
+    pub attempts: Option<Box<Vec<Attempt>>>,
 }
 
 /// When the server closed a connection that a request could have used, so that it opened another.
@@ -194,7 +201,9 @@ impl RequestRecord {
         let usage = self.impossible_usage.as_deref().map_or(0, size_of_val);
         let boxed =
             self.turn.as_deref().map_or(0, size_of_val) + self.late_stamps.as_deref().map_or(0, size_of_val);
-        size_of_val(self) + self.chunks.bytes() + boxed + usage + failure + reason
+        let attempts =
+            self.attempts.as_deref().map_or(0, |all| size_of_val(all) + size_of_val(all.as_slice()));
+        size_of_val(self) + self.chunks.bytes() + boxed + attempts + usage + failure + reason
     }
 
     /// Puts its clock later.
@@ -206,6 +215,7 @@ impl RequestRecord {
         for moment in always.into_iter().chain(optional) {
             *moment = moment.after(by);
         }
+        self.attempts.iter_mut().flat_map(|all| all.iter_mut()).for_each(|attempt| attempt.put_later(by));
         let later = self.chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk });
         self.chunks = later.collect();
     }

@@ -8,6 +8,8 @@ use crate::workload::arrival::stages::{RateStage, RateState, Spike};
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::mixes::{ModelMix, Tenant};
 use crate::workload::class::request_class::{Priority, PriorityShare, RequestClass, Slo};
+use crate::workload::clients::behaviour::{ClientBehaviour, Jitter};
+use crate::workload::clients::retry_cause::RetryCause;
 use crate::workload::lengths::Distribution;
 use crate::workload::library;
 use crate::workload::prompt::dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
@@ -284,10 +286,36 @@ fn models() -> impl Strategy<Value = Option<ModelMix>> {
     prop::option::of(mix)
 }
 
+fn behaviour() -> impl Strategy<Value = Option<ClientBehaviour>> {
+    let limit = || prop::option::of(0.001..1e4);
+    let cause = prop_oneof![
+        (400_u16..600).prop_map(RetryCause::Status),
+        Just(RetryCause::Timeout),
+        Just(RetryCause::Connect),
+        Just(RetryCause::Reset)
+    ];
+    let jitter = prop_oneof![Just(Jitter::Full), Just(Jitter::Equal), Just(Jitter::None)];
+    let retries = (0_u32..=1_000, prop::collection::vec(cause, 1..4), jitter);
+    let waits = (0.0..10.0, 1.0..10.0, 10.0..100.0);
+    prop::option::of(((limit(), limit(), limit()), retries, waits).prop_map(|(limits, retries, waits)| {
+        ClientBehaviour {
+            timeout_s: limits.0,
+            first_token_timeout_s: limits.1,
+            retries: retries.0,
+            retry_on: retries.1,
+            backoff_s: waits.0,
+            backoff_factor: waits.1,
+            backoff_max_s: waits.2,
+            jitter: retries.2,
+            hedge_after_s: limits.2,
+        }
+    }))
+}
+
 fn spec() -> impl Strategy<Value = WorkloadSpec> {
     let length = (10.0..1e4, prop::option::of(100_000_u64..=100_000_000), 0.0..5.0, 0.0..1e6);
     let texts = ("[A-Za-z0-9_-]{1,64}", "\\PC*");
-    let marks = (tenants(), models());
+    let marks = (tenants(), models(), behaviour());
     (texts, any::<u64>(), length, arrival(), prop::collection::vec(class(), 1..4), marks).prop_map(
         |(
             (name, description),
@@ -297,7 +325,7 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
             mut classes,
             marks,
         )| {
-            let (tenants, models) = marks;
+            let (tenants, models, clients) = marks;
             let requests = requests.filter(|_| arrival.users().is_none());
             if matches!(arrival, ArrivalPattern::ByClass { .. }) {
                 classes.truncate(1);
@@ -318,6 +346,7 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
                 classes,
                 tenants,
                 models,
+                clients,
                 checks: Vec::new(),
                 check_every_s: None,
                 purpose: Purpose::default(),

@@ -1,0 +1,128 @@
+//! The attempts of a request that was sent more than once.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::outcome::{FailureKind, Outcome};
+use super::record::RequestRecord;
+use super::turn::is_zero;
+use crate::clock::Timestamp;
+use crate::workload::RetryCause;
+
+/// One sending of a request by a client that retries or hedges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attempt {
+    /// Why it was made.
+    pub kind: AttemptKind,
+    /// The client set about it: the wait before it was over.
+    #[serde(rename = "begun_ns")]
+    pub begun: Timestamp,
+    /// It was handed to the socket; absent where there was no connection.
+    #[serde(rename = "sent_ns", default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Timestamp>,
+    /// Its stream closed, was cancelled or failed.
+    #[serde(rename = "ended_ns")]
+    pub ended: Timestamp,
+    /// How it ended.
+    pub end: AttemptEnd,
+    /// Answer tokens that came and were thrown away, because it failed and the request was sent again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub discarded_tokens: u32,
+}
+
+/// Why an attempt was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptKind {
+    /// It is the request itself.
+    First,
+    /// The attempt before it failed.
+    Retry,
+    /// The attempt before it had given no token for some time, and went on.
+    Hedge,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "reason", rename_all = "snake_case")]
+pub enum AttemptEnd {
+    /// Its answer came whole: it is that of the request.
+    Answered,
+    /// It failed.
+    Failed(FailureKind),
+    /// The client stopped waiting for it, because another attempt gave a token first or the run ended.
+    Cancelled,
+}
+
+impl FailureKind {
+    /// The name by which a client retries it, if it is of a kind that a client may retry.
+    pub const fn retry_cause(self) -> Option<RetryCause> {
+        match self {
+            Self::HttpStatus(status) => Some(RetryCause::Status(status)),
+            Self::TimeoutFirstToken | Self::TimeoutBetweenTokens | Self::TimeoutTotal => {
+                Some(RetryCause::Timeout)
+            }
+            Self::Connect => Some(RetryCause::Connect),
+            Self::Reset | Self::Truncated => Some(RetryCause::Reset),
+            Self::Tls
+            | Self::StreamError
+            | Self::Malformed
+            | Self::Aborted
+            | Self::Empty
+            | Self::ClientLimit
+            | Self::Internal => None,
+        }
+    }
+}
+
+impl RequestRecord {
+    /// All of its attempts in order of their beginning, where it was sent more than once, or failed and could not be sent
+    /// again before the run ended; else none, for the record itself says all of the only attempt.
+    pub fn attempts(&self) -> &[Attempt] {
+        self.attempts.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// Keeps its attempts where they say more than the record does: `attempts` are all of them, in order.
+    pub fn set_attempts(&mut self, attempts: Vec<Attempt>) {
+        let says_more = match (attempts.as_slice(), &self.outcome) {
+            ([] | [Attempt { end: AttemptEnd::Answered, .. }], _) => false,
+            ([Attempt { end: AttemptEnd::Failed(_), .. }], outcome) => *outcome == Outcome::Censored,
+            ([Attempt { end: AttemptEnd::Cancelled, .. }], _) => false,
+            _ => true,
+        };
+        self.attempts = says_more.then(|| Box::new(attempts));
+    }
+
+    /// How many times a client set about sending it; 0 where the run ended first.
+    pub fn attempts_made(&self) -> u64 {
+        match (self.attempts(), &self.outcome) {
+            ([], Outcome::Censored) => u64::from(self.sent.is_some()),
+            ([], _) => 1,
+            (attempts, _) => attempts.len() as u64,
+        }
+    }
+
+    /// How its first attempt ended; `None` where there was none.
+    pub fn first_end(&self) -> Option<AttemptEnd> {
+        match (self.attempts().first(), &self.outcome) {
+            (Some(first), _) => Some(first.end),
+            (None, Outcome::Completed) => Some(AttemptEnd::Answered),
+            (None, Outcome::Failed(failure)) => Some(AttemptEnd::Failed(failure.reason)),
+            (None, Outcome::Censored) => self.sent.map(|_| AttemptEnd::Cancelled),
+        }
+    }
+}
+
+impl Attempt {
+    /// The moments that it has.
+    pub(super) fn moments(&mut self) -> impl Iterator<Item = &mut Timestamp> {
+        [Some(&mut self.begun), self.sent.as_mut(), Some(&mut self.ended)].into_iter().flatten()
+    }
+
+    /// Puts its clock later.
+    pub(super) fn put_later(&mut self, by: Duration) {
+        self.moments().for_each(|moment| *moment = moment.after(by));
+    }
+}
