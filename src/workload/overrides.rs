@@ -132,7 +132,10 @@ impl WorkloadSpec {
         if let Some(sentence) = self.refusal_of_arrivals(overrides) {
             return Some(sentence);
         }
-        let opens = overrides.ramp.is_some() || overrides.spike.is_some() || overrides.arrival.is_some() || overrides.burstiness.is_some();
+        let opens = overrides.ramp.is_some()
+            || overrides.spike.is_some()
+            || overrides.arrival.is_some()
+            || overrides.burstiness.is_some();
         let dataset = overrides.dataset.path.is_some()
             || self.classes.iter().any(|class| class.input_tokens.is_of_rows());
         let sentence = match overrides {

@@ -180,7 +180,8 @@ impl LoadSpike {
             let (times, rest) = text.split_once(':')?;
             let (at, hold) = rest.split_once(':')?;
             let times = times.trim().parse::<f64>().ok().filter(|times| times.is_finite() && *times > 0.0)?;
-            let (at_s, hold_s) = (parse_duration(at).ok()?.as_secs_f64(), parse_duration(hold).ok()?.as_secs_f64());
+            let (at_s, hold_s) =
+                (parse_duration(at).ok()?.as_secs_f64(), parse_duration(hold).ok()?.as_secs_f64());
             (hold_s > 0.0).then_some(Self { times, at_s, hold_s })
         };
         read().ok_or_else(|| {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::requests::observed::{Measured, Observed};
+use crate::clock::Timestamp;
 use crate::record::Outcome;
 use crate::workload::ArrivalPattern;
 
@@ -145,14 +146,17 @@ impl Moments {
         };
         let scheduled = |request: &Measured<'_>| request.record().scheduled.as_secs_f64();
         // Those of the warm-up are retried in the window too.
-        let sent = observed.log.records.iter().flat_map(|record| record.sendings().collect::<Vec<_>>());
+        let sent = observed.log.records.iter().flat_map(|record| match record.attempts() {
+            [] => vec![record.sent],
+            attempts => attempts.iter().map(|attempt| attempt.sent).collect(),
+        });
         let ordered = |mut moments: Vec<f64>| {
             moments.sort_unstable_by(f64::total_cmp);
             moments
         };
         Self {
             scheduled: ordered(observed.requests.iter().map(scheduled).collect()),
-            sent: ordered(sent.map(|at| at.as_secs_f64()).collect()),
+            sent: ordered(sent.flatten().map(Timestamp::as_secs_f64).collect()),
             good: ordered(observed.requests.iter().filter(is_good).map(scheduled).collect()),
         }
     }
@@ -178,12 +182,19 @@ impl Moments {
         let part_s = round_up(shortest_s);
         let parts = (length_s / part_s).ceil().max(1.0) as u32;
         let at = |place: u32| (from_s + f64::from(place) * part_s).min(to_s);
-        (0..parts).map(|place| self.stretch(at(place), at(place + 1))).filter(|part| part.length_s() > 0.0).collect()
+        (0..parts)
+            .map(|place| self.stretch(at(place), at(place + 1)))
+            .filter(|part| part.length_s() > 0.0)
+            .collect()
     }
 }
 
 /// The next of 1, 2 and 5 times a power of ten.
 fn round_up(seconds: f64) -> f64 {
     let power = 10_f64.powf(seconds.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= seconds).unwrap_or(seconds)
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|step| step * power)
+        .find(|step| *step >= seconds)
+        .unwrap_or(seconds)
 }

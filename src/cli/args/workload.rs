@@ -12,8 +12,8 @@ use crate::analysis::wording::counted;
 use crate::experiment::LoadAxis;
 use crate::session::{Printer, Stop, survey};
 use crate::workload::{
-    ArrivalPattern, DatasetChange, DatasetFormat, Distribution, LoadSpike, Overrides, RateStage, RowFilter, RowOrder,
-    Slo, Trace, WorkloadSpec,
+    ArrivalPattern, DatasetChange, DatasetFormat, Distribution, LoadSpike, Overrides, RateStage, RowFilter,
+    RowOrder, Slo, Trace, WorkloadSpec,
 };
 
 /// The workload, what load it brings, and its overrides.

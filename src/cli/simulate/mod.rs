@@ -1,21 +1,22 @@
 //! `skyline simulate`: what to expect of a deployment, before it is there.
 
 mod ab;
+mod clients;
 mod fit;
 mod runs;
 mod simulation;
 mod sweep;
 
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Command, FromArgMatches as _};
 
 use self::ab::{RoundsPlan, SideArgs};
+use self::clients::ClientLimitArgs;
 use self::fit::FitArgs;
 use self::sweep::SimulatedLoads;
-use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs, at_least_one};
+use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
 use super::output::{ShowArgs, advise_repeats, render};
 use super::variants::{self, VirtualTuning};
 use crate::analysis::Objective;
@@ -37,12 +38,8 @@ pub(super) struct SimulateArgs {
     workload: WorkloadArgs,
     #[command(flatten)]
     model: ModelArgs,
-
-    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency; with `--rate max` the users
-    /// of a closed loop [default: no cap]
-    #[arg(long, value_name = "N", help_heading = "Run", value_parser = at_least_one, allow_negative_numbers = true)]
-    max_concurrency: Option<NonZeroUsize>,
-
+    #[command(flatten)]
+    clients: ClientLimitArgs,
     #[command(flatten, next_help_heading = "Loads")]
     loads: SimulatedLoads,
     #[command(flatten)]
@@ -129,7 +126,9 @@ impl SimulateArgs {
     /// What is simulated, or the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<SimulatePlan, Stop> {
         let swept = self.loads.sweep_users.as_ref();
-        let ((), spec) = both(self.check_outputs(), self.workload.swept(self.max_concurrency, swept, printer))?;
+        let ((), spec) =
+            both(self.check_outputs(), self.workload.swept(self.clients.max_concurrency, swept, printer))?;
+        let spec = self.clients.applied(spec)?;
         let tokenizer = self.tokenizer.as_deref();
         let (first, other) = self.sides.models(&self.model, !self.fit.fit.is_empty(), model_of)?;
         let describe = |model: &ModelArgs| self.fit.describe(model, &spec.classes, printer);
@@ -141,11 +140,13 @@ impl SimulateArgs {
         let objectives = self.objectives.objectives();
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());
+        // Where users stand for a rate, there are never more requests than users.
+        let cap = self.clients.max_concurrency.filter(|_| !self.workload.is_rate_max());
         let simulation = Simulation {
+            limits: ClientLimitArgs::limits(&spec, cap),
             spec,
             datasets,
             model,
-            limits: self.limits(),
             engine_fit,
             objectives,
             repeats: self.workload.repeats,
@@ -199,12 +200,6 @@ impl SimulateArgs {
             screen,
         };
         variants::simulate(&asked, &spec, &models, &simulation, printer)
-    }
-
-    /// What the client enforces. Where users stand for a rate, there are never more requests than these.
-    fn limits(&self) -> ClientLimits {
-        let cap = self.max_concurrency.filter(|_| !self.workload.is_rate_max());
-        ClientLimits { max_concurrency: cap.map(|cap| cap.get() as u64), ..ClientLimits::default() }
     }
 
     /// Refuses options that do not go together.

@@ -58,11 +58,7 @@ fn model(spec: &TuneSpec, of: &TuneCandidate) -> Result<ModelArgs, String> {
     }))
 }
 
-fn described(
-    spec: &TuneSpec,
-    of: &TuneCandidate,
-    workload: &WorkloadSpec,
-) -> Result<Described, String> {
+fn described(spec: &TuneSpec, of: &TuneCandidate, workload: &WorkloadSpec) -> Result<Described, String> {
     model(spec, of)?.describe(&workload.classes).map_err(|stop| stop.first_line())
 }
 
@@ -74,7 +70,8 @@ pub(super) fn predictor<'a>(
     printer: Printer,
 ) -> impl Forecaster + 'a {
     let candidates = spec.candidates();
-    let fleets = candidates.iter().map(|of| (described(spec, of, workload).map(|model| model.fleet), of.gpus));
+    let fleets =
+        candidates.iter().map(|of| (described(spec, of, workload).map(|model| model.fleet), of.gpus));
     let fleets = fleets.collect();
     let classes = workload.classes.clone();
     let fit = move |measured: usize, runs: &[MeasuredRun]| -> Result<EngineFit, String> {

@@ -1,7 +1,5 @@
 //! What a run in virtual time sends to a simulated server, and the records that it keeps.
 
-use std::collections::HashMap;
-
 use crate::clock::Timestamp;
 use crate::generator::{Blocks, PlannedRequest};
 use crate::record::{
@@ -21,53 +19,26 @@ pub(super) fn job(request: &PlannedRequest, prefix: PrefixHashes) -> Job {
     }
 }
 
-/// A request in the server.
-struct Sent {
-    request: PlannedRequest,
-    dispatched: Timestamp,
-    /// When it got a slot under the concurrency cap; absent without a cap.
-    admitted: Option<Timestamp>,
-}
-
-/// Turns histories into records, and adds up what they waited.
+/// What requests waited in the server, and how often clients sent one again.
 #[derive(Default)]
-pub(super) struct Log {
-    /// Requests that are still in the server.
-    asked: HashMap<u64, Sent>,
+pub(super) struct Waits {
     /// Seconds that the window's requests waited in the server, of those that got a token.
     pub(super) queued_s: f64,
     /// Seconds from their arrival to their first token.
     pub(super) to_first_token_s: f64,
+    /// Attempts after the first.
+    pub(super) sent_again: u64,
 }
 
-impl Log {
-    /// Notes a request that is about to be sent: when it was dispatched, and when it got a slot under the cap, if there
-    /// is one.
-    pub(super) fn sent(
-        &mut self,
-        request: PlannedRequest,
-        dispatched: Timestamp,
-        admitted: Option<Timestamp>,
-    ) {
-        self.asked.insert(request.index, Sent { request, dispatched, admitted });
-    }
-
-    /// The record of a request that has ended, and the request; `now` is when one that has not ended is cut off.
-    pub(super) fn ended(
-        &mut self,
-        history: JobHistory,
-        now: Timestamp,
-    ) -> Option<(PlannedRequest, RequestRecord)> {
-        let Sent { request, dispatched, admitted } = self.asked.remove(&history.job.0)?;
+impl Waits {
+    /// Adds what a request waited whose last attempt, or the one that answered, went like this.
+    pub(super) fn add(&mut self, request: &PlannedRequest, history: &JobHistory) {
         if request.phase == Phase::Measured
             && let (Some(first), Some(started)) = (history.chunks.first_at(), history.scheduled)
         {
             self.queued_s += started.since(history.arrived).as_secs_f64();
             self.to_first_token_s += first.since(history.arrived).as_secs_f64();
         }
-        let asked = RequestRecord { admitted, ..request.record(dispatched) };
-        let record = answered(&asked, history, now);
-        Some((request, record))
     }
 }
 

@@ -1,11 +1,12 @@
 //! Runs in virtual time: a plan against a simulated server, with a clock that costs nothing.
 
 mod bottleneck;
-mod client;
+mod clients;
 mod comparison;
 pub(super) mod log;
 mod prediction;
 mod run;
+mod tries;
 
 pub use bottleneck::{Bottleneck, EngineEvidence, Limit};
 pub use comparison::{Latency, LayoutComparison, LayoutFigures, LayoutRow};

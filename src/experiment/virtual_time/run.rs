@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::client::VirtualClient;
+use super::clients::VirtualClients;
 use super::log::leading;
 use crate::analysis::answers_end;
 use crate::clock::Timestamp;
@@ -51,7 +51,7 @@ pub struct SimulatedRun {
 impl VirtualRun {
     /// Runs it against `server`, which must be fresh.
     pub fn execute<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> SimulatedRun {
-        let mut client = VirtualClient::new(server, self.max_concurrency);
+        let mut clients = VirtualClients::new(server, self.max_concurrency, self.schedule.retry_policy());
         let mut arrivals = self.schedule.requests().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
         let mut records = Vec::new();
@@ -63,7 +63,7 @@ impl VirtualRun {
         let effort = |server: &S| [server.effort(), server.decode_effort()];
         while awaited > 0 {
             let next_arrival = arrivals.peek().map(|(request, _)| request.scheduled);
-            let due = [next_arrival, turns.next_due(), client.next_due()];
+            let due = [next_arrival, turns.next_due(), clients.next_due()];
             let Some(next) = due.into_iter().flatten().min() else { break };
             let give_up = window_end.after(self.drain);
             if next.max(clock) > give_up {
@@ -73,11 +73,11 @@ impl VirtualRun {
             }
             clock = clock.max(next);
             if clock >= self.plan.window_start {
-                at_start.get_or_insert_with(|| effort(client.server()));
+                at_start.get_or_insert_with(|| effort(clients.server()));
             }
             window_end = turns.window_end().unwrap_or(window_end);
             if clock >= window_end {
-                at_end.get_or_insert_with(|| effort(client.server()));
+                at_end.get_or_insert_with(|| effort(clients.server()));
             }
             let mut ended = Vec::new();
             // All requests of a moment arrive before anything starts at it.
@@ -86,9 +86,9 @@ impl VirtualRun {
                 .or_else(|| turns.next_by(clock).map(|request| (request, Blocks::default())))
             {
                 let prefix = leading(&request, &blocks, turns.conversation_of(&request));
-                client.dispatch(clock, request, prefix, &mut ended);
+                clients.dispatch(clock, request, prefix, &mut ended);
             }
-            client.advance(clock, &mut ended);
+            clients.advance(clock, &mut ended);
             for (request, mut record) in ended {
                 awaited -= u64::from(request.phase != Phase::Cooldown);
                 let next = turns.follow(&request, &mut record);
@@ -97,8 +97,8 @@ impl VirtualRun {
             }
         }
         let window_end = turns.window_end().unwrap_or(window_end);
-        let (at_last, gauges) = (effort(client.server()), client.server().gauges());
-        let (log, left) = client.stop(clock);
+        let (at_last, gauges) = (effort(clients.server()), clients.server().gauges());
+        let (waits, left) = clients.stop(clock);
         records.extend(left);
         let until = answers_end(|| records.iter(), (self.plan.window_start, window_end));
         let [all, decode] = at_end.filter(|_| until == window_end).unwrap_or(at_last);
@@ -118,8 +118,8 @@ impl VirtualRun {
             effort: all - all_before,
             decode_effort: decode - decode_before,
             gauges,
-            queued_s: log.queued_s,
-            to_first_token_s: log.to_first_token_s,
+            queued_s: waits.queued_s,
+            to_first_token_s: waits.to_first_token_s,
         }
     }
 }

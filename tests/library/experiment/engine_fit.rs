@@ -46,7 +46,8 @@ fn fleet(config: BatchingConfig) -> Fleet {
 fn fly(spec: &WorkloadSpec, fleet: &Fleet) -> RunLog {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
-    let flown = VirtualRun { plan: schedule.facts(), schedule, drain, max_concurrency: None }.execute(&mut *fleet.server().unwrap());
+    let flown = VirtualRun { plan: schedule.facts(), schedule, drain, max_concurrency: None }
+        .execute(&mut *fleet.server().unwrap());
     RunLog::of_requests(header(spec), flown.records, flown.footer)
 }
 

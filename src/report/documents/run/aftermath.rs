@@ -21,7 +21,9 @@ fn in_words(aftermath: &SpikeAftermath) -> String {
     match aftermath.recovery_s {
         Some(0.0) => format!("RECOVERED: goodput is back as soon as {ended} is over"),
         Some(after_s) => format!("RECOVERED: goodput is back {} after {ended}", seconds(after_s)),
-        None if aftermath.recovered => format!("RECOVERED: goodput is back at the end of the run, after {ended}"),
+        None if aftermath.recovered => {
+            format!("RECOVERED: goodput is back at the end of the run, after {ended}")
+        }
         None => format!(
             "NOT RECOVERED: the load is back after {ended}, and goodput is not, which is a metastable failure"
         ),
@@ -72,7 +74,8 @@ fn chart(aftermath: &SpikeAftermath) -> Chart {
         kind: ZoneKind::Marked,
         label: "spike".to_owned(),
     };
-    let plot = Plot::new("Goodput, offered and sent requests over time".to_owned(), x, y, all).with_zones([spike]);
+    let plot =
+        Plot::new("Goodput, offered and sent requests over time".to_owned(), x, y, all).with_zones([spike]);
     let bars = course.iter().map(|stretch| BarRow {
         name: format!("{} s", three_digits(stretch.from_s)),
         length: stretch.goodput_per_s,

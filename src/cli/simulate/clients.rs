@@ -1,0 +1,56 @@
+//! What simulated clients enforce: how many requests are in flight, and how long they wait.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::args::{at_least_one, some_time};
+use crate::record::ClientLimits;
+use crate::session::Stop;
+use crate::workload::{ClientChange, Overrides, WorkloadSpec};
+
+/// Limits of the clients.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Clients")]
+pub(super) struct ClientLimitArgs {
+    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency; with `--rate max` the users
+    /// of a closed loop [default: no cap]
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub(super) max_concurrency: Option<NonZeroUsize>,
+
+    /// Clients give up an attempt that takes longer than this in total [default: the workload's, else no limit]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    timeout: Option<Duration>,
+
+    /// Clients give up an attempt without a first token after this long [default: the workload's, else no limit]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    first_token_timeout: Option<Duration>,
+}
+
+impl ClientLimitArgs {
+    /// The workload with these limits on each attempt.
+    pub(super) fn applied(&self, spec: WorkloadSpec) -> Result<WorkloadSpec, Stop> {
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+        let clients = ClientChange {
+            timeout_s: seconds(self.timeout),
+            first_token_timeout_s: seconds(self.first_token_timeout),
+            ..ClientChange::default()
+        };
+        if clients == ClientChange::default() {
+            return Ok(spec);
+        }
+        spec.with(&Overrides { clients, ..Overrides::default() }).map_err(Stop::usage)
+    }
+
+    /// What the clients of `spec` enforce, with at most so many requests in flight.
+    pub(super) fn limits(spec: &WorkloadSpec, cap: Option<NonZeroUsize>) -> ClientLimits {
+        let clients = spec.clients.as_ref();
+        ClientLimits {
+            max_concurrency: cap.map(|cap| cap.get() as u64),
+            first_token_timeout_s: clients.and_then(|clients| clients.first_token_timeout_s),
+            total_timeout_s: clients.and_then(|clients| clients.timeout_s),
+            ..ClientLimits::default()
+        }
+    }
+}
