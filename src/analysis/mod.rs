@@ -46,6 +46,7 @@ pub use latency::request::RequestLatency;
 pub use latency::row::{LatencyRow, Percentile};
 pub use latency::table::LatencyTable;
 pub use load::aftermath::{LoadStretch, SpikeAftermath};
+pub use load::attempts::{AttemptFigures, RetriedFailure};
 pub use load::closed_loop::ClosedLoop;
 pub use load::form::LoadForm;
 pub use load::movement::Movement;

@@ -170,6 +170,8 @@ pub struct AnswerEnd {
     pub impossible_usage: Option<Usage>,
     /// Its text, where it was captured and came whole.
     pub captured: Option<CapturedText>,
+    /// How long the server asks to wait before the request is sent again, with an answer that is an HTTP error.
+    pub retry_after: Option<Duration>,
 }
 
 impl AnswerEnd {
@@ -183,6 +185,7 @@ impl AnswerEnd {
             usage: None,
             impossible_usage: None,
             captured: None,
+            retry_after: None,
         }
     }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::options::RunOptions;
 use super::pacer::DispatchedRequest;
 use super::progress::Progress;
-use super::request_run::{FinishedRequest, RequestRun};
+use super::request_run::{FinishedRequest, RequestContext, RequestRun};
 use super::turns::NextTurns;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
@@ -107,11 +107,20 @@ impl<E: Engine> InFlightSet<E> {
     fn send(&mut self, released: DispatchedRequest, admitted: Option<Timestamp>) {
         let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
         let (clock, timeouts, cancel) = (self.clock, self.options.timeouts, self.cancel.clone());
+        let retries = self.options.retries.clone();
         self.progress.started();
         let request = released.ready.request;
         let lost = RequestRun::new(&request, released.dispatched);
         self.running.spawn(async move {
-            let run = RequestRun::execute(released, admitted, &*engine, clock, timeouts, &progress, cancel);
+            let context = RequestContext {
+                engine: &*engine,
+                clock,
+                timeouts,
+                retries: retries.as_deref(),
+                progress: &progress,
+                cancel: &cancel,
+            };
+            let run = RequestRun::execute(released, admitted, context);
             // A panic is a fault of this program; the request it hit still gets a record.
             let finished = AssertUnwindSafe(run).catch_unwind().await;
             (request, finished.unwrap_or_else(|_| lost.lost(clock.now()).into()))

@@ -2,10 +2,12 @@
 
 mod breaker;
 mod checks;
+mod deadlines;
 mod in_flight;
 mod options;
 mod pacer;
 mod progress;
+mod racers;
 mod records;
 mod request_run;
 mod run;

@@ -1,10 +1,12 @@
 //! The options of a run beside its schedule.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::breaker::Breaker;
 use crate::clock::Pacing;
+use crate::workload::RetryPolicy;
 
 /// How a run is executed. No option moves a dispatch; they say what to wait for and how long.
 #[derive(Clone, Debug, Default)]
@@ -12,17 +14,20 @@ pub struct RunOptions {
     /// Most requests in flight. Others wait in order of dispatch, and that wait counts in their latency.
     /// `None` sends every request when it is dispatched.
     pub max_concurrency: Option<NonZeroUsize>,
-    /// Limits on each request.
+    /// Limits on each attempt of a request.
     pub timeouts: Timeouts,
     /// How long after the last dispatch of the window to wait for answers before they are censored.
     pub drain: Duration,
+    /// When a request is sent again, and hedged; `None`: each is sent once. Over all of its attempts a request has no limit
+    /// but the drain.
+    pub retries: Option<Arc<RetryPolicy>>,
     /// What ends the run early.
     pub breakers: Vec<Breaker>,
     /// How the pacer waits for the next dispatch.
     pub pacing: Pacing,
 }
 
-/// Limits on one request, counted from its admission. `None` means no limit.
+/// Limits on one attempt, counted from its beginning: that of the first is the request's admission. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {
     /// To the first token.

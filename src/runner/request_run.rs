@@ -1,4 +1,4 @@
-//! Follows one request from its dispatch to its end.
+//! Follows one request from its dispatch to its end, over all of its attempts.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -6,13 +6,19 @@ use std::time::Duration;
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
+use super::deadlines::Deadlines;
 use super::options::Timeouts;
 use super::pacer::{DispatchedRequest, ring_at};
 use super::progress::Progress;
+use super::racers::{Racers, RunningAttempt, Which};
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine};
+use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine, PreparedRequest};
 use crate::generator::PlannedRequest;
-use crate::record::{Failure, FailureKind, LostConnection, Outcome, RequestRecord, TokenChunk, TokenSource};
+use crate::record::{
+    Attempt, AttemptEnd, AttemptKind, ChunkTrain, Failure, FailureKind, LostConnection, Outcome,
+    RequestRecord, TokenChunk, TokenSource,
+};
+use crate::workload::RetryPolicy;
 
 /// A request that has ended.
 #[derive(Debug)]
@@ -30,17 +36,56 @@ impl From<RequestRecord> for FinishedRequest {
     }
 }
 
+/// What the requests of a run share.
+pub(super) struct RequestContext<'a, E> {
+    /// Where they go.
+    pub(super) engine: &'a E,
+    pub(super) clock: RunClock,
+    /// Limits on each attempt.
+    pub(super) timeouts: Timeouts,
+    /// Whether a request is sent again; `None`: each is sent once.
+    pub(super) retries: Option<&'a RetryPolicy>,
+    pub(super) progress: &'a Progress,
+    /// Censors them.
+    pub(super) cancel: &'a CancellationToken,
+}
+
 /// One request under way.
 pub(super) struct RequestRun {
     record: RequestRecord,
     reasoned: bool,
     chunks_counted: bool,
+    /// Attempts that are over; `None` where requests are sent once.
+    attempts: Option<Vec<Attempt>>,
+}
+
+/// How an attempt, with its hedge, ended.
+struct AttemptOutcome {
+    at: Timestamp,
+    outcome: Outcome,
+    captured: Option<CapturedText>,
+    /// How long the server asks to wait.
+    retry_after: Option<Duration>,
+}
+
+impl AttemptOutcome {
+    fn new(at: Timestamp, outcome: Outcome) -> Self {
+        Self { at, outcome, captured: None, retry_after: None }
+    }
+
+    /// When the request is sent again after it was sent so many times in vain; `None`: it is not.
+    fn retry_at(&self, policy: &RetryPolicy, index: u64, failed: u32) -> Option<Timestamp> {
+        let Outcome::Failed(failure) = &self.outcome else { return None };
+        let wait = policy.retry_in(index, failed, failure.reason.retry_cause(), self.retry_after)?;
+        Some(self.at.after(wait))
+    }
 }
 
 impl RequestRun {
     /// Starts the record of a request that was just dispatched.
     pub(super) fn new(request: &PlannedRequest, dispatched: Timestamp) -> Self {
-        Self { record: request.record(dispatched), reasoned: false, chunks_counted: true }
+        let record = request.record(dispatched);
+        Self { record, reasoned: false, chunks_counted: true, attempts: None }
     }
 
     /// The record of a request that was dispatched but not sent, because the run ended first.
@@ -56,27 +101,61 @@ impl RequestRun {
         self.close(ended, Outcome::Failed(failure.into()))
     }
 
-    /// Executes the request: sends it, takes every event of its answer, enforces its limits. `cancel` censors
-    /// it.
+    /// Executes the request: sends it, takes every event of its answer, enforces its limits. Where the run's clients
+    /// retry, it is sent again after a failure and a wait, during which it stays in flight and keeps its slot under the
+    /// concurrency cap. The run's end censors it, whether it is sent or waits.
     pub(super) async fn execute<E: Engine>(
         released: DispatchedRequest,
         admitted: Option<Timestamp>,
-        engine: &E,
-        clock: RunClock,
-        timeouts: Timeouts,
-        progress: &Progress,
-        cancel: CancellationToken,
+        context: RequestContext<'_, E>,
     ) -> FinishedRequest {
         let DispatchedRequest { ready, dispatched } = released;
         let mut run = Self::new(&ready.request, dispatched);
         run.record.admitted = admitted;
-        let mut limits = Deadlines { timeouts, begin: admitted.unwrap_or(dispatched), last_token: None };
+        run.attempts = context.retries.map(|_| Vec::new());
+        let (mut prepared, mut begun, mut kind) =
+            (ready.prepared, admitted.unwrap_or(dispatched), AttemptKind::First);
+        let mut sent = 0;
+        loop {
+            // The body is shared, not copied; it is kept only where it may be sent again.
+            let again = context.retries.map(|_| prepared.clone());
+            let ended = run.attempt(prepared, begun, kind, &context).await;
+            sent += 1;
+            let due = context.retries.and_then(|policy| ended.retry_at(policy, run.record.index, sent));
+            let (Some(due), Some(again)) = (due, again) else { return run.finish(ended) };
+            run.forget_answer();
+            tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => {
+                    let censored = AttemptOutcome::new(context.clock.now(), Outcome::Censored);
+                    return run.finish(censored);
+                }
+                () = ring_at(context.clock, Some(due)) => {}
+            }
+            (prepared, begun, kind) = (again, context.clock.now(), AttemptKind::Retry);
+        }
+    }
 
-        let mut answer = engine.generate(ready.prepared, clock);
+    /// Sends the request once, and a second time beside it where its clients hedge.
+    async fn attempt<E: Engine>(
+        &mut self,
+        prepared: PreparedRequest,
+        begun: Timestamp,
+        kind: AttemptKind,
+        context: &RequestContext<'_, E>,
+    ) -> AttemptOutcome {
+        let RequestContext { engine, clock, timeouts, progress, cancel, .. } = *context;
+        let mut limits = Deadlines { timeouts, begin: begun, last_token: None };
+        let hedge_after = context.retries.and_then(RetryPolicy::hedge_after);
+        let mut hedge = hedge_after.map(|after| (begun.after(after), prepared.clone()));
+        let mut racers = Racers::new(engine.generate(prepared, clock), kind, begun);
         let mut cancelled = pin!(cancel.cancelled());
-        let mut armed = limits.next();
+        let mut armed = limits.next_or(hedge.as_ref().map(|(at, _)| *at));
         let mut alarm = pin!(ring_at(clock, armed));
         loop {
+            if limits.last_token.is_some() {
+                hedge = None;
+            }
             // Tokens move a deadline back, and the alarm may then ring early for nothing. Only a deadline
             // that moved nearer must be set at once.
             let next = limits.next();
@@ -87,25 +166,16 @@ impl RequestRun {
             tokio::select! {
                 // The run's end comes first, so that a server which never pauses cannot delay it.
                 biased;
-                () = &mut cancelled => {
-                    return run.cut_off(&answer, clock.now(), Outcome::Censored).into();
-                }
-                event = answer.next() => {
+                () = &mut cancelled => return self.cut_off(racers, clock.now(), Outcome::Censored),
+                (which, event) = racers.next() => {
                     // Events of the same read have the same time and need no further poll.
                     let mut known = Some(event);
                     while let Some(event) = known {
-                        match event {
-                            AnswerEvent::Ended(end) => return run.end(*end, &limits),
-                            event => {
-                                if let AnswerEvent::Chunk { at, .. } = event
-                                    && let Some(failure) = limits.broken(at)
-                                {
-                                    return run.close(at, Outcome::Failed(failure.into())).into();
-                                }
-                                run.note(&event, &mut limits, progress);
-                            }
+                        if let Some(ended) = self.take(event, which, &mut racers, &mut limits, progress) {
+                            self.conclude(racers, &ended);
+                            return ended;
                         }
-                        known = answer.next_known();
+                        known = racers.next_known(which);
                     }
                     // Let other requests run.
                     consume_budget().await;
@@ -113,26 +183,62 @@ impl RequestRun {
                 () = alarm.as_mut() => {
                     let now = clock.now();
                     if let Some(failure) = limits.broken(now) {
-                        return run.cut_off(&answer, now, Outcome::Failed(failure.into())).into();
+                        return self.cut_off(racers, now, Outcome::Failed(failure.into()));
                     }
-                    armed = limits.next();
+                    if let Some((_, again)) = hedge.take_if(|(at, _)| *at <= now) {
+                        racers.hedge(engine.generate(again, clock), now);
+                    }
+                    armed = limits.next_or(hedge.as_ref().map(|(at, _)| *at));
                     alarm.set(ring_at(clock, armed));
                 }
             }
         }
     }
 
-    fn note(&mut self, event: &AnswerEvent, limits: &mut Deadlines, progress: &Progress) {
+    /// Takes an event of one of the attempts under way; the end of the attempt where it is that.
+    fn take<A: Answer>(
+        &mut self,
+        event: AnswerEvent,
+        which: Which,
+        racers: &mut Racers<A>,
+        limits: &mut Deadlines,
+        progress: &Progress,
+    ) -> Option<AttemptOutcome> {
+        match event {
+            AnswerEvent::Ended(end) => self.end(*end, which, racers, limits),
+            event => {
+                if let AnswerEvent::Chunk { at, .. } = event {
+                    if let Some(failure) = limits.broken(at) {
+                        return Some(AttemptOutcome::new(at, Outcome::Failed(failure.into())));
+                    }
+                    self.note_attempt(racers.won_by(which, at));
+                }
+                self.note(&event, &mut racers.of(which).attempt, limits, progress);
+                None
+            }
+        }
+    }
+
+    fn note(
+        &mut self,
+        event: &AnswerEvent,
+        attempt: &mut RunningAttempt,
+        limits: &mut Deadlines,
+        progress: &Progress,
+    ) {
         let record = &mut self.record;
         match *event {
             AnswerEvent::Sent { at, opened_connection } => {
                 // A request that is sent again was handed to a socket at the first time.
                 record.sent.get_or_insert(at);
-                record.opened_connection = opened_connection;
+                attempt.sent.get_or_insert(at);
+                if attempt.kind == AttemptKind::First {
+                    record.opened_connection = opened_connection;
+                }
             }
             AnswerEvent::Reconnects => record.lost_connection = Some(LostConnection::Idle),
             AnswerEvent::Resent => record.lost_connection = Some(LostConnection::AsSent),
-            AnswerEvent::Headers { at } => record.headers = Some(at),
+            AnswerEvent::Headers { at } => attempt.headers = Some(at),
             AnswerEvent::Chunk { at, tokens, text, merged } => {
                 match text {
                     ChunkText::Reasoning => self.reasoned = true,
@@ -157,27 +263,99 @@ impl RequestRun {
         }
     }
 
-    /// Takes the end of the answer. If that end came after a limit, it is a failure, however late this
-    /// program saw it.
-    fn end(&mut self, end: AnswerEnd, limits: &Deadlines) -> FinishedRequest {
+    /// Takes the end of an answer. If that end came after a limit, it is a failure, however late this
+    /// program saw it. Where one of two attempts fails, the other goes on.
+    fn end<A: Answer>(
+        &mut self,
+        end: AnswerEnd,
+        which: Which,
+        racers: &mut Racers<A>,
+        limits: &Deadlines,
+    ) -> Option<AttemptOutcome> {
         if let Some(failure) = limits.broken(end.at) {
-            return self.close(end.at, Outcome::Failed(failure.into())).into();
+            return Some(AttemptOutcome::new(end.at, Outcome::Failed(failure.into())));
         }
+        match &end.result {
+            Ok(()) => self.note_attempt(racers.won_by(which, end.at)),
+            Err(failure) => {
+                let failed = racers.lost_by(which, end.at, failure.reason);
+                if failed.is_some() {
+                    self.note_attempt(failed);
+                    return None;
+                }
+            }
+        }
+        Some(self.whole(end))
+    }
+
+    /// Keeps what the end of the answer says.
+    fn whole(&mut self, end: AnswerEnd) -> AttemptOutcome {
         self.record.finish_reason = end.finish_reason;
         self.record.usage = end.usage;
         self.record.impossible_usage = end.impossible_usage.map(Box::new);
         self.record.whole_answer = end.whole_answer;
-        let record = self.close(
-            end.at,
-            end.result.map_or_else(|failure| Outcome::Failed(failure.into()), |()| Outcome::Completed),
-        );
-        FinishedRequest { record, captured: end.captured }
+        let outcome =
+            end.result.map_or_else(|failure| Outcome::Failed(failure.into()), |()| Outcome::Completed);
+        AttemptOutcome { at: end.at, outcome, captured: end.captured, retry_after: end.retry_after }
     }
 
-    /// Ends the request before its answer is over; all of its text may still have come.
-    fn cut_off(&mut self, answer: &impl Answer, ended: Timestamp, outcome: Outcome) -> RequestRecord {
-        self.record.finish_reason = answer.finish_reason();
-        self.close(ended, outcome)
+    /// Ends the attempts under way before an answer is over; all of its text may still have come.
+    fn cut_off(&mut self, racers: Racers<impl Answer>, at: Timestamp, outcome: Outcome) -> AttemptOutcome {
+        self.record.finish_reason = racers.first.answer.finish_reason();
+        let ended = AttemptOutcome::new(at, outcome);
+        self.conclude(racers, &ended);
+        ended
+    }
+
+    /// Takes over what is known of the attempt that decided, and cancels the other where there are two.
+    fn conclude(&mut self, mut racers: Racers<impl Answer>, ended: &AttemptOutcome) {
+        self.note_attempt(racers.won_by(Which::First, ended.at));
+        let attempt = racers.first.attempt;
+        self.record.headers = attempt.headers;
+        let end = match &ended.outcome {
+            Outcome::Completed => AttemptEnd::Answered,
+            Outcome::Failed(failure) => AttemptEnd::Failed(failure.reason),
+            Outcome::Censored => AttemptEnd::Cancelled,
+        };
+        self.note_attempt(Some(attempt.ended(ended.at, end)));
+    }
+
+    fn note_attempt(&mut self, attempt: Option<Attempt>) {
+        if let Some(attempts) = &mut self.attempts {
+            attempts.extend(attempt);
+        }
+    }
+
+    /// Forgets the answer of an attempt that failed, since the request is sent again.
+    fn forget_answer(&mut self) {
+        let record = &mut self.record;
+        if let Some(failed) = self.attempts.as_mut().and_then(|attempts| attempts.last_mut()) {
+            failed.discarded_tokens = u32::try_from(record.chunks.tokens()).unwrap_or(u32::MAX);
+        }
+        (self.reasoned, self.chunks_counted) = (false, true);
+        *record = RequestRecord {
+            headers: None,
+            chunks: ChunkTrain::default(),
+            first_answer: None,
+            whole_answer: None,
+            finish_reason: None,
+            usage: None,
+            impossible_usage: None,
+            merged_reads: 0,
+            late_stamps: None,
+            ..std::mem::take(record)
+        };
+    }
+
+    /// Ends the request.
+    fn finish(mut self, ended: AttemptOutcome) -> FinishedRequest {
+        let AttemptOutcome { at, outcome, captured, .. } = ended;
+        let mut record = self.close(at, outcome);
+        if let Some(mut attempts) = self.attempts {
+            attempts.sort_by_key(|attempt| attempt.begun);
+            record.set_attempts(attempts);
+        }
+        FinishedRequest { record, captured }
     }
 
     fn close(&mut self, ended: Timestamp, outcome: Outcome) -> RequestRecord {
@@ -200,111 +378,5 @@ impl RequestRun {
     }
 }
 
-/// The times at which the request breaks its limits.
-struct Deadlines {
-    timeouts: Timeouts,
-    begin: Timestamp,
-    last_token: Option<Timestamp>,
-}
-
-impl Deadlines {
-    /// The limits in force, each with its time.
-    fn in_force(&self) -> impl Iterator<Item = (Timestamp, FailureKind, Duration)> + use<> {
-        let (since, silence, kind) = match self.last_token {
-            None => (self.begin, self.timeouts.first_token, FailureKind::TimeoutFirstToken),
-            Some(at) => (at, self.timeouts.between_tokens, FailureKind::TimeoutBetweenTokens),
-        };
-        let silence = silence.map(|limit| (since.after(limit), kind, limit));
-        let begin = self.begin;
-        let total = self.timeouts.total.map(|limit| (begin.after(limit), FailureKind::TimeoutTotal, limit));
-        silence.into_iter().chain(total)
-    }
-
-    fn next(&self) -> Option<Timestamp> {
-        self.in_force().map(|(at, ..)| at).min()
-    }
-
-    fn broken(&self, now: Timestamp) -> Option<Failure> {
-        let (_, kind, limit) = self.in_force().filter(|(at, ..)| *at <= now).min_by_key(|(at, ..)| *at)?;
-        Some(Failure::new(kind, format!("no more than {} allowed", crate::units::spoken(limit))))
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::{LateStamps, Usage};
-
-    /// A request scheduled at 100 ns that got these chunks: time, tokens, kind of text.
-    fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> RequestRecord {
-        let request = PlannedRequest {
-            index: 7,
-            scheduled: Timestamp::from_nanos(100),
-            input_tokens: 4,
-            output_tokens: 4,
-            ..PlannedRequest::default()
-        };
-        let mut run = RequestRun::new(&request, Timestamp::from_nanos(101));
-        let begin = Timestamp::from_nanos(101);
-        let mut limits = Deadlines { timeouts: Timeouts::default(), begin, last_token: None };
-        let progress = Progress::default();
-        for (i, &(at, tokens, text)) in chunks.iter().enumerate() {
-            if i % 2 == 1 {
-                let late = AnswerEvent::LateStamp { by: Duration::from_nanos(7) };
-                run.note(&late, &mut limits, &progress);
-            }
-            let chunk =
-                AnswerEvent::Chunk { at: Timestamp::from_nanos(at), tokens, text, merged: i % 2 == 1 };
-            run.note(&chunk, &mut limits, &progress);
-        }
-        let at = Timestamp::from_nanos(999);
-        run.end(
-            AnswerEnd {
-                at,
-                result: Ok(()),
-                whole_answer: None,
-                finish_reason: None,
-                usage,
-                impossible_usage: None,
-                captured: None,
-            },
-            &limits,
-        )
-        .record
-    }
-
-    #[test]
-    fn the_first_answer_is_the_first_text_after_reasoning() {
-        use ChunkText::{Content, Reasoning, ToolCall};
-        let thinking =
-            executed(&[(200, None, Reasoning), (210, None, Reasoning), (250, None, Content)], None);
-        assert_eq!(thinking.first_answer, Some(Timestamp::from_nanos(250)));
-        let calling = executed(&[(200, None, Reasoning), (230, None, ToolCall), (250, None, Content)], None);
-        assert_eq!(calling.first_answer, Some(Timestamp::from_nanos(230)));
-        assert_eq!(executed(&[(200, None, Content), (210, None, Reasoning)], None).first_answer, None);
-        assert_eq!(calling.merged_reads, 1);
-        assert_eq!(calling.late_stamps(), LateStamps { count: 1, longest_ns: 7, first_ns: 7 });
-    }
-
-    #[test]
-    fn tokens_are_counted_by_the_best_source_there_is() {
-        use ChunkText::Content;
-        let usage = |completion_tokens| {
-            Some(Usage { prompt_tokens: 4, completion_tokens, cached_tokens: None, reasoning_tokens: None })
-        };
-        let counted = [(200, Some(2), Content), (210, Some(3), Content)];
-        let uncounted = [(200, Some(2), Content), (210, None, Content)];
-        for (chunks, usage, tokens, source) in [
-            (&counted[..], usage(9), 9, TokenSource::Usage),
-            (&counted[..], None, 5, TokenSource::ChunkCounts),
-            (&uncounted[..], None, 2, TokenSource::Chunks),
-            // Text came, so a count of zero is no count.
-            (&uncounted[..], usage(0), 2, TokenSource::Chunks),
-            (&counted[..], usage(0), 5, TokenSource::ChunkCounts),
-            (&[], usage(0), 0, TokenSource::Usage),
-        ] {
-            let record = executed(chunks, usage);
-            assert_eq!((record.output_tokens, record.output_tokens_source), (tokens, source));
-        }
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! Whole runs in exact, paused time, against an engine that follows a script.
 
+mod attempts;
 mod checks;
 mod engines;
 mod feed;
@@ -123,6 +124,7 @@ const PATIENT: RunOptions = RunOptions {
     drain: Duration::from_mins(1),
     pacing: Pacing::Timer,
     breakers: Vec::new(),
+    retries: None,
 };
 
 #[tokio::test(start_paused = true)]

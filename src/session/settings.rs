@@ -1,6 +1,7 @@
 //! How runs are executed, free of contradictions: what the options of a command line, or of a file, mean.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderName;
@@ -15,7 +16,7 @@ use crate::engine::{
 use crate::live::Screen;
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
 use crate::runner::{Breaker, RunOptions, Timeouts};
-use crate::workload::{ArrivalPattern, WorkloadSpec};
+use crate::workload::{ArrivalPattern, ClientBehaviour, RetryPolicy, WorkloadSpec};
 
 /// All that a run needs beside its workload.
 #[derive(Clone, Debug)]
@@ -123,23 +124,41 @@ pub(crate) struct RequestSettings {
 
 impl RequestSettings {
     pub(crate) fn options(&self, workload: &WorkloadSpec) -> RunOptions {
+        let sends_again = workload.clients.clone().filter(ClientBehaviour::sends_again);
         RunOptions {
             max_concurrency: self.max_concurrency,
-            timeouts: self.timeouts,
+            timeouts: self.timeouts_of(workload.clients.as_ref()),
+            retries: sends_again.map(|clients| Arc::new(RetryPolicy::new(clients, workload.seed))),
             breakers: self.breakers.clone(),
             drain: Duration::from_secs_f64(workload.drain_s),
             ..RunOptions::default()
         }
     }
 
-    /// The limits as a run's header has them.
-    pub(crate) fn limits(&self) -> ClientLimits {
+    /// The limits on an attempt: the tighter ones of the command line's and of the workload's clients.
+    fn timeouts_of(&self, clients: Option<&ClientBehaviour>) -> Timeouts {
+        let tighter = |typed: Option<Duration>, filed: Option<f64>| {
+            typed.into_iter().chain(filed.map(Duration::from_secs_f64)).min()
+        };
+        Timeouts {
+            first_token: tighter(
+                self.timeouts.first_token,
+                clients.and_then(|all| all.first_token_timeout_s),
+            ),
+            total: tighter(self.timeouts.total, clients.and_then(|all| all.timeout_s)),
+            ..self.timeouts
+        }
+    }
+
+    /// The limits of clients that behave so, as a run's header has them.
+    pub(crate) fn limits(&self, clients: Option<&ClientBehaviour>) -> ClientLimits {
+        let timeouts = self.timeouts_of(clients);
         let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
         ClientLimits {
             max_concurrency: self.max_concurrency.map(|cap| cap.get() as u64),
-            first_token_timeout_s: seconds(self.timeouts.first_token),
-            between_tokens_timeout_s: seconds(self.timeouts.between_tokens),
-            total_timeout_s: seconds(self.timeouts.total),
+            first_token_timeout_s: seconds(timeouts.first_token),
+            between_tokens_timeout_s: seconds(timeouts.between_tokens),
+            total_timeout_s: seconds(timeouts.total),
         }
     }
 }

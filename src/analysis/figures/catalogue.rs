@@ -60,6 +60,8 @@ pub enum Metric {
     CheckPassRate,
     /// Share of the complete answers that have the form asked for.
     ValidAnswers,
+    /// Attempts per request, of clients that retry or hedge.
+    Amplification,
 }
 
 const fn latency(key: &'static str, title: &'static str, formula: &'static str) -> FigureInfo {
@@ -93,7 +95,7 @@ const fn share(
 }
 
 /// The catalogue, in the order of reports and of [`Metric`].
-const CATALOGUE: [FigureInfo; 24] = [
+const CATALOGUE: [FigureInfo; 25] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
@@ -237,6 +239,12 @@ const CATALOGUE: [FigureInfo; 24] = [
     FigureInfo {
         meaning: "answers of the requested form, of those that were complete",
         ..share("valid_answers", "valid answers", Direction::More, "valid / complete answers with a form")
+    },
+    FigureInfo {
+        better: Direction::Less,
+        meaning: "attempts per request, of clients that retry or hedge; absent where each request is sent once",
+        source: "Google, Site Reliability Engineering (2016), chapter 22: retries amplify an overload",
+        ..rate("amplification", "attempts per request", FigureUnit::Requests, "attempts / requests")
     },
 ];
 

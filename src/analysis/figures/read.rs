@@ -94,6 +94,7 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
         Metric::SloAttainment => summary.slo.slo_attainment,
         Metric::CheckPassRate => summary.quality.as_ref()?.pass_rate,
         Metric::ValidAnswers => summary.answers.as_ref()?.valid_share,
+        Metric::Amplification => summary.attempts.as_ref()?.amplification,
         _ => None,
     }
 }

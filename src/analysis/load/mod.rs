@@ -1,6 +1,7 @@
 //! The load over the run: rates, requests in flight, steadiness.
 
 pub(super) mod aftermath;
+pub(super) mod attempts;
 pub(super) mod closed_loop;
 mod equal_sections;
 pub(super) mod form;

@@ -12,6 +12,7 @@ use crate::analysis::findings::finding::Finding;
 use crate::analysis::latency::gaps::Stalls;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::aftermath::SpikeAftermath;
+use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::rates::{InFlight, Rates};
@@ -31,7 +32,7 @@ use crate::record::{
     BreakerTrip, ClientLimits, DeploymentFacts, EngineFacts, HostFacts, LogDamage, PromptMethod, Repeat,
     RunEnding, Shard,
 };
-use crate::workload::{ArrivalPattern, Purpose};
+use crate::workload::{ArrivalPattern, ClientBehaviour, Purpose};
 
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
 /// `null`, never 0.
@@ -77,6 +78,9 @@ pub struct Summary {
     pub sessions: Option<Sessions>,
     /// What the users of a closed loop reached; absent where the load is not closed.
     pub closed_loop: Option<ClosedLoop>,
+    /// What clients that retry or hedge did; left out where each request was sent once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<AttemptFigures>,
     /// How many answers had the requested form; absent if no form was requested.
     pub answers: Option<AnswerForms>,
     /// How many golden prompts passed; absent where the workload has none.
@@ -161,6 +165,9 @@ pub struct RunDescription {
     pub deployment: DeploymentFacts,
     /// What the client enforced.
     pub limits: ClientLimits,
+    /// How clients behave when an answer is late or refused; left out where the workload does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<ClientBehaviour>,
     /// The machine that sent.
     pub host: HostFacts,
     /// What was measured of it before the run; absent if it was not measured.

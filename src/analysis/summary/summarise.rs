@@ -10,6 +10,7 @@ use crate::analysis::figures::aliases::Alias;
 use crate::analysis::findings::finding::Finding;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::aftermath::SpikeAftermath;
+use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::rates::{InFlight, Rates};
@@ -41,6 +42,9 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let client_effects = ClientEffect::all(&observed, &latency, client.as_ref(), without_stalls.as_ref());
     let by_tenant = Group::by_tenant(&observed);
     let rates = Rates::of(&observed);
+    let every = observed.requests.iter().collect::<Vec<_>>();
+    let slo = Attainment::of(&observed, observed.due(), &every, |_| true);
+    let attempts = AttemptFigures::of(&observed, rates.offered_requests_per_s, &slo);
     let mut summary = Summary {
         schema: Summary::SCHEMA,
         verdict: Verdict::default(),
@@ -52,9 +56,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         arrivals: ArrivalFigures::of(log),
         rates,
         latency,
-        slo: Attainment::of(&observed, observed.due(), &observed.requests.iter().collect::<Vec<_>>(), |_| {
-            true
-        }),
+        slo,
         by_class: Group::by_class(&observed),
         by_priority: Group::by_priority(&observed),
         fairness: Fairness::of(&observed, &by_tenant),
@@ -62,6 +64,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         by_model: Group::by_model(&observed),
         sessions: Sessions::of(&observed),
         closed_loop: ClosedLoop::of(&observed),
+        attempts,
         answers: AnswerForms::of(&observed),
         quality: Quality::of(log),
         failures: Failures::of(&observed),
@@ -108,6 +111,7 @@ fn describe(log: &RunLog) -> RunDescription {
         engine: header.engine,
         deployment: header.deployment,
         limits: header.limits,
+        clients: header.workload.clients,
         host: header.host,
         calibration: header.calibration.map(CalibrationSummary::from),
         started_at: header.started_at,

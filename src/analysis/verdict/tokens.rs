@@ -107,7 +107,7 @@ impl Account {
 /// The server's counters rose by what the client was sent over the whole run, warm-up and cool-down included.
 ///
 /// Of an answer that failed or was cut off the server may have worked on more than arrived: up to the length asked
-/// for. So the client's account has a least and a most, and only what lies outside both counts.
+/// for. The same is true of each attempt that was retried or cancelled for its hedge, unless the server refused it. So the client's account has a least and a most, and only what lies outside both counts.
 fn counters(observed: &Observed<'_>) -> Vec<Check> {
     let [generated, prompts, ended] = [
         "difference of answer tokens from the server's counter, as a share of it",
@@ -210,6 +210,11 @@ fn answer_tokens(records: &Records) -> Account {
         let last = reported.filter(|_| record.outcome == Outcome::Completed);
         let longest = last.unwrap_or_else(|| u64::from(record.output_tokens_asked));
         account.add(seen as f64, longest.saturating_sub(seen) as f64);
+        for attempt in record.other_attempts().filter(|attempt| attempt.may_have_cost()) {
+            let discarded = u64::from(attempt.discarded_tokens);
+            let hidden = u64::from(record.output_tokens_asked).saturating_sub(discarded);
+            account.add(discarded as f64, hidden as f64);
+        }
     }
     account
 }
@@ -225,6 +230,10 @@ fn prompt_account(records: &Records) -> Account {
     for record in records.iter().filter(|record| record.usage.is_none()) {
         account.add(0.0, f64::from(record.input_tokens_asked) * ratio * PROMPT_SLACK);
     }
+    for record in records.iter() {
+        let others = record.other_attempts().filter(|attempt| attempt.may_have_cost()).count();
+        account.add(0.0, others as f64 * record.prompt_tokens() as f64 * ratio.max(1.0) * PROMPT_SLACK);
+    }
     account
 }
 
@@ -232,7 +241,8 @@ fn completions(records: &Records) -> Account {
     let mut account = Account::default();
     for record in records.iter() {
         let whole = record.outcome == Outcome::Completed;
-        account.add(f64::from(u8::from(whole)), f64::from(u8::from(!whole)));
+        let others = record.other_attempts().filter(|attempt| attempt.may_have_cost()).count();
+        account.add(f64::from(u8::from(whole)), f64::from(u8::from(!whole)) + others as f64);
     }
     account
 }

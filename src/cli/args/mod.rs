@@ -1,6 +1,7 @@
 //! Options that several verbs share, as typed, and what they mean.
 
 mod ab;
+mod clients;
 pub(super) mod config;
 mod experiment;
 mod header;

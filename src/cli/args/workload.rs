@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use strum::VariantNames;
 
+use super::clients::ClientArgs;
 use super::trace::TraceArgs;
 use super::values::{above_zero, duration, one_of, rate, seconds, whole};
 use crate::analysis::wording::counted;
@@ -200,6 +201,8 @@ pub(in crate::cli) struct WorkArgs {
     trace: TraceArgs,
     #[command(flatten)]
     dataset: DatasetArgs,
+    #[command(flatten)]
+    clients: ClientArgs,
 }
 
 impl WorkArgs {
@@ -256,6 +259,7 @@ impl WorkArgs {
             output_tokens: self.requests.output_tokens.clone(),
             slo: self.requests.slo(),
             dataset: self.dataset.change(self.trace.skip_bad()),
+            clients: self.clients.change(),
             ..load.clone()
         };
         let spec = match workload {

@@ -34,6 +34,7 @@ pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
         );
         facts.push(("requests", line));
     }
+    facts.extend(spec.clients.as_ref().map(|clients| ("clients", documents::clients::in_words(clients))));
     facts
 }
 
@@ -74,7 +75,7 @@ pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings)
 /// The limits, and what runs are judged by.
 pub(in crate::cli) fn planned_limits(settings: &RunSettings) -> Vec<PlanFact> {
     let RunSettings { requests, objectives, machine, percentiles, share, .. } = settings;
-    let limits = requests.limits();
+    let limits = requests.limits(None);
     let cap = limits.max_concurrency.map_or("no cap".to_owned(), |cap| format!("at most {cap} in flight"));
     let timeout = limits.total_timeout_s.map(|seconds| spoken(Duration::from_secs_f64(seconds)));
     let timeout = timeout.unwrap_or_else(|| "no limit".to_owned());

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::time::sleep;
 
 use super::body::{BodyTemplates, LONG_ANSWER, SHORT_ANSWER, TEST_TOKENS};
 use super::engine::OpenAiEngine;
@@ -33,14 +34,19 @@ const LENGTH_SETTERS: [&str; 9] = [
 
 impl OpenAiEngine {
     /// Sends the test request. Where the answer has another length than requested, or the server does not take a field of
-    /// the length, other fields are tried; the engine uses those that work.
+    /// the length, other fields are tried; the engine uses those that work. One 429 is waited for as the server asks;
+    /// `refused` hears of that wait.
     ///
     /// # Errors
     ///
     /// What is wrong with the answer, with a hint.
-    pub async fn tested(self, limit: Duration) -> Result<(Self, SmokeReport), SmokeError> {
+    pub async fn tested(
+        self,
+        limit: Duration,
+        refused: impl Fn(Duration),
+    ) -> Result<(Self, SmokeReport), SmokeError> {
         let retry = RETRY_LIMITS[usize::from(self.target.form == AnswerForm::Whole)];
-        self.tested_within(limit, limit.min(retry)).await
+        self.tested_within(limit, limit.min(retry), refused).await
     }
 
     /// The same with this limit of tries after one that was answered.
@@ -48,14 +54,22 @@ impl OpenAiEngine {
         self,
         limit: Duration,
         retry: Duration,
+        refused: impl Fn(Duration),
     ) -> Result<(Self, SmokeReport), SmokeError> {
         let own = self.target.length_fields();
         let mut tests = LengthTests::new(own);
         let (mut next, mut first_error) = (Some((own, tests.prompt(own))), None);
+        let mut waited = false;
         while let Some((fields, prompt)) = next.filter(|_| tests.tried.len() < MOST_TRIED) {
             // A refusal did not warm the model.
             let limit = if tests.best.is_some() { retry } else { limit };
-            let result = self.with_length_fields(fields).smoke_test(prompt, limit).await;
+            let mut result = self.with_length_fields(fields).smoke_test(prompt, limit).await;
+            if let Some(wait) = result.as_ref().err().and_then(SmokeError::wait).filter(|_| !waited) {
+                refused(wait);
+                sleep(wait).await;
+                waited = true;
+                result = self.with_length_fields(fields).smoke_test(prompt, limit).await;
+            }
             if self.sets_length() {
                 return result.map(|report| (self, report));
             }

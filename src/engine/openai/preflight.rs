@@ -22,6 +22,11 @@ use crate::units::spoken;
 /// Once text comes, the test request waits this part of its limit for the end.
 const REST: u32 = 4;
 
+/// The longest wait that a server which refuses the test request for now may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The wait where it asks for none.
+const USUAL_WAIT: Duration = Duration::from_secs(1);
+
 /// What the test request showed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmokeReport {
@@ -96,6 +101,17 @@ pub struct SmokeError {
     pub failure: Failure,
     /// The remedy.
     pub hint: String,
+    /// How long the server asks to wait.
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl SmokeError {
+    /// How long to wait before the test request is sent once more, where the server refused it for now (429): as long as it
+    /// asks, within limits.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        let refused = self.failure.reason == FailureKind::HttpStatus(429);
+        refused.then(|| self.retry_after.unwrap_or(USUAL_WAIT).min(LONGEST_WAIT))
+    }
 }
 
 impl OpenAiEngine {
@@ -130,21 +146,21 @@ impl OpenAiEngine {
         self.kernel_stamps.store(delays.so_far().is_some(), Relaxed);
         let cause =
             if begun && outcome.is_err() { Cause::Endless } else { std::mem::take(&mut answer.cause) };
-        let failure = match outcome {
-            Ok(Some(AnswerEnd { result: Err(failure), .. })) => failure,
+        let (failure, retry_after) = match outcome {
+            Ok(Some(AnswerEnd { result: Err(failure), retry_after, .. })) => (failure, retry_after),
             Ok(end) => {
                 let prompt = self.templates.takes_prompts().then_some(prompt);
                 let report = SmokeReport::new(prompt, &events, end.as_ref());
                 let length = if self.sets_length() { LengthTest::NotTested } else { report.length };
                 return Ok(SmokeReport { length, ..report });
             }
-            Err(_) => smoke_timeout(limit, &events),
+            Err(_) => (smoke_timeout(limit, &events), None),
         };
         let fault = DiagnosedFailure { failure, cause };
         let hint = diagnose(&self.target, &self.facts.model, &self.listed, &fault);
         let url = &self.target.url;
         let address = url.shown(&url.endpoint_path(self.target.endpoint));
-        Err(SmokeError { address, failure: fault.failure, hint })
+        Err(SmokeError { address, failure: fault.failure, hint, retry_after })
     }
 
     /// Requests one token in each answer format of the run.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::http::{Body, Persistence, Piece, RequestHead, ResponseHead, Rest};
+use super::http::{Body, Persistence, Piece, RequestHead, ResponseHead, Rest, retry_after};
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause, PreparedRequest};
 use crate::engine::answer_limits::{AnswerBudget, HeldMemory};
@@ -50,6 +50,8 @@ struct Open {
     reader: ResponseReader,
     body: Body,
     persistence: Persistence,
+    /// How long the server asks to wait, where the response is an error.
+    retry_after: Option<Duration>,
 }
 
 /// How a response ended.
@@ -173,7 +175,9 @@ impl IncomingResponse {
         let reader = ResponseReader::new(status, &headers, self.head.form, self.head.secrets.clone())
             .within(self.budget, self.body_bytes, HeldMemory::none(Arc::clone(&self.head.memory)))
             .capturing(self.capture);
-        self.stage = Stage::Body(Box::new(Open { reader, body, persistence }));
+        let retry_after =
+            if status.is_success() { None } else { retry_after(&headers, jiff::Timestamp::now()) };
+        self.stage = Stage::Body(Box::new(Open { reader, body, persistence, retry_after }));
         self.take_body(&bytes[length..], arrival, events)
     }
 
@@ -247,8 +251,9 @@ impl IncomingResponse {
         judge: impl FnOnce(ResponseReader) -> (Cause, AnswerEnd),
     ) -> Option<ResponseOutcome> {
         let Stage::Body(open) = std::mem::replace(&mut self.stage, Stage::Over) else { return None };
-        let Open { reader, mut body, persistence } = *open;
+        let Open { reader, mut body, persistence, retry_after } = *open;
         let (cause, end) = judge(reader);
+        let end = AnswerEnd { retry_after, ..end };
         let afterwards = match (persistence, body.skip(rest)) {
             (Persistence::KeepAlive, Rest::None) => Afterwards::Request,
             (Persistence::KeepAlive, Rest::Awaited) if end.result.is_ok() => Afterwards::RequestAfter(body),

@@ -104,6 +104,15 @@ impl RequestRecord {
         }
     }
 
+    /// Its attempts beside the one whose end is the record's: that which answered, else the last to end.
+    pub fn other_attempts(&self) -> impl Iterator<Item = &Attempt> {
+        let attempts = self.attempts();
+        let answered = attempts.iter().position(|attempt| attempt.end == AttemptEnd::Answered);
+        let last = || (0..attempts.len()).max_by_key(|&place| attempts[place].ended);
+        let own = answered.or_else(last);
+        attempts.iter().enumerate().filter(move |(place, _)| Some(*place) != own).map(|(_, attempt)| attempt)
+    }
+
     /// How its first attempt ended; `None` where there was none.
     pub fn first_end(&self) -> Option<AttemptEnd> {
         match (self.attempts().first(), &self.outcome) {
@@ -116,6 +125,12 @@ impl RequestRecord {
 }
 
 impl Attempt {
+    /// Whether the server may have worked on it: it came there, and was not refused at the door.
+    pub const fn may_have_cost(&self) -> bool {
+        let refused = matches!(self.end, AttemptEnd::Failed(FailureKind::HttpStatus(400..=499 | 503)));
+        self.sent.is_some() && !refused
+    }
+
     /// The moments that it has.
     pub(super) fn moments(&mut self) -> impl Iterator<Item = &mut Timestamp> {
         [Some(&mut self.begun), self.sent.as_mut(), Some(&mut self.ended)].into_iter().flatten()

@@ -175,7 +175,9 @@ impl RequestRecord {
     /// None of it where it was not sent, or had to open a connection, which takes the server too.
     pub fn handed_over_in(&self) -> Duration {
         let ready = self.admitted.unwrap_or(self.dispatched);
-        self.sent.filter(|_| !self.opened_connection).map_or(Duration::ZERO, |sent| sent.since(ready))
+        // Later attempts have waited.
+        let sent = self.attempts().first().map_or(self.sent, |first| first.sent);
+        sent.filter(|_| !self.opened_connection).map_or(Duration::ZERO, |sent| sent.since(ready))
     }
 
     /// How long it lay in this program after its scheduled moment; a wait for a slot is no part of it.

@@ -27,6 +27,7 @@ pub use matrix::{PlannedRow, document as matrix, matrix_plan};
 pub use models::{capacity, engine_fit, fit, predicted_rates, prediction};
 pub(crate) use parts::arrivals;
 pub(crate) use parts::cells::{bounds, deployment};
+pub(crate) use parts::clients;
 pub use parts::glossary::glossary;
 pub use repeats::document as repeats;
 pub(crate) use results::{ListedResult, document as results, json as results_json};

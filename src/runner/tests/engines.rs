@@ -69,6 +69,7 @@ impl Answer for Scripted {
                 usage: None,
                 impossible_usage: None,
                 captured: None,
+                retry_after: None,
             };
             return AnswerEvent::Ended(Box::new(end));
         }
@@ -119,6 +120,7 @@ impl Answer for SeenLateAnswer {
             usage: None,
             impossible_usage: None,
             captured: None,
+            retry_after: None,
         };
         AnswerEvent::Ended(Box::new(end))
     }
@@ -238,6 +240,7 @@ impl Answer for ScriptedAnswer {
             impossible_usage: None,
             captured: (self.request.capture == CaptureText::Yes && !self.fails)
                 .then(|| CapturedText::of_content(&said)),
+            retry_after: None,
         };
         AnswerEvent::Ended(Box::new(end))
     }

@@ -269,7 +269,7 @@ impl ServerManifest {
             headers: server.headers.iter().map(Header::name).map(ToString::to_string).collect(),
             tokenizer: requests.tokenizer.clone(),
             salt: requests.salt,
-            limits: requests.limits(),
+            limits: requests.limits(None),
             reset_cache: requests.reset_cache,
         }
     }

@@ -119,8 +119,14 @@ impl ServerConnection {
                 });
                 let engine = connecting.await.map_err(of_server)?;
                 notice.over();
-                let tested =
-                    Box::pin(test_answer(printer, engine.tested(SMOKE_LIMIT))).await.map_err(of_server)?;
+                let refused = |wait| {
+                    printer.words(&format!(
+                        "the server refuses the test request for now (429): once more after {}",
+                        spoken(wait)
+                    ));
+                };
+                let testing = engine.tested(SMOKE_LIMIT, refused);
+                let tested = Box::pin(test_answer(printer, testing)).await.map_err(of_server)?;
                 let (engine, smoke) = tested;
                 context_fit::report_length(&smoke, printer);
                 test_answer(printer, engine.probe_forms(SMOKE_LIMIT)).await.map_err(of_server)?;

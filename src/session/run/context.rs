@@ -273,7 +273,7 @@ impl RunContext {
                 ..facts.clone()
             },
             deployment: settings.deployment.clone(),
-            limits: settings.requests.limits(),
+            limits: settings.requests.limits(prepared.workload.clients.as_ref()),
             objectives: settings.objectives.iter().map(ToString::to_string).collect(),
             percentiles: settings.percentiles.clone(),
             host: machine::host_facts(Some(settings.pacing.priority())),

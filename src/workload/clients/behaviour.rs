@@ -19,6 +19,7 @@ const FACTOR: Allowed = Allowed::from(1.0, 100.0);
 /// An attempt is one sending of a request. Retries and hedges are never hidden in a latency: that of a request counts
 /// from its scheduled moment, and so includes each failed attempt and each wait between two.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClientBehaviour {
     /// An attempt fails that takes longer than this in total, seconds; absent: no limit of the workload's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,6 +30,7 @@ pub struct ClientBehaviour {
     /// Most retries of a request; 0, the default, never sends one again.
     pub retries: u32,
     /// The failures that are retried; 429 and 503 by default.
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub retry_on: Vec<RetryCause>,
     /// The wait before the first retry, seconds, before jitter; 0.5 by default, as in OpenAI's SDK.
     pub backoff_s: f64,
@@ -47,6 +49,7 @@ pub struct ClientBehaviour {
 /// How the wait before a retry is drawn, so that clients which failed together do not come back together (Brooker,
 /// *Exponential Backoff and Jitter*, AWS Architecture Blog, 2015).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Display, EnumString, VariantNames)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Jitter {

@@ -67,7 +67,7 @@ async fn tested(first: Vec<u8>, pause: Duration, retry: Duration) -> (SmokeRepor
     let engine = tokio::select! { engine = engine(target) => engine, never = &mut server => match never {} };
     let begun = Instant::now();
     let report = tokio::select! {
-        tested = engine.tested_within(Duration::from_mins(1), retry) => tested.unwrap().1,
+        tested = engine.tested_within(Duration::from_mins(1), retry, |_| ()) => tested.unwrap().1,
         never = &mut server => match never {},
     };
     let sent = bodies.lock().unwrap().clone();

@@ -1,5 +1,8 @@
 //! Servers that are absent, not ready or unusable, before any load.
 
+use std::sync::Mutex;
+use std::time::Instant;
+
 use super::*;
 
 #[tokio::test]
@@ -92,4 +95,27 @@ async fn a_plain_server_asked_for_tls_is_given_up_at_once() {
         error.contains("does not speak TLS") && error.contains("hint: ") && error.contains("http://"),
         "{error}"
     );
+}
+
+/// A status with the wait that it asks for, in milliseconds.
+fn refusal(wait_ms: u64) -> Vec<Act> {
+    let body = r#"{"error":"slow down"}"#;
+    let head = format!("content-length: {}\r\nretry-after-ms: {wait_ms}", body.len());
+    vec![send(&format!("HTTP/1.1 429 Too Many Requests\r\n{head}\r\n\r\n{body}"))]
+}
+
+#[tokio::test]
+async fn one_refusal_of_the_test_request_is_waited_for_as_the_server_asks() {
+    let limit = Duration::from_secs(5);
+    let server = serve(vec![refusal(150), good(&["a", "b"])]).await;
+    let waits = Mutex::new(Vec::new());
+    let begun = Instant::now();
+    engine(target(&server)).await.tested(limit, |wait| waits.lock().unwrap().push(wait)).await.unwrap();
+    assert_eq!(*waits.lock().unwrap(), [Duration::from_millis(150)]);
+    assert!(begun.elapsed() >= Duration::from_millis(150));
+
+    let server = serve(vec![refusal(1)]).await;
+    let error = engine(target(&server)).await.tested(limit, |_| ()).await.err().unwrap().to_string();
+    assert!(error.contains("429") && error.contains("\nhint: "), "{error}");
+    assert_eq!(server.seen.lock().unwrap().len(), 2, "it is sent once more, not again and again");
 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod arrivals;
 pub(super) mod cells;
+pub(crate) mod clients;
 pub(super) mod diagnosis;
 pub(super) mod glossary;

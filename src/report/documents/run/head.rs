@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::attempts;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
     FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status,
@@ -97,7 +98,12 @@ fn key_figures(summary: &Summary) -> Vec<KeyFigure> {
     let latencies = latencies.flat_map(|(metric, row)| {
         [Quantile::P50, Quantile::P99].map(|quantile| latency(metric, row.percentile(quantile)))
     });
-    latencies.chain(flows(summary)).chain([errors(summary)]).chain(in_flight(summary)).collect()
+    latencies
+        .chain(flows(summary))
+        .chain([errors(summary)])
+        .chain(attempts::key_figure(summary))
+        .chain(in_flight(summary))
+        .collect()
 }
 
 /// A latency's card; elsewhere the table of latencies holds it.

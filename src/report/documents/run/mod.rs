@@ -2,6 +2,7 @@
 
 mod aftermath;
 mod answers;
+mod attempts;
 mod charts;
 mod flow;
 mod groups;
@@ -45,6 +46,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
     document.add([slo::section(summary), aftermath::section(summary)]);
     document.add(groups::sections(summary));
     document.add(sessions::sections(summary, extras.paired_open.is_some()));
+    document.add([attempts::section(summary)]);
     document.add(flow::sections(summary));
     document.add(answers::sections(summary));
     document.add([server::section(summary), setup::what_was_run(summary)]);
