@@ -198,3 +198,84 @@ fn round_up(seconds: f64) -> f64 {
         .find(|step| *step >= seconds)
         .unwrap_or(seconds)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::test_runs::{record, run};
+    use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, RequestRecord, RunLog};
+    use crate::workload::{ClientBehaviour, RateStage, Spike};
+
+    fn spikes(at_s: f64, hold_s: f64) -> ArrivalPattern {
+        let spike = Spike { at_s, rate_per_s: 15.0, rise_s: 0.0, hold_s, fall_s: 0.0 };
+        ArrivalPattern::Spikes { base_rate_per_s: 10.0, spikes: vec![spike] }
+    }
+
+    /// Ten requests a second for a minute, of which those from 10 s to `down_until_s` fail twice, and the others are
+    /// answered at once.
+    fn log(down_until_s: u64) -> RunLog {
+        let records = (0..600).map(|i| {
+            let at = i * 100;
+            let answered = record(i).sent_at(at, at, at).paced(at + 20, 10, 2).build();
+            if !(10_000..down_until_s * 1_000).contains(&at) {
+                return answered;
+            }
+            let reason = FailureKind::TimeoutTotal;
+            let attempt = |kind| Attempt {
+                kind,
+                begun: answered.scheduled,
+                sent: Some(answered.scheduled),
+                ended: answered.ended,
+                end: AttemptEnd::Failed(reason),
+                discarded_tokens: 0,
+            };
+            let mut failed = RequestRecord {
+                outcome: Outcome::Failed(Failure::new(reason, "late").into()),
+                ..answered.clone()
+            };
+            failed.set_attempts(vec![attempt(AttemptKind::First), attempt(AttemptKind::Retry)]);
+            failed
+        });
+        let mut log = run(60_000, records.collect());
+        log.header.workload.arrival = spikes(10.0, 10.0);
+        log.header.workload.clients = Some(ClientBehaviour { retries: 1, ..ClientBehaviour::default() });
+        log
+    }
+
+    #[test]
+    fn goodput_comes_back_or_it_does_not() {
+        let back = summarise(&log(30), &[]).aftermath.unwrap();
+        assert!(back.recovered);
+        assert_eq!(back.recovery_s, Some(10.0), "the last part that is down ends at 30 s, the spike at 20 s");
+        assert_eq!((back.before.from_s, back.before.to_s, back.before.good_share()), (0.0, 10.0, Some(1.0)));
+        assert_eq!((back.spike.goodput_per_s, back.spike.amplification()), (0.0, Some(2.0)));
+        assert_eq!((back.after.from_s, back.after.to_s), (50.0, 60.0));
+        assert_eq!(
+            (back.after.offered_per_s, back.after.sent_per_s, back.after.goodput_per_s),
+            (10.0, 10.0, 10.0)
+        );
+        assert_eq!(back.course.len(), 12);
+
+        let summary = summarise(&log(60), &[]);
+        let down = summary.aftermath.as_ref().unwrap();
+        assert_eq!((down.recovered, down.recovery_s, down.after.good_share()), (false, None, Some(0.0)));
+        let finding = summary.findings.iter().find(|finding| finding.kind.topic() == "overload").unwrap();
+        assert!(finding.sentence.contains("0 of 10.0 requests/s at the end, 10.0 of 10.0 before; 2.00 sent"));
+    }
+
+    #[test]
+    fn only_a_load_that_rises_and_comes_back_has_an_aftermath() {
+        assert_eq!(spike(&spikes(10.0, 5.0)), Some((10.0, 15.0)));
+        let level = |duration_s, rate| RateStage::level(duration_s, rate);
+        let stages =
+            vec![level(5.0, 2.0), level(3.0, 4.0), level(2.0, 1.0), level(4.0, 9.0), level(6.0, 2.0)];
+        assert_eq!(spike(&ArrivalPattern::Stages { stages }), Some((5.0, 14.0)));
+        let ramp = vec![RateStage { duration_s: 9.0, from_rate_per_s: 1.0, to_rate_per_s: 5.0 }];
+        assert_eq!(spike(&ArrivalPattern::Stages { stages: ramp }), None);
+        assert_eq!(spike(&ArrivalPattern::Poisson { rate_per_s: 3.0 }), None);
+        let mut usual = log(30);
+        usual.header.workload.clients = None;
+        assert_eq!(summarise(&usual, &[]).aftermath, None);
+    }
+}

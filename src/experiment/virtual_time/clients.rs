@@ -191,7 +191,8 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         if let Some(at) = tries.hedge_at.take() {
             self.timers.remove(&(at, Timer::Hedge(index)));
         }
-        while let Some(other) = tries.jobs().find(|other| *other != id) {
+        let others: Vec<JobId> = tries.jobs().filter(|other| *other != id).collect();
+        for other in others {
             // It has no token: the first of the two to have one is kept.
             self.driver.cancel(now, other);
             tries.end(other, now, AttemptEnd::Cancelled, 0);
