@@ -284,7 +284,7 @@ fn a_simulated_server_refuses_what_exceeds_its_limits() {
         (kinds, all["summary"]["run"]["engine"]["modelled"].clone())
     };
     let (kinds, modelled) = refused(&["--admit", "3", "--retry-after", "2s"]);
-    assert_eq!(kinds[0]["kind"]["http_status"], 429, "{kinds:?}");
+    assert_eq!(kinds[0]["kind"], "http 429", "{kinds:?}");
     assert_eq!((&modelled["admit"], &modelled["retry_after_s"]), (&"3".into(), &2.into()));
     assert_eq!(refused(&[]).0.len(), 0);
     for (wrong, said) in [
@@ -329,7 +329,7 @@ const METASTABLE: &[&str] = &[
 fn a_report_says_whether_goodput_came_back_after_a_spike() {
     let desk = Desk::new();
     let naive = ["--retries", "3", "--retry-on", "timeout", "--backoff", "100ms", "--jitter", "none"];
-    let shown = desk.skyline(&[METASTABLE, &naive[..], &["--full"]].concat()).assert();
+    let shown = desk.skyline(&[METASTABLE, &naive[..]].concat()).assert();
     let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
     for part in ["NOT RECOVERED", "last quarter after it", "goodput did not come back", "█"] {
         assert!(shown.contains(part), "no {part} in\n{shown}");

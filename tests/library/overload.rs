@@ -126,7 +126,7 @@ fn aftermath(clients: &str, fleet: &Fleet) -> SpikeAftermath {
     summarise(&RunLog::of_requests(header(&spec), records, footer), &[]).aftermath.unwrap()
 }
 
-/// A metastable failure (Bronson et al., HotOS 2021): the trigger is over after 20 s, and the failure is not.
+/// A metastable failure (Bronson et al., `HotOS` 2021): the trigger is over after 20 s, and the failure is not.
 #[test]
 fn naive_retries_keep_a_server_down_long_after_the_spike_that_no_retries_recover_from() {
     let naive = aftermath(NAIVE, &unaware(Admission::default()));

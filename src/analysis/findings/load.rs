@@ -58,8 +58,8 @@ pub(super) fn metastable(summary: &Summary) -> Option<Finding> {
         three_digits(before.offered_per_s),
         three_digits(after.amplification()?)
     );
-    let cure = "retry less, or with longer waits and jitter (--retries, --backoff, --jitter); let the server refuse early \
-                (--admit) and stop work for clients that have gone";
+    let cure = "let clients retry less, for longer waits put off the same load; let the server refuse early, and stop work for \
+                clients that have gone";
     Some(finding(FindingKind::Metastable, sentence, cure))
 }
 
