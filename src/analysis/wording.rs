@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::record::ClientLimits;
 use crate::units::{count, spoken, three_digits};
 
 /// A number of things: `1 request`, `1,200 requests`.
@@ -20,6 +21,14 @@ pub(crate) fn percent(share: f64) -> String {
 /// A length of time in seconds, in words.
 pub(crate) fn seconds(length: f64) -> String {
     spoken(Duration::try_from_secs_f64(length.max(0.0)).unwrap_or(Duration::MAX))
+}
+
+/// The caps on requests in flight: `64 requests`, `chat 16, batch 4`; `None` where there is none.
+pub(crate) fn cap(limits: &ClientLimits) -> Option<String> {
+    let total = limits.max_concurrency.map(|cap| counted(cap, "request"));
+    let classes = limits.class_concurrency.iter().map(|(class, cap)| format!("{class} {}", count(*cap)));
+    let caps: Vec<_> = total.into_iter().chain(classes).collect();
+    (!caps.is_empty()).then(|| caps.join(", "))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The requests that have been dispatched and have not ended, and the integral of their number.
 
-use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use futures::FutureExt;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use super::admission::Admission;
 use super::options::RunOptions;
 use super::pacer::DispatchedRequest;
 use super::progress::Progress;
@@ -31,8 +31,8 @@ pub(super) struct InFlightSet<E> {
     options: RunOptions,
     pub(super) progress: Arc<Progress>,
     pub(super) running: JoinSet<(PlannedRequest, FinishedRequest)>,
-    /// Dispatched, waiting under the concurrency cap, oldest first.
-    queue: VecDeque<DispatchedRequest>,
+    /// The concurrency caps, and who waits under them.
+    admission: Admission,
     /// Later turns of sessions; `None` where no request belongs to a session.
     pub(super) next_turns: Option<NextTurns>,
     integral: InFlightIntegral,
@@ -54,10 +54,10 @@ impl<E: Engine> InFlightSet<E> {
         Self {
             engine,
             clock,
+            admission: Admission::new(&options),
             options,
             progress,
             running: JoinSet::new(),
-            queue: VecDeque::new(),
             next_turns,
             integral: InFlightIntegral::within(window_start, window_end),
             dispatches,
@@ -71,7 +71,7 @@ impl<E: Engine> InFlightSet<E> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.running.is_empty() && self.queue.is_empty()
+        self.running.is_empty() && self.admission.is_empty()
     }
 
     /// Sends a request, or lets it wait under the concurrency cap: its latency counts from the scheduled moment, so the
@@ -84,17 +84,19 @@ impl<E: Engine> InFlightSet<E> {
             let PlannedRequest { index, phase, .. } = released.ready.request;
             dispatches(UnendedRequest { index, phase, dispatched: released.dispatched });
         }
-        match self.options.max_concurrency {
-            None => self.send(released, None),
-            Some(cap) if self.running.len() < cap.get() => self.send(released, Some(self.clock.now())),
-            Some(_) => self.queue.push_back(released),
+        if !self.admission.is_capped() {
+            self.send(released, None);
+        } else if self.admission.has_room(released.ready.request.class) {
+            self.send(released, Some(self.clock.now()));
+        } else {
+            self.admission.wait(released);
         }
     }
 
     /// Takes a request that was dispatched when the run was already over.
     pub(super) fn left_over(&mut self, mut released: DispatchedRequest) {
         self.note(&mut released);
-        self.queue.push_back(released);
+        self.admission.wait(released);
     }
 
     fn note(&mut self, released: &mut DispatchedRequest) {
@@ -110,6 +112,7 @@ impl<E: Engine> InFlightSet<E> {
         let retries = self.options.retries.clone();
         self.progress.started();
         let request = released.ready.request;
+        self.admission.sent(request.class);
         let lost = RequestRun::new(&request, released.dispatched);
         self.running.spawn(async move {
             let context = RequestContext {
@@ -130,10 +133,11 @@ impl<E: Engine> InFlightSet<E> {
     /// Takes the end of a task: the request and its record.
     pub(super) fn take_ended(&mut self, ended: EndedTask) -> Option<(PlannedRequest, FinishedRequest)> {
         self.integral.left(self.clock.now());
-        if let Some(next) = self.queue.pop_front() {
+        let ended = ended.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
+        self.admission.ended(ended.0.class);
+        if let Some(next) = self.admission.next() {
             self.send(next, Some(self.clock.now()));
         }
-        let ended = ended.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
         self.progress.ended(&ended.1.record, ended.0.slo);
         Some(ended)
     }
@@ -141,7 +145,7 @@ impl<E: Engine> InFlightSet<E> {
     /// Censors what waits under the concurrency cap.
     pub(super) fn give_up_waiting(&mut self) -> impl Iterator<Item = FinishedRequest> {
         let (now, progress, integral) = (self.clock.now(), &self.progress, &mut self.integral);
-        self.queue.drain(..).map(move |released| {
+        self.admission.give_up().into_iter().map(move |released| {
             progress.given_up();
             integral.left(now);
             RequestRun::never_sent(&released, now).into()

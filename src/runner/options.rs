@@ -14,6 +14,8 @@ pub struct RunOptions {
     /// Most requests in flight. Others wait in order of dispatch, and that wait counts in their latency.
     /// `None` sends every request when it is dispatched.
     pub max_concurrency: Option<NonZeroUsize>,
+    /// The same of each class, by its index in the workload; empty where no class has a cap.
+    pub class_concurrency: Vec<Option<NonZeroUsize>>,
     /// Limits on each attempt of a request.
     pub timeouts: Timeouts,
     /// How long after the last dispatch of the window to wait for answers before they are censored.

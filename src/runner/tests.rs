@@ -120,6 +120,7 @@ fn failure(record: &RequestRecord) -> Option<FailureKind> {
 
 const PATIENT: RunOptions = RunOptions {
     max_concurrency: None,
+    class_concurrency: Vec::new(),
     timeouts: Timeouts { first_token: None, between_tokens: None, total: None },
     drain: Duration::from_mins(1),
     pacing: Pacing::Timer,
@@ -187,6 +188,23 @@ async fn a_cap_makes_requests_wait_in_order_and_the_wait_shows() {
         assert_eq!(record.admitted, Some(at(admitted)));
         assert_eq!(record.chunks.first_at(), Some(at(admitted + 25)));
     }
+}
+
+/// Two requests of each class at once, 10 ms each; class 1 may have one in flight.
+#[tokio::test(start_paused = true)]
+async fn a_class_waits_under_its_own_cap_and_holds_up_no_other() {
+    let script = Script { ttft: ms(10), gap: ms(1), tokens: 1 };
+    let of_class = |index: u64, class| {
+        let mut request = order(index, at(index), Phase::Measured);
+        request.planned.class = class;
+        request
+    };
+    let schedule = [1, 1, 1, 0, 0].iter().zip(0..).map(|(class, index)| of_class(index, *class)).collect();
+    let caps = vec![None, NonZeroUsize::new(1)];
+    let options = RunOptions { class_concurrency: caps, ..PATIENT };
+    let executed = execute_schedule(script, schedule, 50, options, &[]).await;
+    let admitted: Vec<_> = executed.records.iter().map(|record| record.admitted).collect();
+    assert_eq!(admitted, [at(0), at(10), at(20), at(3), at(4)].map(Some));
 }
 
 #[tokio::test(start_paused = true)]

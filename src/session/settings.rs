@@ -16,7 +16,7 @@ use crate::engine::{
 use crate::live::Screen;
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
 use crate::runner::{Breaker, RunOptions, Timeouts};
-use crate::workload::{ArrivalPattern, ClientBehaviour, RetryPolicy, WorkloadSpec};
+use crate::workload::{AdmissionLimits, ArrivalPattern, ClientBehaviour, RetryPolicy, WorkloadSpec};
 
 /// All that a run needs beside its workload.
 #[derive(Clone, Debug)]
@@ -103,6 +103,8 @@ impl ServerSettings {
 pub(crate) struct RequestSettings {
     /// Most requests in flight; the others wait, which counts in their latency.
     pub(crate) max_concurrency: Option<NonZeroUsize>,
+    /// The same of classes, by their names.
+    pub(crate) class_concurrency: Vec<(String, NonZeroUsize)>,
     pub(crate) timeouts: Timeouts,
     pub(crate) answers: AnswerLimits,
     /// Whether a server of others may get any load.
@@ -127,12 +129,27 @@ impl RequestSettings {
         let sends_again = workload.clients.clone().filter(ClientBehaviour::sends_again);
         RunOptions {
             max_concurrency: self.max_concurrency,
+            // Names that the workload does not have are refused before.
+            class_concurrency: self.caps_of(workload).unwrap_or_default(),
             timeouts: self.timeouts_of(workload.clients.as_ref()),
             retries: sends_again.map(|clients| Arc::new(RetryPolicy::new(clients, workload.seed))),
             breakers: self.breakers.clone(),
             drain: Duration::from_secs_f64(workload.drain_s),
             ..RunOptions::default()
         }
+    }
+
+    /// The cap of each class of the workload; none where no class has one.
+    ///
+    /// # Errors
+    ///
+    /// A class that the workload does not have.
+    pub(crate) fn caps_of(&self, workload: &WorkloadSpec) -> Result<Vec<Option<NonZeroUsize>>, String> {
+        let classes = self.class_concurrency.clone();
+        if classes.is_empty() {
+            return Ok(Vec::new());
+        }
+        AdmissionLimits { total: self.max_concurrency, classes }.by_class(workload)
     }
 
     /// The limits on an attempt: the tighter ones of the command line's and of the workload's clients.
@@ -156,6 +173,11 @@ impl RequestSettings {
         let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
         ClientLimits {
             max_concurrency: self.max_concurrency.map(|cap| cap.get() as u64),
+            class_concurrency: self
+                .class_concurrency
+                .iter()
+                .map(|(class, cap)| (class.clone(), cap.get() as u64))
+                .collect(),
             first_token_timeout_s: seconds(timeouts.first_token),
             between_tokens_timeout_s: seconds(timeouts.between_tokens),
             total_timeout_s: seconds(timeouts.total),

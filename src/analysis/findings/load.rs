@@ -6,7 +6,7 @@ use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::summary::run::{Summary, Window};
 use crate::analysis::verdict::client::{CURE, late_but_passed};
 use crate::analysis::verdict::steady_state;
-use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::wording::{cap, counted, percent, seconds};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
 use crate::workload::{ArrivalPattern, RateProfile, Spike};
@@ -78,14 +78,13 @@ pub(super) fn drain_limit(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
-    let cap = summary.run.limits.max_concurrency?;
+    let cap = cap(&summary.run.limits)?;
     let wait = summary.latency.row(Metric::QueueWait)?;
     if wait.max.at_least() <= QUEUE_BAR_MS {
         return None;
     }
     let sentence = format!(
-        "requests over the cap of {} in flight waited for up to {} (p50 {} ms; limit: {} ms); latencies include the wait",
-        counted(cap, "request"),
+        "requests over the cap of {cap} in flight waited for up to {} (p50 {} ms; limit: {} ms); latencies include the wait",
         seconds(wait.max.at_least() / 1e3),
         three_digits(wait.percentile(Quantile::P50).figure.at_least()),
         three_digits(QUEUE_BAR_MS),

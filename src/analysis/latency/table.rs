@@ -37,7 +37,7 @@ impl LatencyTable {
 
     /// All metrics over every measured request.
     pub(crate) fn of_run(observed: &Observed<'_>) -> (Self, Stalls) {
-        let capped = observed.log.header.limits.max_concurrency.is_some();
+        let capped = observed.log.header.limits.is_capped();
         // Where no answer reasoned first, none that is cut off was about to.
         let reasoned =
             observed.requests.iter().any(|request| request.latency().ttfa.and_then(Figure::exact).is_some());

@@ -34,7 +34,7 @@ impl InFlight {
     /// `None` for an empty window.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
         let records = &observed.log.records;
-        let capped = observed.log.header.limits.max_concurrency.is_some();
+        let capped = observed.log.header.limits.is_capped();
         let window = (observed.start, observed.answers_end);
         let in_flight = TimeAverage::of(
             records.iter().filter_map(|record| time_in_flight(observed.log, &record)),
@@ -52,9 +52,10 @@ impl InFlight {
 
 /// From when to when a request was in flight; `None` for one that got no slot under the cap.
 pub(crate) fn time_in_flight(log: &RunLog, record: &RequestRecord) -> Option<(Timestamp, Timestamp)> {
-    let from = match log.header.limits.max_concurrency {
-        Some(_) => record.admitted.or(record.sent)?,
-        None => record.admitted.unwrap_or(record.dispatched),
+    let from = if log.header.limits.is_capped() {
+        record.admitted.or(record.sent)?
+    } else {
+        record.admitted.unwrap_or(record.dispatched)
     };
     Some((from, record.ended))
 }

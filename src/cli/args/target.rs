@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::server::ServerArgs;
-use super::values::{at_least_one, label, size, some_time, switched, whole};
+use super::values::{label, size, some_time, switched, whole};
 use crate::clock::Pacing;
 use crate::engine::{AnswerLimits, MetricsUrl, PriorityField};
 use crate::live::Screen;
@@ -16,6 +16,7 @@ use crate::session::settings::{
     LoadOption, MachineCheck, OwnPage, RequestSettings, RunSettings, Share, TelemetrySettings,
 };
 use crate::session::{Stop, both};
+use crate::workload::AdmissionLimits;
 
 /// The server, what serves, and how runs against it are executed.
 #[derive(Clone, Debug, Args)]
@@ -57,7 +58,7 @@ impl TargetArgs {
 
     /// The most requests in flight, where that was typed.
     pub(in crate::cli) fn max_concurrency(&self) -> Option<NonZeroUsize> {
-        self.run.max_concurrency
+        self.run.max_concurrency.as_ref().and_then(|limits| limits.total)
     }
 
     /// What varies the texts of prompts, where that was typed.
@@ -134,9 +135,10 @@ struct DeploymentArgs {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct RunArgs {
     /// Keep at most N requests in flight; the others wait, and their waiting counts in latency; with `--rate max` the users
-    /// of a closed loop [default: no cap]
-    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
-    max_concurrency: Option<NonZeroUsize>,
+    /// of a closed loop. Classes may have caps of their own: `chat=16,batch=4`, beside one of all: `64,batch=4`
+    /// [default: no cap]
+    #[arg(long, value_name = "N|CLASS=N,…", allow_hyphen_values = true)]
+    max_concurrency: Option<AdmissionLimits>,
 
     /// Fail a request that takes longer than this in total
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = some_time, allow_hyphen_values = true)]
@@ -220,7 +222,8 @@ impl RunArgs {
 
     fn settings(&self) -> Result<RequestSettings, Stop> {
         Ok(RequestSettings {
-            max_concurrency: self.max_concurrency,
+            max_concurrency: self.max_concurrency.as_ref().and_then(|limits| limits.total),
+            class_concurrency: self.max_concurrency.clone().map(|limits| limits.classes).unwrap_or_default(),
             timeouts: Timeouts {
                 first_token: self.first_token_timeout,
                 between_tokens: self.between_tokens_timeout,

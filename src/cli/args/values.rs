@@ -1,7 +1,6 @@
 //! Reads values that several options share: durations, shares, numbers, labels, lists of loads.
 
 use std::error::Error;
-use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
@@ -76,11 +75,6 @@ pub(in crate::cli) fn at_least_zero(text: &str) -> Result<f64, String> {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
         _ => Err(format!("`{text}` is not 0 or a number above it")),
     }
-}
-
-/// A whole number from 1 on.
-pub(in crate::cli) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| format!("`{text}` is not a whole number from 1 on"))
 }
 
 /// A whole number in the range.

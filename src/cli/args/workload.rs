@@ -11,6 +11,7 @@ use super::trace::TraceArgs;
 use super::values::{above_zero, duration, one_of, rate, seconds, whole};
 use crate::analysis::wording::counted;
 use crate::experiment::LoadAxis;
+use crate::report::documents;
 use crate::session::{Printer, Stop, survey};
 use crate::workload::{
     ArrivalPattern, DatasetChange, DatasetFormat, Distribution, LoadSpike, Overrides, RateStage, RowFilter,
@@ -275,7 +276,12 @@ impl WorkArgs {
             }
             _ => self.trace.apply(workload, self.seed, printer)?,
         };
-        spec.with(&overrides).map_err(Stop::usage)
+        let spec = spec.with(&overrides).map_err(Stop::usage)?;
+        if let Some(clients) = spec.clients.as_ref().filter(|clients| clients.sends_again()) {
+            let said = documents::clients::in_words(clients);
+            printer.words(&format!("clients: {said}; latencies include every attempt and wait"));
+        }
+        Ok(spec)
     }
 }
 

@@ -165,6 +165,7 @@ fn tell_workload(tell: &mut impl FnMut(Condition, &str, Value), workload: Value)
             "name" | "description" => continue,
             "seed" => Condition::Seed,
             "arrival" => Condition::Rate,
+            "clients" => Condition::Limits,
             "horizon_s" | "requests" | "warmup_s" | "drain_s" => Condition::Window,
             _ => Condition::Workload,
         };

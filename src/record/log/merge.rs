@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::records::Records;
@@ -270,6 +270,11 @@ fn header(logs: &[RunLog]) -> RunHeader {
     joined.plan.warmup_requests = headers.clone().map(|header| header.plan.warmup_requests).sum();
     joined.plan.measured_requests = headers.clone().map(|header| header.plan.measured_requests).sum();
     joined.limits.max_concurrency = headers.clone().map(|header| header.limits.max_concurrency).sum();
+    let by_class = headers.clone().flat_map(|header| &header.limits.class_concurrency);
+    joined.limits.class_concurrency = by_class.fold(BTreeMap::new(), |mut sums, (class, cap)| {
+        *sums.entry(class.clone()).or_default() += cap;
+        sums
+    });
     joined.calibration = headers
         .clone()
         .filter_map(|header| header.calibration)

@@ -1,5 +1,7 @@
 //! The first and the last line of a run log: the conditions of a run, and how it ended.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::client::{Calibration, ClientFacts, ServerCounters, Shard, StampSource};
@@ -169,6 +171,9 @@ pub struct ClientLimits {
     /// Most requests in flight; the others wait, and their wait counts in latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u64>,
+    /// The same of classes, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub class_concurrency: BTreeMap<String, u64>,
     /// Seconds to the first token, from dispatch or from admission under the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_timeout_s: Option<f64>,
@@ -178,6 +183,13 @@ pub struct ClientLimits {
     /// Seconds to the end, from dispatch or from admission under the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_timeout_s: Option<f64>,
+}
+
+impl ClientLimits {
+    /// Whether requests may have waited for a slot.
+    pub fn is_capped(&self) -> bool {
+        self.max_concurrency.is_some() || !self.class_concurrency.is_empty()
+    }
 }
 
 /// The client machine.

@@ -43,6 +43,10 @@ impl RunSettings {
             Objective::check_all(&self.objectives, spec).map_err(Stop::usage),
             self.check_shard(spec),
             self.check_priority(),
+            self.requests
+                .caps_of(spec)
+                .map(drop)
+                .map_err(|error| Stop::usage(format!("--max-concurrency: {error}"))),
             // Rows of a file have caps of their own.
             if self.load_option == LoadOption::InFile { Ok(()) } else { self.check_breakers() },
         ]);
@@ -84,13 +88,14 @@ impl RunSettings {
 
     /// Refuses a breaker that can never end a run.
     pub(crate) fn check_breakers(&self) -> Result<(), Stop> {
-        let RequestSettings { breakers, max_concurrency, telemetry, .. } = &self.requests;
+        let RequestSettings { breakers, max_concurrency, class_concurrency, telemetry, .. } = &self.requests;
+        let uncapped = max_concurrency.is_none() && class_concurrency.is_empty();
         let unread = telemetry.own_page == OwnPage::Unread && telemetry.urls.is_empty();
         let refusal = |breaker: &Breaker, why: &str| {
             Stop::usage(format!("--abort-on `{breaker}` can never end a run: {why}, or watch `in_flight`"))
         };
         breakers.iter().try_for_each(|breaker| match breaker {
-            queued if queued.is_about_queued() && max_concurrency.is_none() => Err(refusal(
+            queued if queued.is_about_queued() && uncapped => Err(refusal(
                 queued,
                 "without a cap no request waits to be sent\n\
                      hint: add --max-concurrency (with --rate max it is the number of users, and none waits)",

@@ -40,7 +40,7 @@ fn a_file_says_how_clients_behave() {
     };
     assert_eq!(read.unwrap().clients, Some(expected));
     for (clients, problem) in [
-        ("retry = 3", "did you mean `retries`?"),
+        ("retrie = 3", "did you mean `retries`?"),
         ("retries = 3\nretry_on = [200]", "`clients.retry_on[0]` is 200"),
         ("retry_on = [\"slow\"]", "one of timeout, connect, reset"),
         ("backoff_s = 9", "`clients.backoff_max_s` is 8, below `backoff_s`, which is 9"),

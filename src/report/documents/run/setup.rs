@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::prompts;
-use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::wording::{cap, counted, percent, seconds};
 use crate::analysis::{
     ClientEffect, ClientLoad, Fact, FactSource, HostStallImpact, LoadForm, Summary, Window,
 };
@@ -26,8 +26,7 @@ pub(crate) fn what_was_run(summary: &Summary) -> Section {
     for (name, line) in prompts::files(run) {
         section.fact(name, line);
     }
-    let cap = run.limits.max_concurrency.map(|cap| counted(cap, "request"));
-    section.facts("cap", cap.map(|cap| format!("{cap} in flight; waiting counts in latency")));
+    section.facts("cap", cap(&run.limits).map(|cap| format!("{cap} in flight; waiting counts in latency")));
     section.fact("started", run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
     section.fact("window", window(&summary.window));
     section.fact("requests", requests(summary));
@@ -267,11 +266,10 @@ pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> Vec<Section> {
 }
 
 fn limits(limits: &ClientLimits) -> String {
-    let ClientLimits { max_concurrency, first_token_timeout_s, between_tokens_timeout_s, total_timeout_s } =
-        limits;
+    let ClientLimits { first_token_timeout_s, between_tokens_timeout_s, total_timeout_s, .. } = limits;
     let seconds = |name: &str, limit: Option<f64>| Some(format!("{name} within {} s", limit?));
     let parts = [
-        max_concurrency.map(|cap| format!("{cap} in flight")),
+        cap(limits).map(|cap| format!("{cap} in flight")),
         seconds("first token", *first_token_timeout_s),
         seconds("next token", *between_tokens_timeout_s),
         seconds("whole answer", *total_timeout_s),
