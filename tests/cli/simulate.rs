@@ -264,6 +264,14 @@ fn a_cap_of_the_client_makes_requests_wait() {
     let all = judged(&desk, &[&plain[..], &["--max-concurrency", "2", "--allow-invalid"]].concat());
     assert_eq!(all["summary"]["run"]["limits"]["max_concurrency"], 2);
     assert!(all["summary"]["latency"]["queue_wait"]["p50"]["value_ms"].as_f64().unwrap() > 100.0);
+    let of_class = judged(&desk, &[&plain[..], &["--max-concurrency", "tiny=2", "--allow-invalid"]].concat());
+    assert_eq!(of_class["summary"]["run"]["limits"]["class_concurrency"]["tiny"], 2);
+    assert_eq!(of_class["summary"]["latency"]["queue_wait"], all["summary"]["latency"]["queue_wait"]);
+    let unknown = [&plain[..], &["--max-concurrency", "tinny=2"]].concat();
+    desk.skyline(&unknown)
+        .assert()
+        .code(2)
+        .stderr(contains("--max-concurrency: `quick` has no class `tinny`"));
     let free = json(&desk, &plain);
     assert_eq!(free["summary"]["run"]["limits"]["max_concurrency"], Value::Null);
     assert_eq!(free["summary"]["latency"]["ttft"]["p50"]["value_ms"], 200.0);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use skyline::analysis::{SpikeAftermath, summarise};
 use skyline::clock::Timestamp;
-use skyline::experiment::{SimulatedRun, VirtualRun};
+use skyline::experiment::{ConcurrencyCaps, SimulatedRun, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::record::{AttemptEnd, AttemptKind, Failure, FailureKind, Outcome, Phase, RequestRecord, RunLog};
 use skyline::simulator::{
@@ -37,7 +37,8 @@ output_tokens = 1
 fn run(spec: &WorkloadSpec, server: &mut dyn SimulatedServer, cap: Option<u64>) -> SimulatedRun {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
-    VirtualRun { plan: schedule.facts(), schedule, drain, max_concurrency: cap }.execute(server)
+    let caps = ConcurrencyCaps { total: cap, classes: Vec::new() };
+    VirtualRun { plan: schedule.facts(), schedule, drain, caps }.execute(server)
 }
 
 fn plain(slots: usize, service: Delay, admission: Admission) -> Fleet {

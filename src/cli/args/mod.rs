@@ -21,7 +21,7 @@ pub(super) use self::server::{FiledServer, ServerArgs};
 pub(super) use self::target::{ShareArgs, TargetArgs};
 pub(super) use self::trace::SliceArgs;
 pub(super) use self::values::{
-    above_zero, at_least_one, dialect, label, one_of, percentile, rates, seconds, share, share_up_to_half,
-    some_time, stop_length, users, whole,
+    above_zero, dialect, label, one_of, percentile, rates, seconds, share, share_up_to_half, some_time,
+    stop_length, users, whole,
 };
 pub(super) use self::workload::{LoadArgs, WorkArgs, WorkloadArgs};

@@ -126,8 +126,7 @@ impl SimulateArgs {
     /// What is simulated, or the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<SimulatePlan, Stop> {
         let swept = self.loads.sweep_users.as_ref();
-        let ((), spec) =
-            both(self.check_outputs(), self.workload.swept(self.clients.max_concurrency, swept, printer))?;
+        let ((), spec) = both(self.check_outputs(), self.workload.swept(self.clients.cap(), swept, printer))?;
         let spec = self.clients.applied(spec)?;
         let tokenizer = self.tokenizer.as_deref();
         let (first, other) = self.sides.models(&self.model, !self.fit.fit.is_empty(), model_of)?;
@@ -141,9 +140,9 @@ impl SimulateArgs {
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());
         // Where users stand for a rate, there are never more requests than users.
-        let cap = self.clients.max_concurrency.filter(|_| !self.workload.is_rate_max());
+        let cap = self.clients.cap().filter(|_| !self.workload.is_rate_max());
         let simulation = Simulation {
-            limits: ClientLimitArgs::limits(&spec, cap),
+            limits: self.clients.limits(&spec, cap)?,
             spec,
             datasets,
             model,

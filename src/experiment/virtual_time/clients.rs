@@ -1,7 +1,8 @@
 //! The clients of a run in virtual time: they send requests to a simulated server, wait, give up and try again.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 
+use super::caps::{ConcurrencyCaps, Slots};
 use super::log::{Waits, answered, job};
 use super::tries::{Deadline, Timer, Tries};
 use crate::clock::Timestamp;
@@ -15,15 +16,13 @@ pub(super) type Ended = (PlannedRequest, RequestRecord);
 
 /// Sends requests to a simulated server and keeps what becomes of them.
 ///
-/// Under a cap a request waits for a slot, first come, first served, and the wait counts in its latency; it has the slot
+/// Under a cap a request waits for a slot, first come, first served in its class, and the wait counts in its latency; it has the slot
 /// until it ends, its waits between two attempts included, as in a run against a server.
 pub(super) struct VirtualClients<'a, S: ?Sized> {
     driver: Driver<'a, S>,
     pub(super) waits: Waits,
-    /// Most requests in flight; absent: no cap.
-    cap: Option<u64>,
-    /// Dispatched, waiting under the cap, oldest first.
-    waiting: VecDeque<Dispatched>,
+    /// The caps on requests in flight, and what waits under them.
+    slots: Slots<Dispatched>,
     /// By index.
     in_flight: HashMap<u64, RequestCourse>,
     /// When clients give up an attempt and try again; absent: they send each request once, and wait.
@@ -52,12 +51,11 @@ struct RequestCourse {
 
 impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     /// The clients of `server`, which must be fresh.
-    pub(super) fn new(server: &'a mut S, cap: Option<u64>, policy: Option<RetryPolicy>) -> Self {
+    pub(super) fn new(server: &'a mut S, caps: ConcurrencyCaps, policy: Option<RetryPolicy>) -> Self {
         Self {
             driver: Driver::new(server),
             waits: Waits::default(),
-            cap,
-            waiting: VecDeque::new(),
+            slots: Slots::new(caps),
             in_flight: HashMap::new(),
             policy,
             timers: BTreeSet::new(),
@@ -85,7 +83,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         prefix: PrefixHashes,
         ended: &mut Vec<Ended>,
     ) {
-        self.waiting.push_back(Dispatched { request, prefix, at: now });
+        self.slots.wait(now, request.class, Dispatched { request, prefix, at: now });
         self.send_waiting(now, ended);
     }
 
@@ -113,12 +111,10 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     }
 
     fn send_waiting(&mut self, now: Timestamp, ended: &mut Vec<Ended>) {
-        while self.cap.is_none_or(|cap| (self.in_flight.len() as u64) < cap)
-            && let Some(Dispatched { request, prefix, at }) = self.waiting.pop_front()
-        {
+        while let Some(Dispatched { request, prefix, at }) = self.slots.next() {
             let job = job(&request, prefix);
             let tries = self.policy.as_ref().map(|_| Box::new(Tries::new(job.clone())));
-            let admitted = self.cap.map(|_| now);
+            let admitted = self.slots.are_limited().then_some(now);
             let course = RequestCourse { request, dispatched: at, admitted, tries };
             self.in_flight.insert(request.index, course);
             if self.policy.is_some() {
@@ -223,6 +219,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
             self.again.remove(&id);
             tries.disarm(index, &mut self.timers);
         }
+        self.slots.free(course.request.class);
         self.waits.add(&course.request, &history);
         ended.push(course.ended(history, now, None));
     }
@@ -250,6 +247,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
             tries.keep_tokens();
         }
         let Some(course) = self.in_flight.remove(&index) else { return };
+        self.slots.free(course.request.class);
         self.waits.add(&course.request, &history);
         ended.push(course.ended(history, now, Some(failure)));
     }
@@ -260,7 +258,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
 
     /// Stops waiting at `now`: the records of the requests that have not ended.
     pub(super) fn stop(self, now: Timestamp) -> (Waits, Vec<RequestRecord>) {
-        let Self { driver, mut waits, waiting, mut in_flight, again, .. } = self;
+        let Self { driver, mut waits, slots, mut in_flight, again, .. } = self;
         let mut records = Vec::new();
         for history in driver.stop() {
             let index = again.get(&history.job).copied().unwrap_or(history.job.0);
@@ -277,8 +275,8 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         between.sort_unstable_by_key(|course| course.request.index);
         records.extend(between.into_iter().map(|course| course.cut_off(now)));
         records.extend(
-            waiting
-                .into_iter()
+            slots
+                .give_up()
                 .map(|Dispatched { request, at, .. }| RequestRecord { ended: now, ..request.record(at) }),
         );
         (waits, records)

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::caps::ConcurrencyCaps;
 use super::clients::VirtualClients;
 use super::log::leading;
 use crate::analysis::answers_end;
@@ -24,8 +25,8 @@ pub struct VirtualRun {
     pub plan: PlanFacts,
     /// How long after the window's end to wait for answers.
     pub drain: Duration,
-    /// Most requests in flight; the others wait, which counts in their latency. Absent: no cap.
-    pub max_concurrency: Option<u64>,
+    /// Most requests in flight; the others wait, which counts in their latency.
+    pub caps: ConcurrencyCaps,
 }
 
 /// The result of a run in virtual time.
@@ -51,7 +52,7 @@ pub struct SimulatedRun {
 impl VirtualRun {
     /// Runs it against `server`, which must be fresh.
     pub fn execute<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> SimulatedRun {
-        let mut clients = VirtualClients::new(server, self.max_concurrency, self.schedule.retry_policy());
+        let mut clients = VirtualClients::new(server, self.caps.clone(), self.schedule.retry_policy());
         let mut arrivals = self.schedule.requests().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
         let mut records = Vec::new();
