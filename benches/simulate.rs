@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use skyline::experiment::VirtualRun;
+use skyline::experiment::{ConcurrencyCaps, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::{Overrides, WorkloadSpec};
@@ -28,7 +28,7 @@ fn hour(workload: &str) -> (VirtualRun, Fleet) {
     let spec = WorkloadSpec::load(workload).unwrap().with(&overrides).unwrap();
     let schedule = Schedule::draw(&spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
-    let run = VirtualRun { plan: schedule.facts(), schedule, drain };
+    let run = VirtualRun { plan: schedule.facts(), schedule, drain, caps: ConcurrencyCaps::default() };
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
     (run, Fleet::of_one(EngineModel::Batching(Box::new(config)), 0))

@@ -65,6 +65,8 @@ topics! {
     matrix "matrix" "a table of experiments, variants of a server, a contract; which flags serve most"
         ["tune" "experiments" "flags"];
     simulate "simulate" "predict a deployment in virtual time; fit an engine to runs" ["engine-fit" "fit"];
+    overload "overload" "refusals, retries and hedges; does a server recover from a spike of the load?"
+        ["retries" "metastable" "admission" "hedges" "backoff"];
     mock "mock" "a server of known behaviour, with faults and a truth log" ["mock-faults"];
     machine "machine" "what this machine can measure, several generators, measured accuracy"
         ["calibrate" "merge" "accuracy" "shards" "calibration" "realtime"];

@@ -71,6 +71,9 @@
 //! | whether a run is steady, growing, or cannot tell | `analysis/verdict/steady_state.rs`; how far an overload moves latency: `analysis/load/movement.rs` |
 //! | the format of the run log, and how older ones are read | `record/log/runlog.rs` |
 //! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |
+//! | what simulated clients do when an answer is late or refused | `experiment/virtual_time/clients.rs` |
+//! | what a simulated server refuses | `simulator/fleet/admission.rs` |
+//! | whether goodput comes back after a spike | `analysis/load/aftermath.rs` |
 //! | the names of the folders of runs | `session/folder.rs` |
 //! | exit codes | `cli/output/exits.rs` |
 //! | to add a server's dialect | `engine/dialect.rs` |

@@ -239,7 +239,7 @@ fn fitted(found: &Found, printer: Printer) -> Result<EngineFit, Stop> {
             })
             .collect::<Result<Vec<_>, Stop>>(),
     };
-    simulate::fitted_to(&runs?, &ModelArgs::untyped()?, printer).map(|(_, fit)| fit)
+    simulate::fitted_to(&runs?, &ModelArgs::untyped()?, &[], printer).map(|(_, fit)| fit)
 }
 
 /// The last part of a sweep's folder.

@@ -124,7 +124,7 @@ fn base_path(text: &str) -> Result<String, String> {
 impl MockArgs {
     /// The engine that was meant.
     fn backend(&self) -> Result<Backend, Stop> {
-        let described = self.engine.describe()?;
+        let described = self.engine.describe(&[])?;
         let longest = described.max_model_len.and_then(|longest| u32::try_from(longest).ok());
         Ok(Backend {
             server: described.fleet.server().map_err(Stop::usage)?,

@@ -13,7 +13,7 @@ use crate::generator::prompts::builder::PromptBuilder;
 use crate::generator::traces::requests::Blocks;
 use crate::record::{Phase, PlanFacts, SharedPrefix, Turn};
 use crate::units::hexadecimal;
-use crate::workload::{Priority, WorkloadSpec};
+use crate::workload::{Priority, RetryPolicy, WorkloadSpec};
 
 /// Prefix of the hashed bytes; the number rises when their layout changes.
 const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
@@ -74,6 +74,12 @@ impl Schedule {
         let first = self.first.saturating_add(self.step.saturating_mul(shard));
         let step = self.step.saturating_mul(shards);
         Ok(Self { first, step, ..self.clone() })
+    }
+
+    /// When clients give up an attempt and try again; `None` where they send each request once, and wait.
+    pub fn retry_policy(&self) -> Option<RetryPolicy> {
+        let WorkloadSpec { clients, seed, .. } = &*self.workload;
+        clients.as_ref().map(|clients| RetryPolicy::new(clients.clone(), *seed))
     }
 
     /// The requests in order, without prompts. Of a session only the first request: [`Schedule::sessions`] draws what

@@ -83,9 +83,9 @@ pub(crate) struct RunningJobs {
 /// Why a request was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SubmitError {
-    /// It can never be served.
+    /// The server refuses it.
     #[error(transparent)]
-    Never(#[from] Reject),
+    Refused(#[from] Reject),
     /// The engine thread has stopped, which only a bug in the model can cause.
     #[error("the simulated engine has stopped; restart the mock and report its output")]
     Stopped,

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::engine_thread::SubmitError;
+use crate::simulator::Reject;
 
 /// An answer that is an error.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +81,12 @@ impl Refusal {
 impl From<SubmitError> for Refusal {
     fn from(reason: SubmitError) -> Self {
         match reason {
-            SubmitError::Never(_) => Self::bad_request(reason),
+            SubmitError::Refused(reject @ Reject::Full { .. }) => Self {
+                // A header has whole seconds; an earlier retry would come too early.
+                retry_after: reject.retry_after().map(|wait| wait.as_secs_f64().ceil() as u32),
+                ..Self::new(StatusCode::TOO_MANY_REQUESTS, "RateLimitError", &reject.to_string(), None)
+            },
+            SubmitError::Refused(reject) => Self::bad_request(reject),
             SubmitError::Stopped => {
                 let words = reason.to_string();
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", &words, None)

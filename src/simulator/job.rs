@@ -19,6 +19,8 @@ pub struct Job {
     pub output_tokens: u32,
     /// Urgency as vLLM's `priority`: lower is sooner, 0 is normal.
     pub priority: i32,
+    /// Index of its class in the workload's list; absent where that is not known, as over HTTP.
+    pub class: Option<u16>,
     /// The prefix of its tokens that other jobs may share.
     pub prefix: PrefixHashes,
 }
@@ -26,7 +28,7 @@ pub struct Job {
 impl Job {
     /// A job of normal urgency that shares nothing.
     pub fn new(id: JobId, input_tokens: u32, output_tokens: u32) -> Self {
-        Self { id, input_tokens, output_tokens, priority: 0, prefix: PrefixHashes::default() }
+        Self { id, input_tokens, output_tokens, priority: 0, class: None, prefix: PrefixHashes::default() }
     }
 }
 

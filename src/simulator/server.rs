@@ -1,5 +1,7 @@
 //! The interface of every simulated server.
 
+use std::time::Duration;
+
 use super::job::{Job, JobId};
 use super::work_totals::WorkTotals;
 use crate::clock::Timestamp;
@@ -15,7 +17,7 @@ pub trait SimulatedServer {
     ///
     /// # Errors
     ///
-    /// When the job can never be served, whatever the load.
+    /// When the job is refused: it can never be served, whatever the load, or the server is full.
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject>;
 
     /// Cancels a job and frees its resources at once; returns whether it was there.
@@ -76,7 +78,7 @@ pub struct FirstToken {
     pub cached_tokens: u32,
 }
 
-/// Why a job can never be served.
+/// Why a job is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reject {
     /// Prompt and answer are longer than the model's context.
@@ -106,6 +108,32 @@ pub enum Reject {
     /// No prompt or no answer was requested.
     #[error("a request needs at least one prompt token and one answer token")]
     Empty,
+    /// The server has as many requests as it admits; later it may take this one.
+    #[error("the server has the {limit} requests that it admits; try again later")]
+    Full {
+        /// Most requests that it admits of this kind.
+        limit: u32,
+        /// When the client may come again, where the server says so.
+        retry_after: Option<Duration>,
+    },
+}
+
+impl Reject {
+    /// The HTTP status of the refusal: 429 Too Many Requests of a full server, else 400 Bad Request.
+    pub const fn http_status(self) -> u16 {
+        match self {
+            Self::Full { .. } => 429,
+            Self::TooLong { .. } | Self::LargerThanCache { .. } | Self::Empty => 400,
+        }
+    }
+
+    /// When the client may come again, where the refusal says so.
+    pub const fn retry_after(self) -> Option<Duration> {
+        match self {
+            Self::Full { retry_after, .. } => retry_after,
+            Self::TooLong { .. } | Self::LargerThanCache { .. } | Self::Empty => None,
+        }
+    }
 }
 
 /// A server's counters, with the names of vLLM's `/metrics` (there with the prefix `vllm:`).

@@ -84,14 +84,39 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
         }
     }
 
+    /// Whether a job in the server has its first token.
+    pub fn has_token(&self, id: JobId) -> bool {
+        self.inside.get(&id).is_some_and(|history| !history.chunks.is_empty())
+    }
+
+    /// Cancels a job: its history so far, unless it has ended. [`Driver::advance`] follows when all that happens at this
+    /// moment has happened.
+    pub fn cancel(&mut self, now: Timestamp, id: JobId) -> Option<JobHistory> {
+        let history = self.inside.remove(&id)?;
+        self.server.cancel(now, id);
+        Some(history)
+    }
+
     /// Processes what is due at `now` and passes on the history of each job that ends.
-    pub fn advance(&mut self, now: Timestamp, mut on_end: impl FnMut(JobHistory)) {
+    pub fn advance(&mut self, now: Timestamp, on_end: impl FnMut(JobHistory)) {
+        self.advance_with(now, |_| (), on_end);
+    }
+
+    /// As [`Driver::advance`], and passes on the id of each job that gets its first token.
+    pub fn advance_with(
+        &mut self,
+        now: Timestamp,
+        mut on_first: impl FnMut(JobId),
+        mut on_end: impl FnMut(JobHistory),
+    ) {
         self.server.advance(now, &mut self.events);
         for event in self.events.drain(..) {
+            // A server that goes on with a cancelled job makes tokens that nobody reads.
             let Some(history) = self.inside.get_mut(&event.job) else { continue };
             if let Some(first) = event.first {
                 history.scheduled = Some(first.scheduled);
                 history.cached_tokens = first.cached_tokens;
+                on_first(event.job);
             }
             history.chunks.push(TokenChunk { at: event.at, tokens: event.tokens });
             if event.finished

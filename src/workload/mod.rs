@@ -23,8 +23,8 @@ pub use answer::{
     AnswerShape, Expectation, GoldenCheck, JsonSchema, RegexPattern, ShapeFault, ToolChoice, ToolSpec,
 };
 pub use arrival::{
-    ArrivalPattern, Client, GapFamily, GapForm, RateProfile, RateSpread, RateStage, RateState, Spike,
-    ThinkTime,
+    ArrivalPattern, Client, GapFamily, GapForm, LoadSpike, RateProfile, RateSpread, RateStage, RateState,
+    Spike, ThinkTime,
 };
 pub use class::{ModelMix, Priority, PriorityShare, RequestClass, Slo, Tenant};
 pub use clients::{AdmissionLimits, ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};

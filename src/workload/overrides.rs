@@ -4,7 +4,7 @@ use super::reading::value::{RATE, REQUESTS, SECONDS, USERS, WAIT};
 use super::spec::{WorkloadSpec, unread};
 use super::window::LengthMistake;
 use crate::workload::arrival::pattern::{ArrivalPattern, BURSTINESS};
-use crate::workload::arrival::stages::RateStage;
+use crate::workload::arrival::stages::{LoadSpike, RateStage};
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::request_class::{RequestClass, Slo};
 use crate::workload::clients::change::ClientChange;
@@ -47,6 +47,8 @@ pub struct Overrides {
     /// `--ramp`: from one rate to another over a time, in place of the workload's process; the run lasts as long, unless
     /// something else says how long it lasts.
     pub ramp: Option<RateStage>,
+    /// `--spike`: a Poisson process at the rate, and a spike over it.
+    pub spike: Option<LoadSpike>,
     /// `--input-tokens`: the requested length of every prompt, whatever its class.
     pub input_tokens: Option<Distribution>,
     /// `--output-tokens`: the requested length of every answer, whatever its class.
@@ -130,7 +132,10 @@ impl WorkloadSpec {
         if let Some(sentence) = self.refusal_of_arrivals(overrides) {
             return Some(sentence);
         }
-        let opens = overrides.ramp.is_some() || overrides.arrival.is_some() || overrides.burstiness.is_some();
+        let opens = overrides.ramp.is_some()
+            || overrides.spike.is_some()
+            || overrides.arrival.is_some()
+            || overrides.burstiness.is_some();
         let dataset = overrides.dataset.path.is_some()
             || self.classes.iter().any(|class| class.input_tokens.is_of_rows());
         let sentence = match overrides {
@@ -167,8 +172,9 @@ impl WorkloadSpec {
 
     /// Why this workload cannot take another process of arrivals.
     fn refusal_of_arrivals(&self, overrides: &Overrides) -> Option<String> {
-        let Overrides { arrival, burstiness, ramp, .. } = overrides;
+        let Overrides { arrival, burstiness, ramp, spike, .. } = overrides;
         let given = [
+            ("--spike", spike.is_some()),
             ("--ramp", ramp.is_some()),
             ("--arrival", arrival.is_some()),
             ("--burstiness", burstiness.is_some()),
@@ -182,6 +188,9 @@ impl WorkloadSpec {
             return Some(format!("{both}; give one of them"));
         }
         let sentence = match arrival {
+            _ if spike.is_some() && (ramp.is_some() || arrival.is_some() || burstiness.is_some()) => {
+                "`--spike` is over a Poisson process at one rate; leave `--ramp`, `--arrival` and `--burstiness` out"
+            }
             _ if ramp.is_some()
                 && (overrides.rate_per_s.is_some() || arrival.is_some() || burstiness.is_some()) =>
             {
@@ -208,6 +217,10 @@ impl WorkloadSpec {
     /// The arrivals that the command line describes, if it does.
     fn typed_arrival(&self, overrides: &Overrides) -> Option<ArrivalPattern> {
         let rate_per_s = overrides.rate_per_s.unwrap_or_else(|| self.arrival.mean_rate_per_s());
+        if let Some(spike) = overrides.spike {
+            let spikes = vec![spike.over(rate_per_s)];
+            return Some(ArrivalPattern::Spikes { base_rate_per_s: rate_per_s, spikes });
+        }
         Some(match (overrides.ramp, overrides.burstiness, &overrides.arrival) {
             (Some(stage), ..) => ArrivalPattern::Stages { stages: vec![stage] },
             (None, Some(burstiness), _) => ArrivalPattern::Gamma { rate_per_s, burstiness },

@@ -1,7 +1,7 @@
 //! Reads lengths, SLOs and arrivals as they are typed, by the readers of workload files.
 
 use super::arrival::pattern::ArrivalPattern;
-use super::arrival::stages::RateStage;
+use super::arrival::stages::{LoadSpike, RateStage};
 use super::class::request_class::Slo;
 use super::lengths::Distribution;
 use super::reading::mistakes::{Mistakes, SpecError};
@@ -169,6 +169,27 @@ impl RateStage {
     }
 }
 
+impl LoadSpike {
+    /// Reads a spike as it is typed: `2:40s:20s`, so many times the rate, from when on, and for how long.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, as a sentence.
+    pub fn typed(text: &str) -> Result<Self, String> {
+        let read = || {
+            let (times, rest) = text.split_once(':')?;
+            let (at, hold) = rest.split_once(':')?;
+            let times = times.trim().parse::<f64>().ok().filter(|times| times.is_finite() && *times > 0.0)?;
+            let (at_s, hold_s) =
+                (parse_duration(at).ok()?.as_secs_f64(), parse_duration(hold).ok()?.as_secs_f64());
+            (hold_s > 0.0).then_some(Self { times, at_s, hold_s })
+        };
+        read().ok_or_else(|| {
+            format!("`{text}` is not a spike; write it as TIMES:AT:FOR, such as 2:40s:20s for twice the rate")
+        })
+    }
+}
+
 /// What `read` makes of a value that was typed, or all that is wrong with it.
 fn by_file<T>(node: &Node, name: &str, read: impl FnOnce(SpecValue<'_>) -> Option<T>) -> Result<T, String> {
     let mistakes = Mistakes::default();
@@ -203,7 +224,8 @@ impl WorkloadSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Overrides;
+    use crate::workload::arrival::stages::Spike;
+    use crate::workload::overrides::Overrides;
 
     #[test]
     fn lengths_are_read_in_every_form() {
@@ -266,6 +288,23 @@ mod tests {
         assert_eq!(RateStage::typed("1:20:60s"), Ok(ramp));
         assert!(RateStage::typed("1:20").unwrap_err().contains("FROM:TO:OVER"));
         assert!(RateStage::typed("1:-2:60s").unwrap_err().contains("`ramp.to_rate_per_s` is -2"));
+    }
+
+    #[test]
+    fn a_spike_multiplies_the_rate_that_is_typed() {
+        let spike = LoadSpike { times: 2.0, at_s: 40.0, hold_s: 20.0 };
+        assert_eq!(LoadSpike::typed("2:40s:20s"), Ok(spike));
+        for text in ["2:40s", "0:40s:20s", "2:40s:0s", "twice:40s:20s"] {
+            assert!(LoadSpike::typed(text).unwrap_err().contains("TIMES:AT:FOR"), "{text}");
+        }
+        let of = |overrides: Overrides| WorkloadSpec::load("short_chat").unwrap().with(&overrides);
+        let typed = Overrides { spike: Some(spike), rate_per_s: Some(7.0), ..Overrides::default() };
+        let top = Spike { at_s: 40.0, rate_per_s: 14.0, rise_s: 0.0, hold_s: 20.0, fall_s: 0.0 };
+        let expected = ArrivalPattern::Spikes { base_rate_per_s: 7.0, spikes: vec![top] };
+        assert_eq!(of(typed.clone()).unwrap().arrival, expected);
+        let ramp = RateStage::typed("1:20:90s").ok();
+        let both = of(Overrides { ramp, rate_per_s: None, ..typed }).unwrap_err().to_string();
+        assert!(both.contains("`--spike`") && both.contains("`--ramp`"), "{both}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod distributions;
 mod experiment;
 mod fuzzed;
 mod mock;
+mod overload;
 mod page;
 mod plan;
 mod simulator;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::virtual_time::{fly, header};
 use skyline::analysis::{Rule, Summary, summarise};
 use skyline::clock::Timestamp;
-use skyline::experiment::VirtualRun;
+use skyline::experiment::{ConcurrencyCaps, VirtualRun};
 use skyline::generator::{Schedule, check_plan};
 use skyline::record::{NamedLog, Phase, PlanCheck, RequestRecord, RunHeader, RunLog, Shard, merge};
 use skyline::simulator::{Delay, EngineModel, Fleet};
@@ -134,7 +134,7 @@ fn shards_and_what_is_merged_of_them_hold_to_the_whole_plan() {
         let shard = |number: u64| {
             let schedule = Schedule::draw(&spec).shard(number - 1, 3).unwrap();
             let (plan, drain) = (schedule.facts(), Duration::from_secs_f64(spec.drain_s));
-            let run = VirtualRun { plan: plan.clone(), schedule, drain };
+            let run = VirtualRun { plan: plan.clone(), schedule, drain, caps: ConcurrencyCaps::default() };
             let run = run.execute(&mut *server().server().unwrap());
             let shard = Some(Shard { number, of: 3 });
             let mut header = RunHeader { plan, shard, ..header(&spec) };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use skyline::experiment::{SimulatedRun, VirtualRun};
+use skyline::experiment::{ConcurrencyCaps, SimulatedRun, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::record::{
     ClientLimits, DeploymentFacts, EngineFacts, HostFacts, PromptFacts, PromptMethod, RunHeader, StampSource,
@@ -14,7 +14,7 @@ use skyline::workload::WorkloadSpec;
 pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> SimulatedRun {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
-    VirtualRun { plan: schedule.facts(), schedule, drain }.execute(server)
+    VirtualRun { plan: schedule.facts(), schedule, drain, caps: ConcurrencyCaps::default() }.execute(server)
 }
 
 /// The header of a run of `spec`.

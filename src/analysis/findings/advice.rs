@@ -11,8 +11,9 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 34] = [
+        const RULES: [Advice; 35] = [
             load::ending,
+            load::metastable,
             load::drain_limit,
             load::cap_bound,
             load::client_late,

@@ -23,6 +23,8 @@ pub enum FindingKind {
     Interrupted,
     /// The log has no last line.
     CutOff,
+    /// Goodput did not come back after a spike of the load.
+    Metastable,
     /// Requests were still running when the drain limit ended.
     DrainLimit,
     /// Requests waited for a slot under the concurrency cap.
@@ -114,6 +116,7 @@ impl FindingKind {
             | Self::ImpossibleUsage
             | Self::EstimatedTokens
             | Self::TokenMismatch => "workloads",
+            Self::Metastable => "overload",
             Self::UnmeasurableSlo => "objectives",
             Self::WarmCache | Self::LostPrefixes | Self::WorseUnderLoad | Self::WrongForms => "prompts",
             Self::PageUnread

@@ -45,6 +45,24 @@ pub(super) fn ending(summary: &Summary) -> Option<Finding> {
     }
 }
 
+/// The load is back and goodput is not.
+pub(super) fn metastable(summary: &Summary) -> Option<Finding> {
+    let aftermath = summary.aftermath.as_ref().filter(|aftermath| !aftermath.recovered)?;
+    let (before, after) = (&aftermath.before, &aftermath.after);
+    let sentence = format!(
+        "goodput did not come back after the spike of the load: {} of {} requests/s at the end, {} of {} before; {} sent for \
+         each that was offered",
+        three_digits(after.goodput_per_s),
+        three_digits(after.offered_per_s),
+        three_digits(before.goodput_per_s),
+        three_digits(before.offered_per_s),
+        three_digits(after.amplification()?)
+    );
+    let cure = "let clients retry less, for longer waits put off the same load; let the server refuse early, and stop work for \
+                clients that have gone";
+    Some(finding(FindingKind::Metastable, sentence, cure))
+}
+
 pub(super) fn drain_limit(summary: &Summary) -> Option<Finding> {
     let cut = summary.requests.censored;
     if summary.window.ending != Some(RunEnding::DrainLimit) || cut == 0 {

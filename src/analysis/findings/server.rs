@@ -75,7 +75,9 @@ pub(super) fn cache_full(summary: &Summary) -> Option<Finding> {
 pub(super) fn outside_server(summary: &Summary) -> Option<Finding> {
     let ttft = summary.server.as_ref()?.accounts?.ttft?;
     let far = ttft.outside_share > OUTSIDE_BAR && ttft.outside_ms > OUTSIDE_BAR_MS;
-    (far && ttft.same_requests).then(|| {
+    // Attempts in vain, and the waits after them, lie outside of it by nature.
+    let once = summary.attempts.as_ref().is_none_or(|found| found.attempts <= found.requests);
+    (far && once && ttft.same_requests).then(|| {
         let sentence = format!(
             "{} ms ({}) of the mean TTFT lie outside of what the server counts, {} ms of the {} ms from sending; limit: {} and \
              {OUTSIDE_BAR_MS} ms",

@@ -1,5 +1,6 @@
 //! The load over the run: rates, requests in flight, steadiness.
 
+pub(super) mod aftermath;
 pub(super) mod attempts;
 pub(super) mod closed_loop;
 pub(super) mod costs;

@@ -12,6 +12,7 @@ use crate::analysis::figures::aliases::Alias;
 use crate::analysis::findings::finding::Finding;
 use crate::analysis::latency::gaps::Stalls;
 use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::load::aftermath::SpikeAftermath;
 use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::load::costs::Costs;
@@ -118,6 +119,10 @@ pub struct Summary {
     pub stalls: Stalls,
     /// Requests in flight; absent for an empty window.
     pub in_flight: Option<InFlight>,
+    /// How requests fared before a spike of the load and after it; left out where there is none to come back from, and where
+    /// clients have no declared behaviour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aftermath: Option<SpikeAftermath>,
     /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.
     pub steady_state: Option<SteadyState>,
     /// What the measuring machine had to do; absent where it was not watched.

@@ -11,6 +11,7 @@ use crate::analysis::client::pauses::HostStallImpact;
 use crate::analysis::figures::aliases::Alias;
 use crate::analysis::findings::finding::Finding;
 use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::load::aftermath::SpikeAftermath;
 use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::load::costs::Costs;
@@ -91,6 +92,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         prefix_cache: PrefixCache::of(log),
         stalls,
         in_flight: InFlight::of(&observed),
+        aftermath: SpikeAftermath::of(&observed),
         steady_state: SteadyState::of(&observed),
         client,
         server,

@@ -11,10 +11,11 @@ use super::trace::TraceArgs;
 use super::values::{above_zero, duration, one_of, rate, seconds, whole};
 use crate::analysis::wording::counted;
 use crate::experiment::LoadAxis;
+use crate::report::documents;
 use crate::session::{Printer, Stop, survey};
 use crate::workload::{
-    ArrivalPattern, DatasetChange, DatasetFormat, Distribution, Overrides, RateStage, RowFilter, RowOrder,
-    Slo, Trace, WorkloadSpec,
+    ArrivalPattern, DatasetChange, DatasetFormat, Distribution, LoadSpike, Overrides, RateStage, RowFilter,
+    RowOrder, Slo, Trace, WorkloadSpec,
 };
 
 /// The workload, what load it brings, and its overrides.
@@ -43,13 +44,14 @@ impl WorkloadArgs {
         self.load.spec_of(&self.what, cap, None, printer)
     }
 
-    /// The workload of a sweep over these loads.
+    /// The workload of a sweep over these loads; `cap` is the most requests in flight.
     pub(in crate::cli) fn swept(
         &self,
+        cap: Option<NonZeroUsize>,
         loads: Option<&LoadAxis>,
         printer: Printer,
     ) -> Result<WorkloadSpec, Stop> {
-        self.load.spec_of(&self.what, None, loads, printer)
+        self.load.spec_of(&self.what, cap, loads, printer)
     }
 
     /// Whether the users of a closed loop stand for a rate.
@@ -101,6 +103,11 @@ pub(in crate::cli) struct LoadArgs {
     /// unless [SECONDS] or --requests says otherwise [default: the workload's arrivals]
     #[arg(long, value_name = "FROM:TO:OVER", help_heading = "Workload", value_parser = RateStage::typed)]
     ramp: Option<RateStage>,
+
+    /// A Poisson process at the rate, and so many times the rate from a moment on for a time, such as 2:40s:20s; then the
+    /// rate again: does the server recover? [default: the workload's arrivals]
+    #[arg(long, value_name = "TIMES:AT:FOR", help_heading = "Workload", value_parser = LoadSpike::typed)]
+    spike: Option<LoadSpike>,
 }
 
 impl LoadArgs {
@@ -127,8 +134,8 @@ impl LoadArgs {
     }
 
     fn overrides(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<Overrides, Stop> {
-        let Self { requests, rate, users, ramp } = *self;
-        let overrides = Overrides { requests, ramp, ..Overrides::default() };
+        let Self { requests, rate, users, ramp, spike } = *self;
+        let overrides = Overrides { requests, ramp, spike, ..Overrides::default() };
         if !self.is_rate_max() {
             return Ok(Overrides { rate_per_s: rate, users, ..overrides });
         }
@@ -269,7 +276,12 @@ impl WorkArgs {
             }
             _ => self.trace.apply(workload, self.seed, printer)?,
         };
-        spec.with(&overrides).map_err(Stop::usage)
+        let spec = spec.with(&overrides).map_err(Stop::usage)?;
+        if let Some(clients) = spec.clients.as_ref().filter(|clients| clients.sends_again()) {
+            let said = documents::clients::in_words(clients);
+            printer.words(&format!("clients: {said}; latencies include every attempt and wait"));
+        }
+        Ok(spec)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::record::{DeploymentFacts, EngineFacts, PlanCheck, RunHeader, RunLog};
 use crate::session::stored::run::{read_log, runs_in};
 use crate::session::{Printer, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
+use crate::workload::RequestClass;
 
 /// Blocks of a KV cache of unknown size: more than any run fills.
 const ENDLESS: u64 = 1 << 22;
@@ -32,24 +33,27 @@ pub(super) struct FitArgs {
 }
 
 impl FitArgs {
-    /// The model that was described, its engine fitted where that is asked for. A poor fit is returned too.
+    /// The model that was described for requests of these classes, its engine fitted where that is asked for. A poor fit
+    /// is returned too.
     pub(super) fn describe(
         &self,
         model: &ModelArgs,
+        classes: &[RequestClass],
         printer: Printer,
     ) -> Result<(Described, Option<EngineFit>), Stop> {
         if self.fit.is_empty() {
-            return Ok((model.describe()?, None));
+            return Ok((model.describe(classes)?, None));
         }
         let runs = read_all(&self.fit)?;
-        fitted_to(&runs, model, printer).map(|(described, fit)| (described, Some(fit)))
+        fitted_to(&runs, model, classes, printer).map(|(described, fit)| (described, Some(fit)))
     }
 }
 
-/// The model that was described, its engine fitted to `runs`. A poor fit is returned too.
+/// The model that was described for requests of these classes, its engine fitted to `runs`. A poor fit is returned too.
 pub(in crate::cli) fn fitted_to(
     runs: &[MeasuredRun],
     model: &ModelArgs,
+    classes: &[RequestClass],
     printer: Printer,
 ) -> Result<(Described, EngineFit), Stop> {
     let Some(first) = runs.first() else {
@@ -59,7 +63,7 @@ pub(in crate::cli) fn fitted_to(
     };
     runs.iter().try_for_each(|run| of_one_server(first, run).and_then(|()| of_its_plan(run)))?;
     let model = runs.iter().fold(model.clone(), |model, run| model.with_facts(&facts(&run.log.header)));
-    let mut described = model.describe()?;
+    let mut described = model.describe(classes)?;
     let EngineModel::Batching(config) = &described.fleet.engine else {
         return Err(Stop::usage("--fit needs a batching engine to fit\nhint: leave out --ttft and --itl"));
     };

@@ -1,6 +1,7 @@
 //! `skyline simulate`: what to expect of a deployment, before it is there.
 
 mod ab;
+mod clients;
 mod fit;
 mod runs;
 mod simulation;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Command, FromArgMatches as _};
 
 use self::ab::{RoundsPlan, SideArgs};
+use self::clients::ClientLimitArgs;
 use self::fit::FitArgs;
 use self::sweep::SimulatedLoads;
 use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
@@ -19,6 +21,7 @@ use super::output::{ShowArgs, advise_repeats, render};
 use super::variants::{self, VirtualTuning};
 use crate::analysis::Objective;
 use crate::experiment::{EngineFit, Grade, LoadAxis, MeasuredRun, Sweep, SweepPlan, TrialRequest};
+use crate::record::ClientLimits;
 use crate::report::{Extent, Format, documents};
 use crate::session::stored::JudgedRun;
 use crate::session::{Exit, PlannedRun, Printer, Stop, both, datasets, folder};
@@ -35,6 +38,8 @@ pub(super) struct SimulateArgs {
     workload: WorkloadArgs,
     #[command(flatten)]
     model: ModelArgs,
+    #[command(flatten)]
+    clients: ClientLimitArgs,
     #[command(flatten, next_help_heading = "Loads")]
     loads: SimulatedLoads,
     #[command(flatten)]
@@ -121,10 +126,11 @@ impl SimulateArgs {
     /// What is simulated, or the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<SimulatePlan, Stop> {
         let swept = self.loads.sweep_users.as_ref();
-        let ((), spec) = both(self.check_outputs(), self.workload.swept(swept, printer))?;
+        let ((), spec) = both(self.check_outputs(), self.workload.swept(self.clients.cap(), swept, printer))?;
+        let spec = self.clients.applied(spec)?;
         let tokenizer = self.tokenizer.as_deref();
         let (first, other) = self.sides.models(&self.model, !self.fit.fit.is_empty(), model_of)?;
-        let describe = |model: &ModelArgs| self.fit.describe(model, printer);
+        let describe = |model: &ModelArgs| self.fit.describe(model, &spec.classes, printer);
         let ((), described) = both(self.check_tokenizer(&spec), describe(&first))?;
         let other = other.as_ref().map(describe).transpose()?.map(|(other, _)| other);
         let (model, engine_fit) = described;
@@ -133,7 +139,10 @@ impl SimulateArgs {
         let objectives = self.objectives.objectives();
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());
+        // Where users stand for a rate, there are never more requests than users.
+        let cap = self.clients.cap().filter(|_| !self.workload.is_rate_max());
         let simulation = Simulation {
+            limits: self.clients.limits(&spec, cap)?,
             spec,
             datasets,
             model,
@@ -180,6 +189,7 @@ impl SimulateArgs {
             spec: workload,
             datasets,
             model,
+            limits: ClientLimits::default(),
             engine_fit: None,
             objectives: spec.objectives.clone(),
             repeats: 1,

@@ -27,6 +27,8 @@ pub(in crate::cli) struct Simulation {
     pub(in crate::cli) spec: WorkloadSpec,
     pub(in crate::cli) datasets: Arc<Datasets>,
     pub(in crate::cli) model: Described,
+    /// What the client enforces.
+    pub(in crate::cli) limits: ClientLimits,
     /// The fit that the model comes from, where it comes from one.
     pub(in crate::cli) engine_fit: Option<EngineFit>,
     pub(in crate::cli) objectives: Vec<Objective>,
@@ -59,7 +61,7 @@ impl Simulation {
             prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
             cache: None,
             engine: engine(model),
-            limits: ClientLimits::default(),
+            limits: self.limits.clone(),
             objectives: self.objectives.iter().map(ToString::to_string).collect(),
             percentiles: Vec::new(),
             host: host_facts(None),

@@ -58,8 +58,8 @@ fn model(spec: &TuneSpec, of: &TuneCandidate) -> Result<ModelArgs, String> {
     }))
 }
 
-fn described(spec: &TuneSpec, of: &TuneCandidate) -> Result<Described, String> {
-    model(spec, of)?.describe().map_err(|stop| stop.first_line())
+fn described(spec: &TuneSpec, of: &TuneCandidate, workload: &WorkloadSpec) -> Result<Described, String> {
+    model(spec, of)?.describe(&workload.classes).map_err(|stop| stop.first_line())
 }
 
 /// What looks ahead: the simulator, fitted to the runs whose logs `log` reads.
@@ -70,11 +70,13 @@ pub(super) fn predictor<'a>(
     printer: Printer,
 ) -> impl Forecaster + 'a {
     let candidates = spec.candidates();
-    let fleets = candidates.iter().map(|of| (described(spec, of).map(|model| model.fleet), of.gpus));
+    let fleets =
+        candidates.iter().map(|of| (described(spec, of, workload).map(|model| model.fleet), of.gpus));
     let fleets = fleets.collect();
+    let classes = workload.classes.clone();
     let fit = move |measured: usize, runs: &[MeasuredRun]| -> Result<EngineFit, String> {
         let model = model(spec, &candidates[measured])?;
-        fitted_to(runs, &model, printer).map(|(_, fit)| fit).map_err(|stop| stop.first_line())
+        fitted_to(runs, &model, &classes, printer).map(|(_, fit)| fit).map_err(|stop| stop.first_line())
     };
     Predictor { fleets, workload: workload.clone(), objectives: spec.objectives.clone(), log, fit }
 }
@@ -98,7 +100,7 @@ impl VirtualTuning<'_> {
             .candidates()
             .iter()
             .map(|of| {
-                described(&spec, of).map_err(|why| {
+                described(&spec, of, &workload).map_err(|why| {
                     Stop::usage(format!(
                         "variant {} cannot be simulated: {why}\nhint: the simulator takes the flags of skyline mock; skyline \
                          tune tries the others on a server",

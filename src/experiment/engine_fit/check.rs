@@ -263,6 +263,7 @@ fn job(record: &RequestRecord) -> Job {
     };
     Job {
         priority: urgency(record.priority),
+        class: Some(record.class),
         prefix: prefix(record),
         ..Job::new(
             JobId(record.index),

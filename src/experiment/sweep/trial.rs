@@ -66,6 +66,9 @@ pub struct Trial {
     pub invalid: Vec<String>,
     /// Why the server counts as saturated; absent where it kept up.
     pub saturated: Option<String>,
+    /// Whether goodput came back after a spike of the load; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered: Option<bool>,
     /// How it meets each objective, in order.
     pub judged: Vec<JudgedObjective>,
     /// Whether another run replaces it, as far as there are spare ones.
@@ -149,6 +152,7 @@ impl Trial {
             invalid,
             saturated: Self::overload(run),
             spoiled: spoiled_by(run).is_some() || !(run.window.is_whole() || run.breaker.is_some()),
+            recovered: run.aftermath.as_ref().map(|aftermath| aftermath.recovered),
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
             excess: 0.0,
             figures: figures_of(run),
@@ -194,6 +198,7 @@ impl Trial {
             completed_per_s: None,
             invalid: Vec::new(),
             saturated: None,
+            recovered: None,
             spoiled: false,
             left_out: false,
             judged: Vec::new(),

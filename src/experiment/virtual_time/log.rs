@@ -1,7 +1,5 @@
 //! What a run in virtual time sends to a simulated server, and the records that it keeps.
 
-use std::collections::HashMap;
-
 use crate::clock::Timestamp;
 use crate::generator::{Blocks, PlannedRequest};
 use crate::record::{
@@ -16,42 +14,31 @@ pub(super) fn job(request: &PlannedRequest, prefix: PrefixHashes) -> Job {
         input_tokens: request.input_tokens,
         output_tokens: request.output_tokens,
         priority: urgency(request.priority),
+        class: Some(request.class),
         prefix,
     }
 }
 
-/// Turns histories into records, and adds up what they waited.
+/// What requests waited in the server, and how often clients sent one again.
 #[derive(Default)]
-pub(super) struct Log {
-    /// Requests that are still in the server.
-    asked: HashMap<u64, PlannedRequest>,
+pub(super) struct Waits {
     /// Seconds that the window's requests waited in the server, of those that got a token.
     pub(super) queued_s: f64,
     /// Seconds from their arrival to their first token.
     pub(super) to_first_token_s: f64,
+    /// Attempts after the first.
+    pub(super) sent_again: u64,
 }
 
-impl Log {
-    /// Notes a request that is about to be sent.
-    pub(super) fn sent(&mut self, request: PlannedRequest) {
-        self.asked.insert(request.index, request);
-    }
-
-    /// The record of a request that has ended, and the request; `now` is when one that has not ended is cut off.
-    pub(super) fn ended(
-        &mut self,
-        history: JobHistory,
-        now: Timestamp,
-    ) -> Option<(PlannedRequest, RequestRecord)> {
-        let request = self.asked.remove(&history.job.0)?;
+impl Waits {
+    /// Adds what a request waited whose last attempt, or the one that answered, went like this.
+    pub(super) fn add(&mut self, request: &PlannedRequest, history: &JobHistory) {
         if request.phase == Phase::Measured
             && let (Some(first), Some(started)) = (history.chunks.first_at(), history.scheduled)
         {
             self.queued_s += started.since(history.arrived).as_secs_f64();
             self.to_first_token_s += first.since(history.arrived).as_secs_f64();
         }
-        let record = answered(&request.record(history.arrived), history, now);
-        Some((request, record))
     }
 }
 
@@ -67,7 +54,8 @@ pub(in crate::experiment) fn answered(
     let (ended, outcome) = match end {
         JobEnd::Finished => (chunks.last_at().unwrap_or(arrived), Outcome::Completed),
         JobEnd::Rejected(reject) => {
-            (arrived, Outcome::Failed(Failure::new(FailureKind::HttpStatus(400), reject.to_string()).into()))
+            let kind = FailureKind::HttpStatus(reject.http_status());
+            (arrived, Outcome::Failed(Failure::new(kind, reject.to_string()).into()))
         }
         JobEnd::Unfinished => (cut_off, Outcome::Censored),
     };

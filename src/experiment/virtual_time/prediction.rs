@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::bottleneck::Bottleneck;
+use super::caps::ConcurrencyCaps;
 use super::comparison::LayoutComparison;
 use super::run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
@@ -98,7 +99,9 @@ pub fn run_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Re
 
 fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
     let drain = Duration::from_secs_f64(header.workload.drain_s);
-    VirtualRun { schedule, plan: header.plan.clone(), drain }
+    let classes = header.workload.classes.iter().map(|class| class.name.as_str());
+    let caps = ConcurrencyCaps::of(&header.limits, classes);
+    VirtualRun { schedule, plan: header.plan.clone(), drain, caps }
 }
 
 impl Prediction {

@@ -2,16 +2,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::log::{Log, job, leading};
+use super::caps::ConcurrencyCaps;
+use super::clients::VirtualClients;
+use super::log::leading;
 use crate::analysis::answers_end;
 use crate::clock::Timestamp;
 use crate::generator::{Blocks, ConversationBreak, PlannedRequest, Schedule, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
-use crate::simulator::{Driver, ServerGauges, SimulatedServer, WorkTotals};
+use crate::simulator::{ServerGauges, SimulatedServer, WorkTotals};
 
 /// One run in virtual time.
 ///
-/// Every request leaves at its scheduled moment, a later turn of a session a think time after the end of the one
+/// Every request leaves at its scheduled moment, or waits then for a slot under the cap; a later turn of a session a think time after the end of the one
 /// before. The run ends when every request of the warm-up and the window has ended, later turns among them; cool-down
 /// requests still in the server then are censored. `drain` after the window's end the run stops waiting, and what is
 /// left is censored.
@@ -23,6 +25,8 @@ pub struct VirtualRun {
     pub plan: PlanFacts,
     /// How long after the window's end to wait for answers.
     pub drain: Duration,
+    /// Most requests in flight; the others wait, which counts in their latency.
+    pub caps: ConcurrencyCaps,
 }
 
 /// The result of a run in virtual time.
@@ -48,19 +52,19 @@ pub struct SimulatedRun {
 impl VirtualRun {
     /// Runs it against `server`, which must be fresh.
     pub fn execute<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> SimulatedRun {
-        let mut driver = Driver::new(server);
+        let mut clients = VirtualClients::new(server, self.caps.clone(), self.schedule.retry_policy());
         let mut arrivals = self.schedule.requests().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
-        let (mut log, mut records) = (Log::default(), Vec::new());
+        let mut records = Vec::new();
         let mut awaited = self.plan.warmup_requests + self.plan.measured_requests;
         let mut window_end = self.plan.window_end;
         let mut clock = Timestamp::ZERO;
         let mut ending = RunEnding::Finished;
         let (mut at_start, mut at_end) = (None, None);
-        let effort = |driver: &Driver<'_, S>| [driver.server().effort(), driver.server().decode_effort()];
+        let effort = |server: &S| [server.effort(), server.decode_effort()];
         while awaited > 0 {
             let next_arrival = arrivals.peek().map(|(request, _)| request.scheduled);
-            let due = [next_arrival, turns.next_due(), driver.next_event()];
+            let due = [next_arrival, turns.next_due(), clients.next_due()];
             let Some(next) = due.into_iter().flatten().min() else { break };
             let give_up = window_end.after(self.drain);
             if next.max(clock) > give_up {
@@ -70,11 +74,11 @@ impl VirtualRun {
             }
             clock = clock.max(next);
             if clock >= self.plan.window_start {
-                at_start.get_or_insert_with(|| effort(&driver));
+                at_start.get_or_insert_with(|| effort(clients.server()));
             }
             window_end = turns.window_end().unwrap_or(window_end);
             if clock >= window_end {
-                at_end.get_or_insert_with(|| effort(&driver));
+                at_end.get_or_insert_with(|| effort(clients.server()));
             }
             let mut ended = Vec::new();
             // All requests of a moment arrive before anything starts at it.
@@ -82,13 +86,11 @@ impl VirtualRun {
                 .next_if(|(request, _)| request.scheduled <= clock)
                 .or_else(|| turns.next_by(clock).map(|request| (request, Blocks::default())))
             {
-                log.sent(request);
                 let prefix = leading(&request, &blocks, turns.conversation_of(&request));
-                ended.extend(driver.submit(clock, job(&request, prefix)));
+                clients.dispatch(clock, request, prefix, &mut ended);
             }
-            driver.advance(clock, |history| ended.push(history));
-            for history in ended {
-                let Some((request, mut record)) = log.ended(history, clock) else { continue };
+            clients.advance(clock, &mut ended);
+            for (request, mut record) in ended {
                 awaited -= u64::from(request.phase != Phase::Cooldown);
                 let next = turns.follow(&request, &mut record);
                 awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
@@ -96,11 +98,9 @@ impl VirtualRun {
             }
         }
         let window_end = turns.window_end().unwrap_or(window_end);
-        let (at_last, gauges) = (effort(&driver), driver.server().gauges());
-        let left = driver.stop();
-        records.extend(
-            left.into_iter().filter_map(|history| log.ended(history, clock)).map(|(_, record)| record),
-        );
+        let (at_last, gauges) = (effort(clients.server()), clients.server().gauges());
+        let (waits, left) = clients.stop(clock);
+        records.extend(left);
         let until = answers_end(|| records.iter(), (self.plan.window_start, window_end));
         let [all, decode] = at_end.filter(|_| until == window_end).unwrap_or(at_last);
         let [all_before, decode_before] = at_start.unwrap_or_default();
@@ -119,8 +119,8 @@ impl VirtualRun {
             effort: all - all_before,
             decode_effort: decode - decode_before,
             gauges,
-            queued_s: log.queued_s,
-            to_first_token_s: log.to_first_token_s,
+            queued_s: waits.queued_s,
+            to_first_token_s: waits.to_first_token_s,
         }
     }
 }

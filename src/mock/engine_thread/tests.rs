@@ -50,7 +50,7 @@ async fn dropped_work_leaves_the_server() {
 async fn a_request_that_cannot_be_served_is_refused_whole() {
     let (engine, _) = engine(0.1);
     let refused = engine.take(vec![wanted(0, 5), wanted(1, 0)], 2).await;
-    assert_eq!(refused.unwrap_err(), SubmitError::Never(Reject::Empty));
+    assert_eq!(refused.unwrap_err(), SubmitError::Refused(Reject::Empty));
     assert_eq!(engine.look().await.unwrap().gauges.num_requests_waiting, 0);
 }
 

@@ -50,6 +50,8 @@ pub(crate) fn plan(
                 input_tokens: prompt.tokens(),
                 output_tokens,
                 priority: request.priority,
+                // A request does not carry its class.
+                class: None,
                 prefix,
             };
             let choice = ReplyChoice {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use strum::{Display, IntoStaticStr, VariantArray};
 
+use super::admission::{Admission, AdmissionControl};
 use super::cluster::{Cluster, NoReplicas, PriorityLane, Routing};
 use super::front_end::FrontEnd;
 use super::pools::{KvTransfer, Pools};
@@ -24,6 +25,8 @@ pub struct Fleet {
     pub seed: u64,
     /// Delay from making a token to the client's view of it: whatever stands in between.
     pub front_end: Duration,
+    /// What it admits, all its servers together.
+    pub admission: Admission,
 }
 
 /// The kind of engine.
@@ -140,12 +143,13 @@ pub enum BadFleet {
 
 impl Fleet {
     /// One server of this kind.
-    pub const fn of_one(engine: EngineModel, seed: u64) -> Self {
+    pub fn of_one(engine: EngineModel, seed: u64) -> Self {
         Self {
             engine,
             layout: FleetLayout::Replicas { count: 1, rule: RoutingRule::RoundRobin },
             seed,
             front_end: Duration::ZERO,
+            admission: Admission::default(),
         }
     }
 
@@ -182,6 +186,11 @@ impl Fleet {
                 Box::new(Cluster::new(servers, rule.among(*count))?)
             }
             (EngineModel::Plain { .. }, FleetLayout::Pools { .. }) => return Err(BadFleet::PlainPools),
+        };
+        let engines = if self.admission == Admission::default() {
+            engines
+        } else {
+            Box::new(AdmissionControl::new(engines, self.admission.clone()))
         };
         Ok(if self.front_end.is_zero() { engines } else { Box::new(FrontEnd::new(engines, self.front_end)) })
     }

@@ -9,5 +9,5 @@ pub(super) mod think_time;
 pub use clients::{Client, GapFamily, GapForm, RateSpread};
 pub use pattern::ArrivalPattern;
 pub use rate::RateProfile;
-pub use stages::{RateStage, RateState, Spike};
+pub use stages::{LoadSpike, RateStage, RateState, Spike};
 pub use think_time::ThinkTime;

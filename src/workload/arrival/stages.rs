@@ -37,6 +37,25 @@ pub struct Spike {
     pub fall_s: f64,
 }
 
+/// A spike relative to the rate before it, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadSpike {
+    /// By what the rate is multiplied.
+    pub times: f64,
+    /// When it begins, seconds since the start of the run.
+    pub at_s: f64,
+    /// How long it lasts, seconds.
+    pub hold_s: f64,
+}
+
+impl LoadSpike {
+    /// The spike over a base rate.
+    pub(in crate::workload) const fn over(self, base_rate_per_s: f64) -> Spike {
+        let Self { times, at_s, hold_s } = self;
+        Spike { at_s, rate_per_s: base_rate_per_s * times, rise_s: 0.0, hold_s, fall_s: 0.0 }
+    }
+}
+
 /// One stage of [`ArrivalPattern::Stages`](crate::workload::ArrivalPattern::Stages): the rate changes linearly from `from_rate_per_s` to `to_rate_per_s`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

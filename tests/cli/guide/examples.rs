@@ -8,7 +8,40 @@ use crate::support::Desk;
 /// A topic, the first line of a block of text in it, and the commands before; the last one prints the lines.
 type Example = (&'static str, &'static str, &'static [&'static [&'static str]]);
 
-const EXAMPLES: [Example; 7] = [
+/// A load that rises and comes back, at clients that retry and a server that does not notice who has gone.
+const SPIKE: [&str; 28] = [
+    "simulate",
+    "200",
+    "--warmup",
+    "0s",
+    "--spike",
+    "2:40s:20s",
+    "--input-tokens",
+    "10",
+    "--output-tokens",
+    "1",
+    "--ttft",
+    "exponential:100ms",
+    "--itl",
+    "0ms",
+    "--slots",
+    "1",
+    "--ignore-disconnects",
+    "--timeout",
+    "2s",
+    "--retries",
+    "3",
+    "--retry-on",
+    "timeout",
+    "--backoff",
+    "100ms",
+    "--jitter",
+    "none",
+    "--rate=7",
+];
+
+const EXAMPLES: [Example; 8] = [
+    ("overload", "The spike of the load", &[&SPIKE]),
     ("conversations", "Sessions, of those", &[&["simulate", "agents", "--hardware", "l40s"]]),
     ("conversations", "What the closed loop hides", &[&["simulate", "short_chat", "600", "--users", "64"]]),
     (

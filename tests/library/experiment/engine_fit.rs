@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use skyline::analysis::{Metric, Quantile, Summary, summarise};
-use skyline::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun, VirtualRun};
+use skyline::experiment::{
+    CannotFit, ConcurrencyCaps, CostKind, CostModel, EngineFit, Grade, MeasuredRun, VirtualRun,
+};
 use skyline::generator::Schedule;
 use skyline::record::RunLog;
 use skyline::report::render::{self, Extent};
@@ -46,7 +48,8 @@ fn fleet(config: BatchingConfig) -> Fleet {
 fn fly(spec: &WorkloadSpec, fleet: &Fleet) -> RunLog {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
-    let flown = VirtualRun { plan: schedule.facts(), schedule, drain }.execute(&mut *fleet.server().unwrap());
+    let flown = VirtualRun { plan: schedule.facts(), schedule, drain, caps: ConcurrencyCaps::default() }
+        .execute(&mut *fleet.server().unwrap());
     RunLog::of_requests(header(spec), flown.records, flown.footer)
 }
 

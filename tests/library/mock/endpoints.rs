@@ -1,9 +1,13 @@
 //! Every path, as a client of vLLM would use it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use skyline::mock::{AnswerWords, Backend, MockOptions, PromptDetails, StopLength};
+use skyline::simulator::{Admission, AdmissionGroup, AdmissionLimit, Delay, EngineModel, Fleet};
+use skyline::workload::Priority;
 
-use super::support::{ask, chat, get, in_one_piece, metric, post, quick, start};
+use super::support::{ask, chat, get, in_one_piece, metric, post, quick, send, start};
 
 #[test]
 fn the_small_paths_answer() {
@@ -222,4 +226,38 @@ fn metrics_are_in_prometheus_format() {
         }
     }
     assert!(page.body.lines().count() > 200);
+}
+
+#[test]
+fn a_full_server_refuses_with_429_and_says_when_to_come_again() {
+    let engine = EngineModel::Plain { slots: 9, ttft: Delay::Constant(60.0), itl: Delay::Constant(0.0) };
+    let limits = [(AdmissionGroup::All, 2), (AdmissionGroup::Priority(Priority::Low), 1)];
+    let admission = Admission {
+        limits: limits.map(|(group, most)| AdmissionLimit { group, most }).to_vec(),
+        retry_after: Some(Duration::from_secs(2)),
+        ..Admission::default()
+    };
+    let fleet = Fleet { admission, ..Fleet::of_one(engine, 0) };
+    let backend = Backend {
+        server: fleet.server().unwrap(),
+        ..Backend::fixed(9, Delay::Constant(60.0), Delay::Constant(0.0), 0)
+    };
+    let server = start(backend, MockOptions::default());
+    let of = |priority: i32| with(chat(3), &json!({ "priority": priority }));
+    let path = "/v1/chat/completions";
+    let held = || metric(&server, "num_requests_running") as u64;
+    let low = send(&server, "POST", path, "", &of(1).to_string());
+    while held() < 1 {}
+    let refused = post(&server, path, &of(1));
+    assert_eq!((refused.status, refused.json()["error"]["code"].as_u64()), (429, Some(429)));
+    assert!(refused.head.contains("retry-after: 2"), "{}", refused.head);
+    let high = send(&server, "POST", path, "", &of(-1).to_string());
+    while held() < 2 {}
+    assert_eq!(post(&server, path, &of(-1)).status, 429, "two in all");
+    // Whoever leaves frees a place.
+    drop(low);
+    while held() > 1 {}
+    let again = send(&server, "POST", path, "", &of(1).to_string());
+    while held() < 2 {}
+    drop((high, again));
 }

@@ -2,7 +2,10 @@
 
 use skyline::clock::Timestamp;
 use skyline::random::RandomStream;
-use skyline::simulator::{BatchingEngine, Delay, FixedQueue, Job, JobId, SimulatedServer};
+use skyline::simulator::{
+    Admission, AdmissionGroup, AdmissionLimit, BatchingEngine, Delay, EngineModel, FixedQueue, Fleet, Job,
+    JobEnd, JobId, Reject, SimulatedServer,
+};
 
 use super::drive::{simulate, ten_ms_engine};
 
@@ -73,6 +76,43 @@ fn worst_plain_error(jobs: u64) -> f64 {
             error(name, mean_wait(&mut server, rate, 1, jobs), expected)
         })
         .fold(0.0, f64::max)
+}
+
+/// The probability that a Poisson arrival finds M/M/1/K full, at ρ = `load`: (1 − ρ)ρ^K ÷ (1 − ρ^(K+1)).
+pub(crate) fn blocking(load: f64, most: u32) -> f64 {
+    if (load - 1.0).abs() < 1e-12 {
+        return 1.0 / f64::from(most + 1);
+    }
+    (1.0 - load) * load.powi(most as i32) / (1.0 - load.powi(most as i32 + 1))
+}
+
+/// A plain server of one slot, with exponential service of `service_s` seconds, that admits `most` requests: M/M/1/K.
+pub(crate) fn one_slot(service_s: f64, most: u32) -> Fleet {
+    let (ttft, itl) = (Delay::Exponential(service_s), Delay::Constant(0.0));
+    let limits = vec![AdmissionLimit { group: AdmissionGroup::All, most }];
+    let admission = Admission { limits, ..Admission::default() };
+    Fleet { admission, ..Fleet::of_one(EngineModel::Plain { slots: 1, ttft, itl }, 11) }
+}
+
+#[test]
+fn a_server_that_admits_k_requests_blocks_like_m_m_1_k() {
+    for (load, most) in [(0.5, 1), (0.9, 3), (1.0, 5), (1.5, 4)] {
+        let mut gaps = RandomStream::named(11, "closed form arrivals");
+        let (jobs, mut at) = (400_000_u64, 0.0);
+        let arrivals = (0..jobs).map(|id| {
+            at += gaps.exponential() * 0.1 / load;
+            (Timestamp::from_secs_f64(at), Job::new(JobId(id), 1, 1))
+        });
+        let mut blocked = 0_u64;
+        simulate(&mut *one_slot(0.1, most).server().unwrap(), arrivals, |history| {
+            let full = JobEnd::Rejected(Reject::Full { limit: most, retry_after: None });
+            assert!([JobEnd::Finished, full].contains(&history.end), "{:?}", history.end);
+            blocked += u64::from(history.end == full);
+        });
+        let (found, expected) = (blocked as f64 / jobs as f64, blocking(load, most));
+        println!("M/M/1/{most} at {load}: blocks {found:.5}, closed form {expected:.5}");
+        assert!((found / expected - 1.0).abs() < 0.02, "M/M/1/{most} at {load}: {found}, not {expected}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use skyline::clock::Timestamp;
-use skyline::experiment::VirtualRun;
+use skyline::experiment::{ConcurrencyCaps, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::random::RandomStream;
 use skyline::record::{Phase, RequestRecord};
@@ -260,7 +260,8 @@ impl Tails {
             let spec = WorkloadSpec { seed, ..WorkloadSpec::load("bursty_mix").unwrap() };
             let schedule = Schedule::draw(&spec);
             let drain = Duration::from_secs_f64(spec.drain_s);
-            let run = VirtualRun { plan: schedule.facts(), schedule, drain };
+            let run =
+                VirtualRun { plan: schedule.facts(), schedule, drain, caps: ConcurrencyCaps::default() };
             let records = run.execute(&mut *fleet.server().unwrap()).records;
             let measured = || records.iter().filter(|record| record.phase == Phase::Measured);
             let ttft = |record: &RequestRecord| {

@@ -1,5 +1,6 @@
-//! What is modelled: hardware, model, scheduler, layout; or plain delays.
+//! What is modelled: hardware, model, scheduler, layout; or plain delays; and what is admitted.
 
+mod admission;
 mod physics;
 mod values;
 
@@ -9,12 +10,14 @@ use std::time::Duration;
 use clap::{Args, Parser};
 use serde_json::{Map, Value, json};
 
+use self::admission::AdmissionArgs;
 use self::physics::PhysicsArgs;
 use self::values::{Parts, PoolSizes, facts_of};
 use super::values::{above_zero, whole};
 use crate::record::DeploymentFacts;
 use crate::session::Stop;
 use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, RoutingRule};
+use crate::workload::RequestClass;
 
 /// The model of a deployment. Options have vLLM's names and defaults where vLLM has them.
 #[derive(Clone, Debug, Args)]
@@ -74,6 +77,9 @@ pub(in crate::cli) struct ModelArgs {
         default_value = "256"
     )]
     slots: NonZeroUsize,
+
+    #[command(flatten)]
+    admission: AdmissionArgs,
 }
 
 /// A model that was described: how to make it, and what to say of it.
@@ -170,8 +176,8 @@ impl ModelArgs {
         self.physics.max_model_len.is_some()
     }
 
-    /// The model that was meant.
-    pub(in crate::cli) fn describe(&self) -> Result<Described, Stop> {
+    /// The model that was meant, for requests of these classes; none where requests do not carry their class.
+    pub(in crate::cli) fn describe(&self, classes: &[RequestClass]) -> Result<Described, Stop> {
         let (engine, transfer, mut facts) = match (self.ttft, self.itl) {
             (Some(ttft), Some(itl)) => self.plain(ttft, itl)?,
             _ => self.physics.batching(self.kv_transfer_gbps)?,
@@ -185,13 +191,15 @@ impl ModelArgs {
         };
         facts.insert("layout".to_owned(), json!(layout.to_string()));
         facts.insert("model_seed".to_owned(), json!(self.model_seed));
+        facts.extend(self.admission.facts());
         let (model, max_model_len) = match &engine {
             EngineModel::Batching(config) => {
                 (self.physics.model().name.to_owned(), Some(u64::from(config.limits.max_model_len)))
             }
             EngineModel::Plain { .. } => ("plain".to_owned(), None),
         };
-        let fleet = Fleet { engine, layout, seed: self.model_seed, front_end: Duration::ZERO };
+        let admission = self.admission.admission(classes)?;
+        let fleet = Fleet { engine, layout, seed: self.model_seed, front_end: Duration::ZERO, admission };
         Ok(Described { fleet, model, max_model_len, facts })
     }
 

@@ -10,7 +10,7 @@ use crate::experiment::sweep::{Sweep, SweepPoint};
 use crate::experiment::virtual_time::run_virtually;
 use crate::generator::Schedule;
 use crate::record::{ClientLimits, HostFacts, PromptFacts, PromptMethod, RunHeader, StampSource};
-use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, RoutingRule};
+use crate::simulator::{Admission, Delay, EngineModel, Fleet, FleetLayout, RoutingRule};
 use crate::units::{count, three_digits};
 use crate::workload::{Overrides, WorkloadSpec};
 
@@ -243,6 +243,7 @@ impl Model<'_> {
             layout: FleetLayout::Replicas { count, rule: RoutingRule::LeastLoaded },
             seed,
             front_end: Duration::ZERO,
+            admission: Admission::default(),
         };
         match instance {
             InstanceModel::Slots(_) => fleet,

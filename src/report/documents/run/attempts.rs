@@ -2,24 +2,32 @@
 
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{AttemptFigures, Summary};
-use crate::report::document::{KeyFigure, Section, known};
+use crate::report::document::{KeyFigure, Level, Section, known};
 use crate::report::documents::parts::clients;
 use crate::units::{count, three_digits};
 
 /// One line of the summary, where requests may have been sent more than once: no reader shall miss that.
 pub(super) fn key_figure(summary: &Summary) -> Option<KeyFigure> {
     let found = summary.attempts.as_ref()?;
-    let mut below = Vec::new();
-    if found.retries > 0 {
-        below.push(retries(found));
+    Some(KeyFigure::new("attempts", known(found.amplification), "per request").below(said(found)))
+}
+
+fn said(found: &AttemptFigures) -> impl Iterator<Item = String> {
+    let none =
+        (found.attempts <= found.requests).then(|| "clients may retry or hedge, and none did".to_owned());
+    let retried = (found.retries > 0).then(|| retries(found));
+    let hedged = (found.hedges > 0).then(|| hedges(found));
+    [none, retried, hedged].into_iter().flatten()
+}
+
+/// The same on a screen, which has no room for what stands below a figure.
+pub(super) fn in_brief(summary: &Summary) -> Section {
+    let mut section = Section::continued(Level::Brief);
+    if let Some(found) = &summary.attempts {
+        let said: Vec<_> = said(found).collect();
+        section.text(format!("{}; latencies include every attempt and wait", said.join("; ")));
     }
-    if found.hedges > 0 {
-        below.push(hedges(found));
-    }
-    if below.is_empty() {
-        below.push("retries are on; none was needed".to_owned());
-    }
-    Some(KeyFigure::new("attempts", known(found.amplification), "per request").below(below))
+    section
 }
 
 /// All of it.

@@ -82,7 +82,7 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let objectives = Section::summary("Objectives").with_notes(summary.objectives.iter().map(objective));
     let mut more = Section::continued(Level::Page);
     more.more((!summary.verdict.reasons.is_empty()).then_some("validity"));
-    vec![why, failed, more, key, objectives]
+    vec![why, failed, more, key, attempts::in_brief(summary), objectives]
 }
 
 /// An objective with the interval of its figure, where it is decided.

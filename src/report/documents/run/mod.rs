@@ -1,5 +1,6 @@
 //! A run as a document: its sections in their order, a file to each kind.
 
+mod aftermath;
 mod answers;
 mod attempts;
 mod charts;
@@ -47,7 +48,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
         document.add(charts::sections(log, summary));
     }
     document.add(extras.diagnosis.map(diagnosis::section));
-    document.add([slo::section(summary), costs::section(summary)]);
+    document.add([slo::section(summary), costs::section(summary), aftermath::section(summary)]);
     document.add(groups::sections(summary));
     document.add([phases::section(summary)]);
     document.add(sessions::sections(summary, extras.paired_open.is_some()));

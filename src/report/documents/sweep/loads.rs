@@ -39,6 +39,7 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> Table {
         .column_where_known("TPOT p99", |point| point.figures.percentile(Quantile::P99, Metric::Tpot))
         .column_where_known(("e2e p99", 8), |point| point.figures.percentile(Quantile::P99, Metric::E2e))
         .column_where_known(("goodput", 4), goodput)
+        .column_where_known("recovered", recovered)
         .column_where_known(("tok/s", 9), |point| point.figures.metric(Metric::OutputTokens))
         .column_where_known(("/GPU", 10), per_gpu)
         .column_where_known(("tok/s/user", 2), |point| point.figures.metric(Metric::TokensPerUser))
@@ -137,6 +138,18 @@ pub(super) fn objectives(sweep: &Sweep) -> Section {
 fn mean(point: &SweepPoint, read: fn(&Trial) -> Option<f64>) -> Option<f64> {
     let known: Vec<_> = point.trials.iter().filter_map(read).collect();
     crate::analysis::statistics::mean(&known)
+}
+
+/// Of how many runs goodput came back after a spike of the load.
+fn recovered(point: &SweepPoint) -> Option<String> {
+    let runs: Vec<bool> = point.trials.iter().filter_map(|trial| trial.recovered).collect();
+    let back = runs.iter().filter(|recovered| **recovered).count();
+    match (back, runs.len()) {
+        (_, 0) => None,
+        (0, _) => Some("no".to_owned()),
+        (back, all) if back == all => Some("yes".to_owned()),
+        (back, all) => Some(format!("{back} of {all}")),
+    }
 }
 
 /// Requests within their SLO per second; none beyond saturation, where answers of the time after the window, when nothing

@@ -1,0 +1,281 @@
+//! Whether goodput comes back after a spike of the load: metastable failures.
+
+use serde::Serialize;
+
+use crate::analysis::requests::observed::{Measured, Observed};
+use crate::clock::Timestamp;
+use crate::record::Outcome;
+use crate::workload::ArrivalPattern;
+
+/// Goodput has come back when the share of requests that end well is at least this part of that before the spike (a
+/// choice; a load within capacity loses next to nothing).
+const BACK: f64 = 0.9;
+/// The part of the time after the spike that says whether goodput came back: its end.
+const LAST: f64 = 0.25;
+/// Fewest requests on average in a part of the course, and before the spike: a share of fewer says little.
+const FEWEST: f64 = 50.0;
+/// Most parts of the course.
+const PARTS: f64 = 30.0;
+
+/// How requests fared before a spike of the load, in it and after it, where clients have a declared behaviour.
+///
+/// A metastable failure outlasts its trigger: the load is back and goodput is not, because retries, or work for clients
+/// that have gone, keep up the overload (Bronson et al., *Metastable Failures in Distributed Systems*, `HotOS` 2021).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpikeAftermath {
+    /// The part of the window before the spike.
+    pub before: LoadStretch,
+    /// The spike: while the rate is above that at the start.
+    pub spike: LoadStretch,
+    /// The last quarter of the window's time after it.
+    pub after: LoadStretch,
+    /// Whether goodput came back: of the requests of `after` as many end well, by share, as of those `before`, or no
+    /// fewer than 90 % of that.
+    pub recovered: bool,
+    /// Seconds from the end of the spike until goodput was back to stay, to the end of the last part of `course` in which
+    /// it was not; absent: it never was.
+    pub recovery_s: Option<f64>,
+    /// The window in equal parts.
+    pub course: Vec<LoadStretch>,
+}
+
+/// A stretch of the window: what was offered, what that made clients send, and what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LoadStretch {
+    /// Its beginning, seconds since the run began.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+    /// Requests scheduled in it, per second.
+    pub offered_per_s: f64,
+    /// Requests sent in it, retries and hedges among them, per second.
+    pub sent_per_s: f64,
+    /// Of those scheduled in it, the ones that ended well, per second: completed within their SLO, where they have one.
+    pub goodput_per_s: f64,
+}
+
+impl LoadStretch {
+    /// Requests sent for each that was offered; absent where none was.
+    pub fn amplification(&self) -> Option<f64> {
+        (self.offered_per_s > 0.0).then(|| self.sent_per_s / self.offered_per_s)
+    }
+
+    /// The share of its requests that ended well, 0 to 1; absent where there was none.
+    pub fn good_share(&self) -> Option<f64> {
+        (self.offered_per_s > 0.0).then(|| self.goodput_per_s / self.offered_per_s)
+    }
+
+    fn length_s(&self) -> f64 {
+        self.to_s - self.from_s
+    }
+
+    /// Whether requests end well as often as `before`, or nearly.
+    fn is_back(&self, before: f64) -> bool {
+        self.good_share().is_none_or(|share| share >= BACK * before)
+    }
+}
+
+impl SpikeAftermath {
+    /// Of a run whose load rises above the rate of its start and comes back inside the window; `None` where it does not,
+    /// where clients have no declared behaviour, and where too few requests end well before the spike to compare with.
+    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+        let workload = &observed.log.header.workload;
+        workload.clients.as_ref()?;
+        let (begins, ends) = spike(&workload.arrival)?;
+        let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
+        if begins <= window.0 || ends >= window.1 {
+            return None;
+        }
+        let moments = Moments::of(observed);
+        let before = moments.stretch(window.0, begins);
+        let share = before.good_share().filter(|share| *share > 0.0)?;
+        if before.offered_per_s * before.length_s() < FEWEST {
+            return None;
+        }
+        let after = moments.stretch(window.1 - LAST * (window.1 - ends), window.1);
+        let recovered = after.is_back(share);
+        let course = moments.course(window);
+        let last_down = course.iter().rfind(|part| part.to_s > ends && !part.is_back(share));
+        let back_s = last_down.map_or(ends, |part| part.to_s);
+        Some(Self {
+            before,
+            spike: moments.stretch(begins, ends),
+            after,
+            recovered,
+            recovery_s: (recovered && back_s < window.1).then(|| (back_s - ends).max(0.0)),
+            course,
+        })
+    }
+}
+
+/// From when to when a load is above the rate of its start, seconds; `None` where it never rises, does not come back for
+/// good, or repeats.
+fn spike(arrival: &ArrivalPattern) -> Option<(f64, f64)> {
+    let course = arrival.course();
+    let base = course.first()?.from_rate_per_s;
+    let is_high = |rate: f64| rate > base * (1.0 + 1e-9);
+    let last = course.last().filter(|last| last.duration_s.is_infinite())?;
+    if is_high(last.to_rate_per_s) {
+        return None;
+    }
+    let mut at = 0.0;
+    let mut found: Option<(f64, f64)> = None;
+    for stage in &course {
+        let end = at + stage.duration_s;
+        if is_high(stage.from_rate_per_s) || is_high(stage.to_rate_per_s) {
+            found = Some((found.map_or(at, |(begins, _)| begins), end));
+        }
+        at = end;
+    }
+    found
+}
+
+/// When requests were scheduled, when they were sent, and which ended well; seconds, in order.
+struct Moments {
+    scheduled: Vec<f64>,
+    sent: Vec<f64>,
+    good: Vec<f64>,
+}
+
+impl Moments {
+    fn of(observed: &Observed<'_>) -> Self {
+        let is_good = |request: &&Measured<'_>| {
+            request.slo.is_met().unwrap_or_else(|| request.record().outcome == Outcome::Completed)
+        };
+        let scheduled = |request: &Measured<'_>| request.record().scheduled.as_secs_f64();
+        // Those of the warm-up are retried in the window too.
+        let sent = observed.log.records.iter().flat_map(|record| match record.attempts() {
+            [] => vec![record.sent],
+            attempts => attempts.iter().map(|attempt| attempt.sent).collect(),
+        });
+        let ordered = |mut moments: Vec<f64>| {
+            moments.sort_unstable_by(f64::total_cmp);
+            moments
+        };
+        Self {
+            scheduled: ordered(observed.requests.iter().map(scheduled).collect()),
+            sent: ordered(sent.flatten().map(Timestamp::as_secs_f64).collect()),
+            good: ordered(observed.requests.iter().filter(is_good).map(scheduled).collect()),
+        }
+    }
+
+    fn stretch(&self, from_s: f64, to_s: f64) -> LoadStretch {
+        let per_s = |moments: &[f64]| {
+            let before = |at: f64| moments.partition_point(|moment| *moment < at);
+            (before(to_s) - before(from_s)) as f64 / (to_s - from_s)
+        };
+        LoadStretch {
+            from_s,
+            to_s,
+            offered_per_s: per_s(&self.scheduled),
+            sent_per_s: per_s(&self.sent),
+            goodput_per_s: per_s(&self.good),
+        }
+    }
+
+    /// The window in parts as long as a round number of seconds, with requests enough in each.
+    fn course(&self, (from_s, to_s): (f64, f64)) -> Vec<LoadStretch> {
+        let length_s = to_s - from_s;
+        let shortest_s = (length_s / PARTS).max(FEWEST * length_s / self.scheduled.len().max(1) as f64);
+        let part_s = round_up(shortest_s);
+        let parts = (length_s / part_s).ceil().max(1.0) as u32;
+        let at = |place: u32| (from_s + f64::from(place) * part_s).min(to_s);
+        (0..parts)
+            .map(|place| self.stretch(at(place), at(place + 1)))
+            .filter(|part| part.length_s() > 0.0)
+            .collect()
+    }
+}
+
+/// The next of 1, 2 and 5 times a power of ten.
+fn round_up(seconds: f64) -> f64 {
+    let power = 10_f64.powf(seconds.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|step| step * power)
+        .find(|step| *step >= seconds)
+        .unwrap_or(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::test_runs::{record, run};
+    use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, RequestRecord, RunLog};
+    use crate::workload::{ClientBehaviour, RateStage, Spike};
+
+    fn spikes(at_s: f64, hold_s: f64) -> ArrivalPattern {
+        let spike = Spike { at_s, rate_per_s: 15.0, rise_s: 0.0, hold_s, fall_s: 0.0 };
+        ArrivalPattern::Spikes { base_rate_per_s: 10.0, spikes: vec![spike] }
+    }
+
+    /// Ten requests a second for a minute, of which those from 10 s to `down_until_s` fail twice, and the others are
+    /// answered at once.
+    fn log(down_until_s: u64) -> RunLog {
+        let records = (0..600).map(|i| {
+            let at = i * 100;
+            let answered = record(i).sent_at(at, at, at).paced(at + 20, 10, 2).build();
+            if !(10_000..down_until_s * 1_000).contains(&at) {
+                return answered;
+            }
+            let reason = FailureKind::TimeoutTotal;
+            let attempt = |kind| Attempt {
+                kind,
+                begun: answered.scheduled,
+                sent: Some(answered.scheduled),
+                ended: answered.ended,
+                end: AttemptEnd::Failed(reason),
+                discarded_tokens: 0,
+            };
+            let mut failed = RequestRecord {
+                outcome: Outcome::Failed(Failure::new(reason, "late").into()),
+                ..answered.clone()
+            };
+            failed.set_attempts(vec![attempt(AttemptKind::First), attempt(AttemptKind::Retry)]);
+            failed
+        });
+        let mut log = run(60_000, records.collect());
+        log.header.workload.arrival = spikes(10.0, 10.0);
+        log.header.workload.clients = Some(ClientBehaviour { retries: 1, ..ClientBehaviour::default() });
+        log
+    }
+
+    #[test]
+    fn goodput_comes_back_or_it_does_not() {
+        let back = summarise(&log(30), &[]).aftermath.unwrap();
+        assert!(back.recovered);
+        assert_eq!(back.recovery_s, Some(10.0), "the last part that is down ends at 30 s, the spike at 20 s");
+        assert_eq!((back.before.from_s, back.before.to_s, back.before.good_share()), (0.0, 10.0, Some(1.0)));
+        assert_eq!((back.spike.goodput_per_s, back.spike.amplification()), (0.0, Some(2.0)));
+        assert_eq!((back.after.from_s, back.after.to_s), (50.0, 60.0));
+        assert_eq!(
+            (back.after.offered_per_s, back.after.sent_per_s, back.after.goodput_per_s),
+            (10.0, 10.0, 10.0)
+        );
+        assert_eq!(back.course.len(), 12);
+
+        let summary = summarise(&log(60), &[]);
+        let down = summary.aftermath.as_ref().unwrap();
+        assert_eq!((down.recovered, down.recovery_s, down.after.good_share()), (false, None, Some(0.0)));
+        let finding = summary.findings.iter().find(|finding| finding.kind.topic() == "overload").unwrap();
+        assert!(finding.sentence.contains("0 of 10.0 requests/s at the end, 10.0 of 10.0 before; 2.00 sent"));
+    }
+
+    #[test]
+    fn only_a_load_that_rises_and_comes_back_has_an_aftermath() {
+        assert_eq!(spike(&spikes(10.0, 5.0)), Some((10.0, 15.0)));
+        let level = |duration_s, rate| RateStage::level(duration_s, rate);
+        let stages =
+            vec![level(5.0, 2.0), level(3.0, 4.0), level(2.0, 1.0), level(4.0, 9.0), level(6.0, 2.0)];
+        assert_eq!(spike(&ArrivalPattern::Stages { stages }), Some((5.0, 14.0)));
+        let ramp = vec![RateStage { duration_s: 9.0, from_rate_per_s: 1.0, to_rate_per_s: 5.0 }];
+        assert_eq!(spike(&ArrivalPattern::Stages { stages: ramp }), None);
+        assert_eq!(spike(&ArrivalPattern::Poisson { rate_per_s: 3.0 }), None);
+        let mut usual = log(30);
+        usual.header.workload.clients = None;
+        assert_eq!(summarise(&usual, &[]).aftermath, None);
+    }
+}

@@ -1,0 +1,73 @@
+//! What simulated clients enforce: how many requests are in flight, and how long they wait.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::args::some_time;
+use crate::record::ClientLimits;
+use crate::session::Stop;
+use crate::workload::{AdmissionLimits, ClientChange, Overrides, WorkloadSpec};
+
+/// Limits of the clients.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Clients")]
+pub(super) struct ClientLimitArgs {
+    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency; with `--rate max` the users
+    /// of a closed loop. Classes may have caps of their own: `chat=16,batch=4`, beside one of all: `64,batch=4`
+    /// [default: no cap]
+    #[arg(long, value_name = "N|CLASS=N,…", allow_hyphen_values = true)]
+    max_concurrency: Option<AdmissionLimits>,
+
+    /// Clients give up an attempt that takes longer than this in total [default: the workload's, else no limit]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    timeout: Option<Duration>,
+
+    /// Clients give up an attempt without a first token after this long [default: the workload's, else no limit]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    first_token_timeout: Option<Duration>,
+}
+
+impl ClientLimitArgs {
+    /// The workload with these limits on each attempt.
+    pub(super) fn applied(&self, spec: WorkloadSpec) -> Result<WorkloadSpec, Stop> {
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+        let clients = ClientChange {
+            timeout_s: seconds(self.timeout),
+            first_token_timeout_s: seconds(self.first_token_timeout),
+            ..ClientChange::default()
+        };
+        if clients == ClientChange::default() {
+            return Ok(spec);
+        }
+        spec.with(&Overrides { clients, ..Overrides::default() }).map_err(Stop::usage)
+    }
+
+    /// The most requests in flight, where that was typed.
+    pub(super) fn cap(&self) -> Option<NonZeroUsize> {
+        self.max_concurrency.as_ref().and_then(|limits| limits.total)
+    }
+
+    /// What the clients of `spec` enforce, with at most `cap` requests in flight.
+    pub(super) fn limits(
+        &self,
+        spec: &WorkloadSpec,
+        cap: Option<NonZeroUsize>,
+    ) -> Result<ClientLimits, Stop> {
+        let typed = self.max_concurrency.clone().unwrap_or_default();
+        typed.by_class(spec).map_err(|error| Stop::usage(format!("--max-concurrency: {error}")))?;
+        let clients = spec.clients.as_ref();
+        Ok(ClientLimits {
+            max_concurrency: cap.map(|cap| cap.get() as u64),
+            class_concurrency: typed
+                .classes
+                .into_iter()
+                .map(|(class, cap)| (class, cap.get() as u64))
+                .collect(),
+            first_token_timeout_s: clients.and_then(|clients| clients.first_token_timeout_s),
+            total_timeout_s: clients.and_then(|clients| clients.timeout_s),
+            ..ClientLimits::default()
+        })
+    }
+}
