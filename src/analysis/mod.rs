@@ -27,7 +27,7 @@ pub use arrivals::process::counts_over_runs;
 pub use arrivals::sequence::{ArrivalFit, ArrivalSequence};
 pub use checklist::audit::Audit;
 pub use checklist::evidence::{
-    ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthSpread, PercentileEvidence,
+    ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthRange, PercentileEvidence,
     ResultSource, WarmUpEvidence,
 };
 pub use checklist::item::{Checklist, ChecklistItem, ChecklistRule, ItemStanding};
@@ -89,7 +89,6 @@ pub use slo::group::{Fairness, Group};
 pub use slo::judgement::{Judgement, Status};
 pub(crate) use slo::objective::bound as parse_bound;
 pub use slo::objective::{Comparison, Objective, ObjectiveError, UnfitObjective};
-pub use slo::slice_gates::SliceGate;
 pub use slo::tag_groups::TagGroups;
 pub(crate) use slo::targets::SloOutcome;
 pub use slo::targets::SloTarget;

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::fields::ResultFields;
 use super::figures::ForeignLatency;
 use super::tool::ForeignTool;
-use crate::analysis::{Figure, FigureKey, LengthSpread, Metric, SampleWarning, WarmUpEvidence};
+use crate::analysis::{Figure, FigureKey, LengthRange, Metric, SampleWarning, WarmUpEvidence};
 
 /// A run of another tool, its figures under our names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,10 +51,10 @@ pub struct ForeignConditions {
     pub max_concurrency: Option<ConcurrencyCap>,
     /// Tokens of the prompts of completed requests.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt_tokens: Option<LengthSpread>,
+    pub prompt_tokens: Option<LengthRange>,
     /// Tokens of their answers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer_tokens: Option<LengthSpread>,
+    pub answer_tokens: Option<LengthRange>,
     /// What was sent before the measured requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUpEvidence>,

@@ -239,7 +239,7 @@ pub(crate) fn serve_by_hand(act: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 
                 let Some((head, body)) = read_request(&mut socket) else { return };
                 let mut seen = seen(head, body, 0);
                 if seen.path.ends_with("completions") {
-                    seen.generation = generations.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    seen.generation = generations.fetch_add(1, Ordering::Relaxed);
                 }
                 act(&seen, &mut socket);
             });

@@ -21,9 +21,9 @@ pub struct Evidence {
     /// The gravest reason of the verdict.
     pub reason: Option<String>,
     /// Tokens of the prompts.
-    pub prompt_tokens: Option<LengthSpread>,
+    pub prompt_tokens: Option<LengthRange>,
     /// Tokens of the answers.
-    pub answer_tokens: Option<LengthSpread>,
+    pub answer_tokens: Option<LengthRange>,
     /// When requests arrived.
     pub arrivals: Option<ArrivalEvidence>,
     /// What makes a request wait for an answer before it.
@@ -142,7 +142,7 @@ pub struct WarmUpEvidence {
 
 /// How far lengths are apart, tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct LengthSpread {
+pub struct LengthRange {
     /// The shortest.
     pub min: f64,
     /// The median.
@@ -153,7 +153,7 @@ pub struct LengthSpread {
     pub max: f64,
 }
 
-impl LengthSpread {
+impl LengthRange {
     /// The spread of these lengths; `None` where there are none.
     pub fn of(lengths: Vec<f64>) -> Option<Self> {
         let sample = Sample::new(lengths);

@@ -1,6 +1,6 @@
 //! What a result does not bear, each with the reason.
 
-use super::evidence::{ArrivalShape, Evidence, LengthSpread, ResultSource};
+use super::evidence::{ArrivalShape, Evidence, LengthRange, ResultSource};
 use super::traffic::WINDOW_S;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
@@ -128,7 +128,7 @@ fn length(evidence: &Evidence) -> Option<String> {
 }
 
 fn lengths(evidence: &Evidence) -> Option<String> {
-    let is_fixed = |spread: Option<LengthSpread>| spread.is_some_and(|spread| spread.is_fixed());
+    let is_fixed = |spread: Option<LengthRange>| spread.is_some_and(|spread| spread.is_fixed());
     let fixed = match (is_fixed(evidence.prompt_tokens), is_fixed(evidence.answer_tokens)) {
         (true, true) => "prompts and answers are",
         (true, false) => "prompts are",

@@ -1,7 +1,7 @@
 //! What the log of a run of Skyline and its summary say of how it was measured.
 
 use super::evidence::{
-    ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthSpread, PercentileEvidence,
+    ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthRange, PercentileEvidence,
     ResultSource, WarmUpEvidence, requests_per_s,
 };
 use crate::analysis::figures::catalogue::Metric;
@@ -120,7 +120,7 @@ fn source(header: &RunHeader) -> ResultSource {
 }
 
 /// The lengths of the prompts and of the answers that completed in the window.
-fn lengths(log: &RunLog) -> (Option<LengthSpread>, Option<LengthSpread>) {
+fn lengths(log: &RunLog) -> (Option<LengthRange>, Option<LengthRange>) {
     let records = &log.records;
     let step = records.len().div_ceil(LENGTHS).max(1);
     let (mut prompts, mut answers) = (Vec::new(), Vec::new());
@@ -130,7 +130,7 @@ fn lengths(log: &RunLog) -> (Option<LengthSpread>, Option<LengthSpread>) {
             answers.push(record.output_tokens as f64);
         }
     }
-    (LengthSpread::of(prompts), LengthSpread::of(answers))
+    (LengthRange::of(prompts), LengthRange::of(answers))
 }
 
 fn arrivals(pattern: &ArrivalPattern) -> ArrivalEvidence {

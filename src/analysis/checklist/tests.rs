@@ -2,7 +2,7 @@
 
 use super::audit::Audit;
 use super::evidence::{
-    ArrivalEvidence, ArrivalShape, Evidence, LatencyEvidence, LengthSpread, PercentileEvidence, ResultSource,
+    ArrivalEvidence, ArrivalShape, Evidence, LatencyEvidence, LengthRange, PercentileEvidence, ResultSource,
     WarmUpEvidence,
 };
 use super::item::{Checklist, ChecklistRule, ItemStanding};
@@ -34,8 +34,8 @@ fn whole() -> Evidence {
     let known = |name, value: &str| (name, Some(value.to_owned()));
     Evidence {
         outcome: Some(VerdictOutcome::Valid),
-        prompt_tokens: Some(LengthSpread { min: 16.0, p50: 256.0, p95: 1_024.0, max: 4_096.0 }),
-        answer_tokens: Some(LengthSpread { min: 1.0, p50: 128.0, p95: 400.0, max: 512.0 }),
+        prompt_tokens: Some(LengthRange { min: 16.0, p50: 256.0, p95: 1_024.0, max: 4_096.0 }),
+        answer_tokens: Some(LengthRange { min: 1.0, p50: 128.0, p95: 400.0, max: 512.0 }),
         arrivals: arrivals(ArrivalShape::LikeTraffic),
         load: Some(LoadForm::Open),
         warm_up: Some(WarmUpEvidence { requests: 50, seconds: Some(5.0) }),
@@ -92,15 +92,15 @@ fn a_result_that_does_all_meets_all() {
 #[test]
 fn lengths_vary_and_are_not_all_short() {
     is(Rule::Lengths, Met, "prompts of 16 to 4,096 tokens (p50 256, p95 1,024)", |_| {});
-    let fixed = Some(LengthSpread { min: 100.0, p50: 100.0, p95: 100.0, max: 100.0 });
+    let fixed = Some(LengthRange { min: 100.0, p50: 100.0, p95: 100.0, max: 100.0 });
     is(Rule::Lengths, NotMet, "answers of 100 tokens each: p95 ÷ p50 of answers 1.00; limit: 1.5", |of| {
         of.answer_tokens = fixed;
     });
-    let short = Some(LengthSpread { min: 8.0, p50: 30.0, p95: 90.0, max: 300.0 });
+    let short = Some(LengthRange { min: 8.0, p50: 30.0, p95: 90.0, max: 300.0 });
     is(Rule::Lengths, NotMet, "no prompt has 512 tokens", |of| of.prompt_tokens = short);
     is(Rule::Lengths, NotReported, "answers of unknown lengths", |of| of.answer_tokens = None);
-    assert_eq!(LengthSpread::of(Vec::new()), None);
-    let spread = LengthSpread::of(vec![1.0, 2.0, 3.0]).unwrap();
+    assert_eq!(LengthRange::of(Vec::new()), None);
+    let spread = LengthRange::of(vec![1.0, 2.0, 3.0]).unwrap();
     assert_eq!((spread.min, spread.p50, spread.max), (1.0, 2.0, 3.0));
 }
 

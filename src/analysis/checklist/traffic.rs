@@ -1,6 +1,6 @@
 //! Rules about the traffic: what was asked, when it came, and for how long.
 
-use super::evidence::{ArrivalShape, Evidence, LengthSpread, ResultSource};
+use super::evidence::{ArrivalShape, Evidence, LengthRange, ResultSource};
 use super::item::{Found, met, not_met, not_reported};
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
@@ -22,7 +22,7 @@ pub(super) fn lengths(evidence: &Evidence) -> Found {
         Some(spread) => format!("{what} of {}", spread.in_words()),
         None => format!("{what} of unknown lengths"),
     });
-    let alike = |spread: &LengthSpread| spread.ratio() < SPREAD;
+    let alike = |spread: &LengthRange| spread.ratio() < SPREAD;
     let narrow = known.into_iter().filter_map(|(what, spread)| {
         let spread = spread.as_ref().filter(|spread| alike(spread))?;
         Some(format!("{what} {}", three_digits(spread.ratio())))

@@ -3,7 +3,6 @@
 use super::observed::{Measured, Observed, answered};
 use super::quality::Quality;
 use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::key::FigureKey;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::wording::percent;
 use crate::record::Validity;
@@ -46,19 +45,24 @@ fn is_acceptable(request: &Measured<'_>) -> Option<bool> {
     Some(in_slo && matches!(request.record().validity, None | Some(Validity::Valid)))
 }
 
-/// Why the golden prompts let no answer count: fewer of them passed under load than an objective on `check_pass_rate`
-/// demands. Without such an objective, and where none ended under load, they bar nothing.
+/// Why the golden prompts let no answer count: fewer of them, or of one slice of them, passed under load than an objective on
+/// `check_pass_rate` demands. Without such an objective, and where none ended under load, they bar nothing.
 fn barred_by_quality(quality: Option<&Quality>, objectives: &[Objective]) -> Option<String> {
-    let passed = quality?.under_load.pass_rate?;
-    let demands = objectives.iter().filter(|demand| demand.key == FigureKey::of(Metric::CheckPassRate));
-    let mut missed = demands.filter(|demand| !demand.comparison.holds(passed, demand.bound));
-    missed.next().map(|demand| {
-        format!(
-            "{} of the golden prompts passed under load, and `{}` is demanded",
+    let quality = quality?;
+    let missed = |demand: &Objective| {
+        let passes = match &demand.key.part {
+            None => &quality.under_load,
+            Some(slice) => &quality.slice(&slice.name)?.under_load,
+        };
+        let passed = passes.pass_rate.filter(|passed| !demand.comparison.holds(*passed, demand.bound))?;
+        let prompts = demand.key.part.as_ref().map_or(String::new(), |slice| format!(" of {}", slice.name));
+        Some(format!(
+            "{} of the golden prompts{prompts} passed under load, and `{}` is demanded",
             percent(passed),
             demand.text
-        )
-    })
+        ))
+    };
+    objectives.iter().filter(|demand| demand.key.metric == Metric::CheckPassRate).find_map(missed)
 }
 
 #[cfg(test)]

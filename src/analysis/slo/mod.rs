@@ -5,6 +5,5 @@ pub(super) mod evaluate;
 pub(super) mod group;
 pub(super) mod judgement;
 pub(super) mod objective;
-pub(super) mod slice_gates;
 pub(super) mod tag_groups;
 pub(super) mod targets;

@@ -85,6 +85,7 @@ impl DeploymentArgs {
             labels: self.labels.into_iter().collect(),
             facts,
             notes: self.notes,
+            ..DeploymentFacts::default()
         }
     }
 

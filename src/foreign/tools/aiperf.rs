@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::analysis::{LengthSpread, Metric, WarmUpEvidence};
+use crate::analysis::{LengthRange, Metric, WarmUpEvidence};
 use crate::foreign::fields::{ResultFields, StatedRate};
 use crate::foreign::figures::{
     ForeignAnswer, ForeignFigures, ForeignLatency, ReportedFigures, latencies, tpot_ms,
@@ -121,10 +121,10 @@ fn total(fields: &ResultFields<'_>, name: &'static str) -> Option<f64> {
 }
 
 /// How far the lengths of this name are apart.
-fn lengths(fields: &ResultFields<'_>, name: &'static str) -> Option<LengthSpread> {
+fn lengths(fields: &ResultFields<'_>, name: &'static str) -> Option<LengthRange> {
     let figure = fields.object(name);
     let [min, p50, p95, max] = ["min", "p50", "p95", "max"].map(|key| figure.number(key));
-    Some(LengthSpread { min: min?, p50: p50?, p95: p95?, max: max? })
+    Some(LengthRange { min: min?, p50: p50?, p95: p95?, max: max? })
 }
 
 /// A successful request, from its line.

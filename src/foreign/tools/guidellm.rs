@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::analysis::{LengthSpread, Metric, WarmUpEvidence};
+use crate::analysis::{LengthRange, Metric, WarmUpEvidence};
 use crate::foreign::fields::{ResultFields, StatedRate};
 use crate::foreign::figures::{ForeignAnswer, ForeignFigures, ForeignLatency, ReportedFigures, latencies};
 use crate::foreign::run::{
@@ -125,12 +125,12 @@ fn successful<'a>(metrics: &ResultFields<'a>, name: &'a str) -> ResultFields<'a>
 }
 
 /// How far the lengths of this name are apart over successful requests.
-fn lengths(metrics: &ResultFields<'_>, name: &'static str) -> Option<LengthSpread> {
+fn lengths(metrics: &ResultFields<'_>, name: &'static str) -> Option<LengthRange> {
     let found = successful(metrics, name);
     let ranks = found.object("percentiles");
     let [min, max] = ["min", "max"].map(|key| found.number(key));
     let [p50, p95] = ["p50", "p95"].map(|key| ranks.number(key));
-    Some(LengthSpread { min: min?, p50: p50?, p95: p95?, max: max? })
+    Some(LengthRange { min: min?, p50: p50?, p95: p95?, max: max? })
 }
 
 /// What it left out before its measured stretch: by the rate, for it does not store how many requests those were.

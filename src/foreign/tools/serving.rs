@@ -1,17 +1,17 @@
 //! What the files of vLLM and SGLang have in common: SGLang's client grew out of vLLM's.
 
-use crate::analysis::{LengthSpread, Metric};
+use crate::analysis::{LengthRange, Metric};
 use crate::foreign::fields::{ResultFields, whole};
 use crate::foreign::figures::{ForeignAnswer, ForeignFigures, ForeignLatency, ReportedFigures, tpot_ms};
 use crate::foreign::run::ForeignRun;
 
 /// Tokens of the prompts and of the answers of the requests that succeeded, where the file lists them.
-pub(crate) fn lengths(fields: &ResultFields<'_>) -> [Option<LengthSpread>; 2] {
+pub(crate) fn lengths(fields: &ResultFields<'_>) -> [Option<LengthRange>; 2] {
     let errors = errors(fields).unwrap_or_default();
     ["input_lens", "output_lens"].map(|key| {
         let all = fields.any(key)?.as_array().filter(|all| all.len() == errors.len())?;
         let succeeded = all.iter().zip(&errors).filter(|(_, error)| error.is_empty());
-        LengthSpread::of(succeeded.filter_map(|(tokens, _)| tokens.as_f64()).collect())
+        LengthRange::of(succeeded.filter_map(|(tokens, _)| tokens.as_f64()).collect())
     })
 }
 

@@ -104,6 +104,7 @@ fn golden_prompts_bar_all_answers_only_where_an_objective_demands_more() {
         let mut log = run_of_eight();
         log.header.workload.checks = vec![GoldenCheck {
             name: "capital".to_owned(),
+            slice: Some("facts".to_owned()),
             prompt: Some("?".to_owned()),
             messages: None,
             max_tokens: 8,
@@ -132,6 +133,10 @@ fn golden_prompts_bar_all_answers_only_where_an_objective_demands_more() {
     assert!(near(rate(&of(3, &["check_pass_rate >= 75%"])), 0.3), "met");
     let barred = of(2, &["check_pass_rate >= 75%", "cost_per_acceptable_answer < 0.09"]);
     assert_eq!(rate(&barred), Some(0.0));
+    let of_slice = of(2, &["check_pass_rate of slice facts >= 75%"]);
+    assert_eq!(rate(&of_slice), Some(0.0));
+    assert!(of_slice.costs.unwrap().barred.unwrap().contains("the golden prompts of facts passed"));
+    assert!(near(rate(&of(3, &["check_pass_rate of slice facts >= 75%"])), 0.3), "met");
     let why = barred.costs.as_ref().unwrap().barred.as_deref().unwrap();
     assert!(why.starts_with("50 % of the golden prompts passed under load"), "{why}");
     let judged = &barred.objectives[1];

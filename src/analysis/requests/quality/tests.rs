@@ -162,9 +162,6 @@ fn a_slice_has_a_gate_of_its_own() {
     let status: Vec<_> = summary.objectives.iter().map(|judged| judged.status).collect();
     assert_eq!(status, [Status::Met, Status::Missed, Status::Met, Status::Missed]);
     assert_eq!(summary.objectives[1].line, "missed: check_pass_rate of slice safety >= 95% (was 33.3 %)");
-    let gates: Vec<_> = summary.slice_gates().map(|gate| (gate.slice, gate.status)).collect();
-    assert_eq!(gates, [("safety", Status::Missed), ("arithmetic", Status::Met), ("safety", Status::Missed)]);
-    assert_eq!(summary.failed_slices(), ["safety"]);
 }
 
 #[test]
