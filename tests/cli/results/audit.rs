@@ -18,7 +18,7 @@ fn a_stored_run_is_audited() {
         .and(contains("no conclusion"))
         .and(contains("not met").and(contains("lengths, arrivals, warm-up, window, traffic mix")));
     desk.skyline(&["audit", &data("runs/schema-5")]).assert().code(0).stdout(shown).stderr("");
-    let full = contains("Checklist: ").and(contains("--warmup 30s"));
+    let full = contains("Checklist: ").and(contains("0 requests before the window"));
     desk.skyline(&["audit", &data("runs/schema-5"), "--full"]).assert().code(0).stdout(full);
     let json = desk.skyline(&["audit", &data("runs/schema-5"), "--json"]).assert().code(0);
     let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();

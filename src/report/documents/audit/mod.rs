@@ -9,7 +9,7 @@ use super::parts::checklist;
 use crate::analysis::wording::counted;
 use crate::analysis::{Audit, ItemStanding};
 use crate::report::data::json as indented;
-use crate::report::document::{Document, Level, Note, Section, Tone, VerdictLine};
+use crate::report::document::{Document, Level, Note, Section};
 
 /// Version of the format of [`json`].
 const SCHEMA: u32 = 1;
@@ -21,64 +21,79 @@ pub fn json(audits: &[Audit]) -> serde_json::Result<String> {
     indented(&json!({ "schema": SCHEMA, "audits": audits }))
 }
 
-/// The audits as a document.
+/// The audits as a document. No screen cuts its title: without its conditions a sentence would say more than the data.
 pub fn document(audits: &[Audit]) -> Document {
-    let results = || counted(audits.len() as u64, "result");
-    let (title, verdict) = match audits {
-        [only] => (format!("Audit of {}", only.name), verdict(only)),
-        _ => (format!("Audit of {}", results()), VerdictLine::new(Tone::Neutral, "AUDITED", results())),
-    };
-    let mut document = Document::new(title).verdict(verdict);
-    match audits {
-        [only] => document.add(one(only, Section::continued(Level::Summary))),
-        several => several.iter().for_each(|audit| {
-            let mut head = Section::summary(audit.name.clone());
-            let VerdictLine { word, sentence, .. } = self::verdict(audit);
-            head.fact(word.to_lowercase(), sentence);
-            document.add(one(audit, head));
-        }),
+    if let [only] = audits {
+        let (word, sentence) = verdict(only);
+        let mut document =
+            Document::new(format!("{word}: {sentence}")).about(format!("Audit of {}", only.name));
+        document.add([in_brief(only)]);
+        document.add(in_full(only));
+        return document;
     }
+    let mut document = Document::new(format!("AUDITED: {}", counted(audits.len() as u64, "result")));
+    for audit in audits {
+        document.add([among_several(audit)]);
+        document.add(in_full(audit));
+    }
+    let mut more = Section::continued(Level::Brief);
+    more.text("Whole sentences, reasons and cures: --full");
+    document.add([more]);
     document
 }
 
-/// The strongest sentence, or why there is none.
-fn verdict(audit: &Audit) -> VerdictLine {
+/// The strongest sentence, or why there is none, under the word for it.
+fn verdict(audit: &Audit) -> (&'static str, &str) {
     match (&audit.strongest_sentence, audit.cannot_conclude.first()) {
-        (Some(sentence), _) => VerdictLine::new(Tone::Neutral, "SUPPORTED", sentence.clone()),
-        (None, Some(limit)) => VerdictLine::new(Tone::Bad, "UNSUPPORTED", limit.clone()),
-        (None, None) => VerdictLine::new(Tone::Bad, "UNSUPPORTED", "no answer came"),
+        (Some(sentence), _) => ("SUPPORTED", sentence),
+        (None, Some(limit)) => ("UNSUPPORTED", limit),
+        (None, None) => ("UNSUPPORTED", "no answer came"),
     }
 }
 
-/// What is said of one result below its sentence.
-fn one(audit: &Audit, head: Section) -> Vec<Section> {
-    let mut brief = Section::continued(Level::Brief);
-    let limits = &audit.cannot_conclude;
-    let short = limits.iter().map(|limit| limit.split(": ").next().unwrap_or_default());
-    brief.facts("no conclusion", in_lines(short));
+/// What a screen says below the sentence of the one result.
+fn in_brief(audit: &Audit) -> Section {
+    let mut section = Section::continued(Level::Brief);
+    let limits = audit.cannot_conclude.iter();
+    let short = limits.map(|limit| limit.split(": ").next().unwrap_or_default());
+    section.facts("no conclusion", in_lines(short, "; "));
     if let Some(checklist) = &audit.checklist {
         for standing in [ItemStanding::Met, ItemStanding::NotMet, ItemStanding::NotReported] {
-            brief.facts(standing.name(), in_lines(checklist::names(checklist, standing)));
+            section.facts(standing.name(), in_lines(checklist::names(checklist, standing), ", "));
         }
     }
     let caveats = audit.method.len() as u64;
     let of_method = (caveats > 0).then(|| format!(", and {} about its method", counted(caveats, "caveat")));
-    brief.text(format!("Reasons and cures{}: --full", of_method.unwrap_or_default()));
-    let all = Section::page("What cannot be concluded").with_notes(limits.iter().map(Note::info));
+    section.text(format!("Reasons and cures{}: --full", of_method.unwrap_or_default()));
+    section
+}
+
+/// The sentence of one result of several, and how many items it meets.
+fn among_several(audit: &Audit) -> Section {
+    let mut section = Section::summary(audit.name.clone());
+    let (word, sentence) = verdict(audit);
+    section.fact(word.to_lowercase(), sentence);
+    section.facts("items met", audit.checklist.as_ref().map(checklist::met));
+    section
+}
+
+/// What reports with room for it say of a result.
+fn in_full(audit: &Audit) -> Vec<Section> {
+    let limits = audit.cannot_conclude.iter().map(Note::info);
+    let all = Section::page("What cannot be concluded").with_notes(limits);
     let method = Section::page("What the method makes of the figures")
         .with_notes(audit.method.iter().map(Note::warning));
-    let mut sections = vec![head, brief, all, method];
-    sections.extend(audit.checklist.as_ref().map(checklist::section));
-    sections
+    let checklist = audit.checklist.as_ref().map(checklist::section);
+    [all, method].into_iter().chain(checklist).collect()
 }
 
 /// Words one behind the other, in lines that a screen has room for.
-fn in_lines<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+fn in_lines<'a>(words: impl IntoIterator<Item = &'a str>, between: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + word.chars().count() + 2 <= LINE => {
-                line.push_str(", ");
+            Some(line) if line.chars().count() + between.len() + word.chars().count() <= LINE => {
+                line.push_str(between);
                 line.push_str(word);
             }
             _ => lines.push(word.to_owned()),
