@@ -4,6 +4,7 @@ mod dry_run;
 pub(super) mod exits;
 mod formats;
 mod lists;
+mod place;
 mod show;
 #[cfg(test)]
 mod tests;

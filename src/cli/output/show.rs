@@ -7,7 +7,7 @@ use clap::Args;
 use console::Term;
 use serde::Serialize;
 
-use super::formats::Place;
+use super::place::Place;
 use crate::report::{self, Colour, Document, Extent, Format, RunReport, Style, documents, render as medium};
 use crate::session::{Printer, Stop, save, wants_colour};
 
