@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use super::formats::{Outputs, Place, RequestedExport, place, write_to};
+use super::formats::{Outputs, RequestedExport, place, write_to};
+use super::place::Place;
 use crate::report::{Content, ExportFile, Out, RunReport, WriteRun};
 use crate::session::{Printer, Stop};
 

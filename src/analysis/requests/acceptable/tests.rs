@@ -110,10 +110,8 @@ fn golden_prompts_bar_all_answers_only_where_an_objective_demands_more() {
             max_tokens: 8,
             expect: Expectation::default(),
         }];
-        let result = |i: u64| match i < passed {
-            true => CheckResult::Passed,
-            false => CheckResult::Unmet { why: "is empty".to_owned() },
-        };
+        let unmet = || CheckResult::Unmet { why: "is empty".to_owned() };
+        let result = |i: u64| if i < passed { CheckResult::Passed } else { unmet() };
         let check = |i| CheckRecord {
             check: 0,
             released: Some(crate::analysis::test_runs::ms(i)),

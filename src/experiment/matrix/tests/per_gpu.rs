@@ -73,7 +73,7 @@ fn a_variant_that_answers_faster_and_makes_less_with_each_gpu_is_noted() {
         (found.cells[0].per_gpu_trade.take(), found.cells.remove(1))
     };
     let (first, second) = of(priced(1, Some(2), [100, 101, 103]));
-    assert_eq!(first, None, "it is what others are held against");
+    assert_eq!(first, None, "others are compared with it");
     let trade = second.per_gpu_trade.unwrap();
     assert_eq!(trade.latency.to_string(), "p50 ttft");
     assert!(trade.latency_change < -0.49 && (trade.per_gpu_change + 0.5).abs() < 0.02, "{trade:?}");

@@ -13,16 +13,9 @@ pub(super) fn in_brief(summary: &Summary) -> Section {
         return section;
     }
     let money = summary.costs.as_ref().and_then(|costs| costs.money);
-    section.fact(
-        "cost",
-        match money {
-            Some(money) => of_answers(money, facts.currency.as_deref()),
-            None => {
-                let why = summary.why_absent(Metric::CostPerAnswer).unwrap_or("no answer was complete");
-                format!("not known: {why}")
-            }
-        },
-    );
+    let cost = money.map(|money| of_answers(money, facts.currency.as_deref()));
+    let why = || summary.why_absent(Metric::CostPerAnswer).unwrap_or("there is no window");
+    section.fact("cost", cost.unwrap_or_else(|| format!("not known: {}", why())));
     section
 }
 
@@ -38,11 +31,14 @@ fn of_answers(money: UnitCosts, currency: Option<&str>) -> String {
     acceptable.into_iter().chain(any).chain(tokens).collect::<Vec<_>>().join("; ")
 }
 
+/// Which of the costs.
+type Read = fn(UnitCosts) -> Option<f64>;
+
 /// Money and energy side by side.
 pub(super) fn section(summary: &Summary) -> Section {
     let mut section = Section::detail("Cost of what was answered");
     let Some(costs) = &summary.costs else { return section };
-    let rows: [(&str, fn(UnitCosts) -> Option<f64>); 3] = [
+    let rows: [(&str, Read); 3] = [
         ("1M output tokens", |units| units.per_million_output_tokens),
         ("an answer", |units| units.per_answer),
         ("an acceptable answer", |units| units.per_acceptable_answer),
