@@ -292,6 +292,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::workload::{ClientBehaviour, RetryCause};
 
     #[derive(Debug, Parser)]
     struct Typed {
@@ -367,5 +368,33 @@ mod tests {
         let three = plan(&["--repeats=3", "--objective=p95 ttft < 1s", "--objective=p95 ttft < 1s"]).unwrap();
         assert_eq!((three.runs.len(), three.checked.settings.objectives.len()), (3, 1));
         assert_ne!(three.runs[0].workload.seed, three.runs[1].workload.seed);
+    }
+
+    #[test]
+    fn clients_retry_and_classes_have_caps_where_that_was_typed() {
+        let typed = plan(&["--retries=2", "--retry-on=429,timeout", "--timeout=9s"]).unwrap();
+        let (requests, spec) = (&typed.checked.settings.requests, &typed.checked.spec);
+        let retries = requests.options(spec).retries.unwrap();
+        assert_eq!(retries.behaviour().retries, 2);
+        assert_eq!(retries.behaviour().retry_on, [RetryCause::Status(429), RetryCause::Timeout]);
+        // Of two limits on an attempt the tighter one holds.
+        for (timeout_s, limit_s) in [(5.0, 5.0), (20.0, 9.0)] {
+            let clients = ClientBehaviour { timeout_s: Some(timeout_s), ..ClientBehaviour::default() };
+            let limits = requests.limits(Some(&clients));
+            assert_eq!(limits.total_timeout_s, Some(limit_s));
+        }
+        let class = &spec.classes[0].name;
+        let capped = plan(&[&format!("--max-concurrency=64,{class}=4")]).unwrap();
+        let options = capped.checked.settings.requests.options(&capped.checked.spec);
+        let limits = [options.max_concurrency, options.class_concurrency[0]];
+        assert_eq!(limits.map(|limit| limit.map(usize::from)), [Some(64), Some(4)]);
+        assert!(options.retries.is_none(), "by default each request is sent once");
+        for (typed, problem) in [
+            ("--max-concurrency=nope=4", "has no class `nope`"),
+            ("--backoff=1s", "`--backoff` is about retries, and there are none"),
+        ] {
+            let stop = plan(&[typed]).err().unwrap();
+            assert!(stop.message().contains(problem), "{}", stop.message());
+        }
     }
 }
