@@ -1,5 +1,6 @@
 //! What the answers of a run cost: on a screen one line where a price is given, and a table with the energy.
 
+use crate::analysis::wording::counted;
 use crate::analysis::{Metric, Summary, UnitCosts};
 use crate::experiment::matrix::in_currency;
 use crate::report::document::{Level, Section, Table};
@@ -46,9 +47,16 @@ pub(super) fn section(summary: &Summary) -> Section {
     let money = costs.currency.clone().unwrap_or_else(|| "money".to_owned());
     let table = Table::of("Cost of what was answered", rows)
         .column("", |(name, _)| name)
-        .column_if(costs.money.is_some(), money.as_str(), |(_, of)| costs.money.and_then(of))
-        .column_if(costs.joules.is_some(), "joules", |(_, of)| costs.joules.and_then(of));
+        .column_if(costs.money.is_some(), money.as_str(), |(_, of)| {
+            costs.money.and_then(of).map(three_digits)
+        })
+        .column_if(costs.joules.is_some(), "joules", |(_, of)| costs.joules.and_then(of).map(three_digits));
     section.table(table.table());
+    if let Some(price) = summary.run.deployment.gpu_hour {
+        let price = format!("{} for a GPU hour", in_currency(price, costs.currency.as_deref()));
+        let gpus = summary.run.deployment.gpus.map(|gpus| counted(u64::from(gpus), "GPU"));
+        section.fact("price", gpus.into_iter().chain([price]).collect::<Vec<_>>().join(", "));
+    }
     if let Some(rate) = costs.acceptable_answers_per_s {
         let barred = costs.barred.as_ref().map_or(String::new(), |why| format!(": {why}"));
         section.fact("acceptable answers", format!("{}/s{barred}", three_digits(rate)));

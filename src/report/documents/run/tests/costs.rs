@@ -34,7 +34,7 @@ fn a_price_adds_one_line_to_a_screen_and_none_is_there_without_it() {
     let full =
         text(&priced(minute(), Some(2)), Extent::Full).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(full.contains("2 GPUs, 9.00 EUR for a GPU hour"), "{full}");
-    assert!(full.contains(" an answer; 12.7 for 1M output tokens"), "{full}");
+    assert!(full.contains(" an answer; 12.6 for 1M output tokens"), "{full}");
 }
 
 #[test]
