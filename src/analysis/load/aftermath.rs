@@ -179,9 +179,9 @@ impl Moments {
     fn course(&self, (from_s, to_s): (f64, f64)) -> Vec<LoadStretch> {
         let length_s = to_s - from_s;
         let shortest_s = (length_s / PARTS).max(FEWEST * length_s / self.scheduled.len().max(1) as f64);
-        let part_s = round_up(shortest_s);
-        let parts = (length_s / part_s).ceil().max(1.0) as u32;
-        let at = |place: u32| (from_s + f64::from(place) * part_s).min(to_s);
+        let step_s = round_up(shortest_s);
+        let parts = (length_s / step_s).ceil().max(1.0) as u32;
+        let at = |place: u32| (from_s + f64::from(place) * step_s).min(to_s);
         (0..parts)
             .map(|place| self.stretch(at(place), at(place + 1)))
             .filter(|part| part.length_s() > 0.0)

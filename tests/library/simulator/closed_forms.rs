@@ -79,15 +79,16 @@ fn worst_plain_error(jobs: u64) -> f64 {
 }
 
 /// The probability that a Poisson arrival finds M/M/1/K full, at ρ = `load`: (1 − ρ)ρ^K ÷ (1 − ρ^(K+1)).
-pub(crate) fn blocking(load: f64, most: u32) -> f64 {
+fn blocking(load: f64, most: u32) -> f64 {
     if (load - 1.0).abs() < 1e-12 {
         return 1.0 / f64::from(most + 1);
     }
-    (1.0 - load) * load.powi(most as i32) / (1.0 - load.powi(most as i32 + 1))
+    let most = most.cast_signed();
+    (1.0 - load) * load.powi(most) / (1.0 - load.powi(most + 1))
 }
 
 /// A plain server of one slot, with exponential service of `service_s` seconds, that admits `most` requests: M/M/1/K.
-pub(crate) fn one_slot(service_s: f64, most: u32) -> Fleet {
+fn one_slot(service_s: f64, most: u32) -> Fleet {
     let (ttft, itl) = (Delay::Exponential(service_s), Delay::Constant(0.0));
     let limits = vec![AdmissionLimit { group: AdmissionGroup::All, most }];
     let admission = Admission { limits, ..Admission::default() };
