@@ -52,6 +52,7 @@ impl Answer for Ended {
             usage: None,
             impossible_usage: None,
             captured: None,
+            retry_after: None,
         }))
     }
 }

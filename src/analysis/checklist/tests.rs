@@ -175,7 +175,7 @@ fn figures_of_both_phases_have_a_tail() {
     is(Rule::TailLatency, NotReported, "no latency", |of| of.latencies.clear());
     is(Rule::BothPhases, Met, "TTFT, TPOT or ITL, output tokens/s", |_| {});
     is(Rule::BothPhases, NotMet, "only TTFT, output tokens/s: TPOT or ITL missing", |of| {
-        of.latencies.truncate(1)
+        of.latencies.truncate(1);
     });
     is(Rule::BothPhases, NotMet, "output tokens/s missing", |of| of.output_tokens_per_s = None);
 }

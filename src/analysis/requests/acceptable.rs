@@ -50,11 +50,11 @@ fn is_acceptable(request: &Measured<'_>) -> Option<bool> {
 fn barred_by_quality(quality: Option<&Quality>, objectives: &[Objective]) -> Option<String> {
     let quality = quality?;
     let missed = |demand: &Objective| {
-        let passes = match &demand.key.part {
+        let judged = match &demand.key.part {
             None => &quality.under_load,
             Some(slice) => &quality.slice(&slice.name)?.under_load,
         };
-        let passed = passes.pass_rate.filter(|passed| !demand.comparison.holds(*passed, demand.bound))?;
+        let passed = judged.pass_rate.filter(|passed| !demand.comparison.holds(*passed, demand.bound))?;
         let prompts = demand.key.part.as_ref().map_or(String::new(), |slice| format!(" of {}", slice.name));
         Some(format!(
             "{} of the golden prompts{prompts} passed under load, and `{}` is demanded",

@@ -8,6 +8,12 @@ use super::values::{fact, label, remark, switched, whole};
 use crate::record::{DeploymentFacts, Fact};
 use crate::session::Stop;
 
+/// What `--help` says of `--fact`.
+const FACT: &str = "Fact to store with the run, as `name=value`, for what the server does not report itself: model_revision, \
+                    tokenizer, kv_cache_dtype, tensor_parallel, pipeline_parallel, data_parallel, attention_backend, \
+                    scheduling_policy, cuda, driver, interconnect, network, storage, engine_version or serving_flags; also \
+                    hardware, gpus and precision; may be repeated [default: what the server and exporters report]";
+
 /// The deployment. It is kept with the run, and the embedded mock models it; nothing of it is sent.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Deployment")]
@@ -44,11 +50,7 @@ pub(super) struct DeploymentArgs {
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
 
-    /// Fact to store with the run, as `name=value`, for what the server does not report itself: model_revision, tokenizer,
-    /// kv_cache_dtype, tensor_parallel, pipeline_parallel, data_parallel, attention_backend, scheduling_policy, cuda, driver,
-    /// interconnect, network, storage, engine_version or serving_flags; also hardware, gpus and precision; may be repeated
-    /// [default: what the server and exporters report]
-    #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = fact)]
+    #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = fact, help = FACT)]
     facts: Vec<(Fact, String)>,
 
     /// Remark to store with the run and to show in its report; may be repeated [default: none]

@@ -20,8 +20,11 @@ const SHORT_NUMBER: usize = 3;
 /// Values that change while a server runs, and those that describe the machine's owner.
 const LEFT_OUT: [&str; 4] = ["internal_states", "vllm_env", "system_env", "default_generation_settings"];
 
+/// How a field is kept; `None`: not at all.
+type Kept = fn(&str) -> Option<String>;
+
 /// Of what is left out, what a run cannot be repeated without: vLLM's field, and how it is kept.
-const MACHINE: [(&str, fn(&str) -> Option<String>); 8] = [
+const MACHINE: [(&str, Kept); 8] = [
     ("vllm_env.VLLM_ATTENTION_BACKEND", as_it_is),
     ("system_env.cuda_runtime_version", as_it_is),
     ("system_env.cuda_compiled_version", as_it_is),

@@ -273,10 +273,11 @@ fn the_first_run_lets_guess_what_will_be_found() {
 fn a_breaker_ends_the_test_with_its_run() {
     let mut experiment = AbExperiment::new(design(8), InvalidRuns::LeftOut);
     let whole = summary(1, 100, 0);
-    for run in [whole.clone(), whole.clone(), summarise(&aborted(log(2, requests(100, 0)), 500), &[])] {
+    let broken_off = summarise(&aborted(log(2, requests(100, 0)), 500), &[]);
+    for run in [&whole, &whole, &broken_off] {
         let request = experiment.next().unwrap();
-        assert_eq!(experiment.accepts_stored(&request, &run), run.breaker.is_none(), "it runs again");
-        experiment.record(&request, RunOutcome::Completed(run.into()));
+        assert_eq!(experiment.accepts_stored(&request, run), run.breaker.is_none(), "it runs again");
+        experiment.record(&request, RunOutcome::Completed(run.clone().into()));
     }
     assert!(experiment.next().is_none() && experiment.is_aborted());
     let test = experiment.result().unwrap();

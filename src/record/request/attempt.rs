@@ -87,9 +87,8 @@ impl RequestRecord {
     /// Keeps its attempts where they say more than the record does: `attempts` are all of them, in order.
     pub fn set_attempts(&mut self, attempts: Vec<Attempt>) {
         let says_more = match (attempts.as_slice(), &self.outcome) {
-            ([] | [Attempt { end: AttemptEnd::Answered, .. }], _) => false,
+            ([] | [Attempt { end: AttemptEnd::Answered | AttemptEnd::Cancelled, .. }], _) => false,
             ([Attempt { end: AttemptEnd::Failed(_), .. }], outcome) => *outcome == Outcome::Censored,
-            ([Attempt { end: AttemptEnd::Cancelled, .. }], _) => false,
             _ => true,
         };
         self.attempts = says_more.then(|| Box::new(attempts));

@@ -109,7 +109,6 @@ pub struct RequestRecord {
     /// from the scheduled moment and `sent` is that of the first attempt, so that no retry hides in either; headers, chunks
     /// and what follows are those of the last attempt, or of the one that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[expect(clippy::box_collection, reason = "few records have any: a thin pointer keeps the others small")]
     pub attempts: Option<Box<Vec<Attempt>>>,
 }
 

@@ -70,7 +70,7 @@ impl Answer for Played {
             (Play::Refuses(after, status, wait), _) => {
                 (after, Err(Failure::new(FailureKind::HttpStatus(status), "busy")), wait)
             }
-            (Play::Answers(first, _), 0) | (Play::Stops(first), 0) => (first, Ok(()), None),
+            (Play::Answers(first, _) | Play::Stops(first), 0) => (first, Ok(()), None),
             (Play::Answers(_, second), _) => (second, Ok(()), None),
             (Play::Stops(_), _) => return std::future::pending().await,
         };

@@ -73,7 +73,7 @@ fn swept(sweep: &Sweep, path: &Path) -> Result<Evidence, Stop> {
     let is_good = |trial: &&Trial| trial.invalid.is_empty() && trial.saturated.is_none();
     let trials = || sweep.points.iter().flat_map(|point| &point.trials);
     let at_passed = trials().filter(|trial| Some(trial.load) == passed).find(is_good);
-    let kept_up = || trials().filter(is_good).next_back();
+    let kept_up = || trials().rfind(is_good);
     let Some(trial) = at_passed.or_else(kept_up).or_else(|| trials().next()) else {
         return Err(Stop::usage(format!(
             "{} has no finished run\nhint: resume it: --resume",

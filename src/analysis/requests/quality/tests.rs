@@ -157,7 +157,9 @@ fn a_slice_has_a_gate_of_its_own() {
         "check_pass_rate of slice safety > 50%",
     ]
     .map(|text| text.parse::<Objective>().unwrap());
-    objectives.iter().for_each(|objective| objective.check(&log.header.workload).unwrap());
+    for objective in &objectives {
+        objective.check(&log.header.workload).unwrap();
+    }
     let summary = summarise(&log, &objectives);
     let status: Vec<_> = summary.objectives.iter().map(|judged| judged.status).collect();
     assert_eq!(status, [Status::Met, Status::Missed, Status::Met, Status::Missed]);

@@ -19,13 +19,11 @@ pub(in crate::engine::wire) fn retry_after(headers: &HeaderMap, now: Timestamp) 
         return Some(wait);
     }
     let said = text(RETRY_AFTER.as_str())?;
-    match said.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        Err(_) => {
-            let date = DateTimeParser::new().parse_timestamp(said).ok()?;
-            Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
-        }
+    if let Ok(seconds) = said.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
     }
+    let date = DateTimeParser::new().parse_timestamp(said).ok()?;
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
 }
 
 #[cfg(test)]

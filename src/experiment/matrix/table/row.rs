@@ -265,12 +265,12 @@ impl Axes {
             let name = format!("temp{}", short(&value.to_string()));
             Some((name, Settings { temperature: Some(value), ..none() }))
         });
-        let top_ps = axis(fields, "top_p", |place| {
+        let nuclei = axis(fields, "top_p", |place| {
             let value = sampling::top_p(place)?;
             let name = format!("topp{}", short(&value.to_string()));
             Some((name, Settings { top_p: Some(value), ..none() }))
         });
-        let top_ks = axis(fields, "top_k", |place| {
+        let most_likely = axis(fields, "top_k", |place| {
             let value = sampling::top_k(place)?;
             Some((format!("topk{value}"), Settings { top_k: Some(value), ..none() }))
         });
@@ -294,7 +294,7 @@ impl Axes {
             return None;
         }
         let load = [workloads, inputs, outputs, prefixes, reuse, rates, users, spacings, caps];
-        let axes = load.into_iter().chain([temperatures, top_ps, top_ks]);
+        let axes = load.into_iter().chain([temperatures, nuclei, most_likely]);
         let axes: Vec<Axis> = axes.collect::<Option<_>>()?;
         Some(axes.into_iter().filter(|axis| !axis.is_empty()).collect())
     }

@@ -60,14 +60,14 @@ fn each_format_has_tags_and_they_are_drawn_with_their_rows() {
 #[test]
 fn tags_change_nothing_of_a_plan() {
     let shuffled = ", order = \"shuffled\"";
-    let (plain, plan, hash) = drawn("a.csv", CSV, shuffled);
+    let (before, plan, hash) = drawn("a.csv", CSV, shuffled);
     let (_, tagged, same) = drawn("a.csv", CSV, &format!("{shuffled}, metadata = [\"country\"]"));
     assert_eq!(hash, same);
     assert!(plan.iter().all(|request| request.tags.is_none()));
     assert!(tagged.iter().all(|request| request.tags.is_some()));
     let untagged = tagged.into_iter().map(|request| PlannedRequest { tags: None, ..request });
     assert_eq!(untagged.collect::<Vec<_>>(), plan);
-    assert!(!serde_json::to_string(&plain).unwrap().contains("tags"));
+    assert!(!serde_json::to_string(&before).unwrap().contains("tags"));
     let record = plan[0].record(crate::clock::Timestamp::ZERO);
     assert!(!serde_json::to_string(&record).unwrap().contains("tags"));
 }
@@ -103,7 +103,8 @@ fn a_tag_that_no_row_can_have_is_refused() {
         let error = opened(name, content, fields).unwrap_err();
         assert!(error.contains(said), "{error}");
     }
-    let rows: String = (0..4_097).map(|i| format!("One,5,{i}\n")).collect();
+    let rows: Vec<String> = (0..4_097).map(|i| format!("One,5,{i}\n")).collect();
+    let rows = rows.concat();
     let error =
         opened("a.csv", &format!("prompt,output_tokens,id\n{rows}"), ", metadata = [\"id\"]").unwrap_err();
     assert!(error.contains("`metadata` has more than 4,096 combinations of values"), "{error}");

@@ -163,8 +163,11 @@ fn a_demand_that_one_of_many_sides_missed_is_named() {
     assert!(text.contains("  ✗ c: missed: p50 ttft at most 10 % worse"), "{text}");
 }
 
+/// The ends of an interval, where there is one.
+type Interval = Option<(f64, f64)>;
+
 /// Sweeps of servers with so many slots, which answer so many requests a second within the objective.
-fn sweeps(highest: &[(u64, f64, Option<(f64, f64)>)]) -> ComparedSweeps {
+fn sweeps(highest: &[(u64, f64, Interval)]) -> ComparedSweeps {
     let level = |value| FigureLevel { value: Some(value), ..FigureLevel::default() };
     let answers = highest.iter().map(|(slots, rate, interval)| AnswerOfSide {
         side: format!("chat-sweep-vllm-20261123T1758{slots:02}Z"),
