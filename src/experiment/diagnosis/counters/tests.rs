@@ -92,7 +92,7 @@ fn busy_matrix_units_confirm_prefill_and_idle_ones_contradict_it() {
     assert_eq!(tested(&prefill(), Regime::PrefillCost).0, CounterOutcome::NoCounter);
 }
 
-/// Prompts at a tenth of what the arithmetic allows look held back, and yet the matrix units are busy.
+/// Prompts far below what the arithmetic allows look held back, and yet the matrix units are busy.
 #[test]
 fn busy_matrix_units_contradict_a_prefill_that_looks_held_back() {
     let symptom = symptom(&with_page(prefill_at(10), COMPUTE_BOUND), Regime::PrefillCost);
