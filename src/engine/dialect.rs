@@ -10,6 +10,7 @@ use super::dialect_traits::{
     SchemaField, StartOptions, TokenizeCall,
 };
 use super::exporters;
+use super::exposition::{MetricSample, metric_samples};
 use crate::record::{Counter, Gauge, PageKind, ServerTime};
 
 /// A dialect of the OpenAI protocol.
@@ -212,6 +213,18 @@ impl MetricNames {
     pub(crate) fn of(kind: PageKind) -> &'static Self {
         const ALL: &[MetricNames] = &MetricNames::ALL;
         ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])
+    }
+
+    /// The names of a page, by its series; `None` where none is known.
+    pub(crate) fn on(page: &str) -> Option<Self> {
+        let known = |sample: MetricSample<'_>| {
+            let is_of = |names: &Self| {
+                let names_device = || names.device.iter().any(|label| sample.label(label).is_some());
+                sample.name.starts_with(names.prefix) && (names.device.is_empty() || names_device())
+            };
+            Self::ALL.into_iter().find(is_of)
+        };
+        metric_samples(page).find_map(known)
     }
 }
 

@@ -211,6 +211,8 @@ pub(crate) struct SelectingLabel {
     pub label: &'static str,
     /// What some exporters put before its value, in small letters.
     pub prefix: &'static str,
+    /// The label that numbers several series of one value of it: their mean counts.
+    pub part: &'static str,
 }
 
 /// A value in our unit.

@@ -75,7 +75,7 @@ pub(super) const AMD_DEVICE: MetricNames = MetricNames {
     ],
     counters: &[(Counter::EnergyJ, MICRO, &["gpu_energy_consumed"])],
     device: &["gpu_id"],
-    selecting: Some(SelectingLabel { label: "clock_type", prefix: "gpu_clock_type_" }),
+    selecting: Some(SelectingLabel { label: "clock_type", prefix: "gpu_clock_type_", part: "clock_index" }),
     throttle_shares: &[
         (Gauge::HwSlowdown, PERCENT, "gpu_violation_processor_hot_residency_percentage"),
         (Gauge::HwThermalSlowdown, PERCENT, "gpu_violation_socket_thermal_residency_percentage"),

@@ -8,10 +8,9 @@ use crate::analysis::{
     ArrivalEvidence, ArrivalShape, ChecklistRule, Evidence, Figure, FigureKey, LatencyEvidence, LoadForm,
     Metric, PercentileEvidence, Quantile, ResultSource, Statistic,
 };
+use crate::record::Fact;
 use crate::units::{count, three_digits};
 
-/// Gamma gaps of a larger shape are nearly even.
-const NEARLY_EVEN: f64 = 4.0;
 /// A tool that sends less than this share of the requested rate is late.
 const SENT: f64 = 0.9;
 
@@ -48,11 +47,13 @@ impl ForeignRun {
             latencies: self.latency.iter().map(latency).collect(),
             output_tokens_per_s: self.whole_run.output_tokens_per_s,
             model: conditions.model.clone(),
+            hardware: conditions.hardware.clone(),
+            gpus: conditions.gpus,
             serving: vec![
                 ("model", conditions.model.clone()),
-                ("engine version", None),
-                ("precision", None),
-                ("serving flags", None),
+                (Fact::EngineVersion.name(), conditions.engine_version.clone()),
+                (Fact::Precision.name(), conditions.precision.clone()),
+                (Fact::ServingFlags.name(), conditions.serving_flags.clone()),
             ],
             method: self.method(capped),
             cures: cures(self.tool),
@@ -65,8 +66,8 @@ impl ForeignRun {
         let conditions = &self.conditions;
         let kind = conditions.arrival.as_deref()?;
         let shape = match kind {
-            "gamma" if conditions.burstiness.is_some_and(|shape| shape > NEARLY_EVEN) => ArrivalShape::Even,
-            "poisson" | "gamma" | "trace" | "fixed_schedule" | "ramp_up" => ArrivalShape::LikeTraffic,
+            "gamma" => conditions.burstiness.map_or(ArrivalShape::LikeTraffic, ArrivalShape::of_gamma),
+            "poisson" | "trace" | "fixed_schedule" | "ramp_up" => ArrivalShape::LikeTraffic,
             "constant" => ArrivalShape::Even,
             "all_at_once" => ArrivalShape::AtOnce,
             "closed" => ArrivalShape::Closed,
@@ -177,7 +178,10 @@ fn cures(tool: ForeignTool) -> Vec<(ChecklistRule, &'static str)> {
             ),
             (ChecklistRule::Arrivals, "--request-rate R"),
             (ChecklistRule::OpenLoop, "--request-rate R without --max-concurrency"),
-            (ChecklistRule::WarmUp, "--num-warmups 50"),
+            (
+                ChecklistRule::WarmUp,
+                "--num-warmups 50 --metadata num_warmups=50: the file has no place of its own for it",
+            ),
             (ChecklistRule::Window, "a larger --num-prompts"),
             (ChecklistRule::Errors, "--save-detailed"),
             (
@@ -185,17 +189,26 @@ fn cures(tool: ForeignTool) -> Vec<(ChecklistRule, &'static str)> {
                 "--percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 50,90,95,99",
             ),
             (ChecklistRule::Hardware, "--metadata gpu=NAME gpus=N keeps it with the result"),
-            (ChecklistRule::Serving, "--metadata keeps them with the result"),
+            (
+                ChecklistRule::Serving,
+                "--metadata version=V precision=FORMAT flags=FLAGS keeps them with the result",
+            ),
         ],
         ForeignTool::Sglang => &[
             (ChecklistRule::Lengths, "--dataset-name sharegpt, or --random-range-ratio 0"),
             (ChecklistRule::Arrivals, "--request-rate R"),
             (ChecklistRule::OpenLoop, "--request-rate R without --max-concurrency"),
-            (ChecklistRule::WarmUp, "--warmup-requests 50"),
+            (
+                ChecklistRule::WarmUp,
+                "--warmup-requests 50, and note it beside the result: the file has no place for it",
+            ),
             (ChecklistRule::Window, "a larger --num-prompts"),
             (ChecklistRule::Errors, "--output-details"),
             (ChecklistRule::Hardware, ELSEWHERE),
-            (ChecklistRule::Serving, ELSEWHERE),
+            (
+                ChecklistRule::Serving,
+                "serve by SGLang, whose settings it stores (server_info), or note them beside the result",
+            ),
         ],
         ForeignTool::GuideLlm => &[
             (

@@ -58,6 +58,21 @@ pub struct ForeignConditions {
     /// What was sent before the measured requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUpEvidence>,
+    /// The accelerator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<String>,
+    /// How many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u64>,
+    /// The version of the engine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine_version: Option<String>,
+    /// The number format of the weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<String>,
+    /// How the server was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serving_flags: Option<String>,
     /// Datasets or generators that prompts come from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datasets: Option<u64>,

@@ -98,7 +98,7 @@ mod tests {
                     { "name": "hardware", "value": "1 × NVIDIA H100", "source": "exporter" },
                     { "name": "precision", "value": "bfloat16", "source": "server" },
                     { "name": "driver", "value": "580.1", "source": "exporter" },
-                    { "name": "network", "value": "none: the server is on this machine", "source": "client" },
+                    { "name": "network", "value": "none: loopback address (a tunnel would not show)", "source": "client" },
                     { "name": "engine_version", "value": "0.21.0", "source": "server" },
                     { "name": "serving_flags", "value": "dtype=bfloat16, max_num_seqs=64", "source": "server" },
                 ],

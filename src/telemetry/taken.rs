@@ -25,14 +25,7 @@ pub(super) enum Depth {
 
 /// The kind of a page, recognised by its series; `None` where none is known.
 pub(super) fn kind_of(page: &str) -> Option<PageKind> {
-    let known = |sample: MetricSample<'_>| {
-        let is_of = |names: &&MetricNames| {
-            let names_device = || names.device.iter().any(|label| sample.label(label).is_some());
-            sample.name.starts_with(names.prefix) && (names.device.is_empty() || names_device())
-        };
-        MetricNames::ALL.iter().find(is_of).map(|names| names.kind)
-    };
-    metric_samples(page).find_map(known)
+    MetricNames::on(page).map(|names| names.kind)
 }
 
 /// The devices of a page, as `2 × NVIDIA H100 80GB HBM3`, and their driver's version.
@@ -76,7 +69,13 @@ pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
                 && (of_device.len() < MOST || of_device.contains_key(&device))
             {
                 // Several users of one device get the same values: one is enough.
-                of_device.entry(device).or_default().entry(sample.name).or_insert_with(|| vec![*sample]);
+                let known = of_device.entry(device).or_default().entry(sample.name).or_default();
+                let is_other_part = |other: &MetricSample<'_>| {
+                    names.selecting.is_some_and(|of| other.label(of.part) != sample.label(of.part))
+                };
+                if known.iter().all(is_other_part) {
+                    known.push(*sample);
+                }
             }
         }
         for (device, series) in of_device {

@@ -12,6 +12,8 @@ pub struct LengthSpread {
     pub count: u64,
     /// Their mean.
     pub mean: f64,
+    /// The shortest.
+    pub min: u64,
     /// Half are at most this.
     pub p50: f64,
     /// Nine in ten are at most this.
@@ -41,7 +43,7 @@ impl LengthCounts {
 
     /// How they spread; `None` where there are none.
     pub(crate) fn spread(&self) -> Option<LengthSpread> {
-        let max = *self.0.keys().next_back()?;
+        let (min, max) = (*self.0.keys().next()?, *self.0.keys().next_back()?);
         let count: u64 = self.0.values().sum();
         let total: f64 = self.0.iter().map(|(tokens, times)| *tokens as f64 * *times as f64).sum();
         let percentile = |share: f64| {
@@ -52,6 +54,7 @@ impl LengthCounts {
         Some(LengthSpread {
             count,
             mean: total / count as f64,
+            min,
             p50: percentile(0.5),
             p90: percentile(0.9),
             p95: percentile(0.95),
@@ -96,7 +99,7 @@ mod tests {
             }
         }
         let spread = counts.spread().unwrap();
-        assert_eq!((spread.count, spread.max), (151, 101));
+        assert_eq!((spread.count, spread.min, spread.max), (151, 1, 101));
         // By hand: rank 75 of 0 to 150 is the 76th length, 51 (50 × 3/2 = 75 come before it); rank 135 is the 136th, 91.
         assert_eq!((spread.p50, spread.p90), (51.0, 91.0));
         // Rank 142.5 lies between the 143rd, 96 (95 is the 142nd), and the 144th, 96 again; rank 148.5 between the two of 100.

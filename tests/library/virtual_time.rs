@@ -29,6 +29,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         plan: Schedule::draw(spec).facts(),
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
         cache: None,
+        warming_requests: None,
         engine: EngineFacts {
             engine: "simulator".to_owned(),
             url: "virtual time".to_owned(),

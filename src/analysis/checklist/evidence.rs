@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use super::item::ChecklistRule;
 use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::verdict::check::VerdictOutcome;
 use crate::analysis::wording::counted;
 use crate::units::three_digits;
+use crate::workload::{LengthCounts, LengthSpread};
 
 /// What is known of a result. Absent fields are not known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -131,6 +131,16 @@ pub enum ArrivalShape {
     Closed,
 }
 
+impl ArrivalShape {
+    /// Above this shape gamma gaps vary by less than half of their mean: nearly even.
+    const NEARLY_EVEN: f64 = 4.0;
+
+    /// That of gaps of a gamma distribution of this shape, where 1 is Poisson.
+    pub fn of_gamma(shape: f64) -> Self {
+        if shape > Self::NEARLY_EVEN { Self::Even } else { Self::LikeTraffic }
+    }
+}
+
 /// What came before the window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WarmUpEvidence {
@@ -155,16 +165,10 @@ pub struct LengthRange {
 
 impl LengthRange {
     /// The spread of these lengths; `None` where there are none.
-    pub fn of(lengths: Vec<f64>) -> Option<Self> {
-        let sample = Sample::new(lengths);
-        let at = |figure: Option<Figure>| figure.and_then(Figure::exact);
-        let quantile = |of: Quantile| at(sample.quantile(of.fraction()));
-        Some(Self {
-            min: at(sample.min())?,
-            p50: quantile(Quantile::P50)?,
-            p95: quantile(Quantile::P95)?,
-            max: at(sample.max())?,
-        })
+    pub fn of(lengths: impl IntoIterator<Item = u64>) -> Option<Self> {
+        let mut counts = LengthCounts::new();
+        lengths.into_iter().for_each(|tokens| counts.add(tokens));
+        counts.spread().map(Self::from)
     }
 
     /// Whether all are of one length.
@@ -189,6 +193,13 @@ impl LengthRange {
             crate::units::count(min as u64),
             counted(max as u64, "token")
         )
+    }
+}
+
+impl From<LengthSpread> for LengthRange {
+    fn from(spread: LengthSpread) -> Self {
+        let LengthSpread { min, p50, p95, max, .. } = spread;
+        Self { min: min as f64, p50, p95, max: max as f64 }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::analysis::wording::{counted, percent, seconds};
 use crate::units::count;
 
 /// Share of failed requests above which the others are a selection.
-const FAILED: f64 = 0.01;
+pub(super) const FAILED: f64 = 0.01;
 
 /// What cannot be concluded from a result, the gravest first: `no capacity: one load only`.
 pub(super) fn cannot_conclude(evidence: &Evidence) -> Vec<String> {
@@ -79,9 +79,10 @@ fn waits(evidence: &Evidence) -> Option<String> {
 fn failures(evidence: &Evidence) -> Option<String> {
     match evidence.error_rate() {
         None => Some("no error rate: failures are not reported".to_owned()),
-        Some(rate) if rate > FAILED => {
-            Some(format!("no latency of all requests: {} failed and are in none", percent(rate)))
-        }
+        Some(rate) if rate > FAILED => Some(format!(
+            "no latency of all requests: the latencies leave out the {} that failed",
+            percent(rate)
+        )),
         Some(_) => None,
     }
 }

@@ -12,15 +12,11 @@ use crate::analysis::load::form::LoadForm;
 use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent};
-use crate::record::{Fact, Outcome, Phase, RunHeader, RunLog};
+use crate::record::{Fact, RunHeader, RunLog};
 use crate::units::count;
 use crate::workload::{ArrivalPattern, Purpose};
 
-/// Lengths that are looked at: a longer run is looked at in equal steps.
-const LENGTHS: usize = 100_000;
-/// Above this shape gamma gaps vary by less than half of their mean: nearly even.
-const NEARLY_EVEN: f64 = 4.0;
-/// Coefficient of variation of Weibull gaps of this shape is about a half too.
+/// Above this shape Weibull gaps vary by less than half of their mean.
 const NEARLY_EVEN_WEIBULL: f64 = 2.1;
 /// A trace that is over within this time came at once, seconds.
 const AT_ONCE_S: f64 = 1.0;
@@ -31,11 +27,14 @@ impl Evidence {
         let header = &log.header;
         let run = &summary.run;
         let source = source(header);
-        let (prompt_tokens, answer_tokens) = lengths(log);
+        let [prompt_tokens, answer_tokens] = [summary.tokens.prompt_lengths, summary.tokens.answer_lengths]
+            .map(|lengths| lengths.received.or(lengths.requested).map(LengthRange::from));
         let facts = &summary.reproduction;
         let exporter = facts.reported.iter().find(|fact| fact.name == Fact::Hardware);
         let counts_gpus = match exporter {
-            Some(fact) if fact.source == FactSource::Exporter => CountsGpus::InName,
+            Some(fact) if matches!(fact.source, FactSource::Exporter | FactSource::Nvml) => {
+                CountsGpus::InName
+            }
             _ => CountsGpus::Apart,
         };
         let engine = match source {
@@ -54,7 +53,7 @@ impl Evidence {
             answer_tokens,
             arrivals: Some(arrivals(&run.arrival)),
             load: Some(run.load),
-            warm_up: Some(warm_up(summary)),
+            warm_up: Some(warm_up(header, summary)),
             window_s: Some(summary.window.length_s()),
             sent: Some(counts.executed()),
             failed: Some(counts.failed),
@@ -64,7 +63,7 @@ impl Evidence {
                 .map(|most| most as u64),
             prefix_cache: prefix_cache(header, summary),
             judged_answers: Some(judged(summary)),
-            runs: header.repeat.map_or(1, |repeat| repeat.of),
+            runs: 1,
             loads: 1,
             latencies: latencies(summary),
             output_tokens_per_s: summary.rates.output_tokens_per_s,
@@ -119,20 +118,6 @@ fn source(header: &RunHeader) -> ResultSource {
     }
 }
 
-/// The lengths of the prompts and of the answers that completed in the window.
-fn lengths(log: &RunLog) -> (Option<LengthRange>, Option<LengthRange>) {
-    let records = &log.records;
-    let step = records.len().div_ceil(LENGTHS).max(1);
-    let (mut prompts, mut answers) = (Vec::new(), Vec::new());
-    for record in (0..records.len()).step_by(step).map(|place| records.at(place)) {
-        if record.phase == Phase::Measured && record.outcome == Outcome::Completed {
-            prompts.push(record.prompt_tokens() as f64);
-            answers.push(record.output_tokens as f64);
-        }
-    }
-    (LengthRange::of(prompts), LengthRange::of(answers))
-}
-
 fn arrivals(pattern: &ArrivalPattern) -> ArrivalEvidence {
     let words = match pattern {
         ArrivalPattern::Users { users, .. } => format!("closed loop of {}", counted(*users, "user")),
@@ -144,7 +129,7 @@ fn arrivals(pattern: &ArrivalPattern) -> ArrivalEvidence {
 fn shape(pattern: &ArrivalPattern) -> ArrivalShape {
     match pattern {
         ArrivalPattern::Constant { .. } => ArrivalShape::Even,
-        ArrivalPattern::Gamma { burstiness, .. } if *burstiness > NEARLY_EVEN => ArrivalShape::Even,
+        ArrivalPattern::Gamma { burstiness, .. } => ArrivalShape::of_gamma(*burstiness),
         ArrivalPattern::Weibull { shape, .. } if *shape > NEARLY_EVEN_WEIBULL => ArrivalShape::Even,
         ArrivalPattern::Users { .. } => ArrivalShape::Closed,
         ArrivalPattern::Trace(trace)
@@ -162,26 +147,11 @@ fn shape(pattern: &ArrivalPattern) -> ArrivalShape {
     }
 }
 
-/// The warm-up of the run, and the requests that the user had sent before it.
-fn warm_up(summary: &Summary) -> WarmUpEvidence {
+/// The warm-up of the run, and the requests that warmed the server before it.
+fn warm_up(header: &RunHeader, summary: &Summary) -> WarmUpEvidence {
     let window = &summary.window;
-    WarmUpEvidence {
-        requests: window.warmup_requests + sent_before(&summary.run.command),
-        seconds: Some(window.start_s),
-    }
-}
-
-/// The number behind `--warmup-requests` on a command line: those requests are in no log.
-fn sent_before(command: &[String]) -> u64 {
-    const OPTIONS: [&str; 2] = ["--warmup-requests", "--num-warmups"];
-    let number = |(place, word): (usize, &String)| {
-        let (option, value) = match word.split_once('=') {
-            Some((option, value)) => (option, value),
-            None => (word.as_str(), command.get(place + 1)?.as_str()),
-        };
-        OPTIONS.contains(&option).then(|| value.parse().ok())?
-    };
-    command.iter().enumerate().find_map(number).unwrap_or(0)
+    let before = header.warming_requests.unwrap_or_default();
+    WarmUpEvidence { requests: window.warmup_requests + before, seconds: Some(window.start_s) }
 }
 
 /// What the prefix cache held, where the preparation, the server or the prompts themselves say.

@@ -2,6 +2,7 @@
 
 use super::evidence::{CountsGpus, Evidence, ResultSource};
 use super::item::{Found, met, not_met, not_reported};
+use super::limits::FAILED;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::wording::{counted, percent};
@@ -18,6 +19,10 @@ pub(super) fn quality_gate(evidence: &Evidence) -> Found {
     match evidence.judged_answers {
         None => not_reported("whether anything judged the answers is not reported", CURE),
         Some((0, _)) => not_met("no answer was judged: a faster server may answer worse", CURE),
+        Some((judged, 0)) => not_met(
+            format!("none of {} passed", counted(judged, "judged answer")),
+            "read the answers that failed: another model, precision or chat template may be served",
+        ),
         Some((judged, passed)) => {
             met(format!("{} of {} passed", count(passed), counted(judged, "judged answer")))
         }
@@ -32,7 +37,12 @@ pub(super) fn errors(evidence: &Evidence) -> Found {
         );
     };
     let sent = counted(evidence.sent.unwrap_or_default(), "request");
-    met(format!("{} of {sent} failed ({})", count(failed), percent(rate)))
+    let sentence = format!("{} of {sent} failed ({})", count(failed), percent(rate));
+    if rate > FAILED {
+        let cure = "find out why (the errors in the report, the server's log), or measure a lower load";
+        return not_met(format!("{sentence}; limit: {}", percent(FAILED)), cure);
+    }
+    met(sentence)
 }
 
 pub(super) fn repeats(evidence: &Evidence) -> Found {

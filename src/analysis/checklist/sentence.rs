@@ -1,7 +1,7 @@
 //! The strongest sentence that a result bears: throughput, the tail of a latency with its bound, and what they hold for.
 
 use super::evidence::{ArrivalShape, Evidence, LatencyEvidence, PercentileEvidence, ResultSource};
-use crate::analysis::figures::quantile::{Quantile, SampleWarning};
+use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::verdict::check::VerdictOutcome;
 use crate::analysis::wording::{counted, seconds};
@@ -52,12 +52,10 @@ pub(super) fn strongest(evidence: &Evidence) -> Option<String> {
 
 /// The tail of a latency: below the upper end of its interval where there is one, else about its value.
 fn bound(latency: &LatencyEvidence, joined_runs: u64) -> Option<String> {
-    let mark = |quantile: Quantile| latency.n.map_or(Some(SampleWarning::Indicative), |n| quantile.mark(n));
     let known = |quantile: &Quantile| latency.percentile(*quantile);
-    let bounded = |percentile: &&PercentileEvidence| {
-        percentile.interval.1.is_some() && mark(percentile.quantile) != Some(SampleWarning::TooFewSamples)
-    };
-    let firm = |percentile: &&PercentileEvidence| mark(percentile.quantile).is_none();
+    let firm =
+        |percentile: &&PercentileEvidence| latency.n.is_some_and(|n| n >= percentile.quantile.plenty());
+    let bounded = |percentile: &&PercentileEvidence| percentile.interval.1.is_some() && firm(percentile);
     let of =
         |is: &dyn Fn(&&PercentileEvidence) -> bool| STRONGEST.iter().filter_map(known).find(|one| is(one));
     // The number of samples may not be known: the figure is then the tool's word.

@@ -99,8 +99,8 @@ fn lengths_vary_and_are_not_all_short() {
     let short = Some(LengthRange { min: 8.0, p50: 30.0, p95: 90.0, max: 300.0 });
     is(Rule::Lengths, NotMet, "no prompt has 512 tokens", |of| of.prompt_tokens = short);
     is(Rule::Lengths, NotReported, "answers of unknown lengths", |of| of.answer_tokens = None);
-    assert_eq!(LengthRange::of(Vec::new()), None);
-    let spread = LengthRange::of(vec![1.0, 2.0, 3.0]).unwrap();
+    assert_eq!(LengthRange::of([]), None);
+    let spread = LengthRange::of([1, 2, 3]).unwrap();
     assert_eq!((spread.min, spread.p50, spread.max), (1.0, 2.0, 3.0));
 }
 
@@ -152,12 +152,14 @@ fn traffic_cache_and_answers_are_looked_at() {
     is(Rule::PrefixCache, NotReported, "not known", |of| of.prefix_cache = None);
     is(Rule::QualityGate, Met, "58 of 60 judged answers passed", |_| {});
     is(Rule::QualityGate, NotMet, "no answer was judged", |of| of.judged_answers = Some((0, 0)));
+    is(Rule::QualityGate, NotMet, "none of 60 judged answers passed", |of| of.judged_answers = Some((60, 0)));
     is(Rule::QualityGate, NotReported, "not reported", |of| of.judged_answers = None);
 }
 
 #[test]
 fn failures_runs_and_loads_are_counted() {
     is(Rule::Errors, Met, "3 of 1,200 requests failed (0.250 %)", |_| {});
+    is(Rule::Errors, NotMet, "120 of 1,200 requests failed (10 %); limit: 1 %", |of| of.failed = Some(120));
     is(Rule::Errors, NotReported, "not counted", |of| of.failed = None);
     is(Rule::Repeats, Met, "5 runs", |_| {});
     is(Rule::Repeats, NotMet, "one run", |of| of.runs = 1);
@@ -219,6 +221,9 @@ fn the_strongest_sentence_is_what_the_data_bears() {
     );
     let few = sentence(|of| of.latencies[0].n = Some(300)).unwrap();
     assert!(few.contains("at p50 TTFT < 110 ms (n = 300"), "{few}");
+    // Enough for an indicative p99, and the limits say that there is none.
+    let indicative = sentence(|of| of.latencies[0].n = Some(700)).unwrap();
+    assert!(indicative.contains("at p50 TTFT < 110 ms (n = 700"), "{indicative}");
     let open = sentence(|of| {
         of.latencies[0].percentiles.iter_mut().for_each(|known| known.interval = (None, None));
     });
@@ -255,12 +260,16 @@ fn what_cannot_be_concluded_has_its_reason() {
     };
     has(|of| of.loads = 1, "no capacity: one load only");
     has(|of| of.latencies[0].n = Some(300), "no p99: 300 samples, and p99 needs 1,000");
+    has(|of| of.latencies[0].n = Some(700), "no p99: 700 samples, and p99 needs 1,000");
     has(|of| of.latencies[0].n = Some(19), "no p90, p95, p99: 19 samples, and p90 needs 64");
     has(|of| of.load = Some(LoadForm::Closed), "no saturation: closed loop");
     has(|of| of.hardware = None, "not comparable: hardware not reported");
     has(|of| of.serving[1].1 = None, "not repeatable: precision not reported");
     has(|of| of.runs = 1, "no variance: one run");
-    has(|of| of.failed = Some(120), "no latency of all requests: 10 % failed and are in none");
+    has(
+        |of| of.failed = Some(120),
+        "no latency of all requests: the latencies leave out the 10 % that failed",
+    );
     has(|of| of.source = ResultSource::Mock, "nothing about a real server: Skyline's mock answered");
     let invalid = limits(|of| {
         (of.outcome, of.reason) = (Some(VerdictOutcome::Invalid), Some("it sent late".to_owned()));
@@ -296,15 +305,16 @@ fn a_valid_run_that_measures_little_meets_little() {
     let met = [Rule::OpenLoop, Rule::PrefixCache, Rule::Errors, Rule::TailLatency, Rule::BothPhases];
     assert_eq!(checklist.met, met.len() as u64);
     assert!(met.iter().all(|rule| standing(*rule) == Some(Met)), "{checklist:?}");
-    // What the log says counts: requests before the run, repeats, an emptied cache, a salt that was typed.
-    log.header.command.extend(["--warmup-requests", "50"].map(str::to_owned));
+    // What the log says counts: requests before the run, an emptied cache, a salt that was typed.
+    log.header.warming_requests = Some(50);
     log.header.repeat = Some(Repeat { number: 1, of: 5, first_seed: 7 });
     log.header.workload.arrival = ArrivalPattern::Poisson { rate_per_s: 10.0 };
     let summary = summarise(&log, &[]);
     let checklist = Checklist::of(&Evidence::of_run(&log, &summary)).unwrap();
-    for rule in [Rule::WarmUp, Rule::Repeats, Rule::Arrivals] {
+    for rule in [Rule::WarmUp, Rule::Arrivals] {
         assert_eq!(checklist.item(rule).unwrap().standing, Met, "{rule:?}");
     }
+    assert_eq!(checklist.item(Rule::Repeats).unwrap().standing, NotMet, "one of five is one run");
     log.header.command.push("--salt".to_owned());
     let cache = |log: &_| Evidence::of_run(log, &summarise(log, &[])).prefix_cache;
     assert_eq!(cache(&log), None);

@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::server::slowdown::{SLOWED, Slowdown, clock_and_heat};
+use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::percent;
-use crate::record::Gauge;
+use crate::record::{Fact, Gauge};
 use crate::units::three_digits;
 
 /// A device that is held at its power limit for a larger share of the window is worth a word.
@@ -74,8 +75,11 @@ pub(super) fn verbose_logging(summary: &Summary) -> Option<Finding> {
             || (last == FORBIDS && value.as_bool() == Some(false))
             || (LEVELS.contains(&last) && is_debug())
     };
-    let flags = summary.run.engine.serving_flags.iter().filter(|(name, value)| verbose(name, value));
-    let mut flags: Vec<_> = flags
+    let stated = stated_flags(summary);
+    let reported = summary.run.engine.serving_flags.iter();
+    let all = reported.chain(stated.iter().map(|(name, value)| (name, value)));
+    let mut flags: Vec<_> = all
+        .filter(|(name, value)| verbose(name, value))
         .map(|(name, value)| {
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             format!("{}={shown}", name.rsplit('.').next().unwrap_or(name))
@@ -89,6 +93,23 @@ pub(super) fn verbose_logging(summary: &Summary) -> Option<Finding> {
         );
         finding(FindingKind::VerboseLogging, sentence, "measure it with the logging that production has")
     })
+}
+
+/// Serving flags as the user states them, such as `--enable-log-requests --log-level debug`, by the names of settings.
+fn stated_flags(summary: &Summary) -> Vec<(String, Value)> {
+    let mut facts = summary.reproduction.reported.iter();
+    let by_user = facts.find(|fact| fact.name == Fact::ServingFlags && fact.source == FactSource::User);
+    let text = by_user.map_or("", |fact| &fact.value);
+    let ends = |character: char| character.is_whitespace() || ['=', ','].contains(&character);
+    let words: Vec<_> = text.split(ends).filter(|word| !word.is_empty()).collect();
+    let flag = |(place, word): (usize, &&str)| {
+        let value = match words.get(place + 1).map(|next| next.to_lowercase()) {
+            Some(level) if ["debug", "trace"].contains(&level.as_str()) => level.into(),
+            next => Value::Bool(next.as_deref() != Some("false")),
+        };
+        (word.trim_start_matches('-').replace('-', "_"), value)
+    };
+    words.iter().enumerate().map(flag).collect()
 }
 
 #[cfg(test)]

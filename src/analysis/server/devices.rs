@@ -86,7 +86,7 @@ impl DeviceSummary {
 }
 
 /// A device that was never busy for a larger share of the time than this served nothing.
-const BUSY: f64 = 0.05;
+pub(crate) const BUSY: f64 = 0.05;
 
 /// The devices of one page; requests were first sent at `sent_s`.
 pub(super) fn of(

@@ -75,9 +75,10 @@ impl ServerSide {
         let alone = log.header.shard.is_none();
         let accounts = (alone && !whole.is_empty())
             .then(|| BothAccounts::of(log, &counters, &times, Span::common(whole)));
-        // Golden prompts, and prefixes that are warmed, keep the devices busy before the first request.
-        let warmed =
-            log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0) || !log.checks.is_empty();
+        // Golden prompts, prefixes that are warmed and a warm-up keep the devices busy before the first request.
+        let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0)
+            || log.header.warming_requests.is_some()
+            || !log.checks.is_empty();
         let sent = log.records.iter().filter_map(|record| record.sent).min().map(Timestamp::as_secs_f64);
         let sent = sent.filter(|_| !warmed);
         let devices: Vec<_> = pages

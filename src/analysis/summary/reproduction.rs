@@ -1,9 +1,15 @@
 //! What a reader has to know of a server to repeat a run: what is reported, and what is missing.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::record::{DeploymentFacts, EngineFacts, Fact, PromptMethod, RunHeader, RunLog, TelemetrySource};
+use crate::analysis::server::devices::BUSY;
+use crate::record::{
+    DeploymentFacts, EngineFacts, Fact, Gauge, PageKind, PromptMethod, Reading, RunHeader, RunLog,
+    TelemetrySource,
+};
 
 /// What is known of the server that answered, and what of the description of the run is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,6 +44,8 @@ pub enum FactSource {
     Server,
     /// A page of metrics about devices.
     Exporter,
+    /// NVIDIA's management library on this machine.
+    Nvml,
     /// This client, by what it sees of the way to the server.
     Client,
 }
@@ -49,6 +57,7 @@ impl FactSource {
             Self::User => "the user",
             Self::Server => "the server",
             Self::Exporter => "an exporter",
+            Self::Nvml => "NVML",
             Self::Client => "this client",
         }
     }
@@ -57,13 +66,19 @@ impl FactSource {
 impl Reproduction {
     /// What the header of `log` reports, and what is missing.
     pub(crate) fn of(log: &RunLog) -> Self {
-        Self::of_server(&Sources::of(&log.header))
+        Self::of_server(&Sources { readings: &log.telemetry.readings, ..Sources::of(&log.header) })
     }
 
     /// What the server alone reports, before a run, and what is missing.
     pub(crate) fn of_engine(engine: &EngineFacts) -> Self {
         let nothing = DeploymentFacts::default();
-        Self::of_server(&Sources { engine, deployment: &nothing, telemetry: &[], prompts: None })
+        Self::of_server(&Sources {
+            engine,
+            deployment: &nothing,
+            telemetry: &[],
+            readings: &[],
+            prompts: None,
+        })
     }
 
     fn of_server(sources: &Sources<'_>) -> Self {
@@ -91,7 +106,7 @@ impl Reproduction {
 /// `/info` at the top.
 const SETTINGS: [(Fact, &[&str]); 13] = [
     (Fact::Hardware, &["system_env.nvidia_gpu_models", "nvidia_env.name"]),
-    (Fact::Precision, &["dtype", "model_dtype"]),
+    (Fact::Precision, &["model_config.quantization", "quantization", "quantize", "dtype", "model_dtype"]),
     (Fact::KvCacheDtype, &["cache_config.cache_dtype", "kv_cache_dtype"]),
     (Fact::ModelRevision, &["model_config.revision", "revision", "model_sha", "weight_version"]),
     (Fact::Tokenizer, &["model_config.tokenizer", "tokenizer_path"]),
@@ -134,6 +149,7 @@ struct Sources<'h> {
     engine: &'h EngineFacts,
     deployment: &'h DeploymentFacts,
     telemetry: &'h [TelemetrySource],
+    readings: &'h [Reading],
     prompts: Option<&'h PromptMethod>,
 }
 
@@ -143,6 +159,7 @@ impl<'h> Sources<'h> {
             engine: &header.engine,
             deployment: &header.deployment,
             telemetry: &header.telemetry,
+            readings: &[],
             prompts: Some(&header.prompts.method),
         }
     }
@@ -152,10 +169,8 @@ impl<'h> Sources<'h> {
     fn reported(&self, fact: Fact) -> Option<ReportedFact> {
         let user = || Some((FactSource::User, self.by_user(fact)?));
         let server = || Some((FactSource::Server, self.by_server(fact)?));
-        let by_others = || {
-            let exporter = || Some((FactSource::Exporter, self.by_exporter(fact)?));
-            exporter().or_else(|| Some((FactSource::Client, self.by_client(fact)?)))
-        };
+        let by_others =
+            || self.by_devices(fact).or_else(|| Some((FactSource::Client, self.by_client(fact)?)));
         let first = match fact {
             Fact::EngineVersion => server().or_else(user),
             _ => user().or_else(server),
@@ -200,20 +215,45 @@ impl<'h> Sources<'h> {
     }
 
     /// Of the accelerators; where the user states them, their number is known apart.
-    fn by_exporter(&self, fact: Fact) -> Option<String> {
-        self.telemetry.iter().find_map(|page| match fact {
-            Fact::Hardware => page.hardware.clone(),
-            Fact::Driver => page.driver.clone(),
-            _ => None,
+    fn by_devices(&self, fact: Fact) -> Option<(FactSource, String)> {
+        self.telemetry.iter().enumerate().find_map(|(place, page)| {
+            let source = match page.kind {
+                Some(PageKind::Nvml) => FactSource::Nvml,
+                _ => FactSource::Exporter,
+            };
+            let value = match fact {
+                Fact::Hardware => page.hardware.as_ref().map(|all| format!("{all}{}", self.idle(place))),
+                Fact::Driver => page.driver.clone(),
+                _ => None,
+            };
+            Some((source, value?))
         })
+    }
+
+    /// How many devices of a page were busy, in words, where some never were: they belong to the host, not to the server.
+    fn idle(&self, page: usize) -> String {
+        let mut most: BTreeMap<&str, f64> = BTreeMap::new();
+        for reading in self.readings.iter().filter(|reading| usize::from(reading.source) == page) {
+            for (device, values) in &reading.devices {
+                if let Some(busy) = values.gauges.get(&Gauge::Utilisation) {
+                    // Parts of a device (MIG) are named after it.
+                    let whole = device.split(' ').next().unwrap_or(device);
+                    let most = most.entry(whole).or_default();
+                    *most = most.max(*busy);
+                }
+            }
+        }
+        let busy = most.values().filter(|busy| **busy >= BUSY).count();
+        if busy == most.len() { String::new() } else { format!(" (GPUs of the host; {busy} busy)") }
     }
 
     fn by_client(&self, fact: Fact) -> Option<String> {
         match (fact, self.prompts) {
             (Fact::Tokenizer, Some(PromptMethod::Tokenizer { source })) => Some(source.clone()),
-            (Fact::Network, _) => {
-                self.engine.is_on_this_machine().then(|| "none: the server is on this machine".to_owned())
-            }
+            (Fact::Network, _) => self
+                .engine
+                .is_on_this_machine()
+                .then(|| "none: loopback address (a tunnel would not show)".to_owned()),
             _ => None,
         }
     }

@@ -60,6 +60,7 @@ impl Simulation {
             plan: run.plan,
             prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
             cache: None,
+            warming_requests: None,
             engine: engine(model),
             limits: self.limits.clone(),
             objectives: self.objectives.iter().map(ToString::to_string).collect(),

@@ -193,8 +193,7 @@ const fn answer_of(error: &ControlError) -> EndpointAnswer {
 /// The series that are read of a page of this kind: by its dialect, else by what its names begin with.
 fn known_series(page: &str, traits: &DialectTraits) -> Vec<KnownSeries> {
     let on_page: BTreeSet<&str> = metric_samples(page).map(|sample| sample.name).collect();
-    let begins = |names: &MetricNames| on_page.iter().any(|name| name.starts_with(names.prefix));
-    let Some(names) = traits.metrics.copied().or_else(|| MetricNames::ALL.into_iter().find(begins)) else {
+    let Some(names) = traits.metrics.copied().or_else(|| MetricNames::on(page)) else {
         return Vec::new();
     };
     let is_there = |name: &str| on_page.contains(name);

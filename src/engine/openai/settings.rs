@@ -24,7 +24,8 @@ const LEFT_OUT: [&str; 4] = ["internal_states", "vllm_env", "system_env", "defau
 type Kept = fn(&str) -> Option<String>;
 
 /// Of what is left out, what a run cannot be repeated without: vLLM's field, and how it is kept.
-const MACHINE: [(&str, Kept); 8] = [
+const MACHINE: [(&str, Kept); 9] = [
+    ("vllm_env.VLLM_LOGGING_LEVEL", as_it_is),
     ("vllm_env.VLLM_ATTENTION_BACKEND", as_it_is),
     ("system_env.cuda_runtime_version", as_it_is),
     ("system_env.cuda_compiled_version", as_it_is),
@@ -166,7 +167,7 @@ mod tests {
     fn of_the_machine_what_a_run_cannot_be_repeated_without_is_kept() {
         let answer = json!({
             "vllm_config": {"model_config": {"revision": "0e9e39f2"}},
-            "vllm_env": {"VLLM_HOST_IP": "10.0.0.1", "VLLM_ATTENTION_BACKEND": "FLASHINFER"},
+            "vllm_env": {"VLLM_HOST_IP": "10.0.0.1", "VLLM_ATTENTION_BACKEND": "FLASHINFER", "VLLM_LOGGING_LEVEL": "DEBUG"},
             "system_env": {
                 "os": "Ubuntu 22.04.5 LTS (x86_64)",
                 "env_vars": "HOME=/root",
@@ -181,6 +182,7 @@ mod tests {
         let kept = json!({
             "vllm_config.model_config.revision": "0e9e39f2",
             "vllm_env.VLLM_ATTENTION_BACKEND": "FLASHINFER",
+            "vllm_env.VLLM_LOGGING_LEVEL": "DEBUG",
             "system_env.cuda_runtime_version": "12.9.86",
             "system_env.nvidia_driver_version": "580.95.05",
             "system_env.nvidia_gpu_models": "NVIDIA H100 80GB HBM3",

@@ -4,6 +4,7 @@
 //! gets at about 80 % of its cycles; multiprocessors that are active for less than 50 % are not used well, and 80 % are needed
 //! but not enough for good use.
 
+use super::prefill::COMPUTE_BOUND;
 use super::symptom::{CounterOutcome, CounterTest, Regime, Symptom};
 use crate::analysis::wording::percent;
 use crate::analysis::{DeviceSummary, GaugeSummary, Slowdown, Summary, clock_and_heat};
@@ -22,8 +23,6 @@ const TENSOR_LOW: f64 = 0.2;
 const SM_LOW: f64 = 0.5;
 /// Prompts that are computed for a smaller share of the time than this cannot be told from answers.
 const LEAST_PREFILL: f64 = 0.05;
-/// Prefill below this share of the arithmetic bound is held back by something else (the limit of the rule on prefill).
-const HELD_BACK: f64 = 0.35;
 
 /// Adds what counters say to a symptom. A regime that they contradict is not the likely one.
 pub(super) fn test(symptom: &mut Symptom, summary: &Summary) {
@@ -62,6 +61,11 @@ fn contradicted_by(symptom: &mut Symptom, summary: &Summary) {
         Regime::MemoryBoundDecode => (
             "not the memory, although the times fit it: CPU, kernels, clocks, or facts of the deployment that are not true",
             "check --hardware, --serving-model, --precision and --gpus, then the server's CPU load and the clocks of its GPUs",
+        ),
+        Regime::PrefillCost if is_held_back(symptom) => (
+            "arithmetic after all, although prompts are computed far below the bound: slower hardware or a larger model than \
+             was named, or other work on the matrix units",
+            "check --hardware, --serving-model, --precision and --gpus, then what else the GPUs compute",
         ),
         Regime::PrefillCost => (
             "not arithmetic, although TTFT follows the prompt: kernels, chunks or the host hold prefill back",
@@ -197,12 +201,7 @@ impl<'a> Counters<'a> {
         }
         let share = prefill_share(symptom, summary).filter(|share| *share >= LEAST_PREFILL);
         let at_most = |all: Together| share.map(|share| (all.mean / share).min(1.0));
-        let of_bound = symptom
-            .figures
-            .get("prefill_tokens_per_s_high")
-            .zip(symptom.figures.get("arithmetic_bound_tokens_per_s"))
-            .map(|(rate, bound)| rate / bound);
-        let is_held_back = of_bound.is_some_and(|share| share < HELD_BACK);
+        let is_held_back = is_held_back(symptom);
         let Some(tensor) = tensor else {
             return match sm.and_then(at_most).filter(|most| *most < SM_LOW) {
                 Some(most) if !is_held_back => contradicted(format!(
@@ -235,6 +234,13 @@ impl<'a> Counters<'a> {
             _ => cannot_tell(sentence),
         }
     }
+}
+
+/// Whether the times say that something else than arithmetic holds prefill back.
+fn is_held_back(symptom: &Symptom) -> bool {
+    let figure = |name: &str| symptom.figures.get(name).copied();
+    let known = figure("prefill_tokens_per_s_high").zip(figure("arithmetic_bound_tokens_per_s"));
+    known.is_some_and(|(rate, bound)| rate / bound < COMPUTE_BOUND)
 }
 
 /// Share of the window in which prompts are computed, by the rate at which they are.

@@ -19,7 +19,7 @@ const EXPLAINS: f64 = 0.25;
 /// Share of a usual TTFT from which on the prompt decides it.
 const DECIDES: f64 = 0.3;
 /// Share of the arithmetic bound from which on prefill is bound by it.
-const COMPUTE_BOUND: f64 = 0.35;
+pub(super) const COMPUTE_BOUND: f64 = 0.35;
 
 /// Tokens and TTFT of the requests that met no waiting request, and few others.
 fn points(concurrency: &ConcurrencyContext<'_>) -> Vec<(f64, f64)> {

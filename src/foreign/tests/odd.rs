@@ -164,3 +164,27 @@ fn numbers_beyond_reason_are_named() {
     units["benchmark_duration"]["unit"] = json!("ms");
     assert!(problem(&units, None).contains("`benchmark_duration` is in ms, and sec is expected"));
 }
+
+#[test]
+fn what_a_file_says_of_the_server_is_evidence() {
+    let vllm = changed_run(&with(
+        "vllm.json",
+        &[
+            ("gpu", json!("h100")),
+            ("gpus", json!("2")),
+            ("version", json!("0.32")),
+            ("num_warmups", json!(50)),
+        ],
+    ));
+    let evidence = vllm.evidence(std::slice::from_ref(&vllm));
+    assert_eq!((evidence.hardware.as_deref(), evidence.gpus), (Some("h100"), Some(2)));
+    assert_eq!(evidence.warm_up.map(|warm_up| warm_up.requests), Some(50));
+    assert_eq!(vllm.conditions.engine_version.as_deref(), Some("0.32"));
+    let settings = json!({"version": "0.5.2", "dtype": "auto", "quantization": "fp8", "tp_size": 2});
+    let conditions = changed_run(&with("sglang.jsonl", &[("server_info", settings)])).conditions;
+    assert_eq!(conditions.engine_version.as_deref(), Some("0.5.2"));
+    assert_eq!(
+        (conditions.precision.as_deref(), conditions.serving_flags.as_deref()),
+        (Some("fp8"), Some("(4)"))
+    );
+}

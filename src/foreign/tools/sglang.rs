@@ -185,6 +185,7 @@ fn conditions(fields: &ResultFields<'_>, backend: &str) -> ForeignConditions {
         "sglang-oai" | "vllm" | "lmdeploy" => Some("completions"),
         other => Some(other),
     };
+    let said = |key: &str| server.any(key)?.as_str().filter(|word| *word != "auto").map(str::to_owned);
     let [prompt_tokens, answer_tokens] = lengths(fields);
     ForeignConditions {
         prompt_tokens,
@@ -195,6 +196,9 @@ fn conditions(fields: &ResultFields<'_>, backend: &str) -> ForeignConditions {
         arrival: arrival.map(str::to_owned),
         rate_per_s: pace.and_then(StatedRate::finite),
         max_concurrency,
+        engine_version: said("version"),
+        precision: said("quantization").or_else(|| said("dtype")),
+        serving_flags: Some(server.keys().count()).filter(|keys| *keys > 0).map(|keys| format!("({keys})")),
         ..ForeignConditions::default()
     }
 }

@@ -3,8 +3,10 @@
 //! The meaning of its fields: `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`, `main_async`) and
 //! `vllm/benchmarks/lib/endpoint_request_func.py`; read at 0.32.0.
 
+use serde_json::Value;
+
 use super::serving::{StoredRequests, errors, lengths, reported};
-use crate::analysis::Metric;
+use crate::analysis::{Metric, WarmUpEvidence};
 use crate::foreign::fields::{ResultFields, StatedRate};
 use crate::foreign::figures::{ForeignAnswer, latencies};
 use crate::foreign::run::{
@@ -131,7 +133,24 @@ fn conditions(fields: &ResultFields<'_>) -> ForeignConditions {
         burstiness: burstiness.and_then(StatedRate::finite).filter(|_| arrival == Some("gamma")),
         rate_per_s: pace.and_then(StatedRate::finite).filter(|_| !ramps),
         max_concurrency,
+        hardware: stated(fields, "gpu"),
+        gpus: stated(fields, "gpus").and_then(|gpus| gpus.parse().ok()),
+        engine_version: stated(fields, "version"),
+        precision: stated(fields, "precision"),
+        serving_flags: stated(fields, "flags"),
+        warm_up: stated(fields, "num_warmups")
+            .and_then(|requests| requests.parse().ok())
+            .map(|requests| WarmUpEvidence { requests, seconds: None }),
         ..ForeignConditions::default()
+    }
+}
+
+/// What the user had vLLM keep with the result by `--metadata KEY=VALUE`: texts at the top of the file.
+fn stated(fields: &ResultFields<'_>, key: &str) -> Option<String> {
+    match fields.any(key)? {
+        Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
     }
 }
 

@@ -268,6 +268,8 @@ fn header(logs: &[RunLog]) -> RunHeader {
     joined.schema = RunHeader::SCHEMA;
     joined.shard = None;
     joined.plan.warmup_requests = headers.clone().map(|header| header.plan.warmup_requests).sum();
+    let warming = headers.clone().filter_map(|header| header.warming_requests).sum();
+    joined.warming_requests = Some(warming).filter(|requests| *requests > 0);
     joined.plan.measured_requests = headers.clone().map(|header| header.plan.measured_requests).sum();
     joined.limits.max_concurrency = headers.clone().map(|header| header.limits.max_concurrency).sum();
     let by_class = headers.clone().flat_map(|header| &header.limits.class_concurrency);

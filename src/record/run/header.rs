@@ -35,6 +35,9 @@ pub struct RunHeader {
     /// Preparation of the server's prefix cache; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CachePreparation>,
+    /// Requests that warmed the server before the run, or before the first of its runs, and are in no log; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warming_requests: Option<u64>,
     /// The server.
     pub engine: EngineFacts,
     /// What the operator says about the deployment.

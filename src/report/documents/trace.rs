@@ -184,7 +184,7 @@ mod tests {
     /// Lengths with this median, and percentiles of twice, three and five times it.
     fn lengths(p50: f64, max: u64) -> LengthSpread {
         let [p90, p95, p99] = [2.0, 3.0, 5.0].map(|times| times * p50);
-        LengthSpread { count: 1_200, mean: p50, p50, p90, p95, p99, max }
+        LengthSpread { count: 1_200, mean: p50, min: 1, p50, p90, p95, p99, max }
     }
 
     #[test]

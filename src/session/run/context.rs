@@ -1,5 +1,6 @@
 //! One run from end to end: prepare → start → execute → collect → summarise.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub(crate) struct RunContext {
     pub(super) conditions: Conditions,
     /// Tokens that the server adds to a prompt.
     pub(super) template_tokens: Option<u64>,
+    /// Requests that were sent before the runs, of which no log has a record.
+    pub(super) warmed: Cell<u64>,
     pub(crate) printer: Printer,
 }
 
@@ -268,6 +271,7 @@ impl RunContext {
             plan: prepared.plan.clone(),
             prompts: prepared.prompts.clone(),
             cache: prepared.cache,
+            warming_requests: Some(self.warmed.get()).filter(|requests| *requests > 0),
             engine: EngineFacts {
                 cache_block_tokens: reported.or(facts.cache_block_tokens),
                 ..facts.clone()

@@ -1,5 +1,6 @@
 //! Checks a workload against the settings before anything is sent, then connects and makes all ready for runs.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::connect::{GiveUp, RequestNeeds, ServerConnection};
@@ -200,6 +201,7 @@ impl CheckedWorkload {
             interrupts: interrupts.clone(),
             conditions: Conditions { calibration, prompts, salt: *salt },
             template_tokens,
+            warmed: Cell::default(),
             printer,
         })
     }

@@ -46,9 +46,12 @@ impl RunContext {
         let line = StepLine::counting(self.settings.screen, "warming the server", requests);
         let first = self.first(&warming(run, requests), 0, requests as usize);
         let warm = self.server.engine.warm_server(line.count(first), FEW);
-        if let Some(Err(failure)) = self.unless_stopped(warm) {
-            self.printer
-                .words(&format!("warning: the server answered a request of the warm-up with {failure}"));
+        match self.unless_stopped(warm) {
+            Some(Ok(())) => self.warmed.set(self.warmed.get() + requests),
+            Some(Err(failure)) => self
+                .printer
+                .words(&format!("warning: the server answered a request of the warm-up with {failure}")),
+            None => {}
         }
     }
 
@@ -73,7 +76,10 @@ impl RunContext {
             goes_on
         });
         match self.unless_stopped(self.server.engine.warm_server(requests, users as usize)) {
-            Some(Ok(())) => Ok(Some(asked.get() as f64 / clock.now().as_secs_f64().max(1e-3))),
+            Some(Ok(())) => {
+                self.warmed.set(self.warmed.get() + asked.get());
+                Ok(Some(asked.get() as f64 / clock.now().as_secs_f64().max(1e-3)))
+            }
             Some(Err(failure)) => Err(Stop::impossible(format!(
                 "the server answered {failure} when {} asked at once\n\
                  hint: look at the server's log; with --start-rate the search starts without this look",
@@ -93,7 +99,10 @@ impl RunContext {
         let answers = self.server.engine.warm_server(requests, users as usize);
         let begin = clock.now();
         match self.unless_stopped(answers) {
-            Some(Ok(())) => Ok(Some(clock.now().since(begin) / OF_EACH as u32)),
+            Some(Ok(())) => {
+                self.warmed.set(self.warmed.get() + Self::asked_by(users));
+                Ok(Some(clock.now().since(begin) / OF_EACH as u32))
+            }
             Some(Err(failure)) => Err(Stop::impossible(format!(
                 "the server answered a request before the first run with {failure}\nhint: look at the server's log"
             ))),

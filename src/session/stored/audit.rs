@@ -87,13 +87,16 @@ fn swept(sweep: &Sweep, path: &Path) -> Result<Evidence, Stop> {
     } else {
         (Some(VerdictOutcome::Invalid), sweep.reasons.first().cloned())
     };
-    let runs = trials().filter(|other| other.load == trial.load).count() as u64;
+    let runs = trials().filter(|other| other.load == trial.load).filter(is_good).count() as u64;
+    // A saturated trial can be trusted: it shows where the bend is.
+    let trusted =
+        sweep.points.iter().filter(|point| point.trials.iter().any(|trial| trial.invalid.is_empty()));
     let capacity = sweep.answer.as_ref().filter(|answer| answer.passed.is_some());
     Ok(Evidence {
         outcome,
         reason,
-        runs,
-        loads: sweep.points.len() as u64,
+        runs: runs.max(1),
+        loads: trusted.count() as u64,
         capacity: capacity.map(|answer| answer.sentence.clone()),
         ..own
     })

@@ -97,6 +97,9 @@ fn a_device_that_was_busy_before_the_first_request_is_a_finding() {
     let mut warmed = busy(0.6);
     warmed.header.cache = Some(crate::record::CachePreparation { warmed_prefixes: 3, ..Default::default() });
     assert_eq!(found(&warmed, FindingKind::BusyBefore), None);
+    let mut warmed = busy(0.6);
+    warmed.header.warming_requests = Some(20);
+    assert_eq!(found(&warmed, FindingKind::BusyBefore), None);
 }
 
 #[test]
@@ -126,4 +129,13 @@ fn a_server_that_logs_every_request_is_a_finding() {
         ("disable_log_stats", json!(false)),
     ];
     assert_eq!(log(&quiet), None);
+    let stated = |flags: &str| {
+        let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 10, 2).build()]);
+        log.header.deployment.facts.insert(Fact::ServingFlags, flags.to_owned());
+        found(&log, FindingKind::VerboseLogging).map(|found| found.0)
+    };
+    for flags in ["--enable-log-requests -tp 2", "--log-level debug", "VLLM_LOGGING_LEVEL=DEBUG, -tp 2"] {
+        assert!(stated(flags).is_some(), "{flags}");
+    }
+    assert_eq!(stated("--no-enable-log-requests --log-level info --log-requests false"), None);
 }

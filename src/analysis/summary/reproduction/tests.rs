@@ -72,6 +72,40 @@ fn a_person_is_believed_before_an_exporter() {
 }
 
 #[test]
+fn quantisation_is_the_precision_before_the_format_that_it_is_computed_in() {
+    let dtype = ("vllm_config.model_config.dtype", json!("bfloat16"));
+    for (quantisation, precision) in [("fp8", "fp8"), ("none", "bfloat16")] {
+        let name = "vllm_config.model_config.quantization";
+        let header = with_settings(&[(name, json!(quantisation)), dtype.clone()]);
+        assert_eq!(fact_of(&header, Fact::Precision), Some(by(FactSource::Server, precision)));
+    }
+}
+
+#[test]
+fn devices_that_were_never_busy_are_the_hosts() {
+    let mut log = run(1_000, Vec::new());
+    let page = TelemetrySource {
+        kind: Some(PageKind::Nvml),
+        hardware: Some("2 × NVIDIA H100".to_owned()),
+        ..exporter()
+    };
+    log.header.telemetry.push(page);
+    let device = |busy: f64| crate::record::DeviceReading {
+        gauges: [(Gauge::Utilisation, busy)].into(),
+        ..Default::default()
+    };
+    let mut hardware = |second: f64| {
+        let devices = [("0".to_owned(), device(0.9)), ("1".to_owned(), device(second))].into();
+        log.telemetry.readings = vec![Reading { devices, ..Reading::default() }];
+        let facts = Reproduction::of(&log);
+        let fact = facts.reported.iter().find(|fact| fact.name == Fact::Hardware).unwrap();
+        (fact.value.clone(), fact.source)
+    };
+    assert_eq!(hardware(0.8), by(FactSource::Nvml, "2 × NVIDIA H100"));
+    assert_eq!(hardware(0.0), by(FactSource::Nvml, "2 × NVIDIA H100 (GPUs of the host; 1 busy)"));
+}
+
+#[test]
 fn a_format_that_the_server_was_to_choose_is_not_known() {
     let mut header = run(1_000, Vec::new()).header;
     header.engine.serving_flags.insert("dtype".to_owned(), json!("auto"));

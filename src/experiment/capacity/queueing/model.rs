@@ -273,6 +273,7 @@ impl Model<'_> {
             plan: schedule.facts(),
             prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
             cache: None,
+            warming_requests: None,
             engine: self.sweep.engine.clone(),
             deployment: self.sweep.deployment.clone(),
             limits: ClientLimits::default(),

@@ -15,15 +15,19 @@ fn decode() -> RunLog {
 
 /// Forty prompts of 1,000 to 8,800 tokens, each alone, 40 ms for each 1,000.
 fn prefill() -> RunLog {
+    prefill_at(25)
+}
+
+/// The same at so many tokens in a millisecond, with as much time between prompts for each of them.
+fn prefill_at(per_ms: u64) -> RunLog {
+    let apart = 12_500 / per_ms;
     let prompt = |i: u64| {
-        let mut one = record(i)
-            .sent_at(i * 500, i * 500, i * 500)
-            .paced(i * 500 + 20 + (1_000 + i * 200) / 25, 6, 4)
-            .build();
+        let at = i * apart;
+        let mut one = record(i).sent_at(at, at, at).paced(at + 20 + (1_000 + i * 200) / per_ms, 6, 4).build();
         one.input_tokens_asked = 1_000 + i as u32 * 200;
         one
     };
-    named(run(20_000, (0..40).map(prompt).collect()))
+    named(run(40 * apart, (0..40).map(prompt).collect()))
 }
 
 fn named(mut log: RunLog) -> RunLog {
@@ -86,6 +90,14 @@ fn busy_matrix_units_confirm_prefill_and_idle_ones_contradict_it() {
     assert_eq!(test.outcome, CounterOutcome::Contradicted, "{}", test.sentence);
     assert!(symptom.likely.starts_with("throttling"), "{}", symptom.likely);
     assert_eq!(tested(&prefill(), Regime::PrefillCost).0, CounterOutcome::NoCounter);
+}
+
+/// Prompts far below what the arithmetic allows look held back, and yet the matrix units are busy.
+#[test]
+fn busy_matrix_units_contradict_a_prefill_that_looks_held_back() {
+    let symptom = symptom(&with_page(prefill_at(10), COMPUTE_BOUND), Regime::PrefillCost);
+    assert_eq!(symptom.counters.unwrap().outcome, CounterOutcome::Contradicted);
+    assert!(symptom.likely.starts_with("arithmetic after all"), "{}", symptom.likely);
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub(super) fn activity(devices: &[DeviceSummary]) -> Table {
     Table::of("What the devices did", devices.iter().filter(speaks))
         .column("device", |device| device.device.as_str())
         .column("memory active", |device| share(device.dram_active))
-        .column("memory in use", |device| share(device.memory_busy))
+        .column("memory busy", |device| share(device.memory_busy))
         .column("tensor", |device| share(device.tensor_active))
         .column("SM", |device| share(device.sm_active))
         .column("SM clock, MHz", |device| device.sm_clock_mhz.map(|clock| clock.mean))
