@@ -262,7 +262,8 @@ mod tests {
         let up = RateStage { duration_s: 9.0, from_rate_per_s: 1.0, to_rate_per_s: 5.0 };
         let once = vec![level(10.0, 1.0), up, level(3.0, 5.0), level(6.0, 1.0)];
         assert_eq!(spike(stages(once)), Some((10.0, 22.0)));
-        let twice = vec![level(10.0, 2.0), level(3.0, 4.0), level(2.0, 1.0), level(4.0, 9.0), level(6.0, 2.0)];
+        let twice =
+            vec![level(10.0, 2.0), level(3.0, 4.0), level(2.0, 1.0), level(4.0, 9.0), level(6.0, 2.0)];
         assert_eq!(spike(stages(twice)), None);
         assert_eq!(spike(stages(vec![level(10.0, 1.0), up])), None);
         assert_eq!(spike(ArrivalPattern::Poisson { rate_per_s: 3.0 }), None);

@@ -103,7 +103,7 @@ impl Recovery {
             })
             .collect();
         let last_s = waits.last()?.0;
-        let course = LoadCourse::of(&log.header.workload, last_s);
+        let course = LoadCourse::of(&log.header.workload, end_s.max(last_s));
         let inside = course.bursts.iter().filter(|burst| burst.from_s >= start_s && burst.until_s <= end_s);
         let bursts: Vec<_> = inside
             .map(|burst| {
@@ -111,6 +111,9 @@ impl Recovery {
                 BurstRecovery::of(burst, bound, &waits, end_s)
             })
             .collect();
+        if bursts.is_empty() {
+            return None;
+        }
         let count = |outcome| bursts.iter().filter(|burst| burst.outcome == outcome).count() as u64;
         let known = bursts.iter().filter(|burst| burst.outcome != RecoveryOutcome::Unknown);
         let mut times: Vec<f64> = known.map(|burst| burst.recovery_s.unwrap_or(f64::INFINITY)).collect();
@@ -118,7 +121,7 @@ impl Recovery {
         let finite = |time: f64| time.is_finite().then_some(time);
         let middle = |place: usize| times.get(place).copied().unwrap_or(f64::INFINITY);
         let median = f64::midpoint(middle(times.len().saturating_sub(1) / 2), middle(times.len() / 2));
-        (!bursts.is_empty()).then(|| Self {
+        Some(Self {
             metric: metric.name(),
             recovered: count(RecoveryOutcome::Recovered),
             not_recovered: count(RecoveryOutcome::NotRecovered),
@@ -189,9 +192,12 @@ fn bound(waits: &[Wait], bases: &[BaseStretch], rate: f64, start_s: f64) -> Opti
         let is_enough = waits.len() as u64 >= Quantile::P95.floor();
         Sample::new(waits).quantile(Quantile::P95.fraction()).filter(|_| is_enough)?.exact()
     };
-    let calm = |from_s: f64, until_s: f64| between(waits, from_s, until_s).iter().filter_map(|(_, wait)| wait.exact());
+    let calm = |from_s: f64, until_s: f64| {
+        between(waits, from_s, until_s).iter().filter_map(|(_, wait)| wait.exact())
+    };
     let same = |base: &&BaseStretch| base.rate.to_bits() == rate.to_bits();
-    let before = bases.first().filter(same).map(|base| calm(base.from_s.max(start_s), base.until_s).collect());
+    let before =
+        bases.first().filter(same).map(|base| calm(base.from_s.max(start_s), base.until_s).collect());
     let second_halves = bases.iter().filter(same).flat_map(|base| {
         let from_s = base.from_s.max(start_s);
         calm(f64::midpoint(from_s, base.until_s), base.until_s)

@@ -153,20 +153,20 @@ fn a_burst_of_the_warm_up_is_no_part_of_it() {
 /// A wait of a request that was cut off says nothing as long as it is within the bound.
 #[test]
 fn what_was_cut_off_within_the_bound_is_left_out() {
-    let mut records = served(&moments(1), 50);
-    // Each of the 70 requests of the last seven seconds waits for 40 ms; one in five of those before is quick.
-    for (place, request) in records.iter_mut().enumerate().skip(240) {
-        let at = 16_000 + (place as u64 - 240) * 100;
-        let sent = record(place as u64).sent_at(at, at, at);
-        *request = if place < 310 { sent.paced(at + 50, 1, 2).build() } else { sent.censored(at + 40).build() };
-    }
-    let log = log(PERIODS, 30_000, records);
-    assert_eq!(recovery(&log).median_s, Some(0.0));
-    let mut longer = log;
-    for request in longer.records.iter_mut().skip(310) {
-        request.ended += crate::analysis::test_runs::ms(30).since(crate::clock::Timestamp::ZERO);
-    }
-    assert_eq!(recovery(&longer).not_recovered, 0, "half of them are back");
+    let after = |cut_off_after: u64| {
+        let mut records = served(&moments(1), 50);
+        // After the burst 60 requests are back at once, and the 80 that follow are cut off.
+        for (i, request) in (0..).zip(&mut records).skip(240) {
+            let at = 16_000 + (i - 240) * 100;
+            let sent = record(i).sent_at(at, at, at);
+            let is_cut = i >= 300;
+            let sent = if is_cut { sent.censored(at + cut_off_after) } else { sent.paced(at + 50, 1, 2) };
+            *request = sent.build();
+        }
+        recovery(&log(PERIODS, 30_000, records))
+    };
+    assert_eq!(after(40).median_s, Some(0.0));
+    assert_eq!(after(60).not_recovered, 1, "most have waited for longer");
 }
 
 /// A base that is shorter than the burst: a queue that is still there when the next burst comes has not gone.
