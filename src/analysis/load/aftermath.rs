@@ -18,7 +18,7 @@ const FEWEST: f64 = 50.0;
 const PARTS: f64 = 30.0;
 
 /// Goodput recovery: how requests fared before the only burst of the load, in it and after it, where clients have a declared
-/// behaviour. How long latency took to come back is latency recovery ([`Recovery`](super::recovery::Recovery)).
+/// behaviour. How long latency took to come back is latency recovery (`recovery`).
 ///
 /// A metastable failure outlasts its trigger: the load is back and goodput is not, because retries, or work for clients
 /// that have gone, keep up the overload (Bronson et al., *Metastable Failures in Distributed Systems*, `HotOS` 2021).

@@ -13,7 +13,7 @@ use crate::record::{Outcome, Phase};
 const RUN: usize = 5;
 
 /// Latency recovery: how long after the bursts of a load until latency was back. Whether goodput came back is goodput
-/// recovery ([`SpikeAftermath`](super::aftermath::SpikeAftermath)).
+/// recovery (`aftermath`).
 ///
 /// Latency is back when it is at most the p95 of the requests at the base rate: of those before the first burst if they are
 /// 130 or more, else of the second halves of all stretches at that rate together, so that what a burst left behind hardly

@@ -29,8 +29,7 @@ fn of_answers(money: UnitCosts, currency: Option<&str>) -> String {
     let any = money.per_answer.map(|one| format!("{} an answer", three_digits(one)));
     let tokens =
         money.per_million_output_tokens.map(|many| format!("{} for 1M output tokens", three_digits(many)));
-    let known: Vec<_> = acceptable.into_iter().chain(any).chain(tokens).collect();
-    if known.is_empty() { "no answers".to_owned() } else { known.join("; ") }
+    acceptable.into_iter().chain(any).chain(tokens).collect::<Vec<_>>().join("; ")
 }
 
 /// Which of the costs.
