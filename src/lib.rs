@@ -73,7 +73,10 @@
 //! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |
 //! | what simulated clients do when an answer is late or refused | `experiment/virtual_time/clients.rs` |
 //! | what a simulated server refuses | `simulator/fleet/admission.rs` |
-//! | whether goodput comes back after a spike | `analysis/load/aftermath.rs` |
+//! | goodput recovery: whether goodput comes back after a spike | `analysis/load/aftermath.rs` |
+//! | latency recovery, and the phases of a load | `analysis/load/recovery.rs`, `phases.rs`; where bursts are: `stretches.rs` beside them |
+//! | what answers cost, in money and energy | `analysis/load/costs.rs`; which are acceptable: `analysis/requests/acceptable.rs` |
+//! | tags of requests | `workload/metadata.rs`; their tables: `analysis/slo/tag_groups.rs` |
 //! | the names of the folders of runs | `session/folder.rs` |
 //! | exit codes | `cli/output/exits.rs` |
 //! | to add a server's dialect | `engine/dialect.rs` |

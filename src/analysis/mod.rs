@@ -52,7 +52,7 @@ pub use latency::gaps::Stalls;
 pub use latency::request::RequestLatency;
 pub use latency::row::{LatencyRow, Percentile};
 pub use latency::table::LatencyTable;
-pub use load::aftermath::{LoadStretch, SpikeAftermath};
+pub use load::aftermath::{GoodputStretch, SpikeAftermath};
 pub use load::attempts::{AttemptFigures, RetriedFailure};
 pub use load::closed_loop::ClosedLoop;
 pub use load::costs::{Costs, UnitCosts};

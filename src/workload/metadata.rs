@@ -7,26 +7,39 @@ use super::reading::value::SpecValue;
 /// Most characters of a tag's value: it names a group of requests and has a line in reports.
 const LONGEST: usize = 100;
 
-/// Why a text cannot be the value of a tag; `None` where it can.
-pub(crate) fn tag_mistake(text: &str) -> Option<String> {
+/// The value of a tag, its white space as single blanks and none around it.
+///
+/// # Errors
+///
+/// Why the text cannot be one.
+pub(crate) fn tag_value(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.contains(char::is_control) {
+        return Err("has a line break or another control character".to_owned());
+    }
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let characters = text.chars().count();
     if characters > LONGEST {
-        return Some(format!("has {characters} characters; a tag has at most {LONGEST}"));
+        return Err(format!("has {characters} characters; a tag has at most {LONGEST}"));
     }
-    text.contains(char::is_control).then(|| "has a line break or another control character".to_owned())
+    Ok(text)
 }
 
 /// Reads the tags of a class: names and texts.
 pub(super) fn read_tags(value: SpecValue<'_>) -> Option<BTreeMap<String, String>> {
     value.entries("a table of tags, such as { team = \"search\" }", |value| {
-        let text = value.nonblank()?;
-        match tag_mistake(&text) {
-            Some(mistake) => {
-                value.complain(&mistake);
-                None
+        let found = tag_value(&value.nonblank()?);
+        // An objective could not name it.
+        let compares = |text: &String| text.contains(['<', '>']);
+        let mistake = match found {
+            Ok(text) if compares(&text) => {
+                "has `<` or `>`, which compare in an objective; leave it out".to_owned()
             }
-            None => Some(text),
-        }
+            Ok(text) => return Some(text),
+            Err(mistake) => mistake,
+        };
+        value.complain(&mistake);
+        None
     })
 }
 

@@ -31,7 +31,7 @@ pub use clients::{AdmissionLimits, ClientBehaviour, ClientChange, Jitter, RetryC
 pub(crate) use length_spread::LengthCounts;
 pub use length_spread::{LengthSpread, TraceLengths};
 pub use lengths::{Distribution, TOKEN_LIMIT, zipf};
-pub(crate) use metadata::tag_mistake;
+pub(crate) use metadata::tag_value;
 pub use overrides::{DatasetChange, Overrides};
 pub use prompt::{
     Conversation, Dataset, DatasetFindings, DatasetFormat, ImageFindings, Images, PromptSource, RowFilter,

@@ -63,6 +63,11 @@ impl FigureKey {
 
     /// A reservation about it, and the samples it rests on.
     pub fn warning(&self, summary: &Summary) -> Option<(SampleWarning, u64)> {
+        if self.metric == Metric::SlowTokensPerRequest {
+            // A percentile too, whatever its name.
+            let requests = summary.request_speed?.requests;
+            return Some((Quantile::P95.mark(requests)?, requests));
+        }
         let row = self.row(summary)?;
         let mark = match self.statistic? {
             Statistic::Percentile(quantile) => row.percentile(quantile).mark,

@@ -11,7 +11,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 35] = [
+        const RULES: [Advice; 36] = [
             load::ending,
             load::metastable,
             load::drain_limit,
@@ -43,6 +43,7 @@ impl Finding {
             server::server_restarted,
             server::cache_full,
             devices::power_capped,
+            devices::other_devices,
             devices::verbose_logging,
             server::proxy,
             server::outside_server,

@@ -6,7 +6,7 @@ use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::server::slowdown::{SLOWED, Slowdown, clock_and_heat};
 use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::percent;
+use crate::analysis::wording::{counted, percent};
 use crate::record::{Fact, Gauge};
 use crate::units::three_digits;
 
@@ -47,6 +47,15 @@ pub(super) fn power_capped(summary: &Summary) -> Option<Finding> {
     let cure =
         "keep the power limit the same where runs are compared; a higher one (nvidia-smi -pl) may be faster";
     Some(finding(FindingKind::PowerCapped, sentence, cure))
+}
+
+/// Then either the energy or the money is not of what served.
+pub(super) fn other_devices(summary: &Summary) -> Option<Finding> {
+    let devices = summary.server.as_ref()?.energy?.devices;
+    let gpus = summary.run.deployment.gpus.filter(|gpus| u64::from(*gpus) != devices)?;
+    let sentence = format!("the energy is of {}, and --gpus is {gpus}", counted(devices, "device"));
+    let cure = "give --metrics-url for all devices that serve, and for no others, or correct --gpus";
+    Some(finding(FindingKind::OtherDevices, sentence, cure))
 }
 
 pub(super) fn busy_before(summary: &Summary) -> Option<Finding> {

@@ -89,6 +89,8 @@ pub enum FindingKind {
     PowerCapped,
     /// A device was busy before the first request.
     BusyBefore,
+    /// The energy is of another number of devices than the deployment has GPUs.
+    OtherDevices,
     /// The server logs each request, or more.
     VerboseLogging,
 }
@@ -126,6 +128,7 @@ impl FindingKind {
             | Self::Throttled
             | Self::PowerCapped
             | Self::BusyBefore
+            | Self::OtherDevices
             | Self::VerboseLogging => "server",
         }
     }

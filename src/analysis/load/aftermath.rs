@@ -1,11 +1,11 @@
-//! Whether goodput comes back after a spike of the load: metastable failures.
+//! Goodput recovery: whether goodput comes back after a spike of the load, or the failure is metastable.
 
 use serde::Serialize;
 
+use super::stretches::LoadCourse;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::clock::Timestamp;
 use crate::record::Outcome;
-use crate::workload::ArrivalPattern;
 
 /// Goodput has come back when the share of requests that end well is at least this part of that before the spike (a
 /// choice; a load within capacity loses next to nothing).
@@ -17,7 +17,8 @@ const FEWEST: f64 = 50.0;
 /// Most parts of the course.
 const PARTS: f64 = 30.0;
 
-/// How requests fared before a spike of the load, in it and after it, where clients have a declared behaviour.
+/// Goodput recovery: how requests fared before the only burst of the load, in it and after it, where clients have a declared
+/// behaviour. How long latency took to come back is latency recovery (`recovery`).
 ///
 /// A metastable failure outlasts its trigger: the load is back and goodput is not, because retries, or work for clients
 /// that have gone, keep up the overload (Bronson et al., *Metastable Failures in Distributed Systems*, `HotOS` 2021).
@@ -25,11 +26,11 @@ const PARTS: f64 = 30.0;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpikeAftermath {
     /// The part of the window before the spike.
-    pub before: LoadStretch,
-    /// The spike: while the rate is above that at the start.
-    pub spike: LoadStretch,
+    pub before: GoodputStretch,
+    /// The spike: while the rate is above the base rate.
+    pub spike: GoodputStretch,
     /// The last quarter of the window's time after it.
-    pub after: LoadStretch,
+    pub after: GoodputStretch,
     /// Whether goodput came back: of the requests of `after` as many end well, by share, as of those `before`, or no
     /// fewer than 90 % of that.
     pub recovered: bool,
@@ -37,13 +38,13 @@ pub struct SpikeAftermath {
     /// it was not; absent: it never was.
     pub recovery_s: Option<f64>,
     /// The window in equal parts.
-    pub course: Vec<LoadStretch>,
+    pub course: Vec<GoodputStretch>,
 }
 
 /// A stretch of the window: what was offered, what that made clients send, and what came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct LoadStretch {
+pub struct GoodputStretch {
     /// Its beginning, seconds since the run began.
     pub from_s: f64,
     /// Its end.
@@ -56,7 +57,7 @@ pub struct LoadStretch {
     pub goodput_per_s: f64,
 }
 
-impl LoadStretch {
+impl GoodputStretch {
     /// Requests sent for each that was offered; absent where none was.
     pub fn amplification(&self) -> Option<f64> {
         (self.offered_per_s > 0.0).then(|| self.sent_per_s / self.offered_per_s)
@@ -78,14 +79,16 @@ impl LoadStretch {
 }
 
 impl SpikeAftermath {
-    /// Of a run whose load rises above the rate of its start and comes back inside the window; `None` where it does not,
-    /// where clients have no declared behaviour, and where too few requests end well before the spike to compare with.
+    /// Of a run whose load rises once above its base rate and comes back for good, inside the window; `None` where it does
+    /// not, where clients have no declared behaviour, and where too few requests end well before the spike to compare with.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
         let workload = &observed.log.header.workload;
         workload.clients.as_ref()?;
-        let (begins, ends) = spike(&workload.arrival)?;
         let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
-        if begins <= window.0 || ends >= window.1 {
+        let load = LoadCourse::of(workload, window.1);
+        let [burst] = load.bursts.as_slice() else { return None };
+        let (begins, ends) = (burst.from_s, burst.until_s);
+        if begins <= window.0 || ends >= window.1 || burst.next_s < window.1 {
             return None;
         }
         let moments = Moments::of(observed);
@@ -108,28 +111,6 @@ impl SpikeAftermath {
             course,
         })
     }
-}
-
-/// From when to when a load is above the rate of its start, seconds; `None` where it never rises, does not come back for
-/// good, or repeats.
-fn spike(arrival: &ArrivalPattern) -> Option<(f64, f64)> {
-    let course = arrival.course();
-    let base = course.first()?.from_rate_per_s;
-    let is_high = |rate: f64| rate > base * (1.0 + 1e-9);
-    let last = course.last().filter(|last| last.duration_s.is_infinite())?;
-    if is_high(last.to_rate_per_s) {
-        return None;
-    }
-    let mut at = 0.0;
-    let mut found: Option<(f64, f64)> = None;
-    for stage in &course {
-        let end = at + stage.duration_s;
-        if is_high(stage.from_rate_per_s) || is_high(stage.to_rate_per_s) {
-            found = Some((found.map_or(at, |(begins, _)| begins), end));
-        }
-        at = end;
-    }
-    found
 }
 
 /// When requests were scheduled, when they were sent, and which ended well; seconds, in order.
@@ -161,12 +142,12 @@ impl Moments {
         }
     }
 
-    fn stretch(&self, from_s: f64, to_s: f64) -> LoadStretch {
+    fn stretch(&self, from_s: f64, to_s: f64) -> GoodputStretch {
         let per_s = |moments: &[f64]| {
             let before = |at: f64| moments.partition_point(|moment| *moment < at);
             (before(to_s) - before(from_s)) as f64 / (to_s - from_s)
         };
-        LoadStretch {
+        GoodputStretch {
             from_s,
             to_s,
             offered_per_s: per_s(&self.scheduled),
@@ -176,7 +157,7 @@ impl Moments {
     }
 
     /// The window in parts as long as a round number of seconds, with requests enough in each.
-    fn course(&self, (from_s, to_s): (f64, f64)) -> Vec<LoadStretch> {
+    fn course(&self, (from_s, to_s): (f64, f64)) -> Vec<GoodputStretch> {
         let length_s = to_s - from_s;
         let shortest_s = (length_s / PARTS).max(FEWEST * length_s / self.scheduled.len().max(1) as f64);
         let step_s = round_up(shortest_s);
@@ -205,7 +186,7 @@ mod tests {
     use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{record, run};
     use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, RequestRecord, RunLog};
-    use crate::workload::{ClientBehaviour, RateStage, Spike};
+    use crate::workload::{ArrivalPattern, ClientBehaviour, RateStage, Spike};
 
     fn spikes(at_s: f64, hold_s: f64) -> ArrivalPattern {
         let spike = Spike { at_s, rate_per_s: 15.0, rise_s: 0.0, hold_s, fall_s: 0.0 };
@@ -266,14 +247,26 @@ mod tests {
 
     #[test]
     fn only_a_load_that_rises_and_comes_back_has_an_aftermath() {
-        assert_eq!(spike(&spikes(10.0, 5.0)), Some((10.0, 15.0)));
         let level = |duration_s, rate| RateStage::level(duration_s, rate);
-        let stages =
-            vec![level(5.0, 2.0), level(3.0, 4.0), level(2.0, 1.0), level(4.0, 9.0), level(6.0, 2.0)];
-        assert_eq!(spike(&ArrivalPattern::Stages { stages }), Some((5.0, 14.0)));
-        let ramp = vec![RateStage { duration_s: 9.0, from_rate_per_s: 1.0, to_rate_per_s: 5.0 }];
-        assert_eq!(spike(&ArrivalPattern::Stages { stages: ramp }), None);
-        assert_eq!(spike(&ArrivalPattern::Poisson { rate_per_s: 3.0 }), None);
+        let stages = |stages| ArrivalPattern::Stages { stages };
+        let spike = |arrival| {
+            let mut log = log(30);
+            log.header.workload.arrival = arrival;
+            summarise(&log, &[]).aftermath.map(|found| (found.spike.from_s, found.spike.to_s))
+        };
+        assert_eq!(spike(spikes(10.0, 5.0)), Some((10.0, 15.0)));
+        let of_class = ArrivalPattern::ByClass {
+            classes: vec![ArrivalPattern::Poisson { rate_per_s: 3.0 }, spikes(10.0, 5.0)],
+        };
+        assert_eq!(spike(of_class), Some((10.0, 15.0)));
+        let up = RateStage { duration_s: 9.0, from_rate_per_s: 1.0, to_rate_per_s: 5.0 };
+        let once = vec![level(10.0, 1.0), up, level(3.0, 5.0), level(6.0, 1.0)];
+        assert_eq!(spike(stages(once)), Some((10.0, 22.0)));
+        let twice =
+            vec![level(10.0, 2.0), level(3.0, 4.0), level(2.0, 1.0), level(4.0, 9.0), level(6.0, 2.0)];
+        assert_eq!(spike(stages(twice)), None);
+        assert_eq!(spike(stages(vec![level(10.0, 1.0), up])), None);
+        assert_eq!(spike(ArrivalPattern::Poisson { rate_per_s: 3.0 }), None);
         let mut usual = log(30);
         usual.header.workload.clients = None;
         assert_eq!(summarise(&usual, &[]).aftermath, None);

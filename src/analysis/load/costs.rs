@@ -60,7 +60,11 @@ impl Costs {
         let per_hour = facts.cost_per_hour().filter(|_| is_whole);
         let (money, joules) = (
             per_hour.map(|per_hour| of(per_hour / 3_600.0)),
-            energy.filter(|_| is_whole).map(|energy| of(energy.power_w)),
+            energy.filter(|_| is_whole).map(|energy| UnitCosts {
+                per_million_output_tokens: energy.per_output_token_j.map(|one| one * 1e6),
+                per_answer: energy.per_request_j,
+                ..of(energy.power_w)
+            }),
         );
         (money.is_some() || joules.is_some()).then(|| Self {
             acceptable_answers_per_s: acceptable.answers_per_s,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::stretches::{LoadCourse, PhaseOfLoad};
+use super::stretches::{LoadCourse, PhaseOfLoad, changing};
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::slo::attainment::Attainment;
@@ -15,7 +15,7 @@ use crate::workload::ArrivalPattern;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadPhase {
-    /// `base`, `burst`, `after_burst`, or `stage_1` and so on; `after_stages` follows the last stage.
+    /// `base`, `burst`, `after_burst`, `dip` (below the base rate), or `stage_1` and so on; `after_stages` follows the last stage.
     pub phase: String,
     /// Of a stage: the declared rate at its beginning, requests per second.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,8 +79,8 @@ impl LoadPhase {
         };
         let all = requests.len() as u64;
         let failed = count(|outcome| matches!(outcome, Outcome::Failed(_)));
-        let stages = match &observed.log.header.workload.arrival {
-            ArrivalPattern::Stages { stages } => stages.as_slice(),
+        let stages = match changing(&observed.log.header.workload.arrival) {
+            Some(ArrivalPattern::Stages { stages }) => stages.as_slice(),
             _ => &[],
         };
         let stage = match phase {
@@ -92,9 +92,8 @@ impl LoadPhase {
                 PhaseOfLoad::Base => "base".to_owned(),
                 PhaseOfLoad::Burst => "burst".to_owned(),
                 PhaseOfLoad::AfterBurst => "after_burst".to_owned(),
-                PhaseOfLoad::Stage(place) if !stages.is_empty() && place >= stages.len() => {
-                    "after_stages".to_owned()
-                }
+                PhaseOfLoad::Dip => "dip".to_owned(),
+                PhaseOfLoad::Stage(place) if place >= stages.len() => "after_stages".to_owned(),
                 PhaseOfLoad::Stage(place) => format!("stage_{}", place + 1),
             },
             from_rate_per_s: stage.map(|stage| stage.from_rate_per_s),

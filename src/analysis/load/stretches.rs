@@ -14,6 +14,8 @@ pub(crate) enum PhaseOfLoad {
     Burst,
     /// At the base rate again: as long as the burst before it, and at most half of the way to the next.
     AfterBurst,
+    /// Below the base rate for a while.
+    Dip,
     /// A stage, by its place from 0; the rate after the last is one more.
     Stage(usize),
 }
@@ -99,7 +101,7 @@ impl LoadCourse {
             let after = last_length.map_or(0.0, |length: f64| length.min((from - now) / 2.0));
             course.add(PhaseOfLoad::AfterBurst, now, now + after);
             course.add(PhaseOfLoad::Base, now + after, from);
-            course.add(PhaseOfLoad::Burst, from, until);
+            course.add(if rate > base { PhaseOfLoad::Burst } else { PhaseOfLoad::Dip }, from, until);
             if from > now {
                 course.bases.push(BaseStretch { from_s: now, until_s: from, rate: base });
             }
@@ -110,7 +112,7 @@ impl LoadCourse {
             if until > from && rate > base && is_whole {
                 course.bursts.push(Burst { from_s: from, until_s: until, next_s: end_s, base_rate: base });
             }
-            (now, last_length) = (until, Some(until - from));
+            (now, last_length) = (until, (rate > base).then_some(until - from));
         }
         course
     }
@@ -156,6 +158,8 @@ impl LoadCourse {
                 place += 1;
             }
         }
+        // What comes after one burst may be what comes before the next.
+        course.bases.dedup();
         course
     }
 
@@ -173,7 +177,7 @@ impl LoadCourse {
 }
 
 /// The pattern of bursts, spikes or stages, if there is one and no more.
-fn changing(arrival: &ArrivalPattern) -> Option<&ArrivalPattern> {
+pub(super) fn changing(arrival: &ArrivalPattern) -> Option<&ArrivalPattern> {
     match arrival {
         ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Spikes { .. } => {
             Some(arrival)
@@ -235,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_spike_is_its_rise_its_top_and_its_fall_and_a_dip_is_none() {
-        use PhaseOfLoad::{AfterBurst, Base, Burst};
+        use PhaseOfLoad::{AfterBurst, Base, Burst, Dip};
         let spike = |at_s, rate_per_s| Spike { at_s, rate_per_s, rise_s: 1.0, hold_s: 2.0, fall_s: 3.0 };
         let spikes = vec![spike(10.0, 50.0), spike(20.0, 1.0)];
         let found = course(ArrivalPattern::Spikes { base_rate_per_s: 5.0, spikes }, 60.0);
@@ -247,9 +251,8 @@ mod tests {
                 // Half of the four seconds until the next.
                 (AfterBurst, 16.0, 18.0),
                 (Base, 18.0, 20.0),
-                (Burst, 20.0, 26.0),
-                (AfterBurst, 26.0, 32.0),
-                (Base, 32.0, 60.0),
+                (Dip, 20.0, 26.0),
+                (Base, 26.0, 60.0),
             ]
         );
         assert_eq!(bursts(&found), [(10.0, 16.0, 20.0)]);

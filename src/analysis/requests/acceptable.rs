@@ -45,19 +45,19 @@ fn is_acceptable(request: &Measured<'_>) -> Option<bool> {
     Some(in_slo && matches!(request.record().validity, None | Some(Validity::Valid)))
 }
 
-/// Why the golden prompts let no answer count: fewer of them, or of one slice of them, passed under load than an objective on
-/// `check_pass_rate` demands. Without such an objective, and where none ended under load, they bar nothing.
+/// Why the golden prompts let no answer count: fewer of them, or of one slice of them, passed than an objective on
+/// `check_pass_rate` demands, by the rate that the objective is judged by. Without such an objective they bar nothing.
 fn barred_by_quality(quality: Option<&Quality>, objectives: &[Objective]) -> Option<String> {
     let quality = quality?;
     let missed = |demand: &Objective| {
-        let judged = match &demand.key.part {
-            None => &quality.under_load,
-            Some(slice) => &quality.slice(&slice.name)?.under_load,
+        let pass_rate = match &demand.key.part {
+            None => quality.pass_rate,
+            Some(slice) => quality.slice(&slice.name)?.pass_rate,
         };
-        let passed = judged.pass_rate.filter(|passed| !demand.comparison.holds(*passed, demand.bound))?;
+        let passed = pass_rate.filter(|passed| !demand.comparison.holds(*passed, demand.bound))?;
         let prompts = demand.key.part.as_ref().map_or(String::new(), |slice| format!(" of {}", slice.name));
         Some(format!(
-            "{} of the golden prompts{prompts} passed under load, and `{}` is demanded",
+            "{} of the golden prompts{prompts} passed, and `{}` is demanded",
             percent(passed),
             demand.text
         ))

@@ -68,6 +68,7 @@ pub(crate) fn tokens_per_s(record: &RequestRecord, latency: &RequestLatency) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::slo::judgement::Status;
     use crate::analysis::test_runs::{record, run};
 
     fn speed(records: Vec<RequestRecord>) -> Option<RequestSpeed> {
@@ -89,16 +90,22 @@ mod tests {
     fn an_objective_can_ask_for_the_speed_of_requests() {
         // 10 to 50 tokens/s: ten tokens each, in 1,000 to 200 ms.
         let ends = [200, 250, 400, 500, 1_000];
-        let records =
-            ends.into_iter().zip(0..).map(|(end, i)| record(i).sent_at(0, 0, 0).paced(end - 90, 10, 10));
-        let log = run(2_000, records.map(crate::analysis::test_runs::RecordBuilder::build).collect());
-        let objectives = ["tokens_per_s_per_request > 20/s", "p5_tokens_per_s_per_request > 20/s"];
-        let objectives = objectives.map(|text| text.parse().unwrap());
-        let judged = crate::analysis::summarise(&log, &objectives).objectives;
-        // By hand: the median time a token is 40 ms, and p95 lies four fifths of the way from 50 to 100 ms.
-        for (judged, (value, passed)) in judged.iter().zip([(25.0, true), (1e3 / 90.0, false)]) {
+        let judged = |requests: usize| {
+            let records = ends.into_iter().cycle().take(requests).zip(0..);
+            let records = records.map(|(end, i)| record(i).sent_at(0, 0, 0).paced(end - 90, 10, 10));
+            let log = run(2_000, records.map(crate::analysis::test_runs::RecordBuilder::build).collect());
+            let objectives = ["tokens_per_s_per_request > 20/s", "p5_tokens_per_s_per_request > 20/s"];
+            crate::analysis::summarise(&log, &objectives.map(|text| text.parse().unwrap())).objectives
+        };
+        // By hand: the median time a token is 40 ms, and p95 is 100 ms.
+        for (judged, (value, passed)) in judged(130).iter().zip([(25.0, true), (10.0, false)]) {
             assert!((judged.value.unwrap() - value).abs() < 1e-9 && judged.passed() == passed, "{judged:?}");
+            assert_ne!(judged.status, Status::Undecided);
         }
+        // A slow request is a p95, which fewer requests do not show.
+        let few = judged(125);
+        assert_eq!((few[0].status, few[1].status), (Status::Met, Status::Undecided));
+        assert!(few[1].line.contains("125 requests are too few for it"), "{}", few[1].line);
     }
 
     #[test]

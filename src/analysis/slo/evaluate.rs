@@ -6,6 +6,7 @@ use super::judgement::{Judgement, Status};
 use super::objective::Objective;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::quantile::SampleWarning;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::statistics::{Memory, OrderedShare};
 use crate::analysis::summary::run::Summary;
@@ -32,7 +33,13 @@ impl Objective {
     fn judge(&self, summary: &Summary, over: Option<OrderedShare>) -> Judgement {
         let figure = self.key.read(summary);
         let interval = self.key.interval(summary);
-        let by_figure = figure.map_or(Status::Undecided, |figure| self.status_of(figure));
+        let warning = self.key.warning(summary);
+        // A rate that is a percentile of requests, and of too few of them.
+        let few = warning.filter(|(mark, _)| {
+            self.key.statistic.is_none() && *mark == SampleWarning::TooFewSamples && figure.is_some()
+        });
+        let known = figure.filter(|_| few.is_none());
+        let by_figure = known.map_or(Status::Undecided, |figure| self.status_of(figure));
         let status = match (self.most_over(), over) {
             (None, _) => by_figure,
             // Of a server that does not keep up there is no percentile that longer runs would show.
@@ -58,7 +65,9 @@ impl Objective {
                 format!("; {}", self.doubt(over, cure))
             }
             (None, Some(_)) => format!("; {}", self.doubt_of(interval)),
-            (None, None) => String::new(),
+            (None, None) => few.map_or(String::new(), |(_, requests)| {
+                format!("; {} are too few for it", counted(requests, "request"))
+            }),
         };
         let open = figure.filter(|figure| figure.exact().is_none());
         Judgement {
@@ -71,7 +80,7 @@ impl Objective {
             over_share: over.map(|over| over.share()),
             needed_requests,
             over,
-            mark: self.key.warning(summary).map(|(mark, _)| mark),
+            mark: warning.map(|(mark, _)| mark),
             line: format!("{}: {} ({was}{doubt})", status.word(), self.text),
         }
     }

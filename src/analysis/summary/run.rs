@@ -90,7 +90,8 @@ pub struct Summary {
     /// declared rate does not change so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_phase: Vec<LoadPhase>,
-    /// How long after a burst until latency was back; left out where there is none, or the run cannot tell.
+    /// Latency recovery: how long after a burst until latency was back; left out where there is none. `aftermath` has goodput
+    /// recovery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
     /// Conversations, and how each of their turns fared; absent where there are none.
@@ -119,8 +120,8 @@ pub struct Summary {
     pub stalls: Stalls,
     /// Requests in flight; absent for an empty window.
     pub in_flight: Option<InFlight>,
-    /// How requests fared before a spike of the load and after it; left out where there is none to come back from, and where
-    /// clients have no declared behaviour.
+    /// Goodput recovery: how requests fared before the only spike of the load and after it; left out where there is none to
+    /// come back from, and where clients have no declared behaviour. `recovery` has latency recovery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aftermath: Option<SpikeAftermath>,
     /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.

@@ -8,7 +8,7 @@ use super::pairs::RequestPairs;
 use super::row::{Interval, Pairing, two_means};
 use super::side::ComparedSide;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Status, VerdictOutcome};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, FigureUnit, Status, VerdictOutcome};
 use crate::units::three_digits;
 
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
@@ -140,6 +140,9 @@ impl Gate {
             return self.unmeasured(DISTRUSTED);
         }
         let Margin { figure, share, .. } = self.margin();
+        if figure.metric.info().unit == FigureUnit::Money && baseline.currency() != other.currency() {
+            return self.unmeasured("prices are in different currencies");
+        }
         let requests = pairing.requests(figure, baseline, other);
         let found =
             worsening(figure, &baseline.figure(figure), &other.figure(figure), pairing, requests.as_ref());

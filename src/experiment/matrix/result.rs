@@ -282,14 +282,15 @@ impl Decision {
             experiments.variants.iter().map(|variant| decided(experiments, accept, variant, cells));
         let variants: Vec<_> = variants.collect();
         let accepted = variants.iter().filter(|variant| variant.standing == VariantStanding::Accepted);
-        let priced = accepted.filter_map(|variant| RankedVariant::of(&variant.variant, accept, cells));
-        let mut ranking: Vec<_> = priced.collect();
+        let priced = accepted.map(|variant| RankedVariant::of(&variant.variant, accept, cells));
+        // One without a cost may be the cheapest.
+        let mut ranking: Vec<_> = priced.collect::<Option<_>>().unwrap_or_default();
         ranking.sort_by(|a, b| a.cost_per_acceptable_answer.total_cmp(&b.cost_per_acceptable_answer));
         Self { contract: accept.clone(), variants, ranking }
     }
 
-    /// The variant that was accepted: of several the one with the cheapest acceptable answers, as far as prices are known,
-    /// else the first.
+    /// The variant that was accepted: of several the one with the cheapest acceptable answers, where the cost of all is
+    /// known, else the first.
     pub fn accepted(&self) -> Option<&VariantDecision> {
         let cheapest = self.ranking.first().map(|ranked| ranked.variant.as_str());
         let accepted = |decided: &&VariantDecision| decided.standing == VariantStanding::Accepted;

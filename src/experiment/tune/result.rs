@@ -253,6 +253,8 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
     let met = course.trials.iter().filter(|trial| trial.side == LoadSide::Met && trial.per_gpu <= per_gpu);
     let highest = met.max_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu));
     let tokens = highest.and_then(|trial| trial.output_tokens_per_s).filter(|tokens| *tokens > 0.0);
+    // An axis of several numbers of GPUs says which variant has how many.
+    let of_several_gpus = state.candidates.iter().any(|candidate| candidate.gpus > 1);
     let runner_up = runner_up(state, best);
     let today = &state.courses[0];
     let today = today.estimate().or(lowest_missed(today)).filter(|_| best != 0);
@@ -266,6 +268,7 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
         unsure: interval.err(),
         cost_per_million_output_tokens: server
             .cost_per_hour()
+            .filter(|_| state.spec.server.gpus.is_some() || of_several_gpus)
             .zip(tokens)
             .map(|(cost, tokens)| cost / (tokens * 3_600.0) * 1e6),
         gain: today.map(|today| per_gpu / today),

@@ -13,7 +13,7 @@ use super::messages;
 use crate::generator::request::Prompt;
 use crate::generator::rows::{Object, cause_of};
 use crate::units::count;
-use crate::workload::{DatasetFormat, TOKEN_LIMIT, tag_mistake};
+use crate::workload::{DatasetFormat, TOKEN_LIMIT, tag_value};
 
 /// One row, read.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,9 +117,7 @@ impl RowParser {
             length(tokens).map_err(|cause| named(answer_name, cause))?
         };
         let tag = |(name, at): (&String, &usize)| {
-            let value = field(*at, name)?.trim();
-            tag_mistake(value)
-                .map_or(Ok(value.to_owned()), |mistake| Err(named(name, format!("it {mistake}"))))
+            tag_value(field(*at, name)?).map_err(|mistake| named(name, format!("it {mistake}")))
         };
         let tags = self.tags.iter().zip(tags).map(tag).collect::<Result<_, _>>()?;
         Ok(DatasetRow { prompt: Prompt::Text(prompt.to_owned()), answer, tags })
@@ -144,13 +142,13 @@ impl RowParser {
 fn tag(json: &str) -> Result<String, String> {
     let text = match serde_json::from_str(json).unwrap_or_default() {
         Value::Null => String::new(),
-        Value::String(text) => text.trim().to_owned(),
+        Value::String(text) => text,
         Value::Bool(_) | Value::Number(_) => json.to_owned(),
         Value::Array(_) | Value::Object(_) => {
             return Err("is no tag: a tag is a text, a number, true or false".to_owned());
         }
     };
-    tag_mistake(&text).map_or(Ok(text), Err)
+    tag_value(&text)
 }
 
 fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {

@@ -124,8 +124,8 @@ impl Tags {
     fn unused<'d>(&self, dataset: &'d Dataset) -> Option<&'d str> {
         let has =
             |place: usize| self.all.iter().any(|tags| tags.get(place).is_some_and(|tag| !tag.is_empty()));
-        let mut columns = dataset.metadata.values().enumerate();
-        columns.find(|(place, _)| !has(*place)).map(|(_, column)| column.as_str())
+        let mut names = dataset.metadata.keys().enumerate();
+        names.find(|(place, _)| !has(*place)).map(|(_, name)| name.as_str())
     }
 }
 

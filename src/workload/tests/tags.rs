@@ -13,7 +13,7 @@ input_tokens = { kind = "constant", value = 10 }
 output_tokens = { kind = "constant", value = 50 }
 [classes.metadata]
 team = "search"
-country = "South Korea"
+country = " South   Korea"
 
 [[classes]]
 name = "rows"
@@ -68,6 +68,10 @@ fn what_is_no_tag_is_refused_with_its_line() {
         (
             "metadata = { team = \"a\\nb\" }",
             "`classes[0].metadata.team` has a line break or another control character",
+        ),
+        (
+            "metadata = { team = \"a<b\" }",
+            "`classes[0].metadata.team` has `<` or `>`, which compare in an objective; leave it out",
         ),
         (
             "metadata = { \"a b\" = \"c\" }",

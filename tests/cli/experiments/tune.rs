@@ -23,6 +23,7 @@ warmup_s = 0
 url = "http://127.0.0.1:{port}"
 engine = "mock"
 gpu_hour = 2.5
+gpus = 1
 serve = "exec $SKYLINE mock --port {port} --ttft 20ms --itl 10ms {{flags}}"
 [axes]
 slots = [2, 8]

@@ -139,3 +139,14 @@ fn a_server_that_logs_every_request_is_a_finding() {
     }
     assert_eq!(stated("--no-enable-log-requests --log-level info --log-requests false"), None);
 }
+
+#[test]
+fn energy_of_another_number_of_devices_is_a_finding() {
+    let mut log = slowed(Gauge::HwThermalSlowdown, |_| false);
+    let mut of = |gpus| {
+        log.header.deployment.gpus = gpus;
+        found(&log, FindingKind::OtherDevices)
+    };
+    assert_eq!((of(None), of(Some(1))), (None, None));
+    assert_eq!(of(Some(2)).unwrap().0, "the energy is of 1 device, and --gpus is 2");
+}

@@ -52,6 +52,11 @@ fn each_stage_is_a_phase() {
     let stages = vec![RateStage::level(10.0, 1.0), ramp];
     log.header.workload.arrival = ArrivalPattern::Stages { stages };
     let phases = summarise(&log, &[]).by_phase;
+    // Inside one of the classes they are the same.
+    let steady = ArrivalPattern::Poisson { rate_per_s: 1.0 };
+    let classes = vec![log.header.workload.arrival.clone(), steady];
+    log.header.workload.arrival = ArrivalPattern::ByClass { classes };
+    assert_eq!(summarise(&log, &[]).by_phase, phases);
     let found: Vec<_> = phases
         .iter()
         .map(|phase| (phase.phase.as_str(), phase.requests, phase.from_rate_per_s, phase.to_rate_per_s))

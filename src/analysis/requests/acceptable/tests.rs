@@ -129,6 +129,11 @@ fn golden_prompts_bar_all_answers_only_where_an_objective_demands_more() {
     let rate = |summary: &Summary| summary.costs.as_ref().unwrap().acceptable_answers_per_s;
     assert!(near(rate(&of(2, &[])), 0.3), "no objective");
     assert!(near(rate(&of(3, &["check_pass_rate >= 75%"])), 0.3), "met");
+    // Those before the run count as they do in the objective: 2 of 3 under load, 3 of 4 of all.
+    let mut early = log(3);
+    early.checks[0].released = None;
+    let early = summarise(&early, &["check_pass_rate >= 75%".parse().unwrap()]);
+    assert!(near(rate(&early), 0.3) && early.objectives[0].passed(), "{:?}", early.objectives);
     let barred = of(2, &["check_pass_rate >= 75%", "cost_per_acceptable_answer < 0.09"]);
     assert_eq!(rate(&barred), Some(0.0));
     let of_slice = of(2, &["check_pass_rate of slice facts >= 75%"]);
@@ -136,7 +141,7 @@ fn golden_prompts_bar_all_answers_only_where_an_objective_demands_more() {
     assert!(of_slice.costs.unwrap().barred.unwrap().contains("the golden prompts of facts passed"));
     assert!(near(rate(&of(3, &["check_pass_rate of slice facts >= 75%"])), 0.3), "met");
     let why = barred.costs.as_ref().unwrap().barred.as_deref().unwrap();
-    assert!(why.starts_with("50 % of the golden prompts passed under load"), "{why}");
+    assert!(why.starts_with("50 % of the golden prompts passed, and"), "{why}");
     let judged = &barred.objectives[1];
     assert_eq!((judged.status, judged.value), (Status::Missed, None));
     assert!(near(judged.at_least, 0.1), "{judged:?}");

@@ -59,6 +59,14 @@ fn figures_that_say_nothing_new_or_cannot_be_compared_are_left_out() {
     assert!(one.iter().any(|figure| figure == "cost_per_answer"), "{one:?}");
     let other = compared(served("a", 1, "EUR", 1, 200), served("b", 1, "USD", 2, 200));
     assert!(figures(&other).iter().all(|figure| !figure.starts_with("cost")), "{:?}", figures(&other));
+    let gate: Gate = Gate::MaxRegression("cost_per_answer 10%".parse().unwrap());
+    let judged = |currency| {
+        gate.judge(&served("a", 1, "EUR", 1, 200), &served("b", 1, currency, 1, 200), Pairing::Paired)
+    };
+    let open = judged("USD");
+    assert_eq!((open.status, open.passes), (Status::Undecided, false));
+    assert!(open.line.contains("prices are in different currencies"), "{}", open.line);
+    assert_eq!(judged("EUR").status, Status::Met);
     let differing: Vec<_> = other.differences.iter().map(|of| (of.fact.as_str(), of.role)).collect();
     assert!(differing.contains(&("currency", Role::Reported)), "{differing:?}");
 }

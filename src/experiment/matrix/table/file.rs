@@ -171,13 +171,14 @@ impl Experiments {
                     complain("accept", format!("asks for {unknown}"));
                 }
             }
-            let unpriced = self.variants.iter().find(|variant| variant.server.gpu_hour.is_none());
+            let unpriced = self.variants.iter().find(|variant| variant.server.cost_per_hour().is_none());
             if let (Some(_), Some(variant)) = (accept.max_cost_per_million_output_tokens, unpriced) {
                 let name = &variant.name;
-                complain(
-                    "accept",
-                    format!("sets a cost, and variant {name} has no price; give it a `gpu_hour`"),
-                );
+                let lack = match variant.server.gpu_hour {
+                    None => "has no price; give it a `gpu_hour`",
+                    Some(_) => "does not say how many GPUs it has; give it `gpus`",
+                };
+                complain("accept", format!("sets a cost, and variant {name} {lack}"));
             }
         }
         sound.then_some(())

@@ -130,9 +130,9 @@ impl VariantServer {
         command.replace("{flags}", self.flags.as_deref().unwrap_or_default())
     }
 
-    /// What an hour of all accelerators costs, where a price is given.
+    /// What an hour of all accelerators costs; `None` where the price or the number of them is not given.
     pub fn cost_per_hour(&self) -> Option<f64> {
-        Some(self.gpu_hour? * f64::from(self.gpus.unwrap_or(1)))
+        Some(self.gpu_hour? * f64::from(self.gpus?))
     }
 }
 

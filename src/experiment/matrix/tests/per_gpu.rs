@@ -62,6 +62,10 @@ fn accepted_variants_are_ranked_by_the_cost_of_an_acceptable_answer() {
     let unknown = matrix(&[priced(0, None, [200, 202, 201]), priced(1, None, [100, 101, 103])]);
     let decision = unknown.decision.as_ref().unwrap();
     assert_eq!((decision.ranking.len(), decision.accepted().unwrap().variant.as_str()), (0, "tp1"));
+    // One without a cost may be the cheapest.
+    let part =
+        matrix(&[priced(0, None, [200, 202, 201]), priced(1, Some(1), [100, 101, 103])]).decision.unwrap();
+    assert_eq!((part.ranking.len(), part.accepted().unwrap().variant.as_str()), (0, "tp1"));
     let stored = serde_json::to_value(decision).unwrap();
     assert!(stored.get("ranking").is_none(), "{stored}");
 }

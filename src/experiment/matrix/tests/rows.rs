@@ -65,6 +65,7 @@ fn rows_of_axes_have_hypotheses_and_names_of_their_own() {
 fn what_was_typed_of_the_deployment_counts_where_the_file_is_silent() {
     let typed = crate::record::DeploymentFacts { gpus: Some(4), ..Default::default() };
     let mut server = VariantServer { gpu_hour: Some(2.5), ..VariantServer::default() };
+    assert_eq!(server.cost_per_hour(), None, "of how many GPUs?");
     server.fill_deployment(&typed);
     assert_eq!(server.cost_per_hour(), Some(10.0));
     let mut said = VariantServer { gpus: Some(2), ..server };
@@ -118,6 +119,17 @@ fn a_run_whose_server_was_gone_is_none() {
     assert_eq!(failure.by, FailedBy::Server);
     assert!(failure.why.contains("the server never answered"), "{failure:?}");
     assert!(RowRun::of("row".to_owned(), completed(1, 1, 100)).is_ok());
+}
+
+#[test]
+fn a_contract_on_the_cost_needs_the_number_of_gpus() {
+    let unknown: String = TWO_VARIANTS
+        .lines()
+        .filter(|line| !line.starts_with("gpus"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let refused = mistakes(&unknown);
+    assert!(refused.contains("variant base does not say how many GPUs it has; give it `gpus`"), "{refused}");
 }
 
 #[test]

@@ -63,6 +63,17 @@ impl SearchDemand {
         let refused = |problem| Err(Unsearchable { objective: objective.text.clone(), problem });
         let key = &objective.key;
         let (scale, limit) = match (key.kind(), below) {
+            (FigureKind::Rate, _)
+                if matches!(
+                    key.metric,
+                    Metric::TokensPerUser | Metric::TokensPerRequest | Metric::SlowTokensPerRequest
+                ) =>
+            {
+                return refused(
+                    "a search follows latencies and shares, and the speed of requests is neither; use a latency, such as \
+                     `p95 e2e < 10s`",
+                );
+            }
             (FigureKind::Rate, _) => {
                 return refused(
                     "throughput rises with the load before it falls; use a latency or a share, such as `slo_attainment > 95%`",

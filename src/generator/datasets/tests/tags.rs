@@ -89,6 +89,12 @@ fn a_tag_that_no_row_can_have_is_refused() {
         ),
         (
             "a.jsonl",
+            JSONL,
+            ", metadata = { plan = \"tier\" }",
+            "a.jsonl: no row has a value for the tag `plan`",
+        ),
+        (
+            "a.jsonl",
             "{\"prompt\":\"One\",\"output_tokens\":5,\"country\":[\"de\"]}",
             ", metadata = [\"country\"]",
             "a.jsonl, row 1, line 1: `country` is no tag: a tag is a text, a number, true or false",

@@ -1,7 +1,7 @@
-//! A spike of the load and what came after it: whether goodput came back, and its course.
+//! Goodput recovery: a spike of the load and what came after it, and the course of goodput.
 
 use crate::analysis::wording::{percent, seconds};
-use crate::analysis::{LoadStretch, SpikeAftermath, Summary};
+use crate::analysis::{GoodputStretch, SpikeAftermath, Summary};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series, Zone, ZoneKind};
 use crate::report::document::{BarChart, BarRow, Chart, Section, Table};
 use crate::units::three_digits;
@@ -9,7 +9,7 @@ use crate::units::three_digits;
 pub(super) fn section(summary: &Summary) -> Section {
     let mut section = Section::detail("The spike of the load, and after it");
     let Some(aftermath) = &summary.aftermath else { return section };
-    section.fact("goodput", in_words(aftermath));
+    section.fact("goodput recovery", in_words(aftermath));
     section.table(table(aftermath));
     section.chart(chart(aftermath));
     section
@@ -48,13 +48,13 @@ fn table(aftermath: &SpikeAftermath) -> Table {
 /// Goodput over time beside what was offered and what was sent; in a terminal a bar of goodput for each part.
 fn chart(aftermath: &SpikeAftermath) -> Chart {
     let course = &aftermath.course;
-    let words = |stretch: &LoadStretch| {
-        let LoadStretch { offered_per_s, sent_per_s, goodput_per_s, .. } = *stretch;
+    let words = |stretch: &GoodputStretch| {
+        let GoodputStretch { offered_per_s, sent_per_s, goodput_per_s, .. } = *stretch;
         let [offered, sent, good] = [offered_per_s, sent_per_s, goodput_per_s].map(three_digits);
         format!("{good} of {offered} offered, {sent} sent")
     };
-    let series = |name: &str, palette, style, of: fn(&LoadStretch) -> f64| {
-        let at = |stretch: &LoadStretch| {
+    let series = |name: &str, palette, style, of: fn(&GoodputStretch) -> f64| {
+        let at = |stretch: &GoodputStretch| {
             let x = f64::midpoint(stretch.from_s, stretch.to_s);
             Point::at(x, of(stretch), format!("{} s: {}", three_digits(x), words(stretch)))
         };

@@ -33,24 +33,26 @@ fn of_answers(money: UnitCosts, currency: Option<&str>) -> String {
 }
 
 /// Which of the costs.
-type Read = fn(UnitCosts) -> Option<f64>;
+type Read = fn(UnitCosts) -> Option<String>;
 
 /// Money and energy side by side.
 pub(super) fn section(summary: &Summary) -> Section {
     let mut section = Section::detail("Cost of what was answered");
     let Some(costs) = &summary.costs else { return section };
     let rows: [(&str, Read); 3] = [
-        ("1M output tokens", |units| units.per_million_output_tokens),
-        ("an answer", |units| units.per_answer),
-        ("an acceptable answer", |units| units.per_acceptable_answer),
+        ("1M output tokens", |units| units.per_million_output_tokens.map(three_digits)),
+        ("an answer", |units| units.per_answer.map(three_digits)),
+        ("an acceptable answer", |units| {
+            let at_least =
+                || units.per_acceptable_answer_at_least.map(|least| format!("> {}", three_digits(least)));
+            units.per_acceptable_answer.map(three_digits).or_else(at_least)
+        }),
     ];
     let money = costs.currency.clone().unwrap_or_else(|| "money".to_owned());
     let table = Table::of("Cost of what was answered", rows)
         .column("", |(name, _)| name)
-        .column_if(costs.money.is_some(), money.as_str(), |(_, of)| {
-            costs.money.and_then(of).map(three_digits)
-        })
-        .column_if(costs.joules.is_some(), "joules", |(_, of)| costs.joules.and_then(of).map(three_digits));
+        .column_if(costs.money.is_some(), money.as_str(), |(_, of)| costs.money.and_then(of))
+        .column_if(costs.joules.is_some(), "joules", |(_, of)| costs.joules.and_then(of));
     section.table(table.table());
     if let Some(price) = summary.run.deployment.gpu_hour {
         let price = format!("{} for a GPU hour", in_currency(price, costs.currency.as_deref()));

@@ -1,4 +1,4 @@
-//! A run by the phases of its load, and how long after a burst until latency is back.
+//! A run by the phases of its load, and latency recovery: how long after a burst until latency is back.
 
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{LoadPhase, Metric, Quantile, Recovery, RecoveryOutcome, Summary};
@@ -11,7 +11,7 @@ pub(super) fn section(summary: &Summary) -> Section {
         section.table(phases(&summary.by_phase));
     }
     let Some(recovery) = &summary.recovery else { return section };
-    section.facts("recovery", Some(in_words(recovery)));
+    section.facts("latency recovery", Some(in_words(recovery)));
     section.facts("back", recovery.bound_ms().map(|bound| bound_in_words(recovery, bound)));
     if recovery.bursts.len() > 1 {
         section.table(bursts(recovery));
@@ -58,33 +58,42 @@ fn name(phase: &LoadPhase) -> String {
 fn in_words(recovery: &Recovery) -> String {
     let Recovery { recovered, not_recovered, unknown, .. } = *recovery;
     let judged = counted(recovered + not_recovered, "burst");
-    let of_all = match (recovery.median_s, recovery.shortest_s, recovery.longest_s) {
+    let median = match (recovery.median_s, recovery.shortest_s, recovery.longest_s) {
         (Some(median), Some(_), Some(_)) if recovered == 1 => {
-            format!("{} after the burst", seconds(median))
+            Some(format!("{} after the burst", seconds(median)))
         }
-        (Some(median), Some(shortest), Some(longest)) => format!(
+        (Some(median), Some(shortest), Some(longest)) => Some(format!(
             "{} after a burst (median of {judged}; {} to {})",
             seconds(median),
             seconds(shortest),
             seconds(longest)
-        ),
-        (Some(median), ..) => format!("{} after a burst (median of {judged})", seconds(median)),
-        (None, ..) => "not recovered".to_owned(),
+        )),
+        (Some(median), ..) => Some(format!("{} after a burst (median of {judged})", seconds(median))),
+        (None, ..) => None,
     };
     let missed = (not_recovered > 0).then(|| {
         let watched = recovery.bursts.iter().filter(|burst| burst.outcome == RecoveryOutcome::NotRecovered);
         let watched = watched.map(|burst| burst.watched_s).fold(0.0, f64::max);
-        format!("; not recovered within {} after {not_recovered} of {judged}", seconds(watched))
+        format!("not recovered within {} after {not_recovered} of {judged}", seconds(watched))
     });
-    let open = (unknown > 0).then(|| format!("; cannot tell of {}", counted(unknown, "more burst")));
-    format!("{of_all}{}{}", missed.unwrap_or_default(), open.unwrap_or_default())
+    let open = (unknown > 0).then(|| {
+        let few = recovery.bursts.iter().any(|burst| burst.bound_ms.is_none());
+        let least = Quantile::P95.floor();
+        let why = if few {
+            format!("fewer than {least} requests at the base rate")
+        } else {
+            "the window ends too soon after it".to_owned()
+        };
+        format!("cannot tell of {}: {why}", counted(unknown, "burst"))
+    });
+    median.into_iter().chain(missed).chain(open).collect::<Vec<_>>().join("; ")
 }
 
 /// What counts as back.
 fn bound_in_words(recovery: &Recovery, bound: f64) -> String {
     let metric = if recovery.metric == Metric::Ttft.name() { Metric::Ttft } else { Metric::E2e };
     let (title, bound) = (metric.title(), three_digits(bound));
-    format!("most {title}s at most {bound} ms, the p95 of the calmest stretch at the base rate")
+    format!("most {title}s at most {bound} ms, the p95 at the base rate")
 }
 
 fn bursts(recovery: &Recovery) -> Table {
@@ -93,7 +102,7 @@ fn bursts(recovery: &Recovery) -> Table {
         RecoveryOutcome::NotRecovered => "not recovered",
         RecoveryOutcome::Unknown => "cannot tell",
     };
-    Table::of("Recovery after each burst", &recovery.bursts)
+    Table::of("Latency recovery after each burst", &recovery.bursts)
         .column("burst", |burst| format!("{} to {}", seconds(burst.from_s), seconds(burst.until_s)))
         .column("recovery, s", |burst| burst.recovery_s)
         .column(("watched, s", 1), |burst| burst.watched_s)

@@ -62,3 +62,16 @@ fn money_and_energy_are_in_every_form() {
     assert!((joules * completed - 400.0).abs() < 1e-6, "{joules}");
     assert!(serde_json::to_value(summarise(&minute(), &[])).unwrap().get("costs").is_none());
 }
+
+/// 0.005 a second for a minute are 0.3.
+#[test]
+fn without_acceptable_answers_one_costs_more_than_all_of_the_time() {
+    let mut log = priced(minute(), Some(2));
+    let slo = crate::workload::Slo { e2e_ms: Some(0.001), ..Default::default() };
+    log.header.workload.classes.iter_mut().for_each(|class| {
+        class.priorities.iter_mut().for_each(|share| share.slo = slo);
+    });
+    let full = text(&log, Extent::Full);
+    let row = full.lines().rfind(|line| line.contains("  an acceptable answer")).unwrap();
+    assert!(row.trim_end().ends_with("> 0.300"), "{row}");
+}
