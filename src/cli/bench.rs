@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::args::{
-    LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs, percentile, whole,
+    LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs, note_idle, percentile, whole,
 };
 use super::output::exits::ExitRules;
 use super::output::{
@@ -135,7 +135,7 @@ impl BenchArgs {
             ));
         }
         facts.push(planned_server("server", settings));
-        facts.extend(planned_limits(settings));
+        facts.extend(planned_limits(settings, spec.clients.as_ref()));
         facts.push(("warm-up requests", self.warmup_requests.to_string()));
         facts.push(("stored in", plan.out.display().to_string()));
         show_dry_run(&format!("bench {}", spec.name), facts, printer, format)
@@ -151,6 +151,7 @@ impl BenchArgs {
             both(outputs, both(self.workload.spec(self.target.max_concurrency(), printer), self.settings()))?;
         let (spec, datasets) =
             datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
+        note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
         let (_, checked) =
             both(both(self.check_pair(&spec), self.check_share(&spec)), settings.check(&spec, &datasets))?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
@@ -386,11 +387,17 @@ mod tests {
         let retries = requests.options(spec).retries.unwrap();
         assert_eq!(retries.behaviour().retries, 2);
         assert_eq!(retries.behaviour().retry_on, [RetryCause::Status(429), RetryCause::Timeout]);
-        // Of two limits on an attempt the tighter one holds.
-        for (timeout_s, limit_s) in [(5.0, 5.0), (20.0, 9.0)] {
-            let clients = ClientBehaviour { timeout_s: Some(timeout_s), ..ClientBehaviour::default() };
+        // What is typed comes before what the workload says, and that before ten minutes.
+        let usual = plan(&[]).unwrap().checked.settings.requests;
+        for (requests, filed, limit_s) in [
+            (requests, Some(5.0), 9.0),
+            (requests, Some(20.0), 9.0),
+            (&usual, Some(1_200.0), 1_200.0),
+            (&usual, None, 600.0),
+        ] {
+            let clients = ClientBehaviour { timeout_s: filed, ..ClientBehaviour::default() };
             let limits = requests.limits(Some(&clients));
-            assert_eq!(limits.total_timeout_s, Some(limit_s));
+            assert_eq!(limits.total_timeout_s, Some(limit_s), "{filed:?}");
         }
         let class = &spec.classes[0].name;
         let capped = plan(&[&format!("--max-concurrency=64,{class}=4")]).unwrap();

@@ -281,7 +281,7 @@ impl EngineLoop {
         for wanted in &wanted {
             if let Err(reject) = self.server.submit(now, wanted.job.clone()) {
                 for id in submitted {
-                    self.server.cancel(now, id);
+                    self.server.withdraw(now, id);
                 }
                 let _ = taken.send(Err(reject));
                 return;

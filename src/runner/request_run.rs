@@ -122,13 +122,13 @@ impl RequestRun {
             let ended = run.attempt(prepared, begun, kind, &context).await;
             sent += 1;
             let due = context.retries.and_then(|policy| ended.retry_at(policy, run.record.index, sent));
-            let (Some(due), Some(again)) = (due, again) else { return run.finish(ended) };
+            let (Some(due), Some(again)) = (due, again) else { return run.finish(ended, context.progress) };
             run.forget_answer();
             tokio::select! {
                 biased;
                 () = context.cancel.cancelled() => {
                     let censored = AttemptOutcome::new(context.clock.now(), Outcome::Censored);
-                    return run.finish(censored);
+                    return run.finish(censored, context.progress);
                 }
                 () = ring_at(context.clock, Some(due)) => {}
             }
@@ -250,6 +250,7 @@ impl RequestRun {
                 self.chunks_counted &= tokens.is_some();
                 let tokens = tokens.unwrap_or(1);
                 match limits.last_token.replace(at) {
+                    None if self.attempts.is_some() => progress.attempt_began(at, tokens),
                     None => progress.first_tokens(at, tokens, record),
                     Some(last) => progress.more_tokens(at, tokens, last, record.phase),
                 }
@@ -348,10 +349,11 @@ impl RequestRun {
     }
 
     /// Ends the request.
-    fn finish(mut self, ended: AttemptOutcome) -> FinishedRequest {
+    fn finish(mut self, ended: AttemptOutcome, progress: &Progress) -> FinishedRequest {
         let AttemptOutcome { at, outcome, captured, .. } = ended;
         let mut record = self.close(at, outcome);
         if let Some(mut attempts) = self.attempts {
+            progress.answer_kept(&record);
             attempts.sort_by_key(|attempt| attempt.begun);
             record.set_attempts(attempts);
         }

@@ -98,6 +98,9 @@ impl ServerSettings {
     }
 }
 
+/// How long a request may take where nothing else says it.
+const LONGEST_ANSWER: Duration = Duration::from_mins(10);
+
 /// Limits on requests, what their prompts are made of, and what is read of the server meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestSettings {
@@ -105,6 +108,7 @@ pub(crate) struct RequestSettings {
     pub(crate) max_concurrency: Option<NonZeroUsize>,
     /// The same of classes, by their names.
     pub(crate) class_concurrency: Vec<(String, NonZeroUsize)>,
+    /// The limits on an attempt that were typed.
     pub(crate) timeouts: Timeouts,
     pub(crate) answers: AnswerLimits,
     /// Whether a server of others may get any load.
@@ -152,17 +156,13 @@ impl RequestSettings {
         AdmissionLimits { total: self.max_concurrency, classes }.by_class(workload)
     }
 
-    /// The limits on an attempt: the tighter ones of the command line's and of the workload's clients.
+    /// The limits on an attempt: as typed, else those of the workload's clients, else [`LONGEST_ANSWER`] in total.
     fn timeouts_of(&self, clients: Option<&ClientBehaviour>) -> Timeouts {
-        let tighter = |typed: Option<Duration>, filed: Option<f64>| {
-            typed.into_iter().chain(filed.map(Duration::from_secs_f64)).min()
-        };
+        let filed =
+            |limit: fn(&ClientBehaviour) -> Option<f64>| clients.and_then(limit).map(Duration::from_secs_f64);
         Timeouts {
-            first_token: tighter(
-                self.timeouts.first_token,
-                clients.and_then(|all| all.first_token_timeout_s),
-            ),
-            total: tighter(self.timeouts.total, clients.and_then(|all| all.timeout_s)),
+            first_token: self.timeouts.first_token.or_else(|| filed(|all| all.first_token_timeout_s)),
+            total: self.timeouts.total.or_else(|| filed(|all| all.timeout_s)).or(Some(LONGEST_ANSWER)),
             ..self.timeouts
         }
     }

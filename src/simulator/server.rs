@@ -23,6 +23,11 @@ pub trait SimulatedServer {
     /// Cancels a job and frees its resources at once; returns whether it was there.
     fn cancel(&mut self, now: Timestamp, id: JobId) -> bool;
 
+    /// Takes back a job that was submitted at this moment and that nobody was to wait for; it frees its resources in any case.
+    fn withdraw(&mut self, now: Timestamp, id: JobId) -> bool {
+        self.cancel(now, id)
+    }
+
     /// When it must be advanced next; `None` while it is idle.
     fn next_event(&self) -> Option<Timestamp>;
 

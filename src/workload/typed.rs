@@ -179,13 +179,13 @@ impl LoadSpike {
         let read = || {
             let (times, rest) = text.split_once(':')?;
             let (at, hold) = rest.split_once(':')?;
-            let times = times.trim().parse::<f64>().ok().filter(|times| times.is_finite() && *times > 0.0)?;
+            let times = times.trim().parse::<f64>().ok().filter(|times| times.is_finite() && *times > 1.0)?;
             let (at_s, hold_s) =
                 (parse_duration(at).ok()?.as_secs_f64(), parse_duration(hold).ok()?.as_secs_f64());
             (hold_s > 0.0).then_some(Self { times, at_s, hold_s })
         };
         read().ok_or_else(|| {
-            format!("`{text}` is not a spike; write it as TIMES:AT:FOR, such as 2:40s:20s for twice the rate")
+            format!("`{text}` is not a spike; write it as TIMES:AT:FOR, such as 2:40s:20s for twice the rate; TIMES is above 1")
         })
     }
 }
@@ -294,7 +294,7 @@ mod tests {
     fn a_spike_multiplies_the_rate_that_is_typed() {
         let spike = LoadSpike { times: 2.0, at_s: 40.0, hold_s: 20.0 };
         assert_eq!(LoadSpike::typed("2:40s:20s"), Ok(spike));
-        for text in ["2:40s", "0:40s:20s", "2:40s:0s", "twice:40s:20s"] {
+        for text in ["2:40s", "0:40s:20s", "1:40s:20s", "2:40s:0s", "twice:40s:20s"] {
             assert!(LoadSpike::typed(text).unwrap_err().contains("TIMES:AT:FOR"), "{text}");
         }
         let of = |overrides: Overrides| WorkloadSpec::load("short_chat").unwrap().with(&overrides);

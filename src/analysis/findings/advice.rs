@@ -13,7 +13,7 @@ impl Finding {
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
         const RULES: [Advice; 36] = [
             load::ending,
-            load::metastable,
+            load::not_recovered,
             load::drain_limit,
             load::cap_bound,
             load::client_late,

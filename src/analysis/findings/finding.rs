@@ -23,8 +23,10 @@ pub enum FindingKind {
     Interrupted,
     /// The log has no last line.
     CutOff,
-    /// Goodput did not come back after a spike of the load.
+    /// Requests do not end well again after a spike of the load, for clients keep up the overload.
     Metastable,
+    /// They do not, and clients send no more than before.
+    NotRecovered,
     /// Requests were still running when the drain limit ended.
     DrainLimit,
     /// Requests waited for a slot under the concurrency cap.
@@ -118,7 +120,7 @@ impl FindingKind {
             | Self::ImpossibleUsage
             | Self::EstimatedTokens
             | Self::TokenMismatch => "workloads",
-            Self::Metastable => "overload",
+            Self::Metastable | Self::NotRecovered => "overload",
             Self::UnmeasurableSlo => "objectives",
             Self::WarmCache | Self::LostPrefixes | Self::WorseUnderLoad | Self::WrongForms => "prompts",
             Self::PageUnread

@@ -45,21 +45,32 @@ pub(super) fn ending(summary: &Summary) -> Option<Finding> {
     }
 }
 
-/// The load is back and goodput is not.
-pub(super) fn metastable(summary: &Summary) -> Option<Finding> {
-    let aftermath = summary.aftermath.as_ref().filter(|aftermath| !aftermath.recovered)?;
+/// The load is back after a spike, and requests do not end well as before it.
+pub(super) fn not_recovered(summary: &Summary) -> Option<Finding> {
+    let aftermath = summary.aftermath.as_ref().filter(|aftermath| aftermath.recovered == Some(false))?;
     let (before, after) = (&aftermath.before, &aftermath.after);
+    let later = seconds(after.to_s - aftermath.spike.to_s);
+    let [good, offered, good_before, offered_before] =
+        [after.ended_well_per_s, after.offered_per_s, before.ended_well_per_s, before.offered_per_s]
+            .map(three_digits);
     let sentence = format!(
-        "goodput did not come back after the spike of the load: {} of {} requests/s at the end, {} of {} before; {} sent for \
-         each that was offered",
-        three_digits(after.goodput_per_s),
-        three_digits(after.offered_per_s),
-        three_digits(before.goodput_per_s),
-        three_digits(before.offered_per_s),
+        "goodput is not back {later} after the spike of the load: {good} of {offered} requests/s end well at the end, \
+         {good_before} of {offered_before} before"
+    );
+    if !aftermath.is_amplified() {
+        return Some(finding(FindingKind::NotRecovered, sentence, "lengthen the run"));
+    }
+    let sentence = format!(
+        "{sentence}; {} attempts for each that was offered, which is a metastable failure",
         three_digits(after.amplification()?)
     );
-    let cure = "let clients retry less, for longer waits put off the same load; let the server refuse early, and stop work for \
-                clients that have gone";
+    let retried = summary.run.clients.as_ref().is_some_and(|clients| clients.retries > 0);
+    let cure = if retried {
+        "let clients retry less, for longer waits put off the same load; let the server refuse early, and stop work for \
+         clients that have gone"
+    } else {
+        "let the server refuse early, and stop work for clients that have gone; let clients hedge later or not at all"
+    };
     Some(finding(FindingKind::Metastable, sentence, cure))
 }
 

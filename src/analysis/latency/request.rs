@@ -84,7 +84,7 @@ impl RequestLatency {
         let last = record.chunks.last_at().or(record.whole_answer);
         Self {
             e2e: between(Some(begin), last),
-            e2e_from_send: between(record.sent, last),
+            e2e_from_send: between(record.first_sent(), last),
             tpot: tpot(record, 1),
             tpot_adjusted: first_tokens(record).and_then(|tokens| tpot(record, u64::from(tokens))),
             ..Self::until_first(record, begin, first)
@@ -103,9 +103,9 @@ impl RequestLatency {
         };
         Self {
             ttft: known.ttft.or_else(|| bound(Some(begin))),
-            ttft_from_send: known.ttft_from_send.or_else(|| bound(record.sent)),
+            ttft_from_send: known.ttft_from_send.or_else(|| bound(record.first_sent())),
             e2e: bound(Some(begin)),
-            e2e_from_send: bound(record.sent),
+            e2e_from_send: bound(record.first_sent()),
             // Whether it would have reasoned nobody knows: where other answers did, it counts as one.
             ttfa: known.ttfa.or_else(|| bound(Some(begin)).filter(|_| first.is_none())),
             tpot: rest(1),
@@ -117,7 +117,7 @@ impl RequestLatency {
     fn until_first(record: &RequestRecord, begin: Timestamp, first: Option<Timestamp>) -> Self {
         Self {
             ttft: between(Some(begin), first),
-            ttft_from_send: between(record.sent, first),
+            ttft_from_send: between(record.first_sent(), first),
             ttfa: between(Some(begin), record.first_answer),
             ..Self::default()
         }

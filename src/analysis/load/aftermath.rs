@@ -1,24 +1,27 @@
-//! Goodput recovery: whether goodput comes back after a spike of the load, or the failure is metastable.
+//! Goodput recovery: whether requests end well again after a spike of the load, or the failure is metastable.
 
 use serde::Serialize;
 
 use super::stretches::LoadCourse;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::clock::Timestamp;
-use crate::record::Outcome;
+use crate::record::{Outcome, RunHeader};
 
-/// Goodput has come back when the share of requests that end well is at least this part of that before the spike (a
-/// choice; a load within capacity loses next to nothing).
+/// A run has recovered when the share of requests that end well is at least this part of that before the spike (a choice;
+/// a load within capacity loses next to nothing).
 const BACK: f64 = 0.9;
-/// The part of the time after the spike that says whether goodput came back: its end.
+/// The part of the time after the spike that says whether a run has recovered: its end.
 const LAST: f64 = 0.25;
-/// Fewest requests on average in a part of the course, and before the spike: a share of fewer says little.
+/// Fewest requests on average in a part of the course, before the spike and in the last part of the time after it: a share
+/// of fewer says little.
 const FEWEST: f64 = 50.0;
 /// Most parts of the course.
 const PARTS: f64 = 30.0;
+/// Clients amplify the load after the spike where they send this many times as much for each request as before it (a choice).
+const AMPLIFIED: f64 = 1.1;
 
 /// Goodput recovery: how requests fared before the only burst of the load, in it and after it, where clients have a declared
-/// behaviour. How long latency took to come back is latency recovery (`recovery`).
+/// behaviour or a time limit that may end within the run. How long latency took to come back is latency recovery (`recovery`).
 ///
 /// A metastable failure outlasts its trigger: the load is back and goodput is not, because retries, or work for clients
 /// that have gone, keep up the overload (Bronson et al., *Metastable Failures in Distributed Systems*, `HotOS` 2021).
@@ -31,11 +34,11 @@ pub struct SpikeAftermath {
     pub spike: GoodputStretch,
     /// The last quarter of the window's time after it.
     pub after: GoodputStretch,
-    /// Whether goodput came back: of the requests of `after` as many end well, by share, as of those `before`, or no
-    /// fewer than 90 % of that.
-    pub recovered: bool,
-    /// Seconds from the end of the spike until goodput was back to stay, to the end of the last part of `course` in which
-    /// it was not; absent: it never was.
+    /// Whether the share of requests that end well is back: that of `after` is at least 90 % of that of `before`. Absent
+    /// where too few requests come in `after` to tell.
+    pub recovered: Option<bool>,
+    /// Seconds from the end of the spike until that share was back to stay, to the end of the last part of `course` in which
+    /// it was lower; absent: it never was, or nobody can tell.
     pub recovery_s: Option<f64>,
     /// The window in equal parts.
     pub course: Vec<GoodputStretch>,
@@ -51,21 +54,26 @@ pub struct GoodputStretch {
     pub to_s: f64,
     /// Requests scheduled in it, per second.
     pub offered_per_s: f64,
-    /// Requests sent in it, retries and hedges among them, per second.
-    pub sent_per_s: f64,
+    /// Attempts sent in it, the first ones, retries and hedges, per second.
+    pub attempts_per_s: f64,
     /// Of those scheduled in it, the ones that ended well, per second: completed within their SLO, where they have one.
-    pub goodput_per_s: f64,
+    pub ended_well_per_s: f64,
 }
 
 impl GoodputStretch {
-    /// Requests sent for each that was offered; absent where none was.
+    /// Attempts for each request that was offered; absent where none was.
     pub fn amplification(&self) -> Option<f64> {
-        (self.offered_per_s > 0.0).then(|| self.sent_per_s / self.offered_per_s)
+        (self.offered_per_s > 0.0).then(|| self.attempts_per_s / self.offered_per_s)
     }
 
     /// The share of its requests that ended well, 0 to 1; absent where there was none.
     pub fn good_share(&self) -> Option<f64> {
-        (self.offered_per_s > 0.0).then(|| self.goodput_per_s / self.offered_per_s)
+        (self.offered_per_s > 0.0).then(|| self.ended_well_per_s / self.offered_per_s)
+    }
+
+    /// How many requests were scheduled in it.
+    pub fn requests(&self) -> u64 {
+        (self.offered_per_s * self.length_s()).round() as u64
     }
 
     fn length_s(&self) -> f64 {
@@ -79,12 +87,24 @@ impl GoodputStretch {
 }
 
 impl SpikeAftermath {
-    /// Of a run whose load rises once above its base rate and comes back for good, inside the window; `None` where it does
-    /// not, where clients have no declared behaviour, and where too few requests end well before the spike to compare with.
+    /// Whether clients send clearly more for each request after the spike than before it: what keeps up a metastable failure.
+    pub fn is_amplified(&self) -> bool {
+        let [before, after] =
+            [&self.before, &self.after].map(|stretch| stretch.amplification().unwrap_or(1.0));
+        after > AMPLIFIED * before
+    }
+
+    /// Of a run whose load rises once above its base rate and comes back for good, inside the window; `None` where it does not,
+    /// where clients neither have a declared behaviour nor give up within the run, and where too few requests end well before
+    /// the spike to compare with.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
-        let workload = &observed.log.header.workload;
-        workload.clients.as_ref()?;
+        let RunHeader { workload, limits, .. } = &observed.log.header;
         let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
+        let patience = [limits.total_timeout_s, limits.first_token_timeout_s];
+        let give_up = patience.into_iter().flatten().any(|limit_s| limit_s < window.1);
+        if workload.clients.is_none() && !give_up {
+            return None;
+        }
         let load = LoadCourse::of(workload, window.1);
         let [burst] = load.bursts.as_slice() else { return None };
         let (begins, ends) = (burst.from_s, burst.until_s);
@@ -94,11 +114,11 @@ impl SpikeAftermath {
         let moments = Moments::of(observed);
         let before = moments.stretch(window.0, begins);
         let share = before.good_share().filter(|share| *share > 0.0)?;
-        if before.offered_per_s * before.length_s() < FEWEST {
+        if before.requests() < FEWEST as u64 {
             return None;
         }
         let after = moments.stretch(window.1 - LAST * (window.1 - ends), window.1);
-        let recovered = after.is_back(share);
+        let recovered = (after.requests() >= FEWEST as u64).then(|| after.is_back(share));
         let course = moments.course(window);
         let last_down = course.iter().rfind(|part| part.to_s > ends && !part.is_back(share));
         let back_s = last_down.map_or(ends, |part| part.to_s);
@@ -107,7 +127,7 @@ impl SpikeAftermath {
             spike: moments.stretch(begins, ends),
             after,
             recovered,
-            recovery_s: (recovered && back_s < window.1).then(|| (back_s - ends).max(0.0)),
+            recovery_s: (recovered == Some(true) && back_s < window.1).then(|| (back_s - ends).max(0.0)),
             course,
         })
     }
@@ -151,8 +171,8 @@ impl Moments {
             from_s,
             to_s,
             offered_per_s: per_s(&self.scheduled),
-            sent_per_s: per_s(&self.sent),
-            goodput_per_s: per_s(&self.good),
+            attempts_per_s: per_s(&self.sent),
+            ended_well_per_s: per_s(&self.good),
         }
     }
 
@@ -225,24 +245,72 @@ mod tests {
     }
 
     #[test]
-    fn goodput_comes_back_or_it_does_not() {
+    fn requests_end_well_again_or_they_do_not() {
         let back = summarise(&log(30), &[]).aftermath.unwrap();
-        assert!(back.recovered);
+        assert_eq!(back.recovered, Some(true));
         assert_eq!(back.recovery_s, Some(10.0), "the last part that is down ends at 30 s, the spike at 20 s");
         assert_eq!((back.before.from_s, back.before.to_s, back.before.good_share()), (0.0, 10.0, Some(1.0)));
-        assert_eq!((back.spike.goodput_per_s, back.spike.amplification()), (0.0, Some(2.0)));
+        assert_eq!((back.spike.ended_well_per_s, back.spike.amplification()), (0.0, Some(2.0)));
         assert_eq!((back.after.from_s, back.after.to_s), (50.0, 60.0));
         assert_eq!(
-            (back.after.offered_per_s, back.after.sent_per_s, back.after.goodput_per_s),
+            (back.after.offered_per_s, back.after.attempts_per_s, back.after.ended_well_per_s),
             (10.0, 10.0, 10.0)
         );
         assert_eq!(back.course.len(), 12);
 
         let summary = summarise(&log(60), &[]);
         let down = summary.aftermath.as_ref().unwrap();
-        assert_eq!((down.recovered, down.recovery_s, down.after.good_share()), (false, None, Some(0.0)));
+        assert_eq!(
+            (down.recovered, down.recovery_s, down.after.good_share()),
+            (Some(false), None, Some(0.0))
+        );
+        assert!(down.is_amplified() && !back.is_amplified());
         let finding = summary.findings.iter().find(|finding| finding.kind.topic() == "overload").unwrap();
-        assert!(finding.sentence.contains("0 of 10.0 requests/s at the end, 10.0 of 10.0 before; 2.00 sent"));
+        assert!(finding.sentence.contains("0 of 10.0 requests/s end well at the end, 10.0 of 10.0 before"));
+        assert!(finding.sentence.contains("2.00 attempts"), "{}", finding.sentence);
+        assert!(finding.cure.contains("retry less"), "{}", finding.cure);
+    }
+
+    #[test]
+    fn what_no_client_amplifies_is_no_metastable_failure() {
+        let mut once = log(60);
+        let clients = ClientBehaviour { timeout_s: Some(2.0), ..ClientBehaviour::default() };
+        once.header.workload.clients = Some(clients);
+        once.records =
+            once.records.iter().map(|record| RequestRecord { attempts: None, ..(*record).clone() }).collect();
+        let summary = summarise(&once, &[]);
+        let aftermath = summary.aftermath.as_ref().unwrap();
+        assert!(aftermath.recovered == Some(false) && !aftermath.is_amplified());
+        let finding = summary.findings.iter().find(|finding| finding.kind.topic() == "overload").unwrap();
+        assert!(finding.sentence.contains("40 s after the spike"), "{}", finding.sentence);
+        assert_eq!(finding.cure, "lengthen the run");
+    }
+
+    #[test]
+    fn too_few_requests_after_the_spike_tell_nothing() {
+        for until in [20_000, 52_000] {
+            let mut short = log(20);
+            short.records = short
+                .records
+                .iter()
+                .filter(|record| record.index * 100 < until)
+                .map(|record| (*record).clone())
+                .collect();
+            let summary = summarise(&short, &[]);
+            let aftermath = summary.aftermath.as_ref().unwrap();
+            assert_eq!((aftermath.recovered, aftermath.recovery_s), (None, None), "{aftermath:?}");
+            assert!(summary.findings.iter().all(|finding| finding.kind.topic() != "overload"));
+        }
+    }
+
+    #[test]
+    fn a_time_limit_that_may_end_within_the_run_is_a_behaviour() {
+        let mut typed = log(30);
+        typed.header.workload.clients = None;
+        typed.header.limits.total_timeout_s = Some(600.0);
+        assert_eq!(summarise(&typed, &[]).aftermath, None);
+        typed.header.limits.total_timeout_s = Some(2.0);
+        assert!(summarise(&typed, &[]).aftermath.is_some());
     }
 
     #[test]

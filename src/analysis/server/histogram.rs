@@ -164,13 +164,13 @@ impl BothAccounts {
             let server = times.get(&time)?;
             let of_record = |record: RecordRef<'_>| {
                 let end = end(&record).filter(|&end| inside(end))?;
-                Some(end.since(record.sent?).as_secs_f64() * 1e3)
+                Some(end.since(record.own_sent()?).as_secs_f64() * 1e3)
             };
             let client: Vec<f64> = log.records.iter().filter_map(of_record).collect();
             // Of a request in flight at an end of the stretch, the moment may lie inside on one side alone.
             let open_at = |edge: f64| {
                 let open = |record: &RecordRef<'_>| {
-                    let sent = record.sent.is_some_and(|sent| sent.as_secs_f64() <= edge);
+                    let sent = record.own_sent().is_some_and(|sent| sent.as_secs_f64() <= edge);
                     sent && end(record).unwrap_or(record.ended).as_secs_f64() >= edge
                 };
                 log.records.iter().filter(open).count() as f64

@@ -15,6 +15,7 @@ mod values;
 mod workload;
 
 pub(super) use self::ab::{DesignArgs, SideArgs};
+pub(super) use self::clients::note_idle;
 pub(super) use self::experiment::{CampaignArgs, LiveArgs, ObjectiveArgs, UndecidedArgs, ValidityArgs};
 pub(super) use self::model::{Described, ModelArgs};
 pub(super) use self::prices::PriceArgs;

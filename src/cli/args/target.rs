@@ -107,11 +107,11 @@ struct RunArgs {
     #[arg(long, value_name = "N|CLASS=N,…", allow_hyphen_values = true)]
     max_concurrency: Option<AdmissionLimits>,
 
-    /// Fail a request that takes longer than this in total
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = some_time, allow_hyphen_values = true)]
-    timeout: Duration,
+    /// Fail a request that takes longer than this in total [default: the workload's, else 10m]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    timeout: Option<Duration>,
 
-    /// Fail a request without a first token after this long [default: no limit]
+    /// Fail a request without a first token after this long [default: the workload's, else no limit]
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
     first_token_timeout: Option<Duration>,
 
@@ -194,7 +194,7 @@ impl RunArgs {
             timeouts: Timeouts {
                 first_token: self.first_token_timeout,
                 between_tokens: self.between_tokens_timeout,
-                total: Some(self.timeout),
+                total: self.timeout,
             },
             answers: AnswerLimits {
                 times_requested: self.answer_tokens_limit,

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::show::rendered;
 use crate::analysis::LoadForm;
-use crate::analysis::wording::counted;
+use crate::analysis::wording::{cap, counted};
 use crate::report::{self, Format, documents};
 use crate::session::run::PlannedLoad;
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{PlannedRun, Printer, Stop, command_line};
 use crate::units::{count, spoken, three_digits};
-use crate::workload::{Slo, WorkloadSpec};
+use crate::workload::{ClientBehaviour, Slo, WorkloadSpec};
 
 /// A fact of what would be run.
 type PlanFact = (&'static str, String);
@@ -72,11 +72,14 @@ pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings)
     (name, format!("{} {address}, {}, model: {model}", server.dialect, server.endpoint))
 }
 
-/// The limits, and what runs are judged by.
-pub(in crate::cli) fn planned_limits(settings: &RunSettings) -> Vec<PlanFact> {
+/// The limits of clients that behave so, and what runs are judged by.
+pub(in crate::cli) fn planned_limits(
+    settings: &RunSettings,
+    clients: Option<&ClientBehaviour>,
+) -> Vec<PlanFact> {
     let RunSettings { requests, objectives, machine, percentiles, share, .. } = settings;
-    let limits = requests.limits(None);
-    let cap = limits.max_concurrency.map_or("no cap".to_owned(), |cap| format!("at most {cap} in flight"));
+    let limits = requests.limits(clients);
+    let cap = cap(&limits).map_or("no cap".to_owned(), |cap| format!("at most {cap} in flight"));
     let timeout = limits.total_timeout_s.map(|seconds| spoken(Duration::from_secs_f64(seconds)));
     let timeout = timeout.unwrap_or_else(|| "no limit".to_owned());
     let judged: Vec<_> = objectives.iter().map(ToString::to_string).collect();

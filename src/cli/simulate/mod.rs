@@ -16,7 +16,7 @@ use self::ab::{RoundsPlan, SideArgs};
 use self::clients::ClientLimitArgs;
 use self::fit::FitArgs;
 use self::sweep::SimulatedLoads;
-use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
+use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs, note_idle};
 use super::output::{ShowArgs, advise_repeats, render};
 use super::variants::{self, VirtualTuning};
 use crate::analysis::Objective;
@@ -141,8 +141,10 @@ impl SimulateArgs {
         let notes = notes(&spec, model.fleet.layout.rule());
         // Where users stand for a rate, there are never more requests than users.
         let cap = self.clients.cap().filter(|_| !self.workload.is_rate_max());
+        let limits = self.clients.limits(&spec, cap)?;
+        note_idle(spec.clients.as_ref(), &limits, printer);
         let simulation = Simulation {
-            limits: self.clients.limits(&spec, cap)?,
+            limits,
             spec,
             datasets,
             model,

@@ -9,7 +9,7 @@ use clap::Args;
 
 use self::loads::SweepLoadArgs;
 use super::output::{exits, planned_limits, planned_requests, planned_server, say_saved, show_dry_run};
-use crate::cli::args::{CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs};
+use crate::cli::args::{CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, note_idle};
 use crate::clock::RunClock;
 use crate::experiment::{
     Experiment, InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment,
@@ -152,6 +152,7 @@ impl SweepArgs {
         let (spec, mut settings) = both(self.workload.spec(&load, printer), settings)?;
         let (spec, datasets) =
             datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
+        note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
         let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
         let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
         let typed = typed.or_else(|| self.loads.start_rate.map(LoadAxis::search_from));
@@ -202,7 +203,7 @@ impl SweepArgs {
             facts.push(("then", format!("the highest load that passed, held for {}", spoken(sustain))));
         }
         facts.push(planned_server("server", &planned.checked.settings));
-        facts.extend(planned_limits(&planned.checked.settings));
+        facts.extend(planned_limits(&planned.checked.settings, planned.spec.clients.as_ref()));
         facts.push(("warm-up requests", self.loads.warmup_requests.to_string()));
         facts.push(("stored in", self.campaign.out.display().to_string()));
         show_dry_run(&format!("sweep {}", planned.spec.name), facts, printer, self.campaign.show.shown())

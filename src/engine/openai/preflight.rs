@@ -107,10 +107,10 @@ pub struct SmokeError {
 
 impl SmokeError {
     /// How long to wait before the test request is sent once more, where the server refused it for now (429): as long as it
-    /// asks, within limits.
+    /// asks; `None` where that is too long.
     pub(super) fn wait(&self) -> Option<Duration> {
         let refused = self.failure.reason == FailureKind::HttpStatus(429);
-        refused.then(|| self.retry_after.unwrap_or(USUAL_WAIT).min(LONGEST_WAIT))
+        Some(self.retry_after.unwrap_or(USUAL_WAIT)).filter(|wait| refused && *wait <= LONGEST_WAIT)
     }
 }
 
@@ -157,7 +157,13 @@ impl OpenAiEngine {
             Err(_) => (smoke_timeout(limit, &events), None),
         };
         let fault = DiagnosedFailure { failure, cause };
-        let hint = diagnose(&self.target, &self.facts.model, &self.listed, &fault);
+        let hint = match retry_after.filter(|wait| *wait > LONGEST_WAIT) {
+            Some(wait) => format!(
+                "the server asks to wait {}; start again then, or raise the server's own limit on requests",
+                spoken(wait)
+            ),
+            None => diagnose(&self.target, &self.facts.model, &self.listed, &fault),
+        };
         let url = &self.target.url;
         let address = url.shown(&url.endpoint_path(self.target.endpoint));
         Err(SmokeError { address, failure: fault.failure, hint, retry_after })

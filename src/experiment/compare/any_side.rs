@@ -171,6 +171,11 @@ fn conditions_of(side: &ComparedSide) -> ForeignConditions {
     };
     let steady = form == LoadForm::Open && arrival.rate_profile() == RateProfile::Level;
     let cap = limits.max_concurrency.into_iter().chain(arrival.users()).min();
+    // Caps of classes alone have no name elsewhere, and are not "no cap".
+    let cap = match cap {
+        Some(cap) => Some(ConcurrencyCap::At(cap)),
+        None => (!limits.is_capped()).then_some(ConcurrencyCap::Uncapped),
+    };
     ForeignConditions {
         model: Some(engine.model.clone()),
         endpoint: Some(engine.endpoint.clone()),
@@ -178,7 +183,7 @@ fn conditions_of(side: &ComparedSide) -> ForeignConditions {
         arrival: Some(kind.to_owned()),
         burstiness,
         rate_per_s: steady.then(|| arrival.mean_rate_per_s()),
-        max_concurrency: Some(cap.map_or(ConcurrencyCap::Uncapped, ConcurrencyCap::At)),
+        max_concurrency: cap,
         ..ForeignConditions::default()
     }
 }

@@ -61,7 +61,7 @@ impl<'a> AnswerInContext<'a> {
 
 impl<'a> ConcurrencyContext<'a> {
     pub(super) fn of(log: &'a RunLog) -> Self {
-        let sent = || log.records.iter().filter(|record| record.sent.is_some());
+        let sent = || log.records.iter().filter(|record| record.own_sent().is_some());
         let measured = |record: &RecordRef<'_>| record.phase == Phase::Measured;
         let mut lengths: Vec<f64> = sent().filter(measured).map(|record| prompt(&record)).collect();
         lengths.sort_unstable_by(f64::total_cmp);
@@ -74,7 +74,7 @@ impl<'a> ConcurrencyContext<'a> {
         let all = sent().filter(answered).count();
         let sampled = (0..).zip(log.records.iter()).filter(|(_, record)| answered(record));
         for (place, record) in sampled.step_by(all.div_ceil(MOST).max(1)) {
-            let (Some(sent), Some(first)) = (record.sent, record.chunks.first_at()) else { continue };
+            let (Some(sent), Some(first)) = (record.own_sent(), record.chunks.first_at()) else { continue };
             let last = record.chunks.last_at().unwrap_or(first);
             answers.push(AnswerInContext {
                 records: &log.records,
@@ -161,7 +161,7 @@ fn seconds(at: Timestamp) -> f64 {
 }
 
 fn sent_s(record: &RequestRecord) -> f64 {
-    record.sent.map_or(0.0, seconds)
+    record.own_sent().map_or(0.0, seconds)
 }
 
 /// What is there over time: stays from a moment to another, each with a weight.

@@ -91,17 +91,17 @@ impl Output {
 /// sequence in one of them. It takes the answers of one server.
 pub(super) fn rows(log: &RunLog, limits: &SchedulerLimits) -> Vec<StepStretch> {
     let budget = limits.max_num_batched_tokens;
-    let is_answered = |record: &RecordRef<'_>| record.sent.is_some() && !record.chunks.is_empty();
+    let is_answered = |record: &RecordRef<'_>| record.own_sent().is_some() && !record.chunks.is_empty();
     let answered = log.records.iter().filter(is_answered);
     let output = Output::of(answered.clone());
-    let sent = log.records.iter().filter_map(|record| record.sent.map(|sent| (record, sent)));
+    let sent = log.records.iter().filter_map(|record| record.own_sent().map(|sent| (record, sent)));
     let waiting = Stays::of(sent.map(|(record, sent)| {
         (seconds(sent), seconds(record.chunks.first_at().unwrap_or(record.ended)), 1.0)
     }));
     let mut rows = Vec::new();
     for record in answered {
         let (Some(sent), Some(first), Some(last)) =
-            (record.sent, record.chunks.first_at(), record.chunks.last_at())
+            (record.own_sent(), record.chunks.first_at(), record.chunks.last_at())
         else {
             continue;
         };

@@ -66,7 +66,7 @@ pub struct Trial {
     pub invalid: Vec<String>,
     /// Why the server counts as saturated; absent where it kept up.
     pub saturated: Option<String>,
-    /// Whether goodput came back after a spike of the load; absent where there was none.
+    /// Whether requests end well again after a spike of the load; absent where there was none, or too few requests to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered: Option<bool>,
     /// How it meets each objective, in order.
@@ -152,7 +152,7 @@ impl Trial {
             invalid,
             saturated: Self::overload(run),
             spoiled: spoiled_by(run).is_some() || !(run.window.is_whole() || run.breaker.is_some()),
-            recovered: run.aftermath.as_ref().map(|aftermath| aftermath.recovered),
+            recovered: run.aftermath.as_ref().and_then(|aftermath| aftermath.recovered),
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
             excess: 0.0,
             figures: figures_of(run),
@@ -247,10 +247,11 @@ impl JudgedObjective {
 
 /// The figures that sweeps follow.
 pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
-    const OTHERS: [Metric; 9] = [
+    const OTHERS: [Metric; 10] = [
         Metric::Goodput,
         Metric::SloAttainment,
         Metric::ErrorRate,
+        Metric::Amplification,
         Metric::RequestRate,
         Metric::InputTokens,
         Metric::OutputTokens,
@@ -264,8 +265,9 @@ pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
 
 /// The figures of a run of a sweep.
 fn figures_of(run: &Summary) -> FigureSet {
-    // Costs are there where what they take is given.
+    // Costs are there where what they take is given, attempts where clients may send again.
     let is_known = |key: &FigureKey| match key.metric.info().unit {
+        _ if key.metric == Metric::Amplification => run.attempts.is_some(),
         FigureUnit::Money => run.run.deployment.gpu_hour.is_some(),
         FigureUnit::Joules => run.server.as_ref().is_some_and(|server| !server.devices.is_empty()),
         _ => true,

@@ -103,12 +103,26 @@ impl RequestRecord {
         }
     }
 
-    /// Its attempts beside the one whose end is the record's: that which answered, else the last to end.
-    pub fn other_attempts(&self) -> impl Iterator<Item = &Attempt> {
+    /// When it was sent first. Where the first attempt found no connection: when the client set about it.
+    pub fn first_sent(&self) -> Option<Timestamp> {
+        self.attempts().first().map_or(self.sent, |first| first.sent.or(Some(first.begun)))
+    }
+
+    /// When the attempt was sent whose answer is the record's: the server had the request from then on.
+    pub fn own_sent(&self) -> Option<Timestamp> {
+        self.own_place().map_or(self.sent, |place| self.attempts()[place].sent)
+    }
+
+    /// The place of the attempt whose end is the record's: that which answered, else the last to end.
+    fn own_place(&self) -> Option<usize> {
         let attempts = self.attempts();
         let answered = attempts.iter().position(|attempt| attempt.end == AttemptEnd::Answered);
-        let last = || (0..attempts.len()).max_by_key(|&place| attempts[place].ended);
-        let own = answered.or_else(last);
+        answered.or_else(|| (0..attempts.len()).max_by_key(|&place| attempts[place].ended))
+    }
+
+    /// Its attempts beside the one whose end is the record's.
+    pub fn other_attempts(&self) -> impl Iterator<Item = &Attempt> {
+        let (attempts, own) = (self.attempts(), self.own_place());
         attempts.iter().enumerate().filter(move |(place, _)| Some(*place) != own).map(|(_, attempt)| attempt)
     }
 
@@ -138,5 +152,34 @@ impl Attempt {
     /// Puts its clock later.
     pub(super) fn put_later(&mut self, by: Duration) {
         self.moments().for_each(|moment| *moment = moment.after(by));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_counts_from_its_own_sending_and_a_request_from_its_first() {
+        let at = Timestamp::from_nanos;
+        let attempt = |kind, begun, sent: Option<u64>, ended, end| Attempt {
+            kind,
+            begun: at(begun),
+            sent: sent.map(at),
+            ended: at(ended),
+            end,
+            discarded_tokens: 0,
+        };
+        let mut record =
+            RequestRecord { sent: Some(at(21)), outcome: Outcome::Completed, ..RequestRecord::default() };
+        assert_eq!((record.first_sent(), record.own_sent()), (Some(at(21)), Some(at(21))));
+        record.set_attempts(vec![
+            attempt(AttemptKind::First, 1, None, 5, AttemptEnd::Failed(FailureKind::Connect)),
+            attempt(AttemptKind::Retry, 20, Some(21), 30, AttemptEnd::Failed(FailureKind::Reset)),
+            attempt(AttemptKind::Retry, 40, Some(42), 50, AttemptEnd::Answered),
+            attempt(AttemptKind::Hedge, 45, Some(46), 50, AttemptEnd::Cancelled),
+        ]);
+        assert_eq!((record.first_sent(), record.own_sent()), (Some(at(1)), Some(at(42))));
+        assert_eq!(record.other_attempts().count(), 3);
     }
 }

@@ -52,7 +52,7 @@ pub struct RequestRecord {
     /// A slot under the concurrency cap became free; absent without a cap.
     #[serde(rename = "admitted_ns", default, skip_serializing_if = "Option::is_none")]
     pub admitted: Option<Timestamp>,
-    /// The request was handed to the socket.
+    /// The request was handed to the socket, for the first time.
     #[serde(rename = "sent_ns", default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Timestamp>,
     /// The response status was known.
@@ -106,8 +106,9 @@ pub struct RequestRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<Validity>,
     /// Its attempts; absent where there was one and the record says all of it: [`RequestRecord::attempts`]. Latency counts
-    /// from the scheduled moment and `sent` is that of the first attempt, so that no retry hides in either; headers, chunks
-    /// and what follows are those of the last attempt, or of the one that answered.
+    /// from the scheduled moment and `sent` is that of the first attempt that had a connection, so that no retry hides in
+    /// either: [`RequestRecord::first_sent`] and [`RequestRecord::own_sent`] tell the attempts apart. Headers, chunks and
+    /// what follows are those of the last attempt, or of the one that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Box<Vec<Attempt>>>,
 }

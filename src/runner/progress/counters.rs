@@ -82,6 +82,20 @@ impl Progress {
         held(&self.ttft).record(second, nanos(self.form.begin_of(record), at), 1, record.phase);
     }
 
+    /// The first tokens of an attempt came at `at`, which may yet fail and be followed by another: no TTFT so far.
+    pub(crate) fn attempt_began(&self, at: Timestamp, tokens: u32) {
+        self.advance(at);
+        self.tokens.fetch_add(u64::from(tokens), Relaxed);
+    }
+
+    /// The request of `record`, of which there may have been several attempts, has its answer: that one counts.
+    pub(crate) fn answer_kept(&self, record: &RequestRecord) {
+        let second = self.advance(record.ended);
+        if let Some(first) = record.chunks.first_at() {
+            held(&self.ttft).record(second, nanos(self.form.begin_of(record), first), 1, record.phase);
+        }
+    }
+
     /// More tokens came at `at`, after those at `last`. The gap is divided by their number: one inter-token
     /// latency each.
     pub(crate) fn more_tokens(&self, at: Timestamp, tokens: u32, last: Timestamp, phase: Phase) {

@@ -44,6 +44,20 @@ fn live_quantiles_follow_latencies_of_any_size() {
 }
 
 #[test]
+fn of_several_attempts_the_answer_that_is_kept_counts() {
+    let progress = Progress::default();
+    let mut record = due(at(0), Phase::Measured);
+    progress.attempt_began(at(100), 3);
+    progress.attempt_began(at(900), 1);
+    assert!(progress.snapshot(at(900)).ttft.window.is_none());
+    record.chunks.push(TokenChunk { at: at(900), tokens: 1 });
+    record.ended = at(950);
+    progress.answer_kept(&record);
+    let seen = progress.snapshot(at(950)).ttft.window.unwrap();
+    assert!(close(seen.max, Duration::from_millis(900)), "{:?}", seen.max);
+}
+
+#[test]
 fn latencies_of_a_closed_loop_count_from_sending() {
     for (form, expected) in [(LoadForm::PartlyOpen, ms(60)), (LoadForm::Closed, ms(40))] {
         let progress = Progress::of(form);

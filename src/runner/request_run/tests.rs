@@ -37,7 +37,7 @@ fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> R
         retry_after: None,
     };
     let whole = run.whole(end);
-    run.finish(whole).record
+    run.finish(whole, &progress).record
 }
 
 #[test]

@@ -129,6 +129,11 @@ impl SimulatedServer for AdmissionControl {
         }
     }
 
+    fn withdraw(&mut self, now: Timestamp, id: JobId) -> bool {
+        self.left(id);
+        self.inner.withdraw(now, id)
+    }
+
     fn next_event(&self) -> Option<Timestamp> {
         self.inner.next_event()
     }
@@ -249,5 +254,19 @@ mod tests {
         };
         assert_eq!(ends(AbandonedWork::Cancelled), [(1, 110)]);
         assert_eq!(ends(AbandonedWork::Completed), [(0, 100), (1, 200)]);
+    }
+
+    #[test]
+    fn what_is_taken_back_is_free_even_where_nobody_notices_who_has_gone() {
+        let limits = vec![limit(AdmissionGroup::All, 1)];
+        let mut server =
+            server(Admission { limits, abandoned: AbandonedWork::Completed, ..Admission::default() });
+        assert!(server.submit(AT(0), plain(0)).is_ok());
+        assert!(server.submit(AT(0), plain(1)).is_err());
+        assert!(server.withdraw(AT(0), JobId(0)));
+        assert!(submit(&mut server, 0, plain(2)).is_ok());
+        let mut events = Vec::new();
+        server.advance(AT(500), &mut events);
+        assert_eq!(events.iter().map(|event| event.job.0).collect::<Vec<_>>(), [2]);
     }
 }

@@ -37,6 +37,10 @@ impl SimulatedServer for FrontEnd {
         self.inner.cancel(now, id) || before > self.under_way.len()
     }
 
+    fn withdraw(&mut self, now: Timestamp, id: JobId) -> bool {
+        self.inner.withdraw(now, id)
+    }
+
     fn next_event(&self) -> Option<Timestamp> {
         let seen = self.under_way.front().map(|event| event.at);
         [seen, self.inner.next_event()].into_iter().flatten().min()

@@ -15,11 +15,6 @@ pub struct AdmissionLimits {
 }
 
 impl AdmissionLimits {
-    /// Whether there is none.
-    pub const fn is_empty(&self) -> bool {
-        self.total.is_none() && self.classes.is_empty()
-    }
-
     /// The limit of each class of a workload, in the workload's order.
     ///
     /// # Errors

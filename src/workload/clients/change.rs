@@ -6,7 +6,7 @@ use super::retry_cause::RetryCause;
 /// Changes to the behaviour of clients; an absent field leaves it as it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientChange {
-    /// The limit on an attempt, seconds: `--timeout` of a simulated run. A real run has its own limit beside the workload's.
+    /// The limit on an attempt, seconds: `--timeout` of a simulated run. A real run has its own limit in place of the workload's.
     pub timeout_s: Option<f64>,
     /// The limit to the first token, seconds: `--first-token-timeout` of a simulated run.
     pub first_token_timeout_s: Option<f64>,
@@ -49,7 +49,9 @@ impl ClientChange {
         }
         let before = before.unwrap_or_default();
         let retry_on = if self.retry_on.is_empty() { before.retry_on } else { self.retry_on.clone() };
-        let backoff_s = self.backoff_s.unwrap_or(before.backoff_s);
+        // A longest wait that is shorter than the usual first one shortens that.
+        let longest_s = self.backoff_max_s.unwrap_or(f64::INFINITY);
+        let backoff_s = self.backoff_s.unwrap_or(before.backoff_s.min(longest_s));
         Some(ClientBehaviour {
             timeout_s: self.timeout_s.or(before.timeout_s),
             first_token_timeout_s: self.first_token_timeout_s.or(before.first_token_timeout_s),

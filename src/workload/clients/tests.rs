@@ -62,6 +62,9 @@ fn the_command_line_changes_how_clients_behave() {
     let changed = with(change).unwrap().clients.unwrap();
     assert_eq!((changed.retries, changed.backoff_s, changed.backoff_max_s), (2, 20.0, 20.0));
     assert_eq!(changed.retry_on, RetryCause::DEFAULT);
+    let short = ClientChange { retries: Some(2), backoff_max_s: Some(0.1), ..ClientChange::default() };
+    let short = with(short).unwrap().clients.unwrap();
+    assert_eq!((short.backoff_s, short.backoff_max_s), (0.1, 0.1), "no wait is longer than the longest");
     let alone = ClientChange { jitter: Some(Jitter::None), ..ClientChange::default() };
     assert!(with(alone).unwrap_err().contains("`--jitter` is about retries, and there are none"));
     let off = spec("retries = 3").unwrap();

@@ -118,4 +118,9 @@ async fn one_refusal_of_the_test_request_is_waited_for_as_the_server_asks() {
     let error = engine(target(&server)).await.tested(limit, |_| ()).await.err().unwrap().to_string();
     assert!(error.contains("429") && error.contains("\nhint: "), "{error}");
     assert_eq!(server.seen.lock().unwrap().len(), 2, "it is sent once more, not again and again");
+
+    let server = serve(vec![refusal(120_000)]).await;
+    let error = engine(target(&server)).await.tested(limit, |_| ()).await.err().unwrap().to_string();
+    assert!(error.contains("the server asks to wait 2 min"), "{error}");
+    assert_eq!(server.seen.lock().unwrap().len(), 1, "nobody comes back early");
 }

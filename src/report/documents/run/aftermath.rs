@@ -1,6 +1,6 @@
-//! Goodput recovery: a spike of the load and what came after it, and the course of goodput.
+//! Goodput recovery: a spike of the load and what came after it: whether requests end well again, and the course.
 
-use crate::analysis::wording::{percent, seconds};
+use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{GoodputStretch, SpikeAftermath, Summary};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series, Zone, ZoneKind};
 use crate::report::document::{BarChart, BarRow, Chart, Section, Table};
@@ -16,17 +16,27 @@ pub(super) fn section(summary: &Summary) -> Section {
 }
 
 fn in_words(aftermath: &SpikeAftermath) -> String {
-    let spike = &aftermath.spike;
+    let SpikeAftermath { spike, after, .. } = aftermath;
     let ended = format!("the spike of {} to {}", seconds(spike.from_s), seconds(spike.to_s));
-    match aftermath.recovery_s {
-        Some(0.0) => format!("RECOVERED: goodput is back as soon as {ended} is over"),
-        Some(after_s) => format!("RECOVERED: goodput is back {} after {ended}", seconds(after_s)),
-        None if aftermath.recovered => {
-            format!("RECOVERED: goodput is back at the end of the run, after {ended}")
-        }
-        None => format!(
-            "NOT RECOVERED: the load is back after {ended}, and goodput is not, which is a metastable failure"
+    let later = seconds(after.to_s - spike.to_s);
+    match (aftermath.recovered, aftermath.recovery_s) {
+        (None, _) => format!(
+            "cannot tell: {} in the last quarter of the time after {ended}; lengthen the run",
+            counted(after.requests(), "request")
         ),
+        (Some(true), Some(0.0)) => format!("RECOVERED: requests end well again as soon as {ended} is over"),
+        (Some(true), Some(after_s)) => {
+            format!("RECOVERED: requests end well again {} after {ended}", seconds(after_s))
+        }
+        (Some(true), None) => {
+            format!("RECOVERED: requests end well again at the end of the run, after {ended}")
+        }
+        (Some(false), _) if aftermath.is_amplified() => format!(
+            "NOT RECOVERED: the load is back after {ended}, and requests do not end well, which is a metastable failure"
+        ),
+        (Some(false), _) => {
+            format!("NOT RECOVERED: requests do not end well again {later} after {ended}; lengthen the run")
+        }
     }
 }
 
@@ -38,20 +48,20 @@ fn table(aftermath: &SpikeAftermath) -> Table {
         .column("from, s", |(_, stretch)| three_digits(stretch.from_s))
         .column("to, s", |(_, stretch)| three_digits(stretch.to_s))
         .column("offered/s", |(_, stretch)| stretch.offered_per_s)
-        .column("sent/s", |(_, stretch)| stretch.sent_per_s)
-        .column("sent ÷ offered", |(_, stretch)| stretch.amplification())
-        .column("goodput/s", |(_, stretch)| stretch.goodput_per_s)
-        .column("ended well", |(_, stretch)| stretch.good_share().map(percent))
+        .column("attempts/s", |(_, stretch)| stretch.attempts_per_s)
+        .column("attempts ÷ offered", |(_, stretch)| stretch.amplification())
+        .column("ended well/s", |(_, stretch)| stretch.ended_well_per_s)
+        .column("share", |(_, stretch)| stretch.good_share().map(percent))
         .table()
 }
 
-/// Goodput over time beside what was offered and what was sent; in a terminal a bar of goodput for each part.
+/// What ended well over time beside what was offered and the attempts; in a terminal a bar for each part.
 fn chart(aftermath: &SpikeAftermath) -> Chart {
     let course = &aftermath.course;
     let words = |stretch: &GoodputStretch| {
-        let GoodputStretch { offered_per_s, sent_per_s, goodput_per_s, .. } = *stretch;
-        let [offered, sent, good] = [offered_per_s, sent_per_s, goodput_per_s].map(three_digits);
-        format!("{good} of {offered} offered, {sent} sent")
+        let GoodputStretch { offered_per_s, attempts_per_s, ended_well_per_s, .. } = *stretch;
+        let [offered, attempts, good] = [offered_per_s, attempts_per_s, ended_well_per_s].map(three_digits);
+        format!("{good} of {offered} offered, {attempts} attempts")
     };
     let series = |name: &str, palette, style, of: fn(&GoodputStretch) -> f64| {
         let at = |stretch: &GoodputStretch| {
@@ -61,8 +71,8 @@ fn chart(aftermath: &SpikeAftermath) -> Chart {
         Series::points(name, palette, style, course.iter().map(at).collect())
     };
     let all = vec![
-        series("goodput", Palette::First, LineStyle::Solid, |stretch| stretch.goodput_per_s),
-        series("sent", Palette::Fourth, LineStyle::Solid, |stretch| stretch.sent_per_s),
+        series("ended well", Palette::First, LineStyle::Solid, |stretch| stretch.ended_well_per_s),
+        series("attempts", Palette::Fourth, LineStyle::Solid, |stretch| stretch.attempts_per_s),
         series("offered", Palette::Faint, LineStyle::Dashed, |stretch| stretch.offered_per_s),
     ];
     let heights: Vec<f64> = all.iter().flat_map(Series::marked).map(|point| point.y).collect();
@@ -74,15 +84,15 @@ fn chart(aftermath: &SpikeAftermath) -> Chart {
         kind: ZoneKind::Marked,
         label: "spike".to_owned(),
     };
-    let plot =
-        Plot::new("Goodput, offered and sent requests over time".to_owned(), x, y, all).with_zones([spike]);
+    let title = "Requests that ended well, those offered and attempts over time".to_owned();
+    let plot = Plot::new(title, x, y, all).with_zones([spike]);
     let bars = course.iter().map(|stretch| BarRow {
         name: format!("{} s", three_digits(stretch.from_s)),
-        length: stretch.goodput_per_s,
+        length: stretch.ended_well_per_s,
         label: words(stretch),
     });
-    let heading = "Goodput over time, requests/s".to_owned();
-    Chart::new("Goodput over time", plot)
+    let heading = "Requests that ended well over time, requests/s".to_owned();
+    Chart::new("Requests that ended well over time", plot)
         .hint("requests count at their scheduled moment, and well where they completed within their SLO, if they have one")
         .bars(BarChart { heading, bound: None, bars: bars.collect() })
 }

@@ -39,6 +39,7 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> Table {
         .column_where_known("TPOT p99", |point| point.figures.percentile(Quantile::P99, Metric::Tpot))
         .column_where_known(("e2e p99", 8), |point| point.figures.percentile(Quantile::P99, Metric::E2e))
         .column_where_known(("goodput", 4), goodput)
+        .column_where_known("attempts per request", |point| point.figures.metric(Metric::Amplification))
         .column_where_known("recovered", recovered)
         .column_where_known(("tok/s", 9), |point| point.figures.metric(Metric::OutputTokens))
         .column_where_known(("/GPU", 10), per_gpu)
@@ -140,7 +141,7 @@ fn mean(point: &SweepPoint, read: fn(&Trial) -> Option<f64>) -> Option<f64> {
     crate::analysis::statistics::mean(&known)
 }
 
-/// Of how many runs goodput came back after a spike of the load.
+/// In how many runs requests end well again after a spike of the load, of those that can tell.
 fn recovered(point: &SweepPoint) -> Option<String> {
     let runs: Vec<bool> = point.trials.iter().filter_map(|trial| trial.recovered).collect();
     let back = runs.iter().filter(|recovered| **recovered).count();
@@ -153,7 +154,8 @@ fn recovered(point: &SweepPoint) -> Option<String> {
 }
 
 /// Requests within their SLO per second; none beyond saturation, where answers of the time after the window, when nothing
-/// more comes, would count as if the server could give so many.
+/// more comes, would count as if the server could give so many. Where clients send again it is what an overload is about.
 fn goodput(point: &SweepPoint) -> Option<&AcrossRuns> {
-    point.figures.metric(Metric::Goodput).filter(|_| point.class != LoadClass::Saturated)
+    let sends_again = point.figures.metric(Metric::Amplification).is_some();
+    point.figures.metric(Metric::Goodput).filter(|_| sends_again || point.class != LoadClass::Saturated)
 }

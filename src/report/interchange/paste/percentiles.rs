@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::wording::seconds;
+use crate::analysis::wording::{cap, seconds};
 use crate::analysis::{Figure, LatencyRow, LoadForm, Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::record::{Outcome, Phase, RecordRef};
 use crate::report::documents::arrivals;
@@ -79,8 +79,7 @@ fn concurrency(summary: &Summary) -> String {
         LoadForm::PartlyOpen => format!("partly open-loop (conversations), {arrivals}"),
         LoadForm::Closed => arrivals,
     };
-    let cap = run.limits.max_concurrency;
-    cap.map_or(form.clone(), |cap| format!("{form}, at most {} in flight", count(cap)))
+    cap(&run.limits).map_or(form.clone(), |cap| format!("{form}, at most {cap} in flight"))
 }
 
 fn duration(summary: &Summary) -> String {

@@ -41,7 +41,7 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     put("tpot", good.iter().filter_map(|output| output.tpot_s()).map(ms).collect());
     put("itl", Sample::of_lengths(good.iter().flat_map(|output| output.gaps())));
     put("e2el", good.iter().map(|output| ms(output.latency_s())).collect());
-    if report.summary.run.limits.max_concurrency.is_some() {
+    if report.summary.run.limits.is_capped() {
         put("client_queue_time", good.iter().map(|output| ms(output.queue_s())).collect());
         if report.summary.run.arrival.users().is_none() {
             let whole = |output: &RequestOutput<'_>| ms(output.latency_s() + output.queue_s());
