@@ -15,7 +15,7 @@ pub struct Topic {
     pub text: &'static str,
 }
 
-/// The topics: their module here, the folder of those that tests write, the name of their file, what they are about and
+/// The topics: their module here, their folder if it is another, the name of their file, what they are about and
 /// other words for them.
 macro_rules! topics {
     ($($module:ident $($folder:ident /)? $name:literal $about:literal [$($also:literal)*];)*) => {
@@ -56,7 +56,7 @@ topics! {
         ["dataset" "datasets" "images" "prefixes" "prefix-cache" "answers" "checks" "tools"];
     conversations "conversations" "turns with a history, and closed loops of users"
         ["closed-loop" "users" "sessions"];
-        traces "traces" "replay a trace, make one, or fit a workload to it"
+    traces "traces" "replay a trace, make one, or fit a workload to it"
         ["trace" "fitting" "workloads-fit" "servegen"];
     sweep "sweep" "the highest rate within an objective; the GPUs that a rate needs, and their cost"
         ["capacity" "knee" "cost"];
@@ -65,9 +65,9 @@ topics! {
     matrix "matrix" "a table of experiments, variants of a server, a contract; which flags serve most"
         ["tune" "experiments" "flags"];
     simulate "simulate" "predict a deployment in virtual time; fit an engine to runs" ["engine-fit" "fit"];
-    overload "overload" "refusals, retries and hedges; does a server recover from a spike of the load?"
+    overload models / "overload" "refusals, retries and hedges; does a server recover from a spike of the load?"
         ["retries" "metastable" "admission" "hedges" "backoff"];
-    mock "mock" "a server of known behaviour, with faults and a truth log" ["mock-faults"];
+    mock models / "mock" "a server of known behaviour, with faults and a truth log" ["mock-faults"];
     machine "machine" "what this machine can measure, several generators, measured accuracy"
         ["calibrate" "merge" "accuracy" "shards" "calibration" "realtime"];
     formats "formats" "CSV, JSON, Parquet, JUnit, OpenMetrics and others; the schemas" ["csv" "json" "schema" "otlp"];
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn every_file_is_a_topic() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut files: Vec<String> = ["src/guide", "src/guide/generated"]
+        let mut files: Vec<String> = ["src/guide", "src/guide/generated", "src/guide/models"]
             .iter()
             .flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap())
             .map(|entry| entry.unwrap().path())

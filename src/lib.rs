@@ -62,7 +62,7 @@
 //! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/latency/request.rs` |
 //! | from when they count: open and closed loops | `analysis/load/form.rs` |
 //! | the 95 % interval of a percentile | `analysis/latency/intervals.rs`; how much requests depend on one another: `analysis/statistics/memory.rs` |
-//! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs` |
+//! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs`, and its rows in `rows.rs` |
 //! | whether a log is that of its plan | `generator/plan_check.rs` |
 //! | which runs are spoiled, and how many are replaced | `experiment/spoiled.rs` |
 //! | whether a change between stored runs is more than chance: the gates of `compare` | `experiment/compare/gate.rs`, and `pairs.rs` beside it |

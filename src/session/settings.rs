@@ -99,7 +99,7 @@ impl ServerSettings {
 }
 
 /// How long a request may take where nothing else says it.
-const LONGEST_ANSWER: Duration = Duration::from_mins(10);
+const LONGEST_ANSWER: Duration = Duration::from_secs(600);
 
 /// Limits on requests, what their prompts are made of, and what is read of the server meanwhile.
 #[derive(Clone, Debug)]

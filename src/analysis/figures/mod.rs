@@ -12,4 +12,5 @@ pub(super) mod part;
 pub(super) mod percentile;
 pub(super) mod quantile;
 pub(super) mod read;
+mod rows;
 pub(super) mod set;

@@ -1,6 +1,7 @@
 //! The record of one request: its moments, its tokens, its place in a session, how it ended.
 
 pub(super) mod attempt;
+mod attempts;
 pub(super) mod chunks;
 pub(super) mod outcome;
 pub(super) mod packed;

@@ -254,7 +254,7 @@ fn unit(metric: &str, key: &str) -> &'static str {
         ("stalls", "count") => "gaps",
         (_, "chunks") => "chunks",
         ("request_speed", "p5" | "p50" | "p95") => "tokens/s",
-        _ if key.rsplit_once("_lengths.").is_some_and(|(_, figure)| figure != "count") => "tokens",
+        _ if key.contains("_lengths.") && key.rsplit('.').next() != Some("count") => "tokens",
         _ => "requests",
     })
 }

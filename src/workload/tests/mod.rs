@@ -1,5 +1,6 @@
 //! Tests of the room as a whole.
 
+mod behaviours;
 mod changes;
 mod checks;
 mod datasets;

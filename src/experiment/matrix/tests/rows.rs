@@ -123,11 +123,8 @@ fn a_run_whose_server_was_gone_is_none() {
 
 #[test]
 fn a_contract_on_the_cost_needs_the_number_of_gpus() {
-    let unknown: String = TWO_VARIANTS
-        .lines()
-        .filter(|line| !line.starts_with("gpus"))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let lines: Vec<&str> = TWO_VARIANTS.lines().filter(|line| !line.starts_with("gpus")).collect();
+    let unknown = lines.join("\n");
     let refused = mistakes(&unknown);
     assert!(refused.contains("variant base does not say how many GPUs it has; give it `gpus`"), "{refused}");
 }

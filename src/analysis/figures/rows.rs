@@ -1,0 +1,248 @@
+//! The rows of the catalogue: each figure's name, unit, formula and source.
+
+use super::info::{Direction, Elsewhere, FigureInfo, FigureUnit, Samples, cost, latency, rate, share};
+
+/// The catalogue, in the order of reports and of `Metric`.
+pub(super) const CATALOGUE: [FigureInfo; 33] = [
+    FigureInfo {
+        of_parts: true,
+        meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
+        source: "from the scheduled moment, as wrk2 and MLPerf LoadGen: no coordinated omission",
+        ..latency("ttft", "TTFT", "first token − scheduled")
+    },
+    FigureInfo {
+        meaning: "time to first token, from sending",
+        source: "vLLM bench",
+        elsewhere: &[Elsewhere { tool: VLLM, name: "ttft", formula: "first chunk − sent" }],
+        ..latency("ttft_from_send", "TTFT from send", "first token − sent")
+    },
+    FigureInfo {
+        meaning: "time to the first token that is not reasoning, from the scheduled moment; in a closed loop from sending",
+        ..latency("ttfa", "TTFA", "first token that is not reasoning − scheduled")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "time per output token after the first",
+        source: "vLLM bench",
+        elsewhere: &[
+            Elsewhere { tool: VLLM, name: "tpot", formula: TPOT },
+            Elsewhere { tool: AIPERF, name: "inter_token_latency", formula: TPOT },
+            Elsewhere { tool: NIM, name: "inter_token_latency", formula: TPOT },
+        ],
+        ..latency("tpot", "TPOT", "(last − first token) / (N − 1)")
+    },
+    FigureInfo {
+        meaning: "time per output token after those of the first chunk",
+        ..latency("tpot_adjusted", "TPOT adjusted", "(last − first token) / (N − tokens of the first chunk)")
+    },
+    FigureInfo {
+        samples: Samples::PerGap,
+        meaning: "time between tokens",
+        ..latency("itl", "ITL", "gap / k, counted k times, of each gap that brings k tokens")
+    },
+    FigureInfo {
+        samples: Samples::PerGap,
+        meaning: "time between chunks as they arrived",
+        source: "vLLM bench and SGLang, which call it ITL",
+        elsewhere: &[
+            Elsewhere { tool: VLLM, name: "itl", formula: CHUNK_GAP },
+            Elsewhere { tool: SGLANG, name: "itl", formula: CHUNK_GAP },
+            Elsewhere { tool: AIPERF, name: "inter_chunk_latency", formula: CHUNK_GAP },
+        ],
+        ..latency("chunk_gap", "chunk gap", "chunk − the chunk before")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "end-to-end latency, from the scheduled moment; in a closed loop from sending",
+        source: "from the scheduled moment, as wrk2 and MLPerf LoadGen: no coordinated omission",
+        ..latency("e2e", "e2e", "last token − scheduled")
+    },
+    FigureInfo {
+        meaning: "end-to-end latency, from sending",
+        source: "vLLM bench",
+        elsewhere: &[Elsewhere { tool: VLLM, name: "e2el", formula: "last chunk − sent" }],
+        ..latency("e2e_from_send", "e2e from send", "last token − sent")
+    },
+    FigureInfo {
+        meaning: "how late the client dispatched requests",
+        ..latency("schedule_lag", "schedule lag", "dispatched − scheduled")
+    },
+    FigureInfo {
+        meaning: "wait for a slot under the concurrency cap",
+        ..latency("queue_wait", "queue wait", "admitted − dispatched, under --max-concurrency")
+    },
+    FigureInfo {
+        field: "goodput_per_s",
+        of_parts: true,
+        meaning: "requests whose answer was complete in the window and met their SLO; where none has an SLO, all of them",
+        source: "DistServe (OSDI 2024)",
+        ..rate(
+            "goodput",
+            "goodput",
+            FigureUnit::RequestsPerSecond,
+            "answers completed in the window that met their SLO / window",
+        )
+    },
+    FigureInfo {
+        field: "completed_requests_per_s",
+        meaning: "requests whose answer was complete in the window",
+        ..rate(
+            "request_rate",
+            "requests",
+            FigureUnit::RequestsPerSecond,
+            "answers completed in the window / window",
+        )
+    },
+    FigureInfo {
+        meaning: "prompt tokens of the requests whose first token arrived in the window",
+        ..rate("input_tokens_per_s", "input tokens", FigureUnit::TokensPerSecond, "prompt tokens / window")
+    },
+    FigureInfo {
+        meaning: "answer tokens that arrived in the window",
+        ..rate("output_tokens_per_s", "output tokens", FigureUnit::TokensPerSecond, "answer tokens / window")
+    },
+    FigureInfo {
+        meaning: "answer tokens that arrived in the window, per GPU; absent where their number is not declared",
+        ..rate(
+            "output_tokens_per_s_per_gpu",
+            "output tokens/s per GPU",
+            FigureUnit::TokensPerSecond,
+            "answer tokens / window / GPUs",
+        )
+    },
+    FigureInfo {
+        meaning: "answer tokens per second that one user sees once they flow; the wait for the first is left out",
+        elsewhere: &[Elsewhere {
+            tool: AIPERF,
+            name: "output_token_throughput_per_user",
+            formula: "1 / inter_token_latency, of each request",
+        }],
+        ..rate("tokens_per_s_per_user", "tokens/s per user", FigureUnit::TokensPerSecond, "1 s / median TPOT")
+    },
+    FigureInfo {
+        meaning: "answer tokens per second of a request from its scheduled moment to its last token: half are at least so fast",
+        elsewhere: &[Elsewhere {
+            tool: AIPERF,
+            name: "e2e_output_token_throughput",
+            formula: "N / request latency, of each request",
+        }],
+        ..rate(
+            "tokens_per_s_per_request",
+            "tokens/s per request",
+            FigureUnit::TokensPerSecond,
+            "1 / p50 over requests of e2e / N",
+        )
+    },
+    FigureInfo {
+        meaning: "answer tokens per second of a slow request: 19 in 20 are at least so fast",
+        ..rate(
+            "p5_tokens_per_s_per_request",
+            "p5 tokens/s per request",
+            FigureUnit::TokensPerSecond,
+            "1 / p95 over requests of e2e / N",
+        )
+    },
+    FigureInfo {
+        better: Direction::Less,
+        meaning: "requests waiting or in flight, on average over the window",
+        ..rate("in_flight", "in flight", FigureUnit::Requests, "time of all requests in flight / window")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "requests that failed, of those scheduled in the window",
+        ..share("error_rate", "errors", Direction::Less, "failed / scheduled")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "requests that the server refused (429, 503), of those scheduled in the window",
+        ..share("reject_rate", "rejects", Direction::Less, "refused / scheduled")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "requests that the client's time limits ended, of those scheduled in the window",
+        ..share("timeout_rate", "timeouts", Direction::Less, "timed out / scheduled")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "requests that met all bounds of their SLO, of those that have one",
+        source: "failed, censored and unsent requests count as misses",
+        ..share("slo_attainment", "SLO attainment", Direction::More, "met / scheduled with an SLO")
+    },
+    FigureInfo {
+        meaning: "golden prompts that passed, of those that ended",
+        ..share("check_pass_rate", "checks passed", Direction::More, "passed / ended")
+    },
+    FigureInfo {
+        meaning: "answers of the requested form, of those that were complete",
+        ..share("valid_answers", "valid answers", Direction::More, "valid / complete answers with a form")
+    },
+    FigureInfo {
+        better: Direction::Less,
+        meaning: "attempts per request, of clients that retry or hedge; absent where each request is sent once",
+        source: "Google, Site Reliability Engineering (2016), chapter 22: retries amplify an overload",
+        ..rate("amplification", "attempts per request", FigureUnit::Requests, "attempts / requests")
+    },
+    cost(
+        FigureUnit::Money,
+        [
+            "cost_per_million_output_tokens",
+            "cost of 1M output tokens",
+            "price of the GPUs for a million answer tokens; absent where the price or the number of GPUs is not declared",
+            "price of a GPU hour × GPUs × window / answer tokens × 10⁶",
+        ],
+    ),
+    cost(
+        FigureUnit::Money,
+        [
+            "cost_per_answer",
+            "cost of an answer",
+            "price of the GPUs for an answer that was complete in the window; absent where the price or the number of GPUs is not declared",
+            "price of a GPU hour × GPUs × window / answers completed in the window",
+        ],
+    ),
+    cost(
+        FigureUnit::Money,
+        [
+            "cost_per_acceptable_answer",
+            "cost of an acceptable answer",
+            "price of the GPUs for such an answer within its SLO, of the requested form, and with golden prompts that passed; absent where the price or the number of GPUs is not declared",
+            "price of a GPU hour × GPUs × window / acceptable answers completed in the window",
+        ],
+    ),
+    cost(
+        FigureUnit::Joules,
+        [
+            "energy_per_million_output_tokens",
+            "energy of 1M output tokens",
+            "energy of all devices for a million answer tokens; absent where not all devices report it",
+            "power × window / answer tokens × 10⁶",
+        ],
+    ),
+    cost(
+        FigureUnit::Joules,
+        [
+            "energy_per_answer",
+            "energy of an answer",
+            "energy of all devices for an answer that was complete in the window; absent where not all devices report it",
+            "power × window / answers completed in the window",
+        ],
+    ),
+    cost(
+        FigureUnit::Joules,
+        [
+            "energy_per_acceptable_answer",
+            "energy of an acceptable answer",
+            "energy of all devices for such an answer within its SLO, of the requested form, and with golden prompts that passed; absent where not all devices report it",
+            "power × window / acceptable answers completed in the window",
+        ],
+    ),
+];
+
+const VLLM: &str = "vllm bench";
+const SGLANG: &str = "sglang bench_serving";
+const AIPERF: &str = "aiperf";
+const NIM: &str = "nim";
+/// The tools that have other names for figures.
+pub(super) const TOOLS: [&str; 4] = [VLLM, SGLANG, AIPERF, NIM];
+const TPOT: &str = "(last − first chunk) / (N − 1)";
+const CHUNK_GAP: &str = "gap between chunks";
