@@ -284,7 +284,7 @@ fn a_run_is_judged_by_the_tags_of_its_rows() {
     let rows = String::from_utf8(rows.get_output().stdout.clone()).unwrap();
     assert!(rows.lines().next().unwrap().ends_with(",tag_country,tag_team"), "{rows}");
     assert_eq!(rows.lines().filter(|row| row.ends_with(",de,search")).count() as u64, de);
-    let full = desk.skyline(&["report", run.to_str().unwrap(), "--full"]).assert().code(0);
+    let full = desk.skyline(&["report", run.to_str().unwrap()]).assert().code(0);
     full.stdout(contains("By country, ms"));
     for (objective, said) in [
         ("p95 ttft of tag country=dee < 1s", "did you mean `country=de`?"),

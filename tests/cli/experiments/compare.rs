@@ -37,7 +37,7 @@ fn a_run_is_held_against_itself_and_against_another() {
         .stdout(contains("✗ missed: p50 ttft at most 1 % worse"));
     compare(&["--vary", "hardware", "--require-improvement", "p50 ttft 25%"]).assert().code(1);
     for (how, code) in [("pass", 0), ("fail", 1)] {
-        let gate = ["--vary", "hardware", "--max-regression", "output_tokens_per_s 90%", "--undecided", how];
+        let gate = ["--vary", "hardware", "--max-regression", "p99 itl 500%", "--undecided", how];
         compare(&gate).assert().code(code).stdout(contains(format!("by --undecided {how}")));
     }
     compare(&["--vary", "hardware", "--undecided", "fail"])

@@ -192,7 +192,7 @@ fn a_report_says_what_serves_and_carries_its_diagnosis() {
     ];
     let run = desk.skyline(&["bench", "quick.toml", "--allow-invalid"]).args(deployment).assert().code(0);
     let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
-    for part in ["2 × h100, llama-3.1-8b in fp8, commit=4f2a91c", "per GPU"] {
+    for part in ["on 2 × h100", "llama-3.1-8b, commit=4f2a91c", "the user     fp8", "per GPU"] {
         assert!(text.contains(part), "no {part} in\n{text}");
     }
     let summary = desk.summary();

@@ -76,6 +76,10 @@ impl Ground {
             short.push(match (before, word.as_str()) {
                 _ if is_length && ["bench", "ab", "sweep"].contains(&verb) => "1".to_owned(),
                 _ if is_length && verb == "simulate" => "5".to_owned(),
+                ("--metrics-url", "nvml") => self.url.clone(),
+                (_, word) if word.contains(" of tag ") || word.contains(" of slice ") => {
+                    "p95 ttft < 500ms".to_owned()
+                }
                 ("--otlp", _) => "http://127.0.0.1:9".to_owned(),
                 ("--tokenizer", _) => root().join("tests/data/tiny-tokenizer.json").display().to_string(),
                 ("--start-at", _) => self.start_at.clone(),

@@ -95,7 +95,9 @@ fn a_reader_that_has_enough_is_no_error() {
         child.stdout.take().unwrap().read_exact(&mut begin).unwrap();
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{format}");
+        // A busy machine takes so long that it says so.
+        let mut said = said.lines().filter(|line| !line.starts_with("reading the run; "));
+        assert_eq!((output.status.code(), said.next()), (Some(0), None), "{format}");
     }
 }
 

@@ -41,7 +41,10 @@ fn vllm() -> (SocketAddr, Arc<AtomicUsize>) {
             answer("200 OK", "application/json", &settings.to_string())
         }
         "/metrics" => answer("200 OK", "text/plain; version=0.0.4", page),
-        "/tokenize" => answer("200 OK", "application/json", r#"{"count":3,"tokens":[1,2,3]}"#),
+        "/tokenize" => {
+            let count = seen.body.split_whitespace().count() + 2;
+            answer("200 OK", "application/json", &json!({"count": count}).to_string())
+        }
         "/reset_prefix_cache" if seen.head.starts_with("OPTIONS") => {
             answer("405 Method Not Allowed", "application/json", r#"{"detail":"Method Not Allowed"}"#)
         }
@@ -193,7 +196,7 @@ fn a_run_has_facts_of_the_server_and_of_the_user_and_the_notes() {
         ("storage", "local NVMe", "user"),
         ("kv_cache_dtype", "fp8", "server"),
         ("tensor_parallel", "2", "server"),
-        ("network", "none: the server is on this machine", "client"),
+        ("network", "loopback address (a tunnel would not show)", "client"),
     ] {
         assert_eq!(fact(reproduction, name), (value.to_owned(), source.to_owned()), "{name}");
     }
