@@ -67,10 +67,12 @@ pub(super) fn section(summary: &Summary) -> Section {
     section
 }
 
-/// `143 retries after http 429 (120), timeout in total (23)`.
+/// `143 retries after http 429 (120), timeout in total (23)`, `4 retries after connect`.
 fn retries(found: &AttemptFigures) -> String {
-    let kinds =
-        found.retried_failures.iter().map(|failed| format!("{} ({})", failed.kind, count(failed.retries)));
+    let kinds = found.retried_failures.iter().map(|failed| match found.retried_failures.len() {
+        1 => failed.kind.to_string(),
+        _ => format!("{} ({})", failed.kind, count(failed.retries)),
+    });
     let retries =
         if found.retries == 1 { "1 retry".to_owned() } else { format!("{} retries", count(found.retries)) };
     format!("{retries} after {}", kinds.collect::<Vec<_>>().join(", "))
