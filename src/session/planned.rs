@@ -84,8 +84,11 @@ impl PlannedRun {
         Self::drawn(None, schedule.of(&workload), workload, MORE)
     }
 
-    /// How long its load lasts, as far as it is planned.
+    /// How long its load lasts, as far as it is planned: nothing of it where the server decides it.
     pub(crate) fn length(&self) -> Duration {
+        if self.plan.is_open_ended() {
+            return Duration::ZERO;
+        }
         Duration::from_nanos(self.plan.window_end.as_nanos())
     }
 

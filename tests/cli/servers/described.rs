@@ -196,7 +196,7 @@ fn a_run_has_facts_of_the_server_and_of_the_user_and_the_notes() {
         ("storage", "local NVMe", "user"),
         ("kv_cache_dtype", "fp8", "server"),
         ("tensor_parallel", "2", "server"),
-        ("network", "loopback address (a tunnel would not show)", "client"),
+        ("network", "none: loopback address (a tunnel would not show)", "client"),
     ] {
         assert_eq!(fact(reproduction, name), (value.to_owned(), source.to_owned()), "{name}");
     }

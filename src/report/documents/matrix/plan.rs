@@ -83,13 +83,13 @@ fn planned_rows(experiments: &Experiments, planned: &[PlannedRow]) -> Table {
         .column("load", load)
         .column(("cap", 5), |planned| of(planned, MatrixVariable::MaxConcurrency))
         .column(("prefix", 6), |planned| of(planned, MatrixVariable::Prefix))
-        .column_where_known(("sampling", 3), |planned| of(planned, MatrixVariable::Sampling))
+        .column_where_known(("sampling", 7), |planned| of(planned, MatrixVariable::Sampling))
         .column_where_known(("extra body", 3), |planned| {
             of(planned, MatrixVariable::ExtraBody).map(|body| cut(&body, FIRST_COLUMN))
         })
         .column("runs", |planned| planned.runs)
         .column(("requests", 4), |planned| row(planned).settings.users.is_none().then_some(planned.requests))
-        .column("lasts, s", |planned| planned.load.as_secs_f64())
+        .column("lasts, s", |planned| (!planned.load.is_zero()).then_some(planned.load.as_secs_f64()))
         .column(("differs from the first in", 2), changed)
         .table();
     table.rows_in_brief(&(0..MOST), "row");
