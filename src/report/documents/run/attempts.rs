@@ -70,7 +70,7 @@ pub(super) fn section(summary: &Summary) -> Section {
 /// `143 retries after http 429 (120), timeout in total (23)`, `4 retries after connect`.
 fn retries(found: &AttemptFigures) -> String {
     let kinds = found.retried_failures.iter().map(|failed| match found.retried_failures.len() {
-        1 => failed.kind.to_string(),
+        1 => failed.kind.clone(),
         _ => format!("{} ({})", failed.kind, count(failed.retries)),
     });
     let retries =
