@@ -7,7 +7,7 @@ use super::options::RunOptions;
 use super::pacer::DispatchedRequest;
 
 /// The caps of a run, the requests that hold a slot, and those that wait for one.
-pub(super) struct Admission {
+pub(super) struct ClientAdmission {
     total: Option<NonZeroUsize>,
     classes: Vec<Option<NonZeroUsize>>,
     in_flight: usize,
@@ -17,7 +17,7 @@ pub(super) struct Admission {
     waiting: Vec<VecDeque<DispatchedRequest>>,
 }
 
-impl Admission {
+impl ClientAdmission {
     /// Nothing in flight.
     pub(super) fn new(options: &RunOptions) -> Self {
         let classes = options.class_concurrency.clone();

@@ -7,7 +7,7 @@ use futures::FutureExt;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::admission::Admission;
+use super::admission::ClientAdmission;
 use super::options::RunOptions;
 use super::pacer::DispatchedRequest;
 use super::progress::Progress;
@@ -32,7 +32,7 @@ pub(super) struct InFlightSet<E> {
     pub(super) progress: Arc<Progress>,
     pub(super) running: JoinSet<(PlannedRequest, FinishedRequest)>,
     /// The concurrency caps, and who waits under them.
-    admission: Admission,
+    admission: ClientAdmission,
     /// Later turns of sessions; `None` where no request belongs to a session.
     pub(super) next_turns: Option<NextTurns>,
     integral: InFlightIntegral,
@@ -54,7 +54,7 @@ impl<E: Engine> InFlightSet<E> {
         Self {
             engine,
             clock,
-            admission: Admission::new(&options),
+            admission: ClientAdmission::new(&options),
             options,
             progress,
             running: JoinSet::new(),

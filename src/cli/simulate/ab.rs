@@ -27,7 +27,7 @@ const MEASURED: [&str; 4] = ["--hardware", "--serving-model", "--precision", "--
     "rounds" | "metrics" | "margin" | "require" => arg.requires("ab"),
     _ => arg,
 }))]
-pub(super) struct SideArgs {
+pub(super) struct SimulatedSideArgs {
     /// Compare two models in rounds, as `ab` compares two servers: the options of A and those of B, each in quotes, on top
     /// of those outside, such as --ab '' '--max-num-seqs 64' [default: one model]
     #[arg(long, num_args = 2, value_names = ["A", "B"], allow_hyphen_values = true, help_heading = "A/B",
@@ -38,7 +38,7 @@ pub(super) struct SideArgs {
     pub(super) design: DesignArgs,
 }
 
-impl SideArgs {
+impl SimulatedSideArgs {
     /// The model of A, and that of B: `model` with the options of each; of one model there is no other.
     /// `parsed` takes the words of a whole command line.
     pub(super) fn models(

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, FromArgMatches as _};
 
-use self::ab::{RoundsPlan, SideArgs};
+use self::ab::{RoundsPlan, SimulatedSideArgs};
 use self::clients::ClientLimitArgs;
 use self::fit::FitArgs;
 use self::sweep::SimulatedLoads;
@@ -43,7 +43,7 @@ pub(super) struct SimulateArgs {
     #[command(flatten, next_help_heading = "Loads")]
     loads: SimulatedLoads,
     #[command(flatten)]
-    sides: SideArgs,
+    sides: SimulatedSideArgs,
     #[command(flatten)]
     fit: FitArgs,
 

@@ -12,7 +12,7 @@ use crate::simulator::{Driver, Job, JobEnd, JobHistory, JobId, PrefixHashes, Sim
 use crate::workload::RetryPolicy;
 
 /// A request that has ended, and its record.
-pub(super) type Ended = (PlannedRequest, RequestRecord);
+pub(super) type EndedRequest = (PlannedRequest, RequestRecord);
 
 /// Sends requests to a simulated server and keeps what becomes of them.
 ///
@@ -81,7 +81,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         now: Timestamp,
         request: PlannedRequest,
         prefix: PrefixHashes,
-        ended: &mut Vec<Ended>,
+        ended: &mut Vec<EndedRequest>,
     ) {
         self.slots.wait(now, request.class, Dispatched { request, prefix, at: now });
         self.send_waiting(now, ended);
@@ -89,7 +89,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
 
     /// Processes what is due at `now`: first the clients that give up or try again, then the server. Then what waited for
     /// a slot that came free is sent.
-    pub(super) fn advance(&mut self, now: Timestamp, ended: &mut Vec<Ended>) {
+    pub(super) fn advance(&mut self, now: Timestamp, ended: &mut Vec<EndedRequest>) {
         while let Some((at, timer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, timer));
             match timer {
@@ -110,7 +110,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         self.send_waiting(now, ended);
     }
 
-    fn send_waiting(&mut self, now: Timestamp, ended: &mut Vec<Ended>) {
+    fn send_waiting(&mut self, now: Timestamp, ended: &mut Vec<EndedRequest>) {
         while let Some(Dispatched { request, prefix, at }) = self.slots.next() {
             let job = job(&request, prefix);
             let tries = self.policy.as_ref().map(|_| Box::new(Tries::new(job.clone())));
@@ -126,7 +126,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     }
 
     /// Sends a request of clients that may send it more than once.
-    fn send(&mut self, now: Timestamp, index: u64, kind: AttemptKind, ended: &mut Vec<Ended>) {
+    fn send(&mut self, now: Timestamp, index: u64, kind: AttemptKind, ended: &mut Vec<EndedRequest>) {
         let Some(policy) = &self.policy else { return };
         let Some(tries) = self.in_flight.get_mut(&index).and_then(|course| course.tries.as_mut()) else {
             return;
@@ -155,7 +155,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     }
 
     /// An attempt is at a limit: it breaks it, unless it has got its first token in time.
-    fn at_deadline(&mut self, now: Timestamp, index: u64, ended: &mut Vec<Ended>) {
+    fn at_deadline(&mut self, now: Timestamp, index: u64, ended: &mut Vec<EndedRequest>) {
         let Some(policy) = &self.policy else { return };
         let Some(tries) = self.in_flight.get_mut(&index).and_then(|course| course.tries.as_mut()) else {
             return;
@@ -197,7 +197,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     }
 
     /// A job finished, or was refused.
-    fn over(&mut self, now: Timestamp, history: JobHistory, ended: &mut Vec<Ended>) {
+    fn over(&mut self, now: Timestamp, history: JobHistory, ended: &mut Vec<EndedRequest>) {
         let id = history.job;
         if let JobEnd::Rejected(reject) = history.end {
             let kind = FailureKind::HttpStatus(reject.http_status());
@@ -225,7 +225,13 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     }
 
     /// A job failed: its request is sent again, goes on with the other job, or ends with it.
-    fn failed(&mut self, now: Timestamp, history: JobHistory, failure: Failure, ended: &mut Vec<Ended>) {
+    fn failed(
+        &mut self,
+        now: Timestamp,
+        history: JobHistory,
+        failure: Failure,
+        ended: &mut Vec<EndedRequest>,
+    ) {
         let (id, index) = (history.job, self.request_of(history.job));
         let retry_after = match history.end {
             JobEnd::Rejected(reject) => reject.retry_after(),
@@ -285,7 +291,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
 
 impl RequestCourse {
     /// The record of the request, whose last attempt, or the one that answered, went like this.
-    fn ended(self, history: JobHistory, now: Timestamp, failure: Option<Failure>) -> Ended {
+    fn ended(self, history: JobHistory, now: Timestamp, failure: Option<Failure>) -> EndedRequest {
         let Self { request, dispatched, admitted, tries } = self;
         let asked = RequestRecord { admitted, ..request.record(dispatched) };
         let mut record = answered(&asked, history, now);
