@@ -44,7 +44,7 @@ pub struct SpikeAftermath {
     pub course: Vec<GoodputStretch>,
 }
 
-/// A stretch of the window: what was offered, what that made clients send, and what came of it.
+/// A stretch of the window: what was offered, what that made clients send, and how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GoodputStretch {

@@ -1,4 +1,4 @@
-//! What clients that retry or hedge did: attempts, amplification, and what came of them.
+//! What clients that retry or hedge did: attempts, amplification, and how they ended.
 
 use std::collections::BTreeMap;
 

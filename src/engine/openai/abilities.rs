@@ -60,7 +60,7 @@ pub enum EndpointPurpose {
     CacheReset,
 }
 
-/// What came of asking an endpoint.
+/// How an endpoint answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum EndpointAnswer {

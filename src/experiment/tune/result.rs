@@ -44,7 +44,7 @@ pub struct Tune {
     /// What was not predicted, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Flags that the diagnosis named, and what came of them.
+    /// Flags that the diagnosis named, and how they ended.
     pub named: Vec<NamedAxis>,
     /// All variants, in the order of the file: the first is the one in use today.
     pub variants: Vec<TuneVariant>,
@@ -99,7 +99,7 @@ pub struct ForecastScore {
     pub median_error: Option<f64>,
 }
 
-/// A variant of the server, and what came of it.
+/// A variant of the server, and how it ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -57,7 +57,7 @@ pub enum TuneStopped {
     Interrupted,
 }
 
-/// A flag that the diagnosis named, and what came of it.
+/// A flag that the diagnosis named, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
