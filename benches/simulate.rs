@@ -10,8 +10,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use skyline::experiment::{ConcurrencyCaps, VirtualRun};
-use skyline::generator::Schedule;
+use skyline::experiment::VirtualRun;
+use skyline::generator::{ConcurrencyCaps, Schedule};
 use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::{Overrides, WorkloadSpec};
 

@@ -9,6 +9,7 @@ mod request;
 mod rows;
 mod schedule;
 mod sessions;
+mod slots;
 mod traces;
 
 pub use datasets::{Datasets, RequiredEndpoint};
@@ -18,6 +19,8 @@ pub use prompts::{PromptBuilder, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::Schedule;
 pub use sessions::{ConversationBreak, NextTurn, SessionPlanner, TurnEnd};
+pub use slots::ConcurrencyCaps;
+pub(crate) use slots::Slots;
 pub use traces::{
     AccessLog, AccessLogFields, Blocks, RequestTrace, TraceWriter, TracedRequest, TracedWindow, read_log,
     survey, survey_with_lengths,

@@ -122,17 +122,34 @@ fn outside(metric: &'static str, meaning: &'static str, time: Option<TimeBeside>
     ]
 }
 
+const DEVICES: [(Measured, fn(&DeviceSummary) -> Option<GaugeSummary>); 8] = [
+    (("device_utilisation", "Time in which a device was busy", Unit::SHARE), |device| device.utilisation),
+    (("device_memory_used", "Memory of a device in use", Unit::BYTES), |device| device.memory_used_bytes),
+    (("device_dram_active", DRAM_ACTIVE, Unit::SHARE), |device| device.dram_active),
+    (("device_tensor_active", TENSOR_ACTIVE, Unit::SHARE), |device| device.tensor_active),
+    (("device_sm_active", SM_ACTIVE, Unit::SHARE), |device| device.sm_active),
+    (("device_sm_clock", "Clock of a device's multiprocessors", Unit::MEGAHERTZ), |device| {
+        device.sm_clock_mhz
+    }),
+    (("device_memory_clock", "Clock of a device's memory", Unit::MEGAHERTZ), |device| {
+        device.memory_clock_mhz
+    }),
+    (("device_temperature", "Temperature of a device", Unit::CELSIUS), |device| device.temperature_c),
+];
+const DRAM_ACTIVE: &str = "Cycles in which a device's memory was sending or receiving data";
+const TENSOR_ACTIVE: &str = "Cycles in which a device's matrix units were active";
+const SM_ACTIVE: &str = "Cycles in which a multiprocessor of a device had work, averaged over all of them";
+const SLOWED: &str = "Time in which heat, the power supply or the hardware lowered a device's clocks";
+
 /// All devices together: means over them, the largest of any, the power of all.
 fn devices(server: &ServerSide) -> Vec<Option<SideFigure>> {
     let devices = server.devices.as_slice();
     let whole = devices.iter().filter(|device| device.part_of.is_none()).count();
-    let busy = together(devices, |device| device.utilisation);
-    let memory = together(devices, |device| device.memory_used_bytes);
     let of_devices = ("devices", "Devices that report metrics", Unit::DEVICES);
     let mut figures = vec![exactly(of_devices, "total", (whole > 0).then_some(whole as f64))];
-    let utilisation = ("device_utilisation", "Time in which a device was busy", Unit::SHARE);
-    figures.extend(mean_and_max(utilisation, busy));
-    figures.extend(mean_and_max(("device_memory_used", "Memory of a device in use", Unit::BYTES), memory));
+    figures.extend(DEVICES.into_iter().flat_map(|(of, gauge)| mean_and_max(of, together(devices, gauge))));
+    let slowed = devices.iter().filter_map(|device| Some(device.slowed_down()?.1)).reduce(f64::max);
+    figures.push(exactly(("device_slowdown", SLOWED, Unit::SHARE), "max", slowed));
     let energy = server.energy;
     let power = ("devices_power", "Power of all devices together", Unit::WATTS);
     figures.push(exactly(power, "mean", energy.map(|energy| energy.power_w)));

@@ -31,6 +31,8 @@ impl Unit {
     pub(super) const BYTES: Self = Self::of("bytes", "By", "_bytes");
     pub(super) const JOULES: Self = Self::of("J", "J", "_joules");
     pub(super) const WATTS: Self = Self::of("W", "W", "_watts");
+    pub(super) const MEGAHERTZ: Self = Self::of("MHz", "MHz", "_megahertz");
+    pub(super) const CELSIUS: Self = Self::of("°C", "Cel", "_celsius");
     /// In the currency of the price of a GPU hour.
     pub(super) const MONEY: Self = Self::of("currency", "{currency}", "");
     /// Processors that are kept busy.

@@ -7,7 +7,6 @@ use futures::FutureExt;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::admission::ClientAdmission;
 use super::options::RunOptions;
 use super::pacer::DispatchedRequest;
 use super::progress::Progress;
@@ -15,7 +14,7 @@ use super::request_run::{FinishedRequest, RequestContext, RequestRun};
 use super::turns::NextTurns;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
-use crate::generator::PlannedRequest;
+use crate::generator::{PlannedRequest, Slots};
 use crate::record::UnendedRequest;
 
 /// Receives every request as it is dispatched; it must not block.
@@ -31,8 +30,7 @@ pub(super) struct InFlightSet<E> {
     options: RunOptions,
     pub(super) progress: Arc<Progress>,
     pub(super) running: JoinSet<(PlannedRequest, FinishedRequest)>,
-    /// The concurrency caps, and who waits under them.
-    admission: ClientAdmission,
+    slots: Slots<DispatchedRequest>,
     /// Later turns of sessions; `None` where no request belongs to a session.
     pub(super) next_turns: Option<NextTurns>,
     integral: InFlightIntegral,
@@ -54,7 +52,7 @@ impl<E: Engine> InFlightSet<E> {
         Self {
             engine,
             clock,
-            admission: ClientAdmission::new(&options),
+            slots: Slots::new(options.caps()),
             options,
             progress,
             running: JoinSet::new(),
@@ -71,7 +69,7 @@ impl<E: Engine> InFlightSet<E> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.running.is_empty() && self.admission.is_empty()
+        self.running.is_empty() && self.slots.nobody_waits()
     }
 
     /// Sends a request, or lets it wait under the concurrency cap: its latency counts from the scheduled moment, so the
@@ -84,19 +82,26 @@ impl<E: Engine> InFlightSet<E> {
             let PlannedRequest { index, phase, .. } = released.ready.request;
             dispatches(UnendedRequest { index, phase, dispatched: released.dispatched });
         }
-        if !self.admission.is_capped() {
-            self.send(released, None);
-        } else if self.admission.has_room(released.ready.request.class) {
-            self.send(released, Some(self.clock.now()));
-        } else {
-            self.admission.wait(released);
-        }
+        self.wait(released);
+        self.send_waiting();
     }
 
     /// Takes a request that was dispatched when the run was already over.
     pub(super) fn left_over(&mut self, mut released: DispatchedRequest) {
         self.note(&mut released);
-        self.admission.wait(released);
+        self.wait(released);
+    }
+
+    fn wait(&mut self, released: DispatchedRequest) {
+        self.slots.wait(released.dispatched, released.ready.request.class, released);
+    }
+
+    /// Sends what waited, as far as there are slots.
+    fn send_waiting(&mut self) {
+        while let Some(next) = self.slots.next() {
+            let admitted = self.slots.are_limited().then(|| self.clock.now());
+            self.send(next, admitted);
+        }
     }
 
     fn note(&mut self, released: &mut DispatchedRequest) {
@@ -112,7 +117,6 @@ impl<E: Engine> InFlightSet<E> {
         let retries = self.options.retries.clone();
         self.progress.started();
         let request = released.ready.request;
-        self.admission.sent(request.class);
         let lost = RequestRun::new(&request, released.dispatched);
         self.running.spawn(async move {
             let context = RequestContext {
@@ -134,10 +138,8 @@ impl<E: Engine> InFlightSet<E> {
     pub(super) fn take_ended(&mut self, ended: EndedTask) -> Option<(PlannedRequest, FinishedRequest)> {
         self.integral.left(self.clock.now());
         let ended = ended.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
-        self.admission.ended(ended.0.class);
-        if let Some(next) = self.admission.next() {
-            self.send(next, Some(self.clock.now()));
-        }
+        self.slots.free(ended.0.class);
+        self.send_waiting();
         self.progress.ended(&ended.1.record, ended.0.slo);
         Some(ended)
     }
@@ -145,7 +147,7 @@ impl<E: Engine> InFlightSet<E> {
     /// Censors what waits under the concurrency cap.
     pub(super) fn give_up_waiting(&mut self) -> impl Iterator<Item = FinishedRequest> {
         let (now, progress, integral) = (self.clock.now(), &self.progress, &mut self.integral);
-        self.admission.give_up().into_iter().map(move |released| {
+        self.slots.give_up().map(move |released| {
             progress.given_up();
             integral.left(now);
             RequestRun::never_sent(&released, now).into()

@@ -1,6 +1,5 @@
 //! The open loop: releases every request at its scheduled moment, follows it to its end, keeps its record.
 
-mod admission;
 mod breaker;
 mod checks;
 mod deadlines;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::breaker::Breaker;
 use crate::clock::Pacing;
+use crate::generator::ConcurrencyCaps;
 use crate::workload::RetryPolicy;
 
 /// How a run is executed. No option moves a dispatch; they say what to wait for and how long.
@@ -27,6 +28,15 @@ pub struct RunOptions {
     pub breakers: Vec<Breaker>,
     /// How the pacer waits for the next dispatch.
     pub pacing: Pacing,
+}
+
+impl RunOptions {
+    /// The caps on the requests in flight.
+    pub(super) fn caps(&self) -> ConcurrencyCaps {
+        let cap = |cap: NonZeroUsize| cap.get() as u64;
+        let classes = self.class_concurrency.iter().map(|of_class| of_class.map(cap)).collect();
+        ConcurrencyCaps { total: self.max_concurrency.map(cap), classes }
+    }
 }
 
 /// Limits on one attempt, counted from its beginning: that of the first is the request's admission. `None` means no limit.

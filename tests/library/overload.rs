@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use skyline::analysis::{SpikeAftermath, summarise};
 use skyline::clock::Timestamp;
-use skyline::experiment::{ConcurrencyCaps, SimulatedRun, VirtualRun};
-use skyline::generator::Schedule;
+use skyline::experiment::{SimulatedRun, VirtualRun};
+use skyline::generator::{ConcurrencyCaps, Schedule};
 use skyline::record::{AttemptEnd, AttemptKind, Failure, FailureKind, Outcome, Phase, RequestRecord, RunLog};
 use skyline::simulator::{
     AbandonedWork, Admission, AdmissionGroup, AdmissionLimit, Delay, EngineModel, Fleet, SimulatedServer,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use skyline::experiment::{ConcurrencyCaps, SimulatedRun, VirtualRun};
-use skyline::generator::Schedule;
+use skyline::experiment::{SimulatedRun, VirtualRun};
+use skyline::generator::{ConcurrencyCaps, Schedule};
 use skyline::record::{
     ClientLimits, DeploymentFacts, EngineFacts, HostFacts, PromptFacts, PromptMethod, RunHeader, StampSource,
 };

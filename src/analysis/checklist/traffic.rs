@@ -112,7 +112,8 @@ pub(super) fn window(evidence: &Evidence) -> Found {
     }
     // More of a burst is no longer window.
     let at_once = evidence.arrivals.as_ref().is_some_and(|arrivals| arrivals.shape == ArrivalShape::AtOnce);
-    let time = (samples > 0 && samples < needed && !at_once).then(|| length_s * needed as f64 / samples as f64);
+    let time =
+        (samples > 0 && samples < needed && !at_once).then(|| length_s * needed as f64 / samples as f64);
     let time = time.map_or(String::new(), |time| format!(" (about {} at this rate)", seconds(time)));
     let sentence =
         format!("{sentence}; p99 needs {}{time}; limit: {}", counted(needed, "sample"), seconds(WINDOW_S));

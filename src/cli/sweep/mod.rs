@@ -254,7 +254,7 @@ impl PlannedSweep {
             let rest_s = spec.warmup_s + args.campaign.pause.as_secs_f64();
             let is_default = args.loads.samples.is_none();
             manifest.plan =
-                manifest.plan.below(found, rest_s, is_default).shorter_by(clock.now().as_secs_f64());
+                manifest.plan.shorter_by(clock.now().as_secs_f64()).below(found, rest_s, is_default);
         }
         if let (LoadAxis::Users { users }, None) = (&manifest.plan.axis, &resumed) {
             let fewest = users.first().copied().unwrap_or(1);

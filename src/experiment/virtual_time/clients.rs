@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::caps::{ConcurrencyCaps, Slots};
 use super::log::{Waits, answered, job};
 use super::tries::{Deadline, Timer, Tries};
 use crate::clock::Timestamp;
-use crate::generator::PlannedRequest;
+use crate::generator::{ConcurrencyCaps, PlannedRequest, Slots};
 use crate::record::{AttemptEnd, AttemptKind, Failure, FailureKind, Outcome, RequestRecord};
 use crate::simulator::{Driver, Job, JobEnd, JobHistory, JobId, PrefixHashes, SimulatedServer};
 use crate::workload::RetryPolicy;
@@ -264,7 +263,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
 
     /// Stops waiting at `now`: the records of the requests that have not ended.
     pub(super) fn stop(self, now: Timestamp) -> (Waits, Vec<RequestRecord>) {
-        let Self { driver, mut waits, slots, mut in_flight, again, .. } = self;
+        let Self { driver, mut waits, mut slots, mut in_flight, again, .. } = self;
         let mut records = Vec::new();
         for history in driver.stop() {
             let index = again.get(&history.job).copied().unwrap_or(history.job.0);
@@ -280,11 +279,8 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         let mut between: Vec<RequestCourse> = in_flight.into_values().collect();
         between.sort_unstable_by_key(|course| course.request.index);
         records.extend(between.into_iter().map(|course| course.cut_off(now)));
-        records.extend(
-            slots
-                .give_up()
-                .map(|Dispatched { request, at, .. }| RequestRecord { ended: now, ..request.record(at) }),
-        );
+        let never_sent = |Dispatched { request, at, .. }| RequestRecord { ended: now, ..request.record(at) };
+        records.extend(slots.give_up().map(never_sent));
         (waits, records)
     }
 }

@@ -1,7 +1,6 @@
 //! Runs in virtual time: a plan against a simulated server, with a clock that costs nothing.
 
 mod bottleneck;
-mod caps;
 mod clients;
 mod comparison;
 pub(super) mod log;
@@ -10,7 +9,6 @@ mod run;
 mod tries;
 
 pub use bottleneck::{Bottleneck, EngineEvidence, Limit};
-pub use caps::ConcurrencyCaps;
 pub use comparison::{Latency, LayoutComparison, LayoutFigures, LayoutRow};
 pub use prediction::{Prediction, predict, run_virtually};
 pub use run::{SimulatedRun, VirtualRun};

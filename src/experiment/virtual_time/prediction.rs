@@ -5,14 +5,13 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::bottleneck::Bottleneck;
-use super::caps::ConcurrencyCaps;
 use super::comparison::LayoutComparison;
 use super::run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::engine_fit::EngineFit;
 use crate::experiment::paired_open::PairedOpen;
-use crate::generator::{Schedule, check_plan};
+use crate::generator::{ConcurrencyCaps, Schedule, check_plan};
 use crate::record::{Phase, RunHeader, RunLog};
 use crate::simulator::{BadFleet, BandwidthMath, EngineModel, Fleet, StepTime};
 

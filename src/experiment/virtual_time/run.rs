@@ -2,12 +2,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::caps::ConcurrencyCaps;
 use super::clients::VirtualClients;
 use super::log::leading;
 use crate::analysis::answers_end;
 use crate::clock::Timestamp;
-use crate::generator::{Blocks, ConversationBreak, PlannedRequest, Schedule, SessionPlanner, TurnEnd};
+use crate::generator::{
+    Blocks, ConcurrencyCaps, ConversationBreak, PlannedRequest, Schedule, SessionPlanner, TurnEnd,
+};
 use crate::record::{Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
 use crate::simulator::{ServerGauges, SimulatedServer, WorkTotals};
 

@@ -137,6 +137,9 @@ impl<W: io::Write> Rows<W> {
         for line in &summary.failures.kinds {
             self.push(&of.with("failures", &line.kind.to_string(), Some(line.count as f64), "requests"))?;
         }
+        if let Some(attempts) = &summary.attempts {
+            self.section(of, "attempts", attempts)?;
+        }
         self.section(of, "tokens", &summary.tokens)?;
         self.section(of, "request_speed", &summary.request_speed)?;
         self.section(of, "stalls", &summary.stalls)?;
@@ -241,6 +244,7 @@ fn unit(metric: &str, key: &str) -> &'static str {
         ("_ms", "ms"),
         ("tokens_per_s", "tokens/s"),
         ("tokens_per_s_per_gpu", "tokens/s"),
+        ("attempts_per_s", "attempts/s"),
         ("_per_s", "requests/s"),
         ("_rate", "share"),
         ("_attainment", "share"),
@@ -252,6 +256,9 @@ fn unit(metric: &str, key: &str) -> &'static str {
     let found = of_end.into_iter().find(|(end, _)| key.ends_with(end)).map(|(_, unit)| unit);
     found.unwrap_or(match (metric, key) {
         ("stalls", "count") => "gaps",
+        ("attempts", "attempts" | "retries" | "hedges" | "hedges_won") => "attempts",
+        ("attempts", "first_attempt_success") => "share",
+        ("attempts", "amplification") => "",
         (_, "chunks") => "chunks",
         ("request_speed", "p5" | "p50" | "p95") => "tokens/s",
         _ if key.contains("_lengths.") && key.rsplit('.').next() != Some("count") => "tokens",

@@ -10,13 +10,13 @@ use super::column::{DataColumn, ReadAs};
 use super::request::RequestRow;
 use super::request::TokenRow;
 use super::*;
-use crate::analysis::test_runs::{class, record, run};
+use crate::analysis::test_runs::{class, ms, record, run};
 use crate::analysis::{Metric, summarise};
-use crate::record::{Failure, FailureKind, Phase, RunLog, Turn};
+use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, Phase, RunLog, Turn};
 use crate::report::run_report::{Extras, Out, RunReport};
 use crate::report::sample_runs::observed;
 use crate::report::unit::Unit;
-use crate::workload::{Priority, Slo};
+use crate::workload::{ClientBehaviour, Priority, Slo};
 
 /// A run with something of everything: warm-up, a turn, chunks of several tokens and of none, a failure with a hostile
 /// message, an answer that was cut off.
@@ -126,6 +126,39 @@ fn a_summary_has_no_slo_that_the_workload_does_not_have() {
     assert_eq!(unit(",request_speed,p5,"), Some("tokens/s"));
     assert_eq!(unit(",rates,output_tokens_per_s,"), Some("tokens/s"));
     assert_eq!(unit(",rates,offered_requests_per_s,"), Some("requests/s"));
+}
+
+#[test]
+fn tables_count_the_attempts_of_clients_that_try_again() {
+    let attempt = |kind, begun, end| Attempt {
+        kind,
+        begun: ms(begun),
+        sent: Some(ms(begun)),
+        ended: ms(begun + 5),
+        end,
+        discarded_tokens: 0,
+    };
+    let busy = AttemptEnd::Failed(FailureKind::HttpStatus(429));
+    let mut retried = record(1).sent_at(10, 10, 10).paced(100, 10, 3).build();
+    retried.set_attempts(vec![
+        attempt(AttemptKind::First, 10, busy),
+        attempt(AttemptKind::Retry, 80, AttemptEnd::Answered),
+    ]);
+    let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(50, 10, 3).build(), retried]);
+    assert!(!text(&log, summary_csv).contains(",attempts,"), "clients that send once have no such figures");
+    log.header.workload.clients = Some(ClientBehaviour { retries: 1, ..ClientBehaviour::default() });
+    let table = text(&log, summary_csv);
+    for row in [
+        ",attempts,attempts,3.0,,,attempts,",
+        ",attempts,retries,1.0,,,attempts,",
+        ",attempts,amplification,1.5,,,,",
+        ",attempts,first_attempt_success,0.5,,,share,",
+        ",attempts,attempts_per_s,3.0,,,attempts/s,",
+    ] {
+        assert!(table.contains(row), "{row} in {table}");
+    }
+    let attempts: Vec<_> = lines(&log).iter().map(|row| row["attempts"].as_u64()).collect();
+    assert_eq!(attempts, [Some(1), Some(2)]);
 }
 
 #[test]

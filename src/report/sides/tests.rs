@@ -6,11 +6,30 @@ use super::*;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::run;
 use crate::clock::Timestamp;
+use crate::record::{Gauge, RunLog};
 use crate::report::sample_runs::observed;
+
+/// A run whose devices report all that devices can.
+fn counted() -> RunLog {
+    let mut log = observed();
+    let gauges = [
+        (Gauge::DramActive, 0.8),
+        (Gauge::TensorActive, 0.3),
+        (Gauge::SmActive, 0.6),
+        (Gauge::SmClockMhz, 1_200.0),
+        (Gauge::MemoryClockMhz, 2_600.0),
+        (Gauge::TemperatureC, 86.0),
+        (Gauge::HwThermalSlowdown, 0.25),
+    ];
+    for device in log.telemetry.readings.iter_mut().flat_map(|reading| reading.devices.values_mut()) {
+        device.gauges.extend(gauges);
+    }
+    log
+}
 
 #[test]
 fn both_sides_are_there_figure_by_figure() {
-    let log = observed();
+    let log = counted();
     let figures = side_figures(&summarise(&log, &[]));
     let report: BTreeMap<_, _> =
         figures.iter().map(|figure| ((figure.metric, figure.statistic), figure)).collect();
@@ -39,6 +58,13 @@ fn both_sides_are_there_figure_by_figure() {
         (("devices", "total"), 2.0),
         (("device_utilisation", "mean"), 0.7),
         (("device_memory_used", "max"), 72.0 * 1_073_741_824.0),
+        (("device_dram_active", "mean"), 0.8),
+        (("device_tensor_active", "max"), 0.3),
+        (("device_sm_active", "mean"), 0.6),
+        (("device_sm_clock", "mean"), 1_200.0),
+        (("device_memory_clock", "max"), 2_600.0),
+        (("device_temperature", "max"), 86.0),
+        (("device_slowdown", "max"), 0.25),
         (("devices_power", "mean"), 400.0),
         (("energy_per_output_token", "mean"), 400.0 * 60.0 / f64::from(tokens)),
         (("client_cpu_cores", "mean"), 0.5),
@@ -65,7 +91,7 @@ fn what_nobody_reports_is_not_there() {
 #[test]
 fn the_guide_lists_them() {
     let mut lines: Vec<String> = Vec::new();
-    for of_metric in side_figures(&summarise(&observed(), &[])).chunk_by(|a, b| a.metric == b.metric) {
+    for of_metric in side_figures(&summarise(&counted(), &[])).chunk_by(|a, b| a.metric == b.metric) {
         let mut units: Vec<_> = of_metric.iter().map(|figure| figure.unit.sign).collect();
         units.dedup();
         let statistics: Vec<_> = of_metric.iter().map(|figure| figure.statistic).collect();

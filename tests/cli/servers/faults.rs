@@ -187,7 +187,11 @@ fn a_run_in_which_every_request_failed_is_never_fine() {
 fn an_error_objective_judges_errors_in_place_of_the_default_bar() {
     let address = serve(|seen| {
         control(seen).unwrap_or_else(|| match seen.generation % 4 {
-            0 => stream(8),
+            0 => {
+                // Long beside what a busy machine adds to it, which would make the run INVALID.
+                std::thread::sleep(Duration::from_millis(500));
+                stream(8)
+            }
             _ => answer("503 Service Unavailable", "application/json", r#"{"error":{"message":"busy"}}"#),
         })
     });

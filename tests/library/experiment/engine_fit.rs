@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use skyline::analysis::{Metric, Quantile, Summary, summarise};
-use skyline::experiment::{
-    CannotFit, ConcurrencyCaps, CostKind, CostModel, EngineFit, Grade, MeasuredRun, VirtualRun,
-};
-use skyline::generator::Schedule;
+use skyline::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun, VirtualRun};
+use skyline::generator::{ConcurrencyCaps, Schedule};
 use skyline::record::RunLog;
 use skyline::report::render::{self, Extent};
 use skyline::report::{Colour, Style, documents};

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use skyline::clock::Timestamp;
-use skyline::experiment::{ConcurrencyCaps, VirtualRun};
-use skyline::generator::Schedule;
+use skyline::experiment::VirtualRun;
+use skyline::generator::{ConcurrencyCaps, Schedule};
 use skyline::random::RandomStream;
 use skyline::record::{Phase, RequestRecord};
 use skyline::simulator::{

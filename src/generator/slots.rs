@@ -1,4 +1,4 @@
-//! Caps on the requests in flight in virtual time, of all together and of each class, as a real client has them.
+//! Which dispatched requests may be sent: a client's caps on those in flight, of all together and of each class.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ impl ConcurrencyCaps {
 }
 
 /// The slots of a client, and what waits for one.
-pub(super) struct Slots<T> {
+pub(crate) struct Slots<T> {
     caps: ConcurrencyCaps,
     in_flight: u64,
     /// Of each class, where classes have caps.
@@ -46,25 +46,30 @@ struct Waiting<T> {
 
 impl<T> Slots<T> {
     /// All slots are free.
-    pub(super) fn new(caps: ConcurrencyCaps) -> Self {
+    pub(crate) fn new(caps: ConcurrencyCaps) -> Self {
         let of_class = vec![0; caps.classes.len()];
         let waiting = (0..caps.classes.len().max(1)).map(|_| VecDeque::new()).collect();
         Self { caps, in_flight: 0, of_class, waiting }
     }
 
     /// Whether there is a cap.
-    pub(super) fn are_limited(&self) -> bool {
+    pub(crate) fn are_limited(&self) -> bool {
         self.caps.is_capped()
     }
 
+    /// Whether nobody waits.
+    pub(crate) fn nobody_waits(&self) -> bool {
+        self.waiting.iter().all(VecDeque::is_empty)
+    }
+
     /// Lets a request of this class wait.
-    pub(super) fn wait(&mut self, since: Timestamp, class: u16, what: T) {
+    pub(crate) fn wait(&mut self, since: Timestamp, class: u16, what: T) {
         let line = usize::from(class).min(self.waiting.len() - 1);
         self.waiting[line].push_back(Waiting { since, class, what });
     }
 
     /// What waited longest of those for which there is a slot, which it takes.
-    pub(super) fn next(&mut self) -> Option<T> {
+    pub(crate) fn next(&mut self) -> Option<T> {
         let first = |line: &VecDeque<Waiting<T>>| {
             line.front().filter(|first| self.has_room(first.class)).map(|first| first.since)
         };
@@ -80,7 +85,7 @@ impl<T> Slots<T> {
     }
 
     /// A request of this class has ended.
-    pub(super) fn free(&mut self, class: u16) {
+    pub(crate) fn free(&mut self, class: u16) {
         self.in_flight -= 1;
         if let Some(number) = self.of_class.get_mut(usize::from(class)) {
             *number -= 1;
@@ -88,8 +93,8 @@ impl<T> Slots<T> {
     }
 
     /// All that still wait, in order of dispatch.
-    pub(super) fn give_up(self) -> impl Iterator<Item = T> {
-        let mut waiting: Vec<_> = self.waiting.into_iter().flatten().collect();
+    pub(crate) fn give_up(&mut self) -> impl Iterator<Item = T> + use<T> {
+        let mut waiting: Vec<_> = self.waiting.iter_mut().flat_map(|line| line.drain(..)).collect();
         waiting.sort_by_key(|waiting| waiting.since);
         waiting.into_iter().map(|waiting| waiting.what)
     }
