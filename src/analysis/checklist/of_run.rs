@@ -119,11 +119,14 @@ fn source(header: &RunHeader) -> ResultSource {
 }
 
 fn arrivals(pattern: &ArrivalPattern) -> ArrivalEvidence {
-    let words = match pattern {
-        ArrivalPattern::Users { users, .. } => format!("closed loop of {}", counted(*users, "user")),
-        pattern => format!("{}, {}", pattern.kind(), requests_per_s(pattern.mean_rate_per_s())),
+    let shape = shape(pattern);
+    let words = match (pattern, shape) {
+        (ArrivalPattern::Users { users, .. }, _) => format!("closed loop of {}", counted(*users, "user")),
+        // The rate of a burst is that of a millisecond.
+        (_, ArrivalShape::AtOnce) => format!("{}, all at once", pattern.kind()),
+        _ => format!("{}, {}", pattern.kind(), requests_per_s(pattern.mean_rate_per_s())),
     };
-    ArrivalEvidence { shape: shape(pattern), words: words.replace('_', " "), fault: None }
+    ArrivalEvidence { shape, words: words.replace('_', " "), fault: None }
 }
 
 fn shape(pattern: &ArrivalPattern) -> ArrivalShape {

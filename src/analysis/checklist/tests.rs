@@ -140,6 +140,10 @@ fn the_server_is_warm_and_the_window_long_enough() {
         of.window_s = Some(60.0);
         of.latencies[0].n = Some(500);
     });
+    is(Rule::Window, NotMet, "500 samples; p99 needs 1,000 samples; limit: 1 min", |of| {
+        of.latencies[0].n = Some(500);
+        of.arrivals = arrivals(ArrivalShape::AtOnce);
+    });
     is(Rule::Window, NotReported, "not reported", |of| of.window_s = None);
 }
 

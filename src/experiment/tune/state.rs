@@ -23,7 +23,7 @@ const REQUESTS: f64 = 10.0;
 /// The winner runs at the end until its load is known this well: the ends of its interval are apart by this share.
 const KNOWN: f64 = 0.2;
 /// And at most this often.
-pub(super) const MOST_AT_THE_END: u64 = 20;
+pub(super) const MOST_AT_THE_END: u64 = 15;
 
 /// How long runs are and where they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

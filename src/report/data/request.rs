@@ -200,11 +200,9 @@ impl RequestRow<'_> {
             flag("resent", "It was sent again: an idle connection was closed as it was sent", |row| {
                 Some(row.record.lost_connection == Some(LostConnection::AsSent))
             }),
-            whole(
-                "attempts",
-                "Times that its client set about sending it: 1 and its retries and hedges",
-                |row| Some(row.record.attempts_made()),
-            ),
+            whole("attempts", "How often it was tried, retries and hedges included", |row| {
+                Some(row.record.attempts_made())
+            }),
             text(
                 "outcome",
                 "completed, failed or censored: still running when the run stopped waiting",

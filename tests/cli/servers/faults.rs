@@ -185,23 +185,26 @@ fn a_run_in_which_every_request_failed_is_never_fine() {
 
 #[test]
 fn an_error_objective_judges_errors_in_place_of_the_default_bar() {
-    let address = serve(|seen| {
-        control(seen).unwrap_or_else(|| match seen.generation % 4 {
-            0 => {
-                // Long beside what a busy machine adds to it, which would make the run INVALID.
-                std::thread::sleep(Duration::from_millis(500));
-                stream(8)
-            }
-            _ => answer("503 Service Unavailable", "application/json", r#"{"error":{"message":"busy"}}"#),
-        })
-    });
-    let url = format!("http://{address}");
+    // The first request to each server is the test request.
+    let server = || {
+        let address = serve(|seen| {
+            control(seen).unwrap_or_else(|| match seen.generation % 4 {
+                0 => {
+                    // Long beside what a busy machine adds to it, which would make the run INVALID.
+                    std::thread::sleep(Duration::from_millis(500));
+                    stream(8)
+                }
+                _ => answer("503 Service Unavailable", "application/json", r#"{"error":{"message":"busy"}}"#),
+            })
+        });
+        format!("http://{address}")
+    };
     let desk = Desk::new();
-    let vllm = ["bench", "quick.toml", "--engine", "vllm", "--url", &url];
+    let bench = || desk.skyline(&["bench", "quick.toml", "--engine", "vllm", "--url", &server()]);
     // A server that refuses for want of room did not keep up.
-    desk.skyline(&vllm).assert().code(1).stdout(contains("OVERLOADED"));
-    desk.skyline(&vllm).args(["--allow-invalid", "--objective", "error_rate < 1%"]).assert().code(1);
-    desk.skyline(&vllm).args(["--allow-invalid", "--objective", "error_rate < 90%"]).assert().code(0);
+    bench().assert().code(1).stdout(contains("OVERLOADED"));
+    bench().args(["--allow-invalid", "--objective", "error_rate < 1%"]).assert().code(1);
+    bench().args(["--allow-invalid", "--objective", "error_rate < 90%"]).assert().code(0);
 }
 
 /// What was sent in the header `name`.

@@ -29,7 +29,7 @@ impl Search {
         let bracket =
             if self.refined_from.is_none() { RUNS_OF_BRACKET.saturating_sub(done).max(1) } else { 0 };
         let begun_s = spent_s + bracket as f64 * run_s(self.plan.first_samples.unwrap_or(self.plan.samples));
-        let refined = self.refined_from.map_or(0, |from| done - from as u64);
+        let refined = self.refined() as u64;
         let most = self.plan.most_trials.saturating_sub(done + bracket);
         let left = |runs: u64| runs.saturating_sub(refined).min(most);
         let run_s = run_s(self.plan.samples);
@@ -43,18 +43,33 @@ impl Search {
 
     /// Runs of the refinement until the interval is narrow, in whole rounds.
     fn runs_of_refinement(&self, rate: f64) -> u64 {
-        let wanted = libm::log(1.0 + self.plan.precision);
-        let a_run = self.window_of(self.plan.samples, Load::Rate(rate)) * self.requests_per_s(rate);
-        let refined = self.refined_from.map_or(0, |from| self.trials.len() - from);
-        let requests = match self.interval() {
-            Ok((low, high)) if refined > 0 => {
-                let narrower = libm::log(high / low) / wanted;
-                refined as f64 * a_run * narrower * narrower
+        let runs = match self.runs_until_narrow() {
+            Some(left) => self.refined() as f64 + left,
+            None => {
+                let a_run = self.window_of(self.plan.samples, Load::Rate(rate)) * self.requests_per_s(rate);
+                self.worth() / (self.wanted() * self.wanted()) / a_run
             }
-            _ => self.worth() / (wanted * wanted),
         };
-        let rounds = (requests / a_run / ROUND as f64).ceil().max(self.plan.repeats as f64);
+        let rounds = (runs / ROUND as f64).ceil().max(self.plan.repeats as f64);
         rounds as u64 * ROUND as u64
+    }
+
+    /// Runs until the interval is as narrow as requested, by how wide it is now: its width falls with the root of their
+    /// number. Below 0 where it is narrower; `None` while there is no interval.
+    pub(in crate::experiment) fn runs_until_narrow(&self) -> Option<f64> {
+        let (low, high) = self.interval().ok()?;
+        let narrower = libm::log(high / low) / self.wanted();
+        (self.refined() > 0).then(|| self.refined() as f64 * (narrower * narrower - 1.0))
+    }
+
+    /// Runs of the refinement so far.
+    fn refined(&self) -> usize {
+        self.refined_from.map_or(0, |from| self.trials.len() - from)
+    }
+
+    /// Width that the interval is to have, in logarithms.
+    fn wanted(&self) -> f64 {
+        libm::log(1.0 + self.plan.precision)
     }
 
     /// Requests × the square of the interval's width, of the demand that decides or whose limit is the strictest.
