@@ -122,7 +122,10 @@ fn outside(metric: &'static str, meaning: &'static str, time: Option<TimeBeside>
     ]
 }
 
-const DEVICES: [(Measured, fn(&DeviceSummary) -> Option<GaugeSummary>); 8] = [
+/// A value of a device over the window, where it reports it.
+type OfDevice = fn(&DeviceSummary) -> Option<GaugeSummary>;
+
+const DEVICES: [(Measured, OfDevice); 8] = [
     (("device_utilisation", "Time in which a device was busy", Unit::SHARE), |device| device.utilisation),
     (("device_memory_used", "Memory of a device in use", Unit::BYTES), |device| device.memory_used_bytes),
     (("device_dram_active", DRAM_ACTIVE, Unit::SHARE), |device| device.dram_active),
@@ -161,10 +164,7 @@ fn devices(server: &ServerSide) -> Vec<Option<SideFigure>> {
 }
 
 /// Mean of a value over those devices that report it, and the smallest and the largest of any; `None` where none does.
-pub(super) fn together(
-    devices: &[DeviceSummary],
-    gauge: fn(&DeviceSummary) -> Option<GaugeSummary>,
-) -> Option<GaugeSummary> {
+pub(super) fn together(devices: &[DeviceSummary], gauge: OfDevice) -> Option<GaugeSummary> {
     let report: Vec<_> = devices.iter().filter_map(gauge).collect();
     let GaugeSummary { last, covered_s, .. } = *report.last()?;
     let mean = report.iter().map(|gauge| gauge.mean).sum::<f64>() / report.len() as f64;

@@ -43,13 +43,11 @@ impl Search {
 
     /// Runs of the refinement until the interval is narrow, in whole rounds.
     fn runs_of_refinement(&self, rate: f64) -> u64 {
-        let runs = match self.runs_until_narrow() {
-            Some(left) => self.refined() as f64 + left,
-            None => {
-                let a_run = self.window_of(self.plan.samples, Load::Rate(rate)) * self.requests_per_s(rate);
-                self.worth() / (self.wanted() * self.wanted()) / a_run
-            }
+        let by_worth = || {
+            let a_run = self.window_of(self.plan.samples, Load::Rate(rate)) * self.requests_per_s(rate);
+            self.worth() / (self.wanted() * self.wanted()) / a_run
         };
+        let runs = self.runs_until_narrow().map_or_else(by_worth, |left| self.refined() as f64 + left);
         let rounds = (runs / ROUND as f64).ceil().max(self.plan.repeats as f64);
         rounds as u64 * ROUND as u64
     }
