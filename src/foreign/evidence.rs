@@ -164,7 +164,8 @@ fn latency(latency: &ForeignLatency) -> LatencyEvidence {
         Some(PercentileEvidence { quantile, value_ms, interval })
     };
     let percentiles = Quantile::ALL.into_iter().filter_map(percentile).collect();
-    LatencyEvidence { metric: latency.metric, n: latency.figures.n(), percentiles }
+    let n = latency.figures.n();
+    LatencyEvidence { metric: latency.metric, n, independent: n.map(|n| n as f64), percentiles }
 }
 
 /// How the tool itself cures an item.

@@ -199,6 +199,7 @@ fn latencies(summary: &Summary) -> Vec<LatencyEvidence> {
     rows.map(|(metric, row)| LatencyEvidence {
         metric,
         n: Some(row.n),
+        independent: row.independent(),
         percentiles: row
             .percentiles
             .iter()

@@ -22,7 +22,7 @@ fn latency(metric: Metric, n: u64) -> LatencyEvidence {
         interval: (Some(value_ms * 0.9), Some(value_ms * 1.1)),
     };
     let percentiles = vec![percentile(Quantile::P50, 100.0), percentile(Quantile::P99, 400.0)];
-    LatencyEvidence { metric, n: Some(n), percentiles }
+    LatencyEvidence { metric, n: Some(n), independent: Some(n as f64), percentiles }
 }
 
 fn arrivals(shape: ArrivalShape) -> Option<ArrivalEvidence> {
@@ -138,7 +138,16 @@ fn the_server_is_warm_and_the_window_long_enough() {
     let few = "1 min and 500 samples; p99 needs 1,000 samples (about 2 min at this rate); limit: 1 min";
     is(Rule::Window, NotMet, few, |of| {
         of.window_s = Some(60.0);
-        of.latencies[0].n = Some(500);
+        (of.latencies[0].n, of.latencies[0].independent) = (Some(500), Some(500.0));
+    });
+    // Neighbours in a queue tell much the same.
+    let depend = "500 samples, 250 of them independent; p99 needs 1,000 samples (about 4 min at this rate)";
+    is(Rule::Window, NotMet, depend, |of| {
+        of.window_s = Some(60.0);
+        (of.latencies[0].n, of.latencies[0].independent) = (Some(500), Some(250.0));
+    });
+    is(Rule::Window, NotMet, "500 samples; p99 needs 1,000 samples; limit", |of| {
+        (of.latencies[0].n, of.latencies[0].independent) = (Some(500), None);
     });
     is(Rule::Window, NotMet, "500 samples; p99 needs 1,000 samples; limit: 1 min", |of| {
         of.latencies[0].n = Some(500);

@@ -112,11 +112,16 @@ pub(super) fn window(evidence: &Evidence) -> Found {
     }
     // More of a burst is no longer window.
     let at_once = evidence.arrivals.as_ref().is_some_and(|arrivals| arrivals.shape == ArrivalShape::AtOnce);
-    let time =
-        (samples > 0 && samples < needed && !at_once).then(|| length_s * needed as f64 / samples as f64);
-    let time = time.map_or(String::new(), |time| format!(" (about {} at this rate)", seconds(time)));
-    let sentence =
-        format!("{sentence}; p99 needs {}{time}; limit: {}", counted(needed, "sample"), seconds(WINDOW_S));
+    let independent = evidence.independent_samples().filter(|known| *known >= 1.0 && !at_once);
+    let depend = independent.map(|known| known as u64).filter(|known| *known < samples);
+    let depend = depend.map_or(String::new(), |known| format!(", {} of them independent", count(known)));
+    let time = independent.filter(|_| samples < needed).map(|known| length_s * needed as f64 / known);
+    let time = time.map_or(String::new(), |time| format!(" (about {} at this rate)", seconds(time.ceil())));
+    let sentence = format!(
+        "{sentence}{depend}; p99 needs {}{time}; limit: {}",
+        counted(needed, "sample"),
+        seconds(WINDOW_S)
+    );
     not_met(sentence, CURE)
 }
 

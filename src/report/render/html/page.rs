@@ -93,8 +93,14 @@ fn page(title: &str, body: &Markup) -> String {
                 main {
                     (contents)
                     (body)
-                    footer { "Made by skyline " (env!("CARGO_PKG_VERSION")) ". Hover over a point for its figures."
-                        span.scripted hidden { " Click it to keep them (of a request also when its tokens came), drag to zoom in, double-click to zoom out." } }
+                    footer {
+                        "Made by skyline " (env!("CARGO_PKG_VERSION")) "."
+                        // Text from elsewhere is escaped: only a chart is an image.
+                        @if body.0.contains("<svg") {
+                            " Hover over a point for its figures."
+                            span.scripted hidden { " Click it to keep them (of a request also when its tokens came), drag to zoom in, double-click to zoom out." }
+                        }
+                    }
                 }
                 script { (PreEscaped(SCRIPT.trim_end())) }
             }
