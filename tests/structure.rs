@@ -36,10 +36,10 @@ const ASYNC: [&str; 7] = ["engine", "runner", "mock", "telemetry", "live", "sess
 /// Ceilings. They are lowered as the figures fall; only a new capability may raise those of lines and types.
 mod ceiling {
     /// Lines of production code: no blanks, no comments, no tests.
-    pub(crate) const PRODUCTION_LINES: usize = 91_600;
+    pub(crate) const PRODUCTION_LINES: usize = 91_490;
     /// Types that are `pub`, and those that are `pub(…)`.
     pub(crate) const PUBLIC_TYPES: usize = 691;
-    pub(crate) const RESTRICTED_TYPES: usize = 535;
+    pub(crate) const RESTRICTED_TYPES: usize = 534;
     /// Names that several public types share.
     pub(crate) const SHARED_NAMES: usize = 0;
     /// Files that need each other in a circle.

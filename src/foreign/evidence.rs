@@ -164,8 +164,7 @@ fn latency(latency: &ForeignLatency) -> LatencyEvidence {
         Some(PercentileEvidence { quantile, value_ms, interval })
     };
     let percentiles = Quantile::ALL.into_iter().filter_map(percentile).collect();
-    let n = latency.figures.n();
-    LatencyEvidence { metric: latency.metric, n, independent: n.map(|n| n as f64), percentiles }
+    LatencyEvidence { metric: latency.metric, n: latency.figures.n(), percentiles }
 }
 
 /// How the tool itself cures an item.

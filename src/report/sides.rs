@@ -142,7 +142,8 @@ const DEVICES: [(Measured, OfDevice); 8] = [
 const DRAM_ACTIVE: &str = "Cycles in which a device's memory was sending or receiving data";
 const TENSOR_ACTIVE: &str = "Cycles in which a device's matrix units were active";
 const SM_ACTIVE: &str = "Cycles in which a multiprocessor of a device had work, averaged over all of them";
-const SLOWED: &str = "Time in which heat, the power supply or the hardware lowered a device's clocks";
+const SLOWED: &str =
+    "Longest time in which one reason (heat, the power supply, the hardware) lowered a device's clocks";
 
 /// All devices together: means over them, the largest of any, the power of all.
 fn devices(server: &ServerSide) -> Vec<Option<SideFigure>> {

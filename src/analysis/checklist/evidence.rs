@@ -210,8 +210,6 @@ pub struct LatencyEvidence {
     pub metric: Metric,
     /// Samples.
     pub n: Option<u64>,
-    /// How many independent samples tell as much; absent where that is not known. Of other tools' results as many as there are.
-    pub independent: Option<f64>,
     /// Its percentiles, those that are known.
     pub percentiles: Vec<PercentileEvidence>,
 }
@@ -249,14 +247,6 @@ impl Evidence {
     pub(super) fn samples(&self) -> Option<u64> {
         let answered = || Some(self.sent?.saturating_sub(self.failed?));
         self.main_latency().and_then(|latency| latency.n).or_else(answered)
-    }
-
-    /// How many of them are independent, as far as that is known.
-    pub(super) fn independent_samples(&self) -> Option<f64> {
-        match self.main_latency() {
-            Some(latency) if latency.n.is_some() => latency.independent,
-            _ => self.samples().map(|samples| samples as f64),
-        }
     }
 
     /// Failed requests ÷ sent requests.

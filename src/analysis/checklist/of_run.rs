@@ -199,7 +199,6 @@ fn latencies(summary: &Summary) -> Vec<LatencyEvidence> {
     rows.map(|(metric, row)| LatencyEvidence {
         metric,
         n: Some(row.n),
-        independent: row.independent(),
         percentiles: row
             .percentiles
             .iter()

@@ -110,18 +110,15 @@ pub(super) fn window(evidence: &Evidence) -> Found {
     if length_s >= WINDOW_S && samples >= needed {
         return met(format!("{sentence}: enough for p99"));
     }
-    // More of a burst is no longer window.
+    // Our own report says beside the latencies how long, and counts how much requests depend on one another. More of a
+    // burst is no longer window.
+    let is_foreign = matches!(evidence.source, ResultSource::Other(_));
     let at_once = evidence.arrivals.as_ref().is_some_and(|arrivals| arrivals.shape == ArrivalShape::AtOnce);
-    let independent = evidence.independent_samples().filter(|known| *known >= 1.0 && !at_once);
-    let depend = independent.map(|known| known as u64).filter(|known| *known < samples);
-    let depend = depend.map_or(String::new(), |known| format!(", {} of them independent", count(known)));
-    let time = independent.filter(|_| samples < needed).map(|known| length_s * needed as f64 / known);
-    let time = time.map_or(String::new(), |time| format!(" (about {} at this rate)", seconds(time.ceil())));
-    let sentence = format!(
-        "{sentence}{depend}; p99 needs {}{time}; limit: {}",
-        counted(needed, "sample"),
-        seconds(WINDOW_S)
-    );
+    let says_time = is_foreign && !at_once && (1..needed).contains(&samples);
+    let time = says_time.then(|| seconds((length_s * needed as f64 / samples as f64).ceil()));
+    let time = time.map_or(String::new(), |time| format!(" (about {time} at this rate)"));
+    let sentence =
+        format!("{sentence}; p99 needs {}{time}; limit: {}", counted(needed, "sample"), seconds(WINDOW_S));
     not_met(sentence, CURE)
 }
 

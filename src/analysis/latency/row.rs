@@ -58,12 +58,6 @@ pub struct Percentile<Q = Quantile> {
 }
 
 impl LatencyRow {
-    /// How many independent samples tell as much of its median as its own; `None` where the window is too short to tell.
-    pub fn independent(&self) -> Option<f64> {
-        let median = self.percentile(Quantile::P50);
-        median.effective_samples.filter(|_| median.unresolvable != Some(Unresolvable::WindowTooShort))
-    }
-
     /// Describes a sample by the usual percentiles and those that the user asked for, in percent; `None` for an empty one.
     pub(crate) fn of(sample: &Sample, percents: &[f64]) -> Option<Self> {
         let usual = |quantile: Quantile| {

@@ -63,8 +63,8 @@ impl TuneState {
         let trials = self.courses.iter().flat_map(|course| &course.trials);
         let done = trials.filter(|trial| trial.round > ROUNDS).count() as f64;
         let winner = self.best().filter(|_| round > ROUNDS).and_then(|best| self.search(best));
-        let left = winner.and_then(|search| search.runs_until_narrow()).unwrap_or(LAST - done);
-        let last = left.ceil().max(1.0).min(MOST_AT_THE_END as f64 - done);
+        let left = winner.and_then(|search| search.runs_until_narrow()).map(|left| left as f64);
+        let last = left.unwrap_or(LAST - done).max(1.0).min((MOST_AT_THE_END as f64 - done).max(0.0));
         add(last, f64::from(u8::from(round <= ROUNDS)), ROUNDS);
         TuneForecast { runs: runs.round() as u64, starts: starts.round() as u64, load_s }
     }

@@ -47,17 +47,25 @@ impl Search {
             let a_run = self.window_of(self.plan.samples, Load::Rate(rate)) * self.requests_per_s(rate);
             self.worth() / (self.wanted() * self.wanted()) / a_run
         };
-        let runs = self.runs_until_narrow().map_or_else(by_worth, |left| self.refined() as f64 + left);
-        let rounds = (runs / ROUND as f64).ceil().max(self.plan.repeats as f64);
-        rounds as u64 * ROUND as u64
+        self.in_rounds(self.runs_by_width().unwrap_or_else(by_worth))
     }
 
-    /// Runs until the interval is as narrow as requested, by how wide it is now: its width falls with the root of their
-    /// number. Below 0 where it is narrower; `None` while there is no interval.
-    pub(in crate::experiment) fn runs_until_narrow(&self) -> Option<f64> {
+    /// Runs until the interval is as narrow as requested, in whole rounds, by how wide it is now; `None` while there is no
+    /// interval.
+    pub(in crate::experiment) fn runs_until_narrow(&self) -> Option<u64> {
+        Some(self.in_rounds(self.runs_by_width()?).saturating_sub(self.refined() as u64))
+    }
+
+    /// All runs that make the interval as narrow as requested: its width falls with the root of their number.
+    fn runs_by_width(&self) -> Option<f64> {
         let (low, high) = self.interval().ok()?;
         let narrower = libm::log(high / low) / self.wanted();
-        (self.refined() > 0).then(|| self.refined() as f64 * (narrower * narrower - 1.0))
+        (self.refined() > 0).then(|| self.refined() as f64 * narrower * narrower)
+    }
+
+    fn in_rounds(&self, runs: f64) -> u64 {
+        let rounds = (runs / ROUND as f64).ceil().max(self.plan.repeats as f64);
+        (rounds as u64).saturating_mul(ROUND as u64)
     }
 
     /// Runs of the refinement so far.

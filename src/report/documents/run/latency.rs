@@ -230,7 +230,9 @@ fn longer(summary: &Summary) -> Option<(Quantile, String)> {
     let next = Quantile::ALL.into_iter().find(|next| next.floor() > row.n)?;
     // More of a burst is no longer window.
     let rate = summary.rates.requests_per_s().filter(|_| summary.window.answers_end_s.is_none())?;
-    let correlation_time = row.n as f64 / row.independent()?;
+    let percentile = row.percentile(Quantile::P50);
+    let known = percentile.unresolvable != Some(Unresolvable::WindowTooShort);
+    let correlation_time = row.n as f64 / percentile.effective_samples.filter(|_| known)?;
     Some((next, seconds((next.floor() as f64 * correlation_time / rate).ceil())))
 }
 
