@@ -227,7 +227,7 @@ impl InTime {
 
 /// The estimates of five minutes themselves scatter by 5 %: no estimator knows much more from so little.
 #[test]
-#[ignore = "takes half a minute unoptimised"]
+#[ignore = "takes half a minute unoptimised; `.ci/run` runs it"]
 fn a_search_ends_within_five_minutes_with_an_interval_that_holds_the_truth() {
     let found = InTime::of(300.0, 60);
     assert!(found.held >= 54, "{}", found.held);
@@ -238,7 +238,7 @@ fn a_search_ends_within_five_minutes_with_an_interval_that_holds_the_truth() {
 
 /// Nearly as many as of five minutes: runs of 10 s end before a queue has settled.
 #[test]
-#[ignore = "takes half a minute unoptimised"]
+#[ignore = "takes half a minute unoptimised; `.ci/run` runs it"]
 fn a_search_of_two_minutes_is_a_first_look() {
     let found = InTime::of(120.0, 60);
     assert!(found.held >= 51, "{}", found.held);

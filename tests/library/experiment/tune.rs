@@ -198,7 +198,7 @@ fn each_alone_s(seed: u64) -> f64 {
 }
 
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "40 searches of 24 variants take minutes; `tests/interop/long_tests.sh the_best_of_24` runs it"]
 fn the_best_of_24_variants_is_found_in_a_tenth_of_the_time() {
     let alone_s = each_alone_s(1);
     for (looks_ahead, share) in [(false, 1.0 / 10.0), (true, 1.0 / 15.0)] {
@@ -229,7 +229,7 @@ fn holds(name: &str, per_gpu: f64) -> bool {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes unoptimised; `.ci/run` runs it"]
 fn the_best_is_the_best_in_long_runs() {
     assert!(holds(BEST, ENDS / 1.02) && !holds(BEST, ENDS * 1.02));
     let others = spec(GRID).candidates().into_iter().map(|of| of.name).filter(|name| name != BEST);
@@ -271,7 +271,7 @@ fn variants_that_are_alike_are_not_told_apart() {
 
 /// Four variants that are one queue, whose service times each run draws anew: an A/A test of a tuning.
 #[test]
-#[ignore = "takes a minute unoptimised"]
+#[ignore = "takes a minute unoptimised; `.ci/run` runs it"]
 fn chance_drops_a_variant_that_is_as_good_in_at_most_five_percent() {
     let mut spec = spec("max_num_seqs = [1, 2, 3, 4]");
     spec.objectives = vec!["p95 ttft < 1500ms".parse().unwrap()];
@@ -292,7 +292,7 @@ fn chance_drops_a_variant_that_is_as_good_in_at_most_five_percent() {
 }
 
 #[test]
-#[ignore = "takes a minute unoptimised"]
+#[ignore = "20 tunings take minutes; `tests/interop/long_tests.sh how_long_a_tuning` runs it"]
 fn how_long_a_tuning_takes_is_said_within_a_factor_of_one_and_a_half() {
     let (spec, mut good) = (spec(GRID), 0);
     let candidates = spec.candidates();
