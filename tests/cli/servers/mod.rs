@@ -8,3 +8,4 @@ mod gathered;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod requested;
+mod secrets;
