@@ -191,6 +191,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             horizon_s: window_ms as f64 / 1e3,
             requests: None,
             warmup_s: 0.0,
+            cooldown_s: None,
             drain_s: 30.0,
             arrival: declared(&records),
             classes: vec![class("chat", &[(Priority::High, Slo::default())])],

@@ -265,7 +265,7 @@ impl AbArgs {
                 // The command starts a server, which loads its model.
                 settings.server.wait.get_or_insert(DEFAULT_WAIT);
             }
-            if self.load.is_rate_max() {
+            if self.load.is_rate_inf() {
                 settings.requests.max_concurrency = None;
             }
             Ok::<_, Stop>(settings)

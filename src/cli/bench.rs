@@ -182,7 +182,7 @@ impl BenchArgs {
         percentiles.sort_by(f64::total_cmp);
         percentiles.dedup();
         let mut settings = RunSettings { machine, share, objectives, percentiles, ..settings };
-        if self.workload.is_rate_max() {
+        if self.workload.is_rate_inf() {
             // So many users are never more.
             settings.requests.max_concurrency = None;
         }

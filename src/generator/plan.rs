@@ -1,6 +1,7 @@
 //! The plan of a run, drawn request by request without prompts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::request::PlannedRequest;
 use super::sessions::{SessionPlanner, first_turn};
@@ -130,7 +131,7 @@ impl PhaseTracker {
     fn new(workload: Arc<WorkloadSpec>) -> Self {
         let cooldown_end = match workload.requests {
             Some(_) => None,
-            None => Some(Timestamp::from_secs_f64(workload.horizon_s + workload.drain_s)),
+            None => Some(Timestamp::from_secs_f64(workload.horizon_s + workload.load_after_s())),
         };
         Self { workload, next_index: 0, cooldown_end, latest: Timestamp::ZERO }
     }
@@ -146,8 +147,8 @@ impl PhaseTracker {
         let index = self.next_index;
         let phase = self.phase(index, scheduled);
         if phase == Phase::Cooldown {
-            let drain = Timestamp::from_secs_f64(self.workload.drain_s).since(Timestamp::ZERO);
-            let end = *self.cooldown_end.get_or_insert_with(|| before.after(drain));
+            let load_after = Duration::from_secs_f64(self.workload.load_after_s());
+            let end = *self.cooldown_end.get_or_insert_with(|| before.after(load_after));
             if scheduled >= end {
                 return None;
             }

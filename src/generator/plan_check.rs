@@ -150,7 +150,10 @@ impl<'a> Comparison<'a> {
         if shift.is_none() {
             unchecked.push("the moments (the run was merged by an older Skyline)".to_owned());
         }
-        let (mut workload, mut rows_missing) = (header.workload.clone(), Vec::new());
+        // Older runs of so many requests had a cool-down that the header does not mention.
+        let cooldown_s = header.workload.cooldown_s.or(Some(header.workload.drain_s));
+        let (mut workload, mut rows_missing) =
+            (WorkloadSpec { cooldown_s, ..header.workload.clone() }, Vec::new());
         let datasets = rows(header);
         if let Err(why) = &datasets {
             for class in &mut workload.classes {
@@ -256,8 +259,8 @@ impl<'a> Comparison<'a> {
                 self.differs(format!("request {} is not in the plan", record.index));
             });
         };
-        // The server decides where a window ends that a number of requests ends.
-        let phases_known = !self.log.header.workload.ends_by_count();
+        // The server decides where a window ends that a number of requests ends; older runs ended it with the last opener.
+        let phases_known = self.log.header.workload.requests.is_none();
         let opened = all.in_places(openers).zip(openers);
         let mut last: HashMap<u64, u32> =
             opened.map(|(record, place)| (planned(&record).session(), *place)).collect();

@@ -76,6 +76,11 @@ impl Schedule {
         Ok(Self { first, step, ..self.clone() })
     }
 
+    /// Whether a number of requests ends the run.
+    pub fn is_counted(&self) -> bool {
+        self.workload.requests.is_some()
+    }
+
     /// When clients give up an attempt and try again; `None` where they send each request once, and wait.
     pub fn retry_policy(&self) -> Option<RetryPolicy> {
         let WorkloadSpec { clients, seed, .. } = &*self.workload;

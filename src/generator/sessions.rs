@@ -27,6 +27,8 @@ pub struct SessionPlanner {
     users: Option<Users>,
     /// The measured window, which decides a turn's phase.
     window: (Timestamp, Timestamp),
+    /// For how long load may go on after it.
+    load_after: Duration,
     /// Requests that the users of a closed loop may still send, where the run has so many.
     left: Option<u64>,
     /// The latest moment of those that are counted.
@@ -96,36 +98,39 @@ impl SessionPlanner {
             rows: datasets.rows(&workload).into_iter().map(|rows| rows.map(RowDraws::in_order)).collect(),
             users,
             window: (Timestamp::ZERO, Timestamp::from_nanos(u64::MAX)),
+            load_after: Duration::from_secs_f64(workload.load_after_s()),
             left: None,
             latest: Timestamp::ZERO,
             workload,
         }
     }
 
-    /// The same with the window of this plan.
+    /// The same with the window of this plan. Where so many conversations begin, all of their turns are in it.
     pub(super) fn within(self, plan: &PlanFacts) -> Self {
-        let requests = self.workload.requests.filter(|_| self.users.is_some());
+        let requests = self.workload.requests;
         let planned = plan.warmup_requests + plan.measured_requests;
+        let of_users = requests.filter(|_| self.users.is_some());
         Self {
-            window: (plan.window_start, plan.window_end),
-            left: requests.map(|requests| requests.saturating_sub(planned)),
+            window: (plan.window_start, if requests.is_some() { self.window.1 } else { plan.window_end }),
+            left: of_users.map(|requests| requests.saturating_sub(planned)),
             latest: self.last_start(),
             ..self
         }
     }
 
-    /// Counts a request that follows an answer. Where a closed loop has so many requests and all are known, it is one of
-    /// the cool-down: it keeps up the load.
-    pub fn counted(&mut self, next: PlannedRequest) -> PlannedRequest {
+    /// Counts a request that follows an answer, and returns it if it is sent. Where a closed loop has so many requests and
+    /// all are known, it is one of the cool-down, if there is one: it keeps up the load.
+    pub fn counted(&mut self, mut next: PlannedRequest) -> Option<PlannedRequest> {
         match &mut self.left {
-            None => next,
-            Some(0) => PlannedRequest { phase: Phase::Cooldown, ..next },
+            None => {}
+            Some(0) => next.phase = Phase::Cooldown,
             Some(left) => {
                 *left -= 1;
                 self.latest = self.latest.max(next.scheduled);
-                next
             }
         }
+        let end = if self.left.is_some() { self.latest } else { self.window.1 };
+        (next.phase != Phase::Cooldown || next.scheduled < end.after(self.load_after)).then_some(next)
     }
 
     /// The end of the window of a closed loop that has so many requests, just after the last of them, once all are known.
@@ -256,7 +261,7 @@ impl SessionPlanner {
         let (start, end) = self.window;
         let phase = if scheduled < start {
             Phase::Warmup
-        } else if scheduled < end {
+        } else if scheduled < end && request.phase != Phase::Cooldown {
             Phase::Measured
         } else {
             Phase::Cooldown

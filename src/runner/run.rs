@@ -66,6 +66,9 @@ impl<E: Engine> Run<E> {
         // hurry.
         let raised = pacing.raise();
         while run.awaited > 0 {
+            if let Some(end) = run.take_window_end() {
+                drained.as_mut().reset(clock.instant(end.after(run.drain)));
+            }
             let step = tokio::select! {
                 request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
                 Some(ended) = run.in_flight.running.join_next() => run.take_ended(ended),
@@ -82,10 +85,8 @@ impl<E: Engine> Run<E> {
             if step.is_break() {
                 break;
             }
-            if let Some(end) = run.take_window_end() {
-                drained.as_mut().reset(clock.instant(end.after(run.drain)));
-            }
         }
+        run.take_window_end();
         drop(raised);
         let mut footer = run.close().await;
         if let Some(watch) = watch {

@@ -28,9 +28,9 @@ pub struct Overrides {
     /// `--users`: a closed loop of this many users replaces the arrivals; the rates of classes with their own
     /// arrivals become weights.
     pub users: Option<u64>,
-    /// The seconds over which those users begin, where that is not what [`ArrivalPattern::of_users`] says: none for
-    /// `--rate max`.
-    pub users_ramp_s: Option<f64>,
+    /// Whether those users begin at once, as for `--rate inf`. Those who send so many requests together always do: the
+    /// time in which they begin would count.
+    pub users_at_once: bool,
     /// `--think-time` in seconds: the wait of a closed-loop user after each answer.
     pub think_time_s: Option<f64>,
     /// `--seed`.
@@ -38,6 +38,8 @@ pub struct Overrides {
     /// `--warmup` in seconds. Without it a run that became shorter gets a shorter warm-up: at most a quarter of the
     /// run, or the spec's share if that is more; none if it would contain less than one request.
     pub warmup_s: Option<f64>,
+    /// `--cooldown` in seconds.
+    pub cooldown_s: Option<f64>,
     /// `--drain` in seconds.
     pub drain_s: Option<f64>,
     /// `--arrival`: another process of arrivals; its rate becomes that of `--rate`, else the workload's mean.
@@ -75,6 +77,7 @@ impl Overrides {
         within("--users", self.users.map(|users| users as f64), USERS);
         within("--think-time", self.think_time_s, WAIT);
         within("--warmup", self.warmup_s, WAIT);
+        within("--cooldown", self.cooldown_s, WAIT);
         within("--drain", self.drain_s, WAIT);
         if self.horizon_s.is_some() && self.requests.is_some() {
             mistakes.add(
@@ -146,7 +149,7 @@ impl WorkloadSpec {
                 "`--input-tokens` cannot be given for a dataset, whose prompts have their own lengths"
             }
             Overrides { users: Some(_), .. } if traced => {
-                "`--users` (or `--rate max`) cannot be given for a trace, which says when requests leave"
+                "`--users` (or `--rate inf`) cannot be given for a trace, which says when requests leave"
             }
             Overrides { users: Some(_), rate_per_s: Some(_), .. } => {
                 "`--users` and `--rate` both say what load there is; give one of them"
@@ -184,7 +187,7 @@ impl WorkloadSpec {
             return Some(format!("`{flag}` cannot be given for a trace, which says when requests leave"));
         }
         if overrides.users.is_some() {
-            let both = format!("`--users` (or `--rate max`) and `{flag}` both say when requests leave");
+            let both = format!("`--users` (or `--rate inf`) and `{flag}` both say when requests leave");
             return Some(format!("{both}; give one of them"));
         }
         let sentence = match arrival {
@@ -240,12 +243,12 @@ impl WorkloadSpec {
     }
 
     /// Replaces the arrivals by a closed loop of users.
-    fn with_users(&mut self, users: u64, think_time_s: ThinkTime, over_s: Option<f64>) {
-        let mut arrival = ArrivalPattern::of_users(users, think_time_s);
-        if let (ArrivalPattern::Users { ramp_s, .. }, Some(over_s)) = (&mut arrival, over_s) {
-            *ramp_s = over_s;
-        }
-        self.with_arrival(arrival);
+    fn with_users(&mut self, users: u64, think_time_s: ThinkTime, at_once: bool) {
+        self.with_arrival(if at_once {
+            ArrivalPattern::Users { users, think_time_s, ramp_s: 0.0 }
+        } else {
+            ArrivalPattern::of_users(users, think_time_s)
+        });
     }
 
     fn changed(&self, overrides: &Overrides) -> Self {
@@ -257,6 +260,7 @@ impl WorkloadSpec {
         spec.requests = overrides.requests.or(spec.requests);
         spec.seed = overrides.seed.unwrap_or(spec.seed);
         spec.drain_s = overrides.drain_s.unwrap_or(spec.drain_s);
+        spec.cooldown_s = overrides.cooldown_s.or(spec.cooldown_s);
         if let Some(arrival) = self.typed_arrival(overrides) {
             spec.with_arrival(arrival);
         } else if let Some(rate_per_s) = overrides.rate_per_s {
@@ -274,7 +278,7 @@ impl WorkloadSpec {
         };
         let think_time_s = overrides.think_time_s.map_or(declared, |value| ThinkTime::Constant { value });
         if let Some(users) = overrides.users {
-            spec.with_users(users, think_time_s, overrides.users_ramp_s);
+            spec.with_users(users, think_time_s, overrides.users_at_once || overrides.requests.is_some());
             // The server decides how many requests they send.
             spec.requests = overrides.requests;
         } else if let ArrivalPattern::Users { think_time_s: of_users, .. } = &mut spec.arrival {

@@ -36,14 +36,18 @@ pub struct WorkloadSpec {
     /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while the last
     /// of them finish. Default: 60, or the end of the slice of a replayed trace.
     pub horizon_s: f64,
-    /// When given, the run has this many requests, warm-up included, instead of ending at `horizon_s`; the users of a
-    /// closed loop send so many together.
+    /// When given, the run has this many requests, instead of ending at `horizon_s`; the users of a closed loop send so
+    /// many together. All of them count, but for those in a warm-up that is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// Requests scheduled in the first `warmup_s` seconds are sent but not counted. Default: the warm-up of the run
     /// that a trace was made from, else a tenth of the run and at most 30 s, which lets connections, caches and the
-    /// number of requests in flight settle.
+    /// number of requests in flight settle; 0 where `requests` is given.
     pub warmup_s: f64,
+    /// For at most so many seconds load goes on after the window, uncounted, while its last requests finish. Absent: as
+    /// long as they take; where `requests` is given, not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cooldown_s: Option<f64>,
     /// How long to wait after the horizon for running requests before they are censored, seconds; 60 by default.
     pub drain_s: f64,
     /// When requests arrive: one process that the classes share by weight, or one per class.
@@ -151,6 +155,7 @@ impl WorkloadSpec {
             let horizon_s = fields.option("horizon_s", |value| value.number(SECONDS));
             let requests = fields.option("requests", |value| value.whole(REQUESTS));
             let warmup_s = fields.option("warmup_s", |value| value.number(WAIT));
+            let cooldown_s = fields.option("cooldown_s", |value| value.number(WAIT));
             let drain_s = fields.optional("drain_s", 60.0, |value| value.number(WAIT));
             let common = read_common(fields, seed, survey);
             let trace = match &common {
@@ -206,6 +211,7 @@ impl WorkloadSpec {
                 horizon_s,
                 requests,
                 warmup_s,
+                cooldown_s: cooldown_s?,
                 drain_s: drain_s?,
                 arrival,
                 classes: classes?,
@@ -369,6 +375,12 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
 }
 
 impl WorkloadSpec {
+    /// For how many seconds load may go on after the window, uncounted: no longer than its answers are awaited.
+    pub fn load_after_s(&self) -> f64 {
+        let usual = if self.requests.is_some() { 0.0 } else { self.drain_s };
+        self.cooldown_s.unwrap_or(usual).min(self.drain_s)
+    }
+
     /// Whether users of a closed loop send so many requests together, so that the server says when the window ends.
     pub fn ends_by_count(&self) -> bool {
         self.window().is_counted_loop()

@@ -19,20 +19,26 @@ impl RunLength<'_> {
         requests.map_or(self.horizon_s, |requests| requests as f64 / self.arrival.mean_rate_per_s())
     }
 
-    /// The default warm-up: a tenth of the run, at most 30 s; none where its length is not known before. Servers settle in
-    /// a fixed time (connections, graphs and caches, the number of requests in flight), which a long run need not exceed.
+    /// The default warm-up: a tenth of the run, at most 30 s; none of a run of so many requests, all of which count.
+    /// Servers settle in a fixed time (connections, graphs and caches, the number of requests in flight), which a long
+    /// run need not exceed.
     pub(super) fn default_warmup_s(&self) -> f64 {
-        if self.is_counted_loop() {
+        if self.requests.is_some() {
             return 0.0;
         }
         self.worth_while((self.length_s() / 10.0).min(30.0))
     }
 
     /// The warm-up after a change of the run's length: unchanged, unless the run is now shorter; then at most a
-    /// quarter of it, or the previous share if that was more.
+    /// quarter of it, or the previous share if that was more. A run that is now counted, or no longer, has the default.
     pub(super) fn adapted_warmup_s(&self, before: &RunLength<'_>, warmup_s: f64) -> f64 {
-        if self.is_counted_loop() {
-            return if before.is_counted_loop() { warmup_s } else { 0.0 };
+        match (before.requests, self.requests) {
+            (None, Some(_)) => return 0.0,
+            (Some(_), None) if warmup_s == 0.0 => return self.default_warmup_s(),
+            (Some(_), Some(_)) if self.is_counted_loop() => {
+                return if before.is_counted_loop() { warmup_s } else { 0.0 };
+            }
+            _ => {}
         }
         let (now, before) = (self.length_s(), before.length_s());
         if now >= before {
@@ -171,9 +177,9 @@ mod tests {
             ((20.0, None), 5.0),
             ((3.0, None), 0.75),
             ((0.1, None), 0.0),
-            ((60.0, Some(1000)), 5.0),
-            ((60.0, Some(100)), 2.5),
-            ((60.0, Some(1)), 0.0),
+            // Of so many requests all count.
+            ((60.0, Some(1000)), 0.0),
+            ((60.0, Some(100)), 0.0),
         ] {
             assert_eq!(warmup_after(length, 10.0, short_chat), warmup, "{length:?}");
         }
@@ -183,10 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_warm_up_is_a_tenth_and_at_most_half_a_minute() {
+    fn the_usual_warm_up_is_a_tenth_and_at_most_half_a_minute_and_none_of_so_many_requests() {
         let arrival = ArrivalPattern::Poisson { rate_per_s: 10.0 };
         for (horizon_s, requests, warmup) in
-            [(60.0, None, 6.0), (3600.0, None, 30.0), (0.5, None, 0.0), (60.0, Some(200), 2.0)]
+            [(60.0, None, 6.0), (3600.0, None, 30.0), (0.5, None, 0.0), (60.0, Some(200), 0.0)]
         {
             assert_eq!(RunLength { horizon_s, requests, arrival: &arrival }.default_warmup_s(), warmup);
         }

@@ -11,7 +11,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 36] = [
+        const RULES: [Advice; 37] = [
             load::ending,
             load::not_recovered,
             load::drain_limit,
@@ -23,6 +23,7 @@ impl Finding {
             load::not_settled,
             load::drift,
             load::uneven_arrivals,
+            load::end_without_load,
             load::cooldown_failures,
             answers::worse_under_load,
             answers::wrong_forms,
@@ -100,6 +101,7 @@ impl Finding {
                     FindingKind::ClientLate
                         | FindingKind::CannotTell
                         | FindingKind::ShortWindow
+                        | FindingKind::EndWithoutLoad
                         | FindingKind::WarmUp
                         | FindingKind::NotSettled
                         | FindingKind::Drift

@@ -45,6 +45,8 @@ pub enum FindingKind {
     Drift,
     /// The window holds a part of the arrival pattern that is unlike the whole.
     UnevenArrivals,
+    /// No load followed the last request, and the end of the run shows it.
+    EndWithoutLoad,
     /// Requests that were to keep the load up after the horizon failed.
     CooldownFailures,
     /// No class declares an SLO.
@@ -108,6 +110,7 @@ impl FindingKind {
             | Self::WarmUp
             | Self::NotSettled
             | Self::Drift
+            | Self::EndWithoutLoad
             | Self::CooldownFailures
             | Self::ClientLate
             | Self::MergedReads

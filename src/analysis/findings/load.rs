@@ -117,8 +117,9 @@ pub(super) fn cannot_tell(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
-    let window = summary.window.length_s();
-    if let Some(counted_s) = summary.window.answers_s() {
+    let window = summary.window.counted_s().max(summary.window.length_s());
+    if let Some(counted_s) = summary.window.answers_s().filter(|_| summary.window.load_end_s.is_none()) {
+        let window = summary.window.length_s();
         let sentence = format!(
             "most answers came after the window of {}: completed requests, tokens and goodput are per second of the {} until \
              the last answer",
@@ -141,6 +142,29 @@ pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
     );
     let cure = "run for several times as long as the slowest request takes";
     Some(finding(FindingKind::ShortWindow, sentence, cure))
+}
+
+/// The largest share of a run of so many requests that its end without load may take.
+const END_BAR: f64 = 0.1;
+
+/// The end of a run of so many requests, while its server empties: what all at once asks for, and others may not want.
+pub(super) fn end_without_load(summary: &Summary) -> Option<Finding> {
+    let window = &summary.window;
+    let (counted_s, load_s) = (window.counted_s(), window.load_end_s? - window.start_s);
+    let share = (counted_s - load_s) / counted_s;
+    if window.cooldown_requests > 0 || summary.is_all_at_once() || share.is_nan() || share <= END_BAR {
+        return None;
+    }
+    let sentence = format!(
+        "the last {} of {} saw no new request ({} of the time; limit: {}): as the server emptied, it completed fewer requests \
+         a second than under steady load, and the last answers were faster",
+        seconds(counted_s - load_s),
+        seconds(counted_s),
+        percent(share),
+        percent(END_BAR)
+    );
+    let cure = "for figures of steady load send more --requests, or say how long load lasts: [SECONDS], or --cooldown";
+    Some(finding(FindingKind::EndWithoutLoad, sentence, cure))
 }
 
 pub(super) fn warm_up(summary: &Summary) -> Option<Finding> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::observed::{Observed, answered};
 use crate::analysis::statistics::mean;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
@@ -23,7 +23,7 @@ pub struct ClosedLoop {
     /// Z: the mean declared time between an answer and the next request, seconds, over the requests that ended in the
     /// window; absent where none did.
     pub think_time_s: Option<f64>,
-    /// X: requests that ended per second of the window; absent for an empty window.
+    /// X: requests that ended per second of the time in which answers count; absent where that is none.
     pub throughput_per_s: Option<f64>,
     /// R: their mean stay, from the scheduled moment to the end, seconds; absent where none ended.
     pub response_s: Option<f64>,
@@ -48,10 +48,16 @@ impl ClosedLoop {
         }
         let length = observed.length().as_secs_f64();
         let window = (observed.start, observed.end);
-        let (mut accounted, mut variance, mut begun) = (0.0, 0.0, 0.0);
+        let (mut accounted, mut variance, mut begun, mut ended) = (0.0, 0.0, 0.0, 0.0);
         let (mut stays, mut holds, mut thinks) = (Vec::new(), Vec::new(), Vec::new());
         for record in observed.log.records.iter() {
             accounted += part(window, record.scheduled, record.ended);
+            // As completed requests are counted, so that the two rates agree.
+            if record.outcome != Outcome::Censored
+                && observed.counts_answer(answered(&record).unwrap_or(record.ended))
+            {
+                ended += 1.0;
+            }
             if observed.contains(record.scheduled) && begins(&record) {
                 begun += 1.0;
             }
@@ -62,6 +68,8 @@ impl ClosedLoop {
             accounted += think.inside(window, record.ended);
             if observed.contains(record.ended) {
                 variance += think.variance;
+            }
+            if observed.counts_answer(record.ended) {
                 stays.push(record.ended.since(record.scheduled).as_secs_f64());
                 holds.push(record.held_in_client().as_secs_f64());
                 thinks.push(think.mean_s);
@@ -72,7 +80,7 @@ impl ClosedLoop {
             users,
             users_begun: begun_on_average(users, ramp_s, observed.start.as_secs_f64(), length),
             think_time_s: mean(&thinks),
-            throughput_per_s: per_second(stays.len() as f64),
+            throughput_per_s: observed.answers_per_second(ended),
             response_s: mean(&stays),
             held_s: mean(&holds),
             accounted_users: per_second(accounted),

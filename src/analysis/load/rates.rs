@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::form::LoadForm;
 use crate::analysis::requests::observed::{Observed, answered};
 use crate::clock::Timestamp;
-use crate::record::{Outcome, RequestRecord, RunLog};
+use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
 /// Requests of every phase during the window; of a burst until its last answer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -95,15 +95,15 @@ impl TimeAverage {
 }
 
 /// Flows over the window, per second, each counted when it happened and whoever's request it belonged to: what
-/// warm-up requests still do inside the window counts, what measured requests do in the drain does not. Of a burst
-/// answers count until the last one, and their rates are over that time: see
+/// warm-up requests still do inside the window counts, what measured requests do in the drain does not. Of a burst, and
+/// of a run of so many requests, answers count until the last one, and their rates are over that time: see
 /// [`Window::answers_end_s`](crate::analysis::Window::answers_end_s). Absent for an empty window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Requests scheduled in the window; absent in a closed loop, where the server decides how many there are.
     pub offered_requests_per_s: Option<f64>,
-    /// Requests dispatched in the window.
+    /// Requests dispatched in the window; in a closed loop while answers count.
     pub achieved_requests_per_s: Option<f64>,
     /// Requests whose answer was whole in the window.
     pub completed_requests_per_s: Option<f64>,
@@ -126,17 +126,23 @@ impl Rates {
     }
 
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
+        let offered = LoadForm::of(&observed.log.header.workload) != LoadForm::Closed;
         let mut flow = Flow::default();
         for record in observed.log.records.iter() {
             flow.add(observed, &record);
         }
-        let offered = LoadForm::of(&observed.log.header.workload) != LoadForm::Closed;
         let output_tokens_per_s = observed.answers_per_second(flow.output);
         let gpus = observed.log.header.deployment.gpus.filter(|&gpus| gpus > 0);
         let cached = |tokens| flow.cache_told.then(|| observed.answers_per_second(tokens)).flatten();
         Self {
-            offered_requests_per_s: offered.then(|| observed.per_second(observed.due() as f64)).flatten(),
-            achieved_requests_per_s: observed.per_second(flow.released),
+            offered_requests_per_s: observed
+                .per_second(observed.due() as f64 - flow.later)
+                .filter(|_| offered),
+            achieved_requests_per_s: if offered {
+                observed.per_second(flow.released)
+            } else {
+                observed.answers_per_second(flow.released + flow.released_later)
+            },
             completed_requests_per_s: observed.answers_per_second(flow.completed),
             input_tokens_per_s: observed.answers_per_second(flow.input),
             cached_input_tokens_per_s: cached(flow.cached),
@@ -153,6 +159,10 @@ impl Rates {
 #[derive(Default)]
 struct Flow {
     released: f64,
+    /// Those after the window, while answers count.
+    released_later: f64,
+    /// Turns that count and came after the window.
+    later: f64,
     completed: f64,
     input: f64,
     cached: f64,
@@ -167,6 +177,11 @@ impl Flow {
         let last = record.chunks.last_at().or(record.whole_answer);
         if observed.contains(record.dispatched) {
             self.released += 1.0;
+        } else if observed.counts_answer(record.dispatched) {
+            self.released_later += 1.0;
+        }
+        if record.phase == Phase::Measured && record.scheduled >= observed.end {
+            self.later += 1.0;
         }
         if within(answered(record)) {
             self.completed += 1.0;

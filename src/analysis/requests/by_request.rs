@@ -6,7 +6,7 @@ use crate::analysis::figures::info::FigureKind;
 use crate::analysis::figures::key::FigureKey;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::load::rates::output_tokens;
-use crate::record::{Outcome, RequestRecord, RunLog};
+use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
 impl FigureKey {
     /// What the requests of the window have of the figure, each with its place in the plan: the latency, or 1 where it
@@ -20,7 +20,8 @@ impl FigureKey {
             Metric::ErrorRate => Some(flag(matches!(request.record().outcome, Outcome::Failed(_)))),
             Metric::SloAttainment => request.slo.is_met().map(flag),
             Metric::Goodput if observed.has_slos => {
-                Some(flag(request.slo.is_met() == Some(true) && counts(&request.record())))
+                let is_own = request.record().phase == Phase::Measured;
+                Some(flag(is_own && request.slo.is_met() == Some(true)))
             }
             Metric::Goodput | Metric::RequestRate => Some(flag(counts(&request.record()))),
             Metric::OutputTokens => Some(Figure::Exact(output_tokens(&observed, &request.record()))),

@@ -135,7 +135,8 @@ impl<'a> Observed<'a> {
         let delivery = StreamDelivery::of(log);
         let all = &log.records;
         let requests: Vec<_> = places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
-        let (start, answers_end) = (plan.window_start, answers_end(|| all.iter(), (plan.window_start, end)));
+        let (start, counted) = (plan.window_start, log.header.workload.requests.is_some());
+        let answers_end = answers_end(|| all.iter(), (start, end), counted);
         let others = all.iter().zip(0..).filter(|(record, _)| {
             let counts = |at| start <= at && at < answers_end;
             record.phase != Phase::Measured && answered(record).is_some_and(counts)
@@ -212,10 +213,20 @@ pub(crate) fn answered(record: &RequestRecord) -> Option<Timestamp> {
 /// second of such a window answers would be next to none, however fast they came. They count until the last answer to a
 /// request of the window instead, as throughput elsewhere is over the time from the first request to the last answer, or
 /// until the end of the wait for those that were cut off. The same holds of a window in which no answer at all was whole.
+///
+/// A run that is `counted`, of so many requests, is measured until the last of them has ended, however it did.
 pub fn answers_end<R: Deref<Target = RequestRecord>, I: Iterator<Item = R>>(
     records: impl Fn() -> I,
     (start, end): (Timestamp, Timestamp),
+    counted: bool,
 ) -> Timestamp {
+    if counted {
+        let own = records().filter(|record| record.phase == Phase::Measured);
+        return own
+            .map(|record| record.ended)
+            .max()
+            .map_or(start, |last| last.after(Duration::from_nanos(1)));
+    }
     let (mut inside, mut after, mut last) = (0_u64, 0_u64, end);
     for record in records() {
         let whole = answered(&record);

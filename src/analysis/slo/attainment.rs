@@ -23,9 +23,8 @@ pub struct Attainment {
     pub met: Option<u64>,
     /// `met / with_slo`, between 0 and 1; absent when `met` is, or no request has an SLO.
     pub slo_attainment: Option<f64>,
-    /// Answers that were complete in the window and met their SLO, per second: a part of the completed requests per second,
-    /// of whichever phase they are. Absent when `met` is, or no request has an SLO. Where no request of the whole run has
-    /// one: completed requests per second.
+    /// `met` per second, of the same requests as the attainment. Absent when `met` is, or no request has an SLO. Where no
+    /// request of the whole run has one: completed requests per second.
     pub goodput_per_s: Option<f64>,
     /// Completed requests over their TTFT bound, or without a TTFT to hold against it; absent when a bound cannot
     /// be measured.
@@ -56,20 +55,21 @@ impl Attainment {
         let lost = if observed.has_slos { scheduled - requests.len() as u64 } else { 0 };
         let with_slo = count(|slo| slo.declared) + lost;
         let met = known(|slo| slo.declared && slo.met());
-        let is_known = if observed.has_slos { met.is_some() && with_slo > 0 } else { true };
-        let good = requests.iter().copied().chain(observed.others.iter().filter(|other| is_one(other)));
-        let good = good.filter(|request| {
-            let slo = request.slo;
-            let counts = answered(&request.record()).is_some_and(|at| observed.counts_answer(at));
-            counts && slo.met() && (slo.declared || !observed.has_slos)
-        });
+        let others = observed.others.iter().filter(|other| is_one(other));
+        let completed = requests
+            .iter()
+            .copied()
+            .chain(others)
+            .filter(|request| answered(&request.record()).is_some_and(|at| observed.counts_answer(at)));
+        let good =
+            if observed.has_slos { met.filter(|_| with_slo > 0) } else { Some(completed.count() as u64) };
         Self {
             declared: with_slo > 0,
             scheduled,
             with_slo,
             met,
             slo_attainment: met.filter(|_| with_slo > 0).map(|met| met as f64 / with_slo as f64),
-            goodput_per_s: is_known.then(|| observed.answers_per_second(good.count() as f64)).flatten(),
+            goodput_per_s: good.and_then(|good| observed.answers_per_second(good as f64)),
             over_ttft: known(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
             over_tpot: known(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
             over_e2e: count(|slo| slo.broken.is_some_and(|broken| broken.e2e)),
@@ -165,9 +165,9 @@ mod tests {
     }
 
     #[test]
-    fn goodput_is_a_part_of_what_was_completed() {
+    fn goodput_and_attainment_are_of_the_same_requests() {
         // Two a second, each 1.2 s long, and a window from 1 to 4 s: of its six requests two end after it, and one of the
-        // warm-up ends in it.
+        // warm-up ends in it. Goodput is of the requests of attainment: those of the window.
         let phase = |i| match i {
             0 => Phase::Warmup,
             1..=6 => Phase::Measured,
@@ -199,6 +199,13 @@ mod tests {
         );
         let by_priority: Vec<_> = summary.by_priority.iter().map(goodput).collect();
         assert_eq!(by_priority, [2.0 / 3.0, 0.0]);
+
+        // A warm-up whose answers met the bound, in a window whose own requests all missed it.
+        log.records[0].chunks = record(0).paced(1_050, 10, 2).build().chunks;
+        let tight = bound(600.0);
+        log.header.workload.classes = vec![class("chat", &[(Priority::High, tight), (Priority::Low, tight)])];
+        let summary = summarise(&log, &[]);
+        assert_eq!((summary.slo.slo_attainment, summary.slo.goodput_per_s), (Some(0.0), Some(0.0)));
     }
 
     #[test]

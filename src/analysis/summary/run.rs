@@ -219,22 +219,26 @@ impl RunDescription {
 pub struct Window {
     /// Its first moment.
     pub start_s: f64,
-    /// Its end: as planned, or the last release of a run that stopped before.
+    /// Its end: as planned, or the last release of a run that stopped before; the last answer where users send so many
+    /// requests together.
     pub end_s: f64,
     /// Its planned end.
     pub planned_end_s: f64,
     /// The end of the time over which answers are counted, where that is not the window's: most answers to the requests of
-    /// the window came after it and no load followed, or none came in it. Completed requests, tokens and goodput are then
-    /// per second until the last answer.
+    /// the window came after it and no load followed, or none came in it, or a number of requests ends the run. Completed
+    /// requests, tokens and goodput are then per second until the last answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers_end_s: Option<f64>,
+    /// The end of the load that counts, where a number of requests ends the run and no length of time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_end_s: Option<f64>,
     /// What made the run stop; absent when its log was cut off.
     pub ending: Option<RunEnding>,
     /// Whether the run stopped before every planned request was dispatched.
     pub cut_short: bool,
-    /// Warm-up requests, before the window; not counted.
+    /// Warm-up requests that were sent before the window; not counted.
     pub warmup_requests: u64,
-    /// Cool-down requests, after the horizon, which keep the load up while the window's last ones finish; not counted.
+    /// Cool-down requests that were sent after the window, which keep the load up while the window's last ones finish; not counted.
     pub cooldown_requests: u64,
 }
 
@@ -253,11 +257,22 @@ impl Window {
     pub fn answers_s(&self) -> Option<f64> {
         Some(self.answers_end_s? - self.start_s)
     }
+
+    /// For how many seconds answers are counted.
+    pub fn counted_s(&self) -> f64 {
+        self.answers_s().unwrap_or_else(|| self.length_s())
+    }
 }
 
 impl Summary {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 3;
+
+    /// Whether all of its requests were to leave at once, so that none waited for the answer to another.
+    pub fn is_all_at_once(&self) -> bool {
+        let Self { window, run, requests, .. } = self;
+        window.load_end_s.is_some() && run.arrival.users() == Some(requests.planned + window.warmup_requests)
+    }
 
     /// Which circuit breaker ended the run, and why; `None` where none did.
     pub fn aborted(&self) -> Option<String> {

@@ -145,18 +145,23 @@ fn window(observed: &Observed<'_>) -> Window {
     let log = observed.log;
     let plan = &log.header.plan;
     // Where the server decides the end, it is planned nowhere.
-    let planned_end = if plan.is_open_ended() { observed.end } else { plan.window_end };
+    let until_answered = plan.is_open_ended() && !observed.cut_short;
+    let end = if until_answered { observed.end.max(observed.answers_end) } else { observed.end };
+    let planned_end = if plan.is_open_ended() { end } else { plan.window_end };
+    let counted = log.header.workload.requests.is_some();
+    let of_phase = |phase| log.records.iter().filter(|record| record.phase == phase).count() as u64;
     Window {
         start_s: observed.start.as_secs_f64(),
-        end_s: observed.end.max(observed.start).as_secs_f64(),
+        end_s: end.max(observed.start).as_secs_f64(),
         planned_end_s: planned_end.as_secs_f64(),
         answers_end_s: Some(observed.answers_end)
-            .filter(|end| *end > observed.end)
+            .filter(|answers_end| *answers_end > end || counted && *answers_end < end)
             .map(Timestamp::as_secs_f64),
+        load_end_s: counted.then(|| observed.end.as_secs_f64()),
         ending: log.footer.as_ref().map(|footer| footer.ending),
         cut_short: observed.cut_short,
-        warmup_requests: log.header.plan.warmup_requests,
-        cooldown_requests: log.records.iter().filter(|record| record.phase == Phase::Cooldown).count() as u64,
+        warmup_requests: of_phase(Phase::Warmup),
+        cooldown_requests: of_phase(Phase::Cooldown),
     }
 }
 

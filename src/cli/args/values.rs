@@ -52,11 +52,11 @@ pub(in crate::cli) fn above_zero(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A rate above zero; `max`, which `vllm bench serve` writes as `inf`, is infinite.
+/// A rate above zero; `inf`, which is `max` too, is infinite.
 pub(in crate::cli) fn rate(text: &str) -> Result<f64, String> {
-    match text {
-        "max" | "inf" => Ok(f64::INFINITY),
-        _ => above_zero(text).map_err(|error| format!("{error}, nor `max`")),
+    match text.trim().to_lowercase().as_str() {
+        "max" | "inf" | "infinity" => Ok(f64::INFINITY),
+        _ => above_zero(text).map_err(|error| format!("{error}, nor `inf`")),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::analysis::wording::counted;
 use crate::experiment::LoadAxis;
 use crate::report::documents;
 use crate::session::{Printer, Stop, survey};
+use crate::units::count;
 use crate::workload::{
     ArrivalPattern, DatasetChange, DatasetFormat, Distribution, LoadSpike, Overrides, RateStage, RowFilter,
     RowOrder, Slo, Trace, WorkloadSpec,
@@ -55,8 +56,8 @@ impl WorkloadArgs {
     }
 
     /// Whether the users of a closed loop stand for a rate.
-    pub(in crate::cli) fn is_rate_max(&self) -> bool {
-        self.load.is_rate_max()
+    pub(in crate::cli) fn is_rate_inf(&self) -> bool {
+        self.load.is_rate_inf()
     }
 
     /// What was typed as the workload, and the length that was typed, seconds.
@@ -75,19 +76,22 @@ impl WorkloadArgs {
     }
 }
 
+/// Most users of a closed loop.
+const MOST_AT_ONCE: u64 = 100_000;
+
 /// The load, for verbs that run the workload under one.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LoadArgs {
-    /// End the run after this many requests instead, warm-up included; uncounted load continues until the last of
-    /// them are done [default: no limit]
+    /// Send this many requests and count all of them, from the first to the last answer: no warm-up and no load beyond
+    /// them, unless --warmup or --cooldown asks for it [default: no limit]
     #[arg(long, visible_alias = "num-prompts", value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
           value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     requests: Option<u64>,
 
     /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is
     /// over whole periods, all stages, or in the long run, for spikes the base rate: a window may have another, which
-    /// the report shows; for a trace use --rate-scale. `max` with --max-concurrency N is a closed loop of N users
-    /// [default: the workload's]
+    /// the report shows; for a trace use --rate-scale. `inf` sends all --requests at once; with --max-concurrency N so many
+    /// at once, and the next as each is answered; `max` is the same [default: the workload's]
     #[arg(long, visible_alias = "request-rate", value_name = "PER_S", help_heading = "Workload", value_parser = rate,
           allow_negative_numbers = true)]
     rate: Option<f64>,
@@ -96,7 +100,7 @@ pub(in crate::cli) struct LoadArgs {
     /// and sends the next. The server then decides how many requests there are: a slow one gets fewer; --requests ends
     /// the loop after so many [default: the workload's arrivals]
     #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = "Workload",
-          value_parser = whole::<u64>(1..=100_000), allow_negative_numbers = true)]
+          value_parser = whole::<u64>(1..=MOST_AT_ONCE), allow_negative_numbers = true)]
     users: Option<u64>,
 
     /// Raise the rate evenly from one to another over a time, such as 1:20:60s; it then stays; the run lasts as long,
@@ -128,38 +132,45 @@ impl LoadArgs {
         work.spec(&overrides, printer)
     }
 
-    /// Whether the users of a closed loop stand for a rate.
-    pub(in crate::cli) fn is_rate_max(&self) -> bool {
+    /// Whether as many requests at once as there may be stand for a rate.
+    pub(in crate::cli) fn is_rate_inf(&self) -> bool {
         self.rate == Some(f64::INFINITY)
     }
 
     fn overrides(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<Overrides, Stop> {
         let Self { requests, rate, users, ramp, spike } = *self;
         let overrides = Overrides { requests, ramp, spike, ..Overrides::default() };
-        if !self.is_rate_max() {
+        if !self.is_rate_inf() {
             return Ok(Overrides { rate_per_s: rate, users, ..overrides });
         }
         let users = self.users_in_place_of_a_rate(cap, printer)?;
-        // All users begin at once. Where each has one request only, a window that ends with the last would have no length.
-        let at_once = requests.is_none_or(|requests| requests > users);
-        Ok(Overrides { users: Some(users), users_ramp_s: at_once.then_some(0.0), ..overrides })
+        Ok(Overrides { users: Some(users), users_at_once: true, ..overrides })
     }
 
     /// As many users as requests may be in flight, and no more than there are requests.
     fn users_in_place_of_a_rate(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<u64, Stop> {
-        let Some(cap) = cap else {
+        let cap = cap.map(|cap| cap.get() as u64);
+        let Some(users) = self.requests.into_iter().chain(cap).min() else {
             return Err(Stop::usage(
-                "--rate max does not say how many requests are in flight\n\
-                 hint: add --max-concurrency N (where the verb has none: --users N in place of --rate max); as many as \
-                 --requests sends them all within 5 s",
+                "--rate inf does not say how many requests are sent at once\n\
+                 hint: add --requests N, which sends N at once, or --max-concurrency N, which keeps N in flight (where the \
+                 verb has neither: --users N in place of --rate inf)",
             ));
         };
-        let users = self.requests.unwrap_or(u64::MAX).min(cap.get() as u64);
-        printer.words(&format!(
-            "--rate max: a closed loop of {}; each sends its next request when the last is answered, so the server decides \
-             the rate",
-            counted(users, "user")
-        ));
+        if users > MOST_AT_ONCE {
+            let users = count(users);
+            return Err(Stop::usage(format!(
+                "--rate inf would send {users} requests at once; the most is {}\nhint: add --max-concurrency N, which keeps N \
+                 in flight",
+                count(MOST_AT_ONCE)
+            )));
+        }
+        if self.requests != Some(users) {
+            printer.words(&format!(
+                "--rate inf: {} at once, and the next as each is answered, so the server decides the rate",
+                counted(users, "request")
+            ));
+        }
         Ok(users)
     }
 }
@@ -191,6 +202,12 @@ pub(in crate::cli) struct WorkArgs {
     /// Leave requests scheduled in this first part out of the figures [default: the workload's]
     #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, allow_hyphen_values = true)]
     warmup: Option<std::time::Duration>,
+
+    /// After the window let load go on for at most TIME, uncounted, so that its last requests end under load; without a
+    /// TIME until they have ended [default: until they have; with --requests none]
+    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, num_args = 0..=1,
+          default_missing_value = "744h", allow_hyphen_values = true)]
+    cooldown: Option<std::time::Duration>,
 
     /// After the horizon wait this long for answers, then censor what is left [default: the workload's]
     #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, allow_hyphen_values = true)]
@@ -253,6 +270,7 @@ impl WorkArgs {
             seed: self.seed,
             think_time_s: self.think_time.map(|pause| pause.as_secs_f64()),
             warmup_s: self.warmup.map(|warmup| warmup.as_secs_f64()),
+            cooldown_s: self.cooldown.map(|cooldown| cooldown.as_secs_f64()),
             drain_s: self.drain.map(|drain| drain.as_secs_f64()),
             arrival: self.requests.arrival.clone(),
             burstiness: self.requests.burstiness,

@@ -3,7 +3,7 @@
 use clap::Parser;
 
 use super::*;
-use crate::workload::{ClientBehaviour, RetryCause};
+use crate::workload::{ArrivalPattern, ClientBehaviour, RetryCause, ThinkTime};
 
 #[derive(Debug, Parser)]
 struct Typed {
@@ -21,7 +21,7 @@ fn typed_alone(typed: &[&str]) -> Result<BenchPlan, Stop> {
 
 #[test]
 fn options_alone_say_what_is_run() {
-    let peers = ["--input-tokens=1024", "--output-tokens=128", "--requests=1000", "--rate=max"];
+    let peers = ["--input-tokens=1024", "--output-tokens=128", "--requests=1000", "--rate=inf"];
     let plan = typed_alone(&[&peers[..], &["--max-concurrency=64"]].concat()).unwrap();
     let spec = &plan.checked.spec;
     assert_eq!((spec.name.as_str(), spec.arrival.users()), ("synthetic", Some(64)));
@@ -46,11 +46,19 @@ fn options_alone_say_what_is_run() {
     assert_eq!((spec.arrival.users(), spec.requests), (Some(8), Some(8)));
     let slo = spec.classes[0].priorities[0].slo;
     assert_eq!((slo.ttft_ms, slo.tpot_ms, slo.e2e_ms), (Some(500.0), Some(50.0), None));
+    let burst = typed_alone(&["short_chat", "--rate=max", "--requests=30"]).unwrap();
+    let at_once = ArrivalPattern::Users { users: 30, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
+    assert_eq!((&burst.checked.spec.arrival, burst.runs[0].plan.measured_requests), (&at_once, 30));
     let lone = typed_alone(&["20", "--output-tokens=normal:256:128", "--arrival=constant"]).unwrap();
     assert_eq!(lone.checked.spec.horizon_s, 20.0);
     for (typed, problem) in [
         (&[][..], "no WORKLOAD is named"),
         (&["short_chat", "--users=4", "--requests=9", "--shard=1/2"], "--shard cannot count"),
+        (&["short_chat", "--rate=inf"], "--rate inf does not say how many requests are sent at once"),
+        (
+            &["short_chat", "--rate=inf", "--requests=200000"],
+            "would send 200,000 requests at once; the most is 100,000",
+        ),
     ] {
         let stop = typed_alone(typed).err().unwrap();
         assert!(stop.message().contains(problem), "{typed:?}: {}", stop.message());

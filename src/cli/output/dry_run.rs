@@ -23,10 +23,11 @@ pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
             let mean = lengths.mean();
             if mean.is_nan() { "as the file says".to_owned() } else { three_digits(mean) }
         });
-        let slo = |slo: Slo| {
-            if slo.is_empty() { "no SLO".to_owned() } else { format!("SLO {}", documents::bounds(slo)) }
-        };
-        let slos: Vec<_> = class.priorities.iter().map(|share| slo(share.slo)).collect();
+        let slos = class.priorities.iter().map(|share| match class.priorities.len() {
+            0 | 1 => slo(share.slo),
+            _ => format!("{} of {} priority", slo(share.slo), share.priority),
+        });
+        let slos: Vec<_> = slos.collect();
         let line = format!(
             "{}: {input} prompt tokens and {output} answer tokens on average, {}",
             class.name,
@@ -34,8 +35,14 @@ pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
         );
         facts.push(("requests", line));
     }
+    let of_tenants = spec.tenants.iter().filter_map(|tenant| Some((&tenant.name, tenant.slo?)));
+    facts.extend(of_tenants.map(|(name, bounds)| ("tenant", format!("{name}: {}", slo(bounds)))));
     facts.extend(spec.clients.as_ref().map(|clients| ("clients", documents::clients::in_words(clients))));
     facts
+}
+
+fn slo(slo: Slo) -> String {
+    if slo.is_empty() { "no SLO".to_owned() } else { format!("SLO {}", documents::bounds(slo)) }
 }
 
 /// The first of the runs that make this load, and the load.
@@ -45,6 +52,7 @@ pub(in crate::cli) fn planned_load(runs: &[PlannedRun], load: &PlannedLoad) -> V
     let of_run = match (spec.arrival.users(), spec.requests) {
         (Some(_), Some(requests)) => counted(requests, "request"),
         (Some(users), None) => format!("as many requests as {} get answered", counted(users, "user")),
+        (None, _) if plan.warmup_requests == 0 => counted(planned, "request"),
         (None, _) => {
             format!("{}, {} of them in the warm-up", counted(planned, "request"), count(plan.warmup_requests))
         }

@@ -14,8 +14,8 @@ use crate::workload::{AdmissionLimits, ClientChange, Overrides, WorkloadSpec};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Clients")]
 pub(super) struct ClientLimitArgs {
-    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency; with `--rate max` the users
-    /// of a closed loop. Classes may have caps of their own: `chat=16,batch=4`, beside one of all: `64,batch=4`
+    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency; with `--rate inf` so
+    /// many leave at once. Classes may have caps of their own: `chat=16,batch=4`, beside one of all: `64,batch=4`
     /// [default: no cap]
     #[arg(long, value_name = "N|CLASS=N,…", allow_hyphen_values = true)]
     max_concurrency: Option<AdmissionLimits>,

@@ -140,7 +140,7 @@ impl SimulateArgs {
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());
         // Where users stand for a rate, there are never more requests than users.
-        let cap = self.clients.cap().filter(|_| !self.workload.is_rate_max());
+        let cap = self.clients.cap().filter(|_| !self.workload.is_rate_inf());
         let limits = self.clients.limits(&spec, cap)?;
         note_idle(spec.clients.as_ref(), &limits, printer);
         let simulation = Simulation {

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::run::SimulatedRun;
-use crate::analysis::answers_end;
 use crate::analysis::wording::percent;
 use crate::record::{Outcome, PlanFacts};
 use crate::simulator::WorkTotals;
@@ -185,9 +184,8 @@ impl EngineEvidence {
         let known = effort.compute_s + effort.memory_s > 0.0;
         let of_parts = |part: f64| of_busy(part).filter(|_| known);
         let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
-        let end = executed.footer.released_until.min(plan.window_end);
-        let end = answers_end(|| executed.records.iter(), (plan.window_start, end));
-        let window = end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
+        let length = executed.answers_end.since(plan.window_start);
+        let window = length.as_secs_f64() * f64::from(effort.engines);
         let WorkTotals { short_of_blocks_s, short_of_slots_s, short_of_tokens_s, .. } =
             executed.decode_effort;
         let waiting = short_of_blocks_s + short_of_slots_s + short_of_tokens_s;

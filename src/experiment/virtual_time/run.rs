@@ -37,6 +37,8 @@ pub struct SimulatedRun {
     pub records: Vec<RequestRecord>,
     /// The end of the run.
     pub footer: RunFooter,
+    /// First moment after the time in which answers count.
+    pub answers_end: Timestamp,
     /// What the server did during the window; where answers count for longer, until the last of them.
     pub effort: WorkTotals,
     /// The part of the decode pool.
@@ -102,8 +104,9 @@ impl VirtualRun {
         let (at_last, gauges) = (effort(clients.server()), clients.server().gauges());
         let (waits, left) = clients.stop(clock);
         records.extend(left);
-        let until = answers_end(|| records.iter(), (self.plan.window_start, window_end));
-        let [all, decode] = at_end.filter(|_| until == window_end).unwrap_or(at_last);
+        let window = (self.plan.window_start, window_end);
+        let answers_end = answers_end(|| records.iter(), window, self.schedule.is_counted());
+        let [all, decode] = at_end.filter(|_| answers_end == window_end).unwrap_or(at_last);
         let [all_before, decode_before] = at_start.unwrap_or_default();
         SimulatedRun {
             records,
@@ -117,6 +120,7 @@ impl VirtualRun {
                 client: None,
                 server: None,
             },
+            answers_end,
             effort: all - all_before,
             decode_effort: decode - decode_before,
             gauges,
@@ -164,8 +168,7 @@ impl LaterTurns {
             broken.count(&mut self.counts);
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
-        let next = sequel.next?;
-        let next = sessions.counted(next);
+        let next = sessions.counted(sequel.next?)?;
         self.due.insert((next.scheduled, next.index), next);
         Some(next.phase)
     }

@@ -164,7 +164,7 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
                 Some("constant") => to.option("--arrival", "constant"),
                 Some("concurrency_burst") => to.differs(
                     "--arrival-pattern concurrency_burst",
-                    "--rate max in place of the rate is a closed loop",
+                    "--rate inf in place of the rate sends as many at once as --max-concurrency allows",
                 ),
                 Some("gamma") if !typed.has("--arrival-smoothness") => to.option("--burstiness", "1"),
                 _ => {}

@@ -126,7 +126,7 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
         }
         "concurrent" => to.option("--users", rate.unwrap_or("1")),
         "throughput" => {
-            to.option("--rate", "max");
+            to.option("--rate", "inf");
             to.option("--max-concurrency", rate.unwrap_or("512"));
             to.differs("--profile throughput", CLOSED_LOOP);
         }

@@ -1,7 +1,8 @@
 //! What is said of the flags of several tools alike.
 
 pub(super) const CLOSED_LOOP: &str = "a closed loop: each user sends its next request when the last is answered, so the server decides the rate";
-pub(super) const UNCOUNTED: &str = "load continues, uncounted, until the last counted request is done";
+pub(super) const UNCOUNTED: &str =
+    "a run of so many seconds goes on with uncounted load until the last counted request is done";
 pub(super) const ENDPOINTS: &str = "no equal: Skyline speaks OpenAI's chat and completions (--endpoint), and the command asks for one of them";
 pub(super) const KEY: &str =
     "Skyline takes the key from the environment: export OPENAI_API_KEY, or --api-key-env VAR";

@@ -67,10 +67,10 @@ fn commands_of_the_documentations_are_translated() {
 #[test]
 fn vllm_says_when_requests_leave() {
     for (flags, load) in [
-        ("", "--rate max --requests 1000 --max-concurrency 1000 "),
-        ("--max-concurrency 8 --num_prompts=20", "--rate max --requests 20 --max-concurrency 8 "),
+        ("", "--rate inf --requests 1000 "),
+        ("--max-concurrency 8 --num_prompts=20", "--rate inf --requests 20 --max-concurrency 8 "),
         ("--request-rate 5 --burstiness 0.5", "--rate 5 --burstiness 0.5 --requests 1000 "),
-        ("--request-rate 10000 --num-prompts 16", "--rate max --requests 16 --max-concurrency 16 "),
+        ("--request-rate 10000 --num-prompts 16", "--rate inf --requests 16 "),
         (
             "--ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 19 --num-prompts 100",
             "--ramp 1:19:10s --requests 100 ",
@@ -86,7 +86,7 @@ fn vllm_says_when_requests_leave() {
 
 #[test]
 fn vllm_says_what_requests_are_like() {
-    let load = "--rate max --requests 9 --max-concurrency 9 ";
+    let load = "--rate inf --requests 9 ";
     for (flags, requests) in [
         ("--input-len 7 --output-len 8", "--input-tokens 7 --output-tokens 8"),
         (
@@ -114,7 +114,7 @@ fn vllm_says_what_requests_are_like() {
         ),
         (
             "--min-p 0.1 --extra-body '{\"a\": 1}' --header x-team=a --label l --metadata k=v",
-            "--header x-team: a --rate max --requests 9 --max-concurrency 9 --input-tokens 1024 --output-tokens 128 \
+            "--header x-team: a --rate inf --requests 9 --input-tokens 1024 --output-tokens 128 \
              --extra-body {\"min_p\":0.1,\"a\":1} --label k=v --label label=l",
         ),
     ] {
@@ -161,7 +161,7 @@ fn guidellm_says_several_loads_at_once() {
         ("--profile sweep --rate 10 --max-requests 5", "sweep --samples 5 "),
         (
             "--profile throughput --max-seconds 9 --warmup 0.1",
-            "bench 9 --rate max --max-concurrency 512 --warmup 0.9s ",
+            "bench 9 --rate inf --max-concurrency 512 --warmup 0.9s ",
         ),
     ] {
         let words = guidellm(&format!("{flags} {data}"));

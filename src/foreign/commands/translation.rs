@@ -84,7 +84,7 @@ impl Builder {
 
     /// From when latencies count under the load that was translated.
     pub(super) fn latency_origin(&self) -> &'static str {
-        let is_closed = |two: &[String]| two[0] == "--users" || (two[0] == "--rate" && two[1] == "max");
+        let is_closed = |two: &[String]| two[0] == "--users" || (two[0] == "--rate" && two[1] == "inf");
         if self.options.windows(2).any(is_closed) { "sending" } else { "the scheduled moment" }
     }
 

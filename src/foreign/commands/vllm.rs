@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::flags::TypedFlags;
-use super::sentences::{CLOSED_LOOP, DOWNLOADED, ENDPOINTS, MEDIA, PREFIXES, ROWS, SHARE_GPT, UNCOUNTED};
+use super::sentences::{DOWNLOADED, ENDPOINTS, MEDIA, PREFIXES, ROWS, SHARE_GPT};
 use super::translation::Builder;
 use super::values::{header, json, positive, rows_of, time};
 
@@ -124,10 +124,7 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
         limit(to);
         to.differs(
             format!("--request-rate {rate}"),
-            format!(
-                "the schedule is Poisson (or gamma) as declared; vLLM stretches it so that the last request leaves at N ÷ rate. \
-                 A warm-up is left out of the figures (--warmup 0s counts all), and {UNCOUNTED}"
-            ),
+            "the schedule is Poisson (or gamma) as declared; vLLM stretches it so that the last request leaves at N ÷ rate",
         );
         if cap.is_some() {
             to.differs(
@@ -136,20 +133,14 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
             );
         }
     } else {
-        to.option("--rate", "max");
+        to.option("--rate", "inf");
         limit(to);
-        if cap.is_none() {
-            to.option("--max-concurrency", if requests.is_some() { number } else { "1000" });
+        if cap.or(requests.map(|_| number)).is_none() {
+            to.option("--max-concurrency", "1000");
         }
-        to.differs(
-            format!("--request-rate {typed_rate}"),
-            match cap {
-                Some(_) => format!("{CLOSED_LOOP}; latency counts from that moment, as vLLM's does"),
-                None => "one request of each user of a closed loop; users begin a twentieth of a second apart and within 5 s at \
-                         most, where vLLM sends all requests at once"
-                    .to_owned(),
-            },
-        );
+        if typed_rate != "inf" {
+            to.differs(format!("--request-rate {typed_rate}"), "so many leave at once here");
+        }
     }
 }
 

@@ -52,6 +52,7 @@ fn workload() -> WorkloadSpec {
         horizon_s: 60.0,
         requests: None,
         warmup_s: 5.0,
+        cooldown_s: None,
         drain_s: 30.0,
         arrival: ArrivalPattern::Poisson { rate_per_s: 10.0 },
         classes: vec![chat(), rag()],
@@ -205,18 +206,24 @@ fn phases_follow_the_scheduled_moment() {
 #[test]
 fn a_run_may_be_so_many_requests_long() {
     let workload = WorkloadSpec { requests: Some(200), ..workload() };
-    let plan = plan(&workload);
     let facts = Schedule::draw(&workload).facts();
     assert_eq!(facts.warmup_requests + facts.measured_requests, 200);
-    assert_eq!(plan[199].phase, Phase::Measured);
-    assert_eq!(plan[200].phase, Phase::Cooldown);
-    assert_eq!(facts.window_end, plan[200].scheduled);
-    let last = plan[199].scheduled.as_secs_f64();
-    assert!(plan.iter().all(|request| request.scheduled.as_secs_f64() < last + 30.0 + 1e-9));
-    // With no drain there is no cool-down, but the window ends where it did.
-    let no_drain = WorkloadSpec { drain_s: 0.0, ..workload.clone() };
-    assert_eq!(Schedule::draw(&no_drain).plan().count(), 200);
-    assert_eq!(Schedule::draw(&no_drain).facts(), facts);
+    assert_eq!(plan(&workload).len(), 200, "nothing follows unless it is asked for");
+    // A cool-down that is asked for ends with the drain, and the window ends where it did.
+    for (cooldown_s, longest) in [(9.0, 9.0), (50.0, 30.0)] {
+        let cooled = WorkloadSpec { cooldown_s: Some(cooldown_s), ..workload.clone() };
+        let plan = plan(&cooled);
+        assert_eq!(plan[199].phase, Phase::Measured);
+        assert_eq!(plan[200].phase, Phase::Cooldown);
+        assert_eq!(facts.window_end, plan[200].scheduled);
+        let last = plan[199].scheduled.as_secs_f64();
+        let latest = plan.last().unwrap().scheduled.as_secs_f64() - last;
+        assert!(latest < longest && latest > 0.8 * longest, "{latest}");
+        assert_eq!(Schedule::draw(&cooled).facts(), facts);
+    }
+    // Nor need a window of so many seconds have one.
+    let seconds = WorkloadSpec { requests: None, cooldown_s: Some(0.0), ..workload };
+    assert!(plan(&seconds).iter().all(|request| request.phase != Phase::Cooldown));
 }
 
 #[test]

@@ -171,6 +171,8 @@ fn of_the_plan(header: &RunHeader, record: &RequestRecord) -> Result<(), String>
     let (start, end) = (header.plan.window_start, header.plan.window_end);
     let (begin, limit) = match record.phase {
         Phase::Warmup => (Timestamp::ZERO, start),
+        // The turns of so many conversations count whenever they come.
+        Phase::Measured if header.workload.requests.is_some() => (start, LATEST),
         Phase::Measured => (start, end),
         // The server decides when a closed loop has sent its requests.
         Phase::Cooldown if header.plan.is_open_ended() => (Timestamp::ZERO, LATEST),

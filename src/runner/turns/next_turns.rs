@@ -64,7 +64,7 @@ impl NextTurns {
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
-        let next = next.map(|next| self.sessions.counted(next));
+        let next = next.and_then(|next| self.sessions.counted(next));
         // Whoever counts tokens needs the text too.
         let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
         self.announce(TurnEvent::Ended { last, captured, next });

@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use crate::analysis::wording::counted;
 use crate::experiment::Load;
 use crate::record::Shard;
 use crate::session::planned::PlannedRun;
@@ -26,6 +27,12 @@ pub(crate) struct PlannedLoad {
     generators: u64,
     /// Requests, those of closed loops apart; infinite where what is found decides.
     requests: f64,
+    /// Those of them that are warm-up.
+    warm_up: f64,
+    /// Whether more load follows, until the last of them is answered.
+    goes_on: bool,
+    /// Whether all of them are known.
+    exact: bool,
     /// Requests of closed loops, as if each user sent one a second.
     of_users: f64,
     /// Requests per second at the peak, those of closed loops apart.
@@ -53,6 +60,7 @@ impl PlannedLoad {
     /// That of a run, or of one generator's share of it.
     pub(super) fn of(run: &PlannedRun, cap: Option<NonZeroUsize>, shard: Option<Shard>) -> Self {
         let PlannedRun { workload, plan, .. } = run;
+        let exact = workload.requests.is_some() && shard.is_none();
         let seconds = if plan.is_open_ended() { f64::INFINITY } else { run.length().as_secs_f64() };
         let generators = shard.map_or(1, |shard| shard.of);
         let Some(users) = workload.arrival.users() else {
@@ -60,10 +68,12 @@ impl PlannedLoad {
             let requests = (plan.warmup_requests + plan.measured_requests) as f64 * turns;
             let per_s = workload.arrival.peak_rate_per_s() * turns / generators as f64;
             let load = Self::lasting(seconds, Load::Rate(0.0), workload, cap);
-            return Self { generators, requests, per_s, ..load };
+            let (warm_up, exact) = (plan.warmup_requests as f64 * turns, exact && turns <= 1.0);
+            return Self { generators, requests, per_s, warm_up, exact, ..load };
         };
         let own = shard.map_or(users, |shard| shard.among_first(users));
-        let load = Self { generators, ..Self::lasting(seconds, Load::Users(own), workload, cap) };
+        let load = Self::lasting(seconds, Load::Users(own), workload, cap);
+        let load = Self { generators, exact, ..load };
         match workload.requests {
             Some(requests) => Self { requests: requests as f64, of_users: 0.0, ..load },
             None => load,
@@ -88,6 +98,7 @@ impl PlannedLoad {
         Self {
             runs: 1,
             generators: 1,
+            goes_on: workload.load_after_s() > 0.0,
             requests: if users.is_none() { per_s * seconds } else { 0.0 },
             of_users: if users.is_some() { of_users_per_s * seconds } else { 0.0 },
             per_s: if mean > 0.0 { per_s * peak / mean } else { per_s },
@@ -104,7 +115,8 @@ impl PlannedLoad {
     pub(crate) fn times(self, runs: u64) -> Self {
         let times = runs as f64;
         let (requests, of_users) = (self.requests * times, self.of_users * times);
-        Self { runs: self.runs * runs, requests, of_users, seconds: self.seconds * times, ..self }
+        let (warm_up, seconds) = (self.warm_up * times, self.seconds * times);
+        Self { runs: self.runs * runs, requests, warm_up, of_users, seconds, ..self }
     }
 
     /// The two, one after the other.
@@ -115,6 +127,9 @@ impl PlannedLoad {
             generators: self.generators.max(next.generators),
             runs: self.runs + next.runs,
             requests: self.requests + next.requests,
+            warm_up: self.warm_up + next.warm_up,
+            goes_on: self.goes_on || next.goes_on,
+            exact: self.exact && next.exact,
             of_users: self.of_users + next.of_users,
             per_s: self.per_s.max(next.per_s),
             of_users_per_s: self.of_users_per_s.max(next.of_users_per_s),
@@ -131,7 +146,8 @@ impl PlannedLoad {
         if self.of_users > 0.0 {
             return Self { of_users: self.of_users + requests as f64, ..self };
         }
-        Self { requests: self.requests + requests as f64, ..self }
+        let more = requests as f64;
+        Self { requests: self.requests + more, warm_up: self.warm_up + more, ..self }
     }
 
     /// This load of closed runs and then `paired`, that of those which an open one of the same work follows, under the cap
@@ -170,6 +186,7 @@ impl PlannedLoad {
         let users = "as many requests as users get answered";
         let counted = match self.requests {
             f64::INFINITY => "as many requests as the search needs".to_owned(),
+            requests if self.exact => counted(requests.ceil() as u64, "request"),
             requests => format!("about {} requests", count(requests.ceil() as u64)),
         };
         let is_paced = self.per_s > 0.0 && self.per_s.is_finite();
@@ -183,6 +200,21 @@ impl PlannedLoad {
             (true, false) => counted + &rate + &share,
             (false, _) => format!("{users}{share}"),
         }
+    }
+
+    /// What of it does not count, and why it is sent: `; 547 count, 30 are warm-up; uncounted load follows until the last
+    /// answer`.
+    fn beside(&self) -> String {
+        let mut said = String::new();
+        if self.warm_up > 0.0 && self.requests.is_finite() {
+            let [counted, warm_up] =
+                [self.requests - self.warm_up, self.warm_up].map(|requests| count(requests.round() as u64));
+            said = format!("; {counted} count, {warm_up} are warm-up");
+        }
+        if self.goes_on {
+            said.push_str("; uncounted load follows until the last answer");
+        }
+        said
     }
 
     /// How many requests are planned, those of closed loops apart.
@@ -224,9 +256,10 @@ impl fmt::Display for PlannedLoad {
             write!(f, ", {least}{} prompt + {} answer tokens{end}", rounded(prompt), rounded(answer))?;
         }
         match self.in_flight {
-            Some(most) => write!(f, ", at most {} in flight", count(most)),
-            None => f.write_str(", no limit in flight"),
+            Some(most) => write!(f, ", at most {} in flight", count(most))?,
+            None => f.write_str(", no limit in flight")?,
         }
+        f.write_str(&self.beside())
     }
 }
 

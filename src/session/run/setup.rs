@@ -116,7 +116,7 @@ impl RunSettings {
             queued if queued.is_about_queued() && uncapped => Err(refusal(
                 queued,
                 "without a cap no request waits to be sent\n\
-                     hint: add --max-concurrency (with --rate max it is the number of users, and none waits)",
+                     hint: add --max-concurrency (with --rate inf it is the number of users, and none waits)",
             )),
             waiting if waiting.is_about_waiting() && unread => Err(refusal(
                 waiting,

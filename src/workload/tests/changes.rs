@@ -47,9 +47,22 @@ fn each_change_lands_in_its_field() {
 fn seconds_and_requests_take_each_other_s_place() {
     let by_requests =
         load("short_chat").with(&Overrides { requests: Some(1000), ..Overrides::default() }).unwrap();
-    assert_eq!((by_requests.requests, by_requests.warmup_s), (Some(1000), 5.0));
+    assert_eq!((by_requests.requests, by_requests.warmup_s), (Some(1000), 0.0));
     let by_seconds = by_requests.with(&Overrides { horizon_s: Some(30.0), ..Overrides::default() }).unwrap();
-    assert_eq!((by_seconds.requests, by_seconds.horizon_s, by_seconds.warmup_s), (None, 30.0, 5.0));
+    assert_eq!((by_seconds.requests, by_seconds.horizon_s, by_seconds.warmup_s), (None, 30.0, 3.0));
+}
+
+#[test]
+fn users_who_send_so_many_requests_begin_at_once() {
+    let ramp_of = |requests, users_at_once| {
+        let typed = Overrides { users: Some(8), requests, users_at_once, ..Overrides::default() };
+        match load("short_chat").with(&typed).unwrap().arrival {
+            ArrivalPattern::Users { ramp_s, .. } => ramp_s,
+            other => panic!("{other:?}"),
+        }
+    };
+    // Where a warm-up hides it they begin one after another.
+    assert_eq!((ramp_of(None, false), ramp_of(None, true), ramp_of(Some(40), false)), (0.4, 0.0, 0.0));
 }
 
 #[test]

@@ -316,6 +316,7 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
                 horizon_s,
                 requests,
                 warmup_s,
+                cooldown_s: requests.map(|_| drain_s / 2.0),
                 drain_s,
                 arrival,
                 classes,

@@ -150,9 +150,9 @@ fn an_interrupt_after_the_last_of_so_many_requests_leaves_the_window_whole() {
         (summary.window.end_s, summary.window.cut_short, summary.verdict.breaks(Rule::WholeWindow))
     };
     let mut log = counted();
-    assert_eq!(window(&log), (2.250_000_001, false, false));
+    assert_eq!(window(&log), (2.650_000_001, false, false));
     log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
-    assert_eq!(window(&log), (2.250_000_001, false, false));
+    assert_eq!(window(&log), (2.650_000_001, false, false));
     // The user of the last request is thinking.
     log.records.retain(|record| record.scheduled < ms(2_250));
     let footer = log.footer.as_mut().unwrap();
@@ -162,6 +162,44 @@ fn an_interrupt_after_the_last_of_so_many_requests_leaves_the_window_whole() {
     let reasons = summarise(&log, &[]).verdict.reasons;
     let said = "the run was interrupted after 2.1 s, before its last request";
     assert!(reasons.iter().any(|reason| reason.sentence == said), "{reasons:?}");
+}
+
+#[test]
+fn so_many_requests_complete_at_one_rate_whatever_figure_says_it() {
+    let summary = summarise(&counted(), &[]);
+    // Six requests from 0 s to the last answer at 2.65 s, though only four of them were answered when the last was sent.
+    let rates = summary.rates;
+    for rate in [
+        rates.completed_requests_per_s,
+        rates.achieved_requests_per_s,
+        summary.closed_loop.unwrap().throughput_per_s,
+        summary.slo.goodput_per_s,
+    ] {
+        assert!((rate.unwrap() / (6.0 / 2.65) - 1.0).abs() < 1e-8, "{rate:?}");
+    }
+    assert_eq!(summary.window.load_end_s, Some(2.250_000_001));
+}
+
+#[test]
+fn an_end_without_load_is_said_where_it_takes_a_tenth_of_the_time() {
+    let said = |log: &RunLog| {
+        let findings = summarise(log, &[]).findings;
+        findings.into_iter().find(|finding| finding.kind == FindingKind::EndWithoutLoad)
+    };
+    assert_eq!(said(&counted()), None, "load went on");
+    let mut log = counted();
+    log.records.retain(|record| record.phase == Phase::Measured);
+    log.footer.as_mut().unwrap().sessions =
+        Some(SessionCounts { measured_turns: 4, ..SessionCounts::default() });
+    let sentence = said(&log).unwrap().sentence;
+    assert!(
+        sentence.starts_with("the last 400 ms of 2.65 s saw no new request (15.1 % of the time"),
+        "{sentence}"
+    );
+    // All at once is a load that has nothing but an end.
+    log.header.workload.arrival =
+        ArrivalPattern::Users { users: 6, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
+    assert_eq!(said(&log), None);
 }
 
 #[test]

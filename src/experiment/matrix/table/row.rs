@@ -59,8 +59,11 @@ impl MatrixRow {
 
     /// Makes its runs `seconds` long, or longer where less is not enough for [`FEWEST`] requests, and the warm-up shorter in
     /// proportion; says whether they are now shorter than they are meant to be. Users of a closed loop get no warm-up: all
-    /// that they send in a short run may begin in it.
+    /// that they send in a short run may begin in it. Requests that leave all at once are as many as they are.
     pub(super) fn shorten(&mut self, seconds: f64) -> bool {
+        if self.settings.requests.is_some() {
+            return false;
+        }
         let own = self.settings.spec(&self.name).ok();
         let of_length = |horizon_s: f64| {
             let warmup_s = own.as_ref().map(|own| match own.arrival.users() {

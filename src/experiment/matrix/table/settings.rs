@@ -185,7 +185,7 @@ impl Settings {
             (defaults.rate_per_s, defaults.arrival, defaults.requests) = (None, None, None);
         }
         if self.arrival == Some(Spacing::AllAtOnce) {
-            (defaults.rate_per_s, defaults.horizon_s) = (None, None);
+            (defaults.rate_per_s, defaults.horizon_s, defaults.warmup_s) = (None, None, None);
         } else if self.arrival.is_some() {
             defaults.requests = None;
         }

@@ -9,9 +9,6 @@ use crate::workload::{Distribution, Overrides, SharedPrefixes, Trace, WorkloadSp
 /// Default length of a run, seconds.
 const USUAL_S: f64 = 60.0;
 
-/// A user that thinks for an hour sends once in a run of requests that come all at once.
-const ONCE_S: f64 = 3_600.0;
-
 impl Settings {
     /// The workload that these settings ask for; one that no file describes is called `name`.
     ///
@@ -68,9 +65,12 @@ impl Settings {
         }
         let arrival = match (self.users, self.rate_per_s) {
             _ if at_once == Some(None) => return Err(missing("requests")),
-            _ if at_once.is_some() => json!({
-                "kind": "users", "users": self.requests, "ramp_s": 0.0, "think_time_s": ONCE_S,
-            }),
+            _ if at_once.is_some() && self.warmup_s.is_some() => {
+                return Err("`warmup_s` is given with `arrival = \"all_at_once\"`, whose requests all leave in the first \
+                            moment; leave it out"
+                    .to_owned());
+            }
+            _ if at_once.is_some() => json!({"kind": "users", "users": self.requests, "ramp_s": 0.0}),
             (Some(users), _) => json!({"kind": "users", "users": users}),
             (None, Some(rate)) => match self.arrival.unwrap_or(Spacing::Poisson) {
                 Spacing::Poisson | Spacing::AllAtOnce => json!({"kind": "poisson", "rate_per_s": rate}),

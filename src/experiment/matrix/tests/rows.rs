@@ -287,7 +287,9 @@ fn a_misspelt_sampling_parameter_is_answered_with_the_right_one() {
 
 #[test]
 fn a_row_of_requests_all_at_once_has_no_rate() {
-    let head = "name = \"t\"\n[defaults]\ninput_tokens = 256\noutput_tokens = 64\nrate_per_s = 1\n";
+    // The warm-up of the defaults is of a rate: here it would leave nothing to measure.
+    let head =
+        "name = \"t\"\n[defaults]\ninput_tokens = 256\noutput_tokens = 64\nrate_per_s = 1\nwarmup_s = 5\n";
     let table = read(&format!(
         "{head}[[rows]]\nname = \"A\"\n[[rows]]\nname = \"B\"\narrival = \"all_at_once\"\nrequests = 64\n\
          [[rows]]\nname = \"C\"\nrequests = 64\n"
@@ -298,8 +300,11 @@ fn a_row_of_requests_all_at_once_has_no_rate() {
     let load = [MatrixVariable::Arrival, MatrixVariable::Load].map(|variable| b.variable(variable));
     assert_eq!(load, [Some("all at once".to_owned()), Some("64 requests".to_owned())]);
     let spec = b.spec("B").unwrap();
-    assert_eq!(spec.requests, Some(64));
+    assert_eq!((spec.requests, spec.warmup_s), (Some(64), 0.0));
     let plan = crate::generator::Schedule::draw(&spec);
+    assert_eq!(plan.facts().measured_requests, 64);
+    let warm = Settings { warmup_s: Some(5.0), ..b.clone() }.spec("B").unwrap_err();
+    assert!(warm.contains("`warmup_s` is given with `arrival = \"all_at_once\"`"), "{warm}");
     let moments: Vec<_> = plan.plan().map(|request| request.scheduled).collect();
     assert_eq!(moments, [crate::clock::Timestamp::ZERO; 64]);
     let refusal = c.spec("C").unwrap_err();

@@ -38,12 +38,13 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
             }
             _ => format!("as in a trace, {} on average", rate(pattern.mean_rate_per_s())),
         },
-        ArrivalPattern::Users { users, think_time_s, .. } => {
+        ArrivalPattern::Users { users, think_time_s, ramp_s } => {
             let thinking = match think_time_s.mean_s() {
                 0.0 => String::new(),
                 mean_s => format!(", who think for {} on average", seconds(mean_s)),
             };
-            format!("closed loop, {}{thinking}", counted(*users, "user"))
+            let at_once = if *ramp_s == 0.0 && *users > 1 { " at once" } else { "" };
+            format!("closed loop, {}{at_once}{thinking}", counted(*users, "user"))
         }
         ArrivalPattern::Markov { states } => {
             let states: Vec<_> = states.iter().map(|one| state(one, form)).collect();
@@ -260,6 +261,7 @@ mod tests {
             end_s,
             planned_end_s: end_s,
             answers_end_s: None,
+            load_end_s: None,
             ending: None,
             cut_short: false,
             warmup_requests: 0,

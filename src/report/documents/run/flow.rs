@@ -29,7 +29,13 @@ fn rates(summary: &Summary) -> Section {
     let table =
         Table::of("Throughput", known).column("", |(name, _)| name).column("per second", |(_, rate)| rate);
     let heading = match summary.window.answers_s() {
-        Some(counted) => format!("Throughput: requests over the window, answers over {}", seconds(counted)),
+        Some(counted) => {
+            format!(
+                "Throughput: requests over the {} in which they came, answers over {}",
+                seconds(summary.window.length_s()),
+                seconds(counted)
+            )
+        }
         None => "Throughput, over the window".to_owned(),
     };
     Section::detail(heading).with_table(table.table())

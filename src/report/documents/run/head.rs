@@ -6,7 +6,7 @@ use super::attempts;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
     FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status,
-    Summary, VerdictOutcome,
+    Summary, VerdictOutcome, Window,
 };
 use crate::record::{Failure, FailureKind};
 use crate::report::document::{
@@ -19,7 +19,8 @@ use crate::workload::Purpose;
 
 pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     let counts = &summary.requests;
-    let form = arrivals::form(summary.run.load).map(|form| format!("{form}, ")).unwrap_or_default();
+    let form = arrivals::form(summary.run.load).filter(|_| !summary.is_all_at_once());
+    let form = form.map(|form| format!("{form}, ")).unwrap_or_default();
     let of = counted(counts.planned, "request");
     let mut sentence = format!("{form}{} of {of} completed", count(counts.completed));
     let (all, met) = (summary.objectives.len(), summary.objectives.iter().filter(|one| one.passed()).count());
@@ -52,18 +53,41 @@ pub(super) fn headline(summary: &Summary) -> Option<KeyFigure> {
 
 /// `vllm 0.11.0 on 2 × h200 · poisson, 5 requests/s · window 60 s`.
 pub(super) fn about(summary: &Summary) -> String {
-    let run = &summary.run;
-    let arrivals = arrivals::in_words(&run.arrival, run.load);
-    let answers =
-        summary.window.answers_s().map(|counted| format!(", answers counted for {}", seconds(counted)));
+    let (run, window) = (&summary.run, &summary.window);
+    let at_once = summary.is_all_at_once();
+    let arrivals =
+        if at_once { "all at once".to_owned() } else { arrivals::in_words(&run.arrival, run.load) };
     // The words of a closed loop begin with its form.
-    let form = arrivals::form(run.load).filter(|form| !arrivals.starts_with(form));
+    let form = arrivals::form(run.load).filter(|form| !at_once && !arrivals.starts_with(form));
+    let answers = window.answers_s().map(|counted| format!(", answers counted for {}", seconds(counted)));
+    let length = match window.load_end_s {
+        Some(_) => {
+            format!("{} in {}", counted(summary.requests.planned, "request"), seconds(window.counted_s()))
+        }
+        None => format!("window {}{}", seconds(window.length_s()), answers.unwrap_or_default()),
+    };
     [
         engine(&run.engine) + &on(&run.deployment),
         [Some(arrivals.as_str()), form].into_iter().flatten().collect::<Vec<_>>().join(", "),
-        format!("window {}{}", seconds(summary.window.length_s()), answers.unwrap_or_default()),
+        length + &beside(summary),
     ]
     .join(" · ")
+}
+
+/// The load that was sent beside what counts: `, 547 of 603 requests: 30 are warm-up, 26 keep up the load after it`.
+fn beside(summary: &Summary) -> String {
+    let Window { warmup_requests: before, cooldown_requests: after, .. } = summary.window;
+    let counted = summary.requests.executed();
+    let parts = [(before, "are warm-up"), (after, "keep up the load until the last answer")];
+    let parts: Vec<_> = parts
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{} {what}", count(number)))
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(", {} of {} requests: {}", count(counted), count(before + counted + after), parts.join(", "))
 }
 
 /// When it began.
@@ -121,6 +145,7 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
     let rates = &summary.rates;
     let offered = match rates.offered_requests_per_s {
         Some(offered) => format!("{}/s offered", known(Some(offered))),
+        None if summary.is_all_at_once() => "all sent at once".to_owned(),
         None => "closed loop: users decide".to_owned(),
     };
     // What a burst offers a second is as long as a moment is.

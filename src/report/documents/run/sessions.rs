@@ -13,7 +13,7 @@ const TO_SEE_IT: &str =
 
 pub(super) fn sections(summary: &Summary, has_paired_open: bool) -> Vec<Section> {
     let mut closed = closed_loop(summary);
-    if summary.run.load == LoadForm::Closed && !has_paired_open {
+    if summary.run.load == LoadForm::Closed && !has_paired_open && !summary.is_all_at_once() {
         closed.note(Note::warning(HIDDEN).cure(TO_SEE_IT));
     }
     let mut sections: Vec<_> = summary.sessions.as_ref().map(sessions).into_iter().collect();

@@ -192,7 +192,8 @@ fn window(window: &Window) -> String {
         0 => String::new(),
         requests => format!(", {} not counted", counted(requests, "cool-down request")),
     };
-    format!("{}{planned}, {warm_up}{cool_down}, {ending}", seconds(window.length_s()))
+    let counted = window.load_end_s.map_or("", |_| " until the last answer");
+    format!("{}{counted}{planned}, {warm_up}{cool_down}, {ending}", seconds(window.counted_s()))
 }
 
 fn requests(summary: &Summary) -> String {

@@ -142,7 +142,7 @@ fn state(summary: &Summary) -> Vec<Family> {
     };
     let undecided = |judgement: &Judgement| (met(judgement).0, yes(judgement.status == Status::Undecided));
     let started = Some(summary.run.started_at.as_nanosecond() as f64 / 1e9);
-    let window = Some(summary.window.length_s());
+    let window = Some(summary.window.counted_s());
     vec![
         Family::new(
             "run_valid",

@@ -3,20 +3,27 @@
 use serde_json::{Map, Value, json};
 
 use super::output::RequestOutput;
-use crate::analysis::{AskedQuantile, Figure, Quantile, Sample};
+use crate::analysis::{AskedQuantile, Figure, Quantile, Rates, Sample};
 use crate::clock::Timestamp;
 use crate::report::run_report::RunReport;
 
 /// The keys that vLLM writes of a run's figures, without the lists.
 pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> Map<String, Value> {
     let good: Vec<RequestOutput<'_>> = outputs.iter().copied().filter(|output| output.success()).collect();
-    let start = report.log.header.plan.window_start;
-    let end = outputs.iter().map(|output| output.record.ended).max().unwrap_or(start);
-    let duration = end.since(start).as_secs_f64();
+    let (summary, duration) = (report.summary, report.summary.window.counted_s());
     let (completed, failed) = (good.len() as u64, (outputs.len() - good.len()) as u64);
     let total_input: u64 = good.iter().map(|output| output.prompt_len()).sum();
     let total_output: u64 = good.iter().map(|output| output.output_len()).sum();
     let rate = |count: u64| (duration > 0.0).then(|| count as f64 / duration);
+    // Over a window of some length, as everywhere: what came in it, whosever request it was.
+    let counted = summary.window.load_end_s.is_some();
+    let [requests, output, all] = if counted {
+        [completed, total_output, total_input + total_output].map(rate)
+    } else {
+        let Rates { completed_requests_per_s, input_tokens_per_s, output_tokens_per_s, .. } = summary.rates;
+        let all = output_tokens_per_s.zip(input_tokens_per_s).map(|(output, input)| output + input);
+        [completed_requests_per_s, output_tokens_per_s, all]
+    };
     let peaks = Peaks::of(&good);
 
     let mut map = Map::new();
@@ -26,10 +33,10 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     set("failed", json!(failed));
     set("total_input_tokens", json!(total_input));
     set("total_output_tokens", json!(total_output));
-    set("request_throughput", json!(rate(completed)));
+    set("request_throughput", json!(requests));
     set("request_goodput", json!(met(report, &good).and_then(rate)));
-    set("output_throughput", json!(rate(total_output)));
-    set("total_token_throughput", json!(rate(total_input + total_output)));
+    set("output_throughput", json!(output));
+    set("total_token_throughput", json!(all));
     set("max_output_tokens_per_s", json!(peaks.map(|peaks| peaks.chunks as f64)));
     set("max_concurrent_requests", json!(peaks.map(|peaks| peaks.present)));
     // Seconds of sound per second: no request carries any.

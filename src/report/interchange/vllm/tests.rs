@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::analysis::test_runs::{record, run};
-use crate::record::{Failure, FailureKind, RunLog};
+use crate::analysis::{Metric, Quantile, summarise};
+use crate::record::{Failure, FailureKind, PlanFacts, RunLog};
 use crate::report::sample_runs::{hostile, report, three};
 use crate::workload::{ArrivalPattern, Conversation, Distribution, Slo, Spike, ThinkTime};
 
@@ -44,11 +45,11 @@ fn figures_are_over_what_succeeded_and_from_sending() {
     about("mean_tpot_ms", 10.0);
     about("mean_itl_ms", 10.0);
     about("mean_e2el_ms", 229.0);
-    // From the window's first moment to the last end: 4 s.
-    about("duration", 4.0);
-    about("request_throughput", 0.75);
-    about("output_throughput", 3.0);
-    about("total_token_throughput", 40.5);
+    // What came in the window of 3 s.
+    about("duration", 3.0);
+    about("request_throughput", 1.0);
+    about("output_throughput", 4.0);
+    about("total_token_throughput", 54.0);
     about("max_output_tokens_per_s", 4.0);
     about("max_concurrent_requests", 1.0);
     assert_eq!(
@@ -56,6 +57,44 @@ fn figures_are_over_what_succeeded_and_from_sending() {
         (&json!(3), &json!(1), &json!(4))
     );
     assert_eq!(file["request_goodput"], json!(null));
+}
+
+/// Four requests at once, 100 ms to the first of five tokens of the first, and 100 ms more of each after it.
+fn all_at_once() -> RunLog {
+    let records =
+        (0..4).map(|i| record(i).sent_at(0, i, i).paced(i + 100 * (i + 1), 50, 5).usage(50, 5).build());
+    let mut log = run(1, records.collect());
+    log.header.workload.requests = Some(4);
+    log.header.workload.arrival =
+        ArrivalPattern::Users { users: 4, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
+    log.header.plan.window_end = PlanFacts::OPEN_END;
+    log
+}
+
+/// vLLM's `calculate_metrics`, as we read it, on the log; and the report has the same figures.
+#[test]
+fn a_run_of_so_many_requests_has_the_figures_of_vllm_and_of_the_screen() {
+    let log = all_at_once();
+    let duration = log.records.iter().map(|record| record.ended).max().unwrap().as_secs_f64();
+    let ttfts: Vec<f64> = (1..=4).map(|i| 100.0 * f64::from(i)).collect();
+    let file = written(&log);
+    let summary = summarise(&log, &[]);
+    let row = |metric| summary.latency.row(metric).unwrap();
+    let median = |metric| row(metric).percentile(Quantile::P50).figure.exact();
+    let rates = summary.rates;
+    for (key, of_vllm, of_screen) in [
+        ("duration", duration, Some(summary.window.length_s())),
+        ("request_throughput", 4.0 / duration, rates.completed_requests_per_s),
+        ("output_throughput", 20.0 / duration, rates.output_tokens_per_s),
+        ("mean_ttft_ms", ttfts.iter().sum::<f64>() / 4.0, row(Metric::Ttft).mean_ms),
+        ("median_ttft_ms", 250.0, median(Metric::Ttft)),
+        ("median_tpot_ms", 50.0, median(Metric::Tpot)),
+        ("median_e2el_ms", 450.0, median(Metric::E2e)),
+    ] {
+        let found = file[key].as_f64().unwrap();
+        assert!((found / of_vllm - 1.0).abs() < 1e-6, "{key}: {found} and not {of_vllm}");
+        assert!((found / of_screen.unwrap() - 1.0).abs() < 1e-6, "{key}: {found} and {of_screen:?}");
+    }
 }
 
 /// As there: by latencies from sending, over what succeeded, a TPOT that there is none of taken for 0.
