@@ -32,7 +32,7 @@ fn answered(pattern: &RequestRecord, index: u64, random: &mut RandomStream) -> R
     record.chunks = (0..=GAPS)
         .map(|_| {
             at += 15_000_000 + random.below(10_000_000);
-            TokenChunk { at: Timestamp::from_nanos(at), tokens: 1 }
+            TokenChunk { at: Timestamp::from_nanos(at), tokens: 1, choice: 0 }
         })
         .collect();
     record.ended = Timestamp::from_nanos(at);

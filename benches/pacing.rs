@@ -51,6 +51,8 @@ impl Answer for Ended {
             finish_reason: None,
             usage: None,
             impossible_usage: None,
+            hidden_tokens: 0,
+            last_repeats: false,
             captured: None,
             retry_after: None,
         }))

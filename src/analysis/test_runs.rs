@@ -59,6 +59,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         impossible_usage: None,
         output_tokens: 0,
         output_tokens_source: TokenSource::Chunks,
+        hidden_tokens: 0,
         merged_reads: 0,
         late_stamps: None,
         context_full: false,
@@ -85,7 +86,8 @@ impl RecordBuilder {
 
     /// Chunks of an arrival (ms) and tokens; the answer ends with the last.
     pub(crate) fn chunks(mut self, chunks: &[(u64, u32)]) -> Self {
-        self.0.chunks = chunks.iter().map(|&(at, tokens)| TokenChunk { at: ms(at), tokens }).collect();
+        self.0.chunks =
+            chunks.iter().map(|&(at, tokens)| TokenChunk { at: ms(at), tokens, choice: 0 }).collect();
         self.0.ended = self.0.chunks.last_at().unwrap_or_default();
         self.0.output_tokens = self.0.chunks.tokens();
         self.0.output_tokens_asked = self.0.output_tokens as u32;

@@ -138,8 +138,10 @@ pub enum AnswerEvent {
         tokens: Option<u32>,
         /// The kind of the text.
         text: ChunkText,
-        /// Whether it came in the same read as the chunk before it, and so shares its stamp.
+        /// Whether it came in the same read as the chunk before it of its choice, and so shares its stamp.
         merged: bool,
+        /// The choice whose text it is (`n`).
+        choice: u8,
     },
     /// The last chunk and the next came in one read, and so late that the last may have come well before its stamp.
     LateStamp {
@@ -168,6 +170,10 @@ pub struct AnswerEnd {
     pub usage: Option<Usage>,
     /// Its counts, where they are impossible.
     pub impossible_usage: Option<Usage>,
+    /// Answer tokens by `usage` whose text did not come.
+    pub hidden_tokens: u64,
+    /// Whether the last chunk said the whole answer once more.
+    pub last_repeats: bool,
     /// Its text, where it was captured and came whole.
     pub captured: Option<CapturedText>,
     /// How long the server asks to wait before the request is sent again, with an answer that is an HTTP error.
@@ -184,6 +190,8 @@ impl AnswerEnd {
             finish_reason: None,
             usage: None,
             impossible_usage: None,
+            hidden_tokens: 0,
+            last_repeats: false,
             captured: None,
             retry_after: None,
         }

@@ -66,6 +66,17 @@ impl CapturedText {
         self.bytes.push(b'\n');
     }
 
+    /// Where the next document will begin.
+    pub(super) fn end(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Takes the document that begins at `start` away.
+    pub(super) fn remove(&mut self, start: usize) {
+        let length = self.bytes[start..].iter().position(|byte| *byte == b'\n');
+        self.bytes.drain(start..length.map_or(self.bytes.len(), |length| start + length + 1));
+    }
+
     /// Bytes that it holds.
     pub(super) fn held(&self) -> usize {
         self.bytes.capacity()

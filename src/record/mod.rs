@@ -13,7 +13,7 @@ pub use log::{
 pub use request::{
     Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure,
     FailureKind, FinishReason, LateStamps, LostConnection, Outcome, Phase, RequestRecord, SessionCounts,
-    SharedPrefix, TokenChunk, TokenSource, Turn, UnendedRequest, Usage, UsageBounds, Validity,
+    SharedPrefix, ShownText, TokenChunk, TokenSource, Turn, UnendedRequest, Usage, UsageBounds, Validity,
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,

@@ -56,6 +56,7 @@ impl From<FigureUnit> for Unit {
             FigureUnit::RequestsPerSecond => Self::REQUESTS_PER_SECOND,
             FigureUnit::TokensPerSecond => Self::TOKENS_PER_SECOND,
             FigureUnit::Requests => Self::REQUESTS,
+            FigureUnit::Tokens => Self::TOKENS,
             FigureUnit::Share => Self::SHARE,
             FigureUnit::Money => Self::MONEY,
             FigureUnit::Joules => Self::JOULES,

@@ -16,7 +16,7 @@ use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Eng
 use crate::generator::PlannedRequest;
 use crate::record::{
     Attempt, AttemptEnd, AttemptKind, ChunkTrain, Failure, FailureKind, LostConnection, Outcome,
-    RequestRecord, TokenChunk, TokenSource,
+    RequestRecord, ShownText, TokenChunk, TokenSource,
 };
 use crate::workload::RetryPolicy;
 
@@ -239,7 +239,7 @@ impl RequestRun {
             AnswerEvent::Reconnects => record.lost_connection = Some(LostConnection::Idle),
             AnswerEvent::Resent => record.lost_connection = Some(LostConnection::AsSent),
             AnswerEvent::Headers { at } => attempt.headers = Some(at),
-            AnswerEvent::Chunk { at, tokens, text, merged } => {
+            AnswerEvent::Chunk { at, tokens, text, merged, choice } => {
                 match text {
                     ChunkText::Reasoning => self.reasoned = true,
                     ChunkText::Content | ChunkText::ToolCall if self.reasoned => {
@@ -254,7 +254,7 @@ impl RequestRun {
                     None => progress.first_tokens(at, tokens, record),
                     Some(last) => progress.more_tokens(at, tokens, last, record.phase),
                 }
-                record.chunks.push(TokenChunk { at, tokens });
+                record.chunks.push(TokenChunk { at, tokens, choice });
                 record.merged_reads += u32::from(merged);
             }
             AnswerEvent::LateStamp { by } => {
@@ -294,7 +294,13 @@ impl RequestRun {
         self.record.finish_reason = end.finish_reason;
         self.record.usage = end.usage;
         self.record.impossible_usage = end.impossible_usage.map(Box::new);
+        self.record.hidden_tokens = end.hidden_tokens;
         self.record.whole_answer = end.whole_answer;
+        if end.last_repeats {
+            let again = self.record.chunks.pop().map(|chunk| chunk.at);
+            let merged = u32::from(again == self.record.chunks.last_at());
+            self.record.merged_reads = self.record.merged_reads.saturating_sub(merged);
+        }
         let outcome =
             end.result.map_or_else(|failure| Outcome::Failed(failure.into()), |()| Outcome::Completed);
         AttemptOutcome { at: end.at, outcome, captured: end.captured, retry_after: end.retry_after }
@@ -342,6 +348,7 @@ impl RequestRun {
             finish_reason: None,
             usage: None,
             impossible_usage: None,
+            hidden_tokens: 0,
             merged_reads: 0,
             late_stamps: None,
             ..std::mem::take(record)
@@ -363,21 +370,29 @@ impl RequestRun {
     fn close(&mut self, ended: Timestamp, outcome: Outcome) -> RequestRecord {
         let record = &mut self.record;
         record.ended = ended;
-        record.chunks_counted = self.chunks_counted && !record.chunks.is_empty();
+        record.chunks_counted = self.chunks_counted && counts_each(&record.chunks, record.merged_reads);
+        if !record.chunks_counted && record.chunks.iter().any(|chunk| chunk.tokens != 1) {
+            let chunks = record.chunks.iter().map(|chunk| TokenChunk { tokens: 1, ..chunk });
+            record.chunks = chunks.collect();
+        }
         record.outcome = outcome;
         record.chunks.shrink_to_fit();
-        (record.output_tokens, record.output_tokens_source) = match &record.usage {
-            // The server sent text and reported no tokens: it does not count them.
-            Some(usage) if usage.completion_tokens > 0 || record.chunks.is_empty() => {
-                (usage.completion_tokens, TokenSource::Usage)
-            }
-            _ if self.chunks_counted && !record.chunks.is_empty() => {
-                (record.chunks.tokens(), TokenSource::ChunkCounts)
-            }
-            _ => (record.chunks.len() as u64, TokenSource::Chunks),
-        };
+        (record.output_tokens, record.output_tokens_source) =
+            match record.usage.and_then(|usage| usage.completion()) {
+                Some(tokens) => (tokens, TokenSource::Usage),
+                None if record.chunks_counted => (record.chunks.tokens(), TokenSource::ChunkCounts),
+                None => (record.chunks.len() as u64, TokenSource::Chunks),
+            };
         record.clone()
     }
+}
+
+/// Whether the counts that came with chunks can be theirs: most have a token of their own, and all have no fewer than reads.
+fn counts_each(chunks: &ChunkTrain, merged_reads: u32) -> bool {
+    let without = chunks.iter().filter(|chunk| chunk.tokens == 0).count();
+    let shown =
+        ShownText { chunks: chunks.len() as u64, merged: merged_reads.into(), ..ShownText::default() };
+    !chunks.is_empty() && without * 2 <= chunks.len() && shown.is_counted_by(chunks.tokens())
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
                 history.cached_tokens = first.cached_tokens;
                 on_first(event.job);
             }
-            history.chunks.push(TokenChunk { at: event.at, tokens: event.tokens });
+            history.chunks.push(TokenChunk { at: event.at, tokens: event.tokens, choice: 0 });
             if event.finished
                 && let Some(mut history) = self.inside.remove(&event.job)
             {

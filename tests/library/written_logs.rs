@@ -51,7 +51,7 @@ fn chunks() -> impl Strategy<Value = ChunkTrain> {
     let chunk = (moment(), prop_oneof![9 => 0..9_u32, 1 => any::<u32>()]);
     prop::collection::vec(chunk, 0..30).prop_map(|mut chunks| {
         chunks.sort_unstable();
-        chunks.into_iter().map(|(at, tokens)| TokenChunk { at, tokens }).collect()
+        chunks.into_iter().map(|(at, tokens)| TokenChunk { at, tokens, choice: 0 }).collect()
     })
 }
 

@@ -9,6 +9,7 @@ const NO_GPUS: &str = "the number of GPUs is not given (--gpus)";
 const NO_PRICE: &str = "the price of a GPU hour is not given (--gpu-hour)";
 const NO_POWER: &str =
     "no page of metrics reports the power of all devices (--metrics-url reads an exporter's)";
+const OTHER_DEVICES: &str = "the energy is of another number of devices than --gpus";
 const SHARE: &str = "one of several generators sees a share of the answers (skyline merge joins them)";
 
 impl Metric {
@@ -26,10 +27,13 @@ impl Metric {
 impl Summary {
     /// Why the run has no such figure, with what gives it; `None` where nothing special is the cause.
     pub(crate) fn why_absent(&self, metric: Metric) -> Option<&'static str> {
-        let has_energy = self.server.as_ref().is_some_and(|server| server.energy.is_some());
+        let energy = self.server.as_ref().and_then(|server| server.energy);
         let of_costs = match metric.info().unit {
             _ if metric.kind() == FigureKind::Cost && self.run.shard.is_some() => Some(SHARE),
-            FigureUnit::Joules if !has_energy => Some(NO_POWER),
+            FigureUnit::Joules if energy.is_none() => Some(NO_POWER),
+            FigureUnit::Joules if !energy.is_some_and(|energy| energy.is_of(self.run.deployment.gpus)) => {
+                Some(OTHER_DEVICES)
+            }
             _ => metric.lacks(&self.run.deployment),
         };
         of_costs.or_else(|| self.delivery.why_absent(metric))

@@ -41,8 +41,10 @@ pub enum Metric {
     RequestRate,
     /// Prompt tokens per second.
     InputTokens,
-    /// Answer tokens per second.
+    /// Answer tokens per second, of answers that did not fail.
     OutputTokens,
+    /// Answer tokens per second, of all answers.
+    ArrivedOutputTokens,
     /// Answer tokens per second and GPU.
     OutputTokensPerGpu,
     /// Answer tokens per second that one user sees.
@@ -51,6 +53,8 @@ pub enum Metric {
     TokensPerRequest,
     /// The same of the slowest: 19 in 20 requests are at least this fast.
     SlowTokensPerRequest,
+    /// Answer tokens of a complete answer: the mean.
+    AnswerTokens,
     /// Requests in flight.
     InFlight,
     /// Share of the requests that failed.
@@ -138,7 +142,7 @@ impl Metric {
             FigureUnit::Milliseconds => FigureKind::Latency,
             FigureUnit::RequestsPerSecond | FigureUnit::TokensPerSecond => FigureKind::Rate,
             FigureUnit::Share => FigureKind::Share,
-            FigureUnit::Requests => FigureKind::Count,
+            FigureUnit::Requests | FigureUnit::Tokens => FigureKind::Count,
             FigureUnit::Money | FigureUnit::Joules => FigureKind::Cost,
         }
     }

@@ -35,7 +35,7 @@ fn chapter() -> String {
             "Less is better. Each request is one sample; for `itl` and `chunk_gap` each gap\nis one.",
         ),
         (FigureKind::Rate, "Rates", "More is better."),
-        (FigureKind::Count, "Counts", "Less is better."),
+        (FigureKind::Count, "Counts", "Less is better; of the length of answers neither is."),
         (
             FigureKind::Cost,
             "Costs",

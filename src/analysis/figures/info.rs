@@ -52,6 +52,8 @@ pub enum FigureUnit {
     TokensPerSecond,
     /// Requests.
     Requests,
+    /// Tokens.
+    Tokens,
     /// A share between 0 and 1.
     Share,
     /// An amount in the currency of the price of a GPU hour.
@@ -117,6 +119,7 @@ impl FigureUnit {
             Self::RequestsPerSecond => "requests/s",
             Self::TokensPerSecond => "tokens/s",
             Self::Requests => "requests",
+            Self::Tokens => "tokens",
             Self::Share => "share",
             Self::Money => "currency",
             Self::Joules => "J",
@@ -128,7 +131,7 @@ impl FigureUnit {
         match self {
             Self::Milliseconds => format!("{} ms", three_digits(value)),
             Self::RequestsPerSecond | Self::TokensPerSecond => format!("{}/s", three_digits(value)),
-            Self::Requests | Self::Money => three_digits(value),
+            Self::Requests | Self::Tokens | Self::Money => three_digits(value),
             Self::Joules => format!("{} J", three_digits(value)),
             Self::Share => percent(value),
         }

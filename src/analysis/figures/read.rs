@@ -94,6 +94,8 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
         Metric::RequestRate => summary.rates.completed_requests_per_s,
         Metric::InputTokens => summary.rates.input_tokens_per_s,
         Metric::OutputTokens => summary.rates.output_tokens_per_s,
+        Metric::ArrivedOutputTokens => summary.rates.arrived_output_tokens_per_s,
+        Metric::AnswerTokens => summary.tokens.answer_lengths.received.map(|lengths| lengths.mean),
         Metric::OutputTokensPerGpu => summary.rates.output_tokens_per_s_per_gpu,
         Metric::TokensPerUser => {
             let tpot = FigureKey::percentile(Quantile::P50, Metric::Tpot).read(summary)?;

@@ -3,7 +3,7 @@
 use super::info::{Direction, Elsewhere, FigureInfo, FigureUnit, Samples, cost, latency, rate, share};
 
 /// The catalogue, in the order of reports and of `Metric`.
-pub(super) const CATALOGUE: [FigureInfo; 33] = [
+pub(super) const CATALOGUE: [FigureInfo; 35] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
@@ -94,15 +94,25 @@ pub(super) const CATALOGUE: [FigureInfo; 33] = [
         )
     },
     FigureInfo {
-        meaning: "prompt tokens of the requests whose first token arrived in the window",
+        meaning: "prompt tokens of the requests whose first token arrived in the window and that did not fail",
         ..rate("input_tokens_per_s", "input tokens", FigureUnit::TokensPerSecond, "prompt tokens / window")
     },
     FigureInfo {
-        meaning: "answer tokens that arrived in the window",
+        meaning: "answer tokens that arrived in the window, of answers that did not fail",
         ..rate("output_tokens_per_s", "output tokens", FigureUnit::TokensPerSecond, "answer tokens / window")
     },
     FigureInfo {
-        meaning: "answer tokens that arrived in the window, per GPU; absent where their number is not declared",
+        meaning: "answer tokens that arrived in the window, of all answers",
+        ..rate(
+            "arrived_output_tokens_per_s",
+            "output tokens that arrived",
+            FigureUnit::TokensPerSecond,
+            "answer tokens / window, failed answers included",
+        )
+    },
+    FigureInfo {
+        meaning: "answer tokens that arrived in the window, of answers that did not fail, per GPU; absent where their number \
+                  is not declared",
         ..rate(
             "output_tokens_per_s_per_gpu",
             "output tokens/s per GPU",
@@ -140,6 +150,15 @@ pub(super) const CATALOGUE: [FigureInfo; 33] = [
             "p5 tokens/s per request",
             FigureUnit::TokensPerSecond,
             "1 / p95 over requests of e2e / N",
+        )
+    },
+    FigureInfo {
+        meaning: "answer tokens of a complete answer, on average",
+        ..rate(
+            "output_tokens_per_answer",
+            "tokens per answer",
+            FigureUnit::Tokens,
+            "answer tokens / complete answers",
         )
     },
     FigureInfo {

@@ -33,6 +33,7 @@ impl Finding {
             answers::prompt_length,
             answers::impossible_usage,
             answers::estimated_tokens,
+            answers::hidden_tokens,
             answers::token_mismatch,
             answers::merged_reads,
             answers::warm_cache,

@@ -94,18 +94,40 @@ pub(super) fn estimated_tokens(summary: &Summary) -> Option<Finding> {
     if tokens.from_chunks == 0 || tokens.impossible_usage.is_some() {
         return None;
     }
-    let sentence = format!(
-        "output tokens of {} of {} are estimated as one token a chunk; TPOT, ITL and tokens/s depend on it",
-        count(tokens.from_chunks),
-        counted(tokens.output.requests, "answer")
-    );
-    let cure = if tokens.from_tokenizer > 0 {
+    let all = tokens.from_chunks + tokens.from_usage + tokens.from_chunk_counts + tokens.from_tokenizer;
+    let how = if summary.run.engine.streamed {
+        "are estimated as one token a chunk; TPOT, ITL and tokens/s depend on it"
+    } else {
+        "are unknown: nothing counted them, and an answer in one piece has no chunks"
+    };
+    let sentence =
+        format!("output tokens of {} of {} {how}", count(tokens.from_chunks), counted(all, "answer"));
+    let cure = if tokens.uncounted_usage > 0 {
+        "the server's usage has no count of them, or fewer than chunks came: look at what counts tokens, the server or a proxy \
+         before it; or give --tokenizer, which counts answers after the run"
+    } else if tokens.from_tokenizer > 0 {
         "the tokenizer counts only complete answers, and only after a run that is not aborted; let the server send usage \
          (stream_options.include_usage)"
     } else {
         "let the server send usage (stream_options.include_usage), or give --tokenizer, which counts answers after the run"
     };
     Some(finding(FindingKind::EstimatedTokens, sentence, cure))
+}
+
+/// TPOT leaves them out, for they took none of the time between chunks.
+pub(super) fn hidden_tokens(summary: &Summary) -> Option<Finding> {
+    let tokens = summary.tokens;
+    if tokens.hidden_tokens == 0 {
+        return None;
+    }
+    let sentence = format!(
+        "{} of {} answer tokens came without text in {} (hidden reasoning): TPOT leaves them out, output tokens/s counts them",
+        count(tokens.hidden_tokens),
+        count(tokens.output.received_tokens),
+        counted(tokens.hiding_requests, "answer")
+    );
+    let cure = "to measure them too, let the server send its reasoning; TTFT waits for the first text";
+    Some(finding(FindingKind::HiddenTokens, sentence, cure))
 }
 
 pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
@@ -243,27 +265,29 @@ pub(super) fn wrong_forms(summary: &Summary) -> Option<Finding> {
         let whole = class.valid + class.invalid + class.cut_at_limit;
         let cut = class.cut_at_limit as f64 > CUT_BAR * whole as f64;
         (class.invalid > 0 || cut).then(|| {
-            format!(
-                "`{}`: {} of {} do not have the form {}, and {} were cut off before they could have it",
-                class.class,
-                count(class.invalid),
-                counted(whole, "answer"),
-                class.form,
-                count(class.cut_at_limit)
-            )
+            let (name, form) = (&class.class, class.form);
+            let [has, has_not, cut] = [class.valid, class.invalid, class.cut_at_limit].map(count);
+            let of = counted(whole, "answer");
+            match class.invalid {
+                0 => format!("`{name}`: {cut} of {of}; the other {has} have the form {form}"),
+                _ => format!(
+                    "`{name}`: {has_not} of {of} do not have the form {form}, and {cut} were cut off before they could have it"
+                ),
+            }
         })
     };
     let wrong: Vec<_> = classes.iter().filter_map(said).collect();
     if wrong.is_empty() {
         return None;
     }
-    let sentence = format!(
-        "answers do not have the requested form (limits: none invalid, {} cut off): {}",
-        percent(CUT_BAR),
-        wrong.join("; ")
-    );
-    let cure = "check that the server enforces the form (guided decoding, a parser of tool calls); if answers are cut off, \
-                raise output_tokens";
+    let (what, cure) = if classes.iter().any(|class| class.invalid > 0) {
+        let cure = "check that the server enforces the form (guided decoding, a parser of tool calls); if answers are cut \
+                    off, raise output_tokens";
+        ("answers do not have the requested form (limits: none invalid,", cure)
+    } else {
+        ("answers were cut off before they could have the requested form (limit:", "raise output_tokens")
+    };
+    let sentence = format!("{what} {} cut off): {}", percent(CUT_BAR), wrong.join("; "));
     Some(finding(FindingKind::WrongForms, sentence, cure))
 }
 

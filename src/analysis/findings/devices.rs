@@ -53,7 +53,10 @@ pub(super) fn power_capped(summary: &Summary) -> Option<Finding> {
 pub(super) fn other_devices(summary: &Summary) -> Option<Finding> {
     let devices = summary.server.as_ref()?.energy?.devices;
     let gpus = summary.run.deployment.gpus.filter(|gpus| u64::from(*gpus) != devices)?;
-    let sentence = format!("the energy is of {}, and --gpus is {gpus}", counted(devices, "device"));
+    let sentence = format!(
+        "the energy is of {}, and --gpus is {gpus}: what an answer or a token takes is not known",
+        counted(devices, "device")
+    );
     let cure = "give --metrics-url for all devices that serve, and for no others, or correct --gpus";
     Some(finding(FindingKind::OtherDevices, sentence, cure))
 }

@@ -61,6 +61,8 @@ pub enum FindingKind {
     ImpossibleUsage,
     /// Token counts are guessed from chunks.
     EstimatedTokens,
+    /// The server counts tokens whose text it did not send.
+    HiddenTokens,
     /// Chunk counts do not add up to the server's.
     TokenMismatch,
     /// Many chunks shared a read.
@@ -122,6 +124,7 @@ impl FindingKind {
             | Self::PromptLength
             | Self::ImpossibleUsage
             | Self::EstimatedTokens
+            | Self::HiddenTokens
             | Self::TokenMismatch => "workloads",
             Self::Metastable | Self::NotRecovered => "overload",
             Self::UnmeasurableSlo => "objectives",

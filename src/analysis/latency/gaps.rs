@@ -93,9 +93,7 @@ impl<'a> Received<'a> {
 
     /// Its gaps as they arrived, milliseconds, each one sample; an open one counts with the least that it can be.
     pub(crate) fn chunk_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
-        let mut last = self.chunks.first_at();
-        let gaps = self.chunks.iter().skip(1);
-        let gaps = gaps.filter_map(move |chunk| Some((millis(chunk.at.since(last.replace(chunk.at)?)), 1)));
+        let gaps = self.chunks.gaps().filter_map(|(_, gap)| Some((millis(gap?.since_chunk), 1)));
         gaps.chain(self.open_gap().map(|open| (open.chunk, 1)))
     }
 
@@ -107,10 +105,8 @@ impl<'a> Received<'a> {
 
     /// Those of its gaps per token that a token ended.
     pub(crate) fn whole_token_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
-        let mut last = self.chunks.first_at();
-        self.chunks.iter().skip(1).filter(|chunk| chunk.tokens > 0).filter_map(move |chunk| {
-            let gap = millis(chunk.at.since(last.replace(chunk.at)?));
-            Some((gap / f64::from(chunk.tokens), chunk.tokens))
+        self.chunks.gaps().filter(|(chunk, _)| chunk.tokens > 0).filter_map(|(chunk, gap)| {
+            Some((millis(gap?.since_token) / f64::from(chunk.tokens), chunk.tokens))
         })
     }
 
@@ -128,24 +124,16 @@ impl Gaps {
     /// the answer was cut off is one sample more of each, known only to exceed the length that it had reached.
     pub(crate) fn add(&mut self, answer: Received<'_>) {
         self.scratch.clear();
-        let mut chunks = answer.chunks.iter();
-        let Some(first) = chunks.next() else { return };
-        let (mut last_chunk, mut last_token) = (first.at, first.at);
-        for chunk in chunks {
-            let gap = chunk.at.since(last_chunk);
-            last_chunk = chunk.at;
+        for (chunk, gap) in answer.chunks.gaps() {
+            let Some(gap) = gap else { continue };
             if chunk.tokens != 1 {
                 self.token.get_or_insert_with(|| self.chunk.clone());
             }
-            self.chunk.add(nanos(gap), 1);
-            if chunk.tokens > 0 {
-                let gap = nanos(chunk.at.since(last_token));
-                last_token = chunk.at;
-                if let Some(token) = &mut self.token {
-                    token.add(gap, chunk.tokens);
-                }
+            self.chunk.add(nanos(gap.since_chunk), 1);
+            if let Some(token) = self.token.as_mut().filter(|_| chunk.tokens > 0) {
+                token.add(nanos(gap.since_token), chunk.tokens);
             }
-            self.scratch.push(nanos(gap));
+            self.scratch.push(nanos(gap.since_chunk));
         }
         let open = answer.open_gap();
         self.add_stalls(open);
@@ -183,8 +171,7 @@ fn nanos(length: Duration) -> u64 {
 
 /// The gaps of one answer as they arrived, nanoseconds.
 fn nanos_between(chunks: &ChunkTrain) -> impl Iterator<Item = u64> + '_ {
-    let mut last = chunks.first_at();
-    chunks.iter().skip(1).filter_map(move |chunk| Some(nanos(chunk.at.since(last.replace(chunk.at)?))))
+    chunks.gaps().filter_map(|(_, gap)| Some(nanos(gap?.since_chunk)))
 }
 
 /// What a gap of an answer with these `gaps` must exceed to be a stall.
@@ -210,8 +197,8 @@ fn median(values: &mut [u64]) -> u64 {
 mod tests {
     use super::*;
     use crate::analysis::figures::percentile::Figure;
-    use crate::analysis::test_runs::{RecordBuilder, record};
-    use crate::record::{Failure, FailureKind};
+    use crate::analysis::test_runs::{RecordBuilder, ms, record};
+    use crate::record::{Failure, FailureKind, TokenChunk};
 
     fn gaps_of(answers: impl IntoIterator<Item = RecordBuilder>) -> (Sample, Sample, Stalls) {
         let mut gaps = Gaps::default();
@@ -299,6 +286,21 @@ mod tests {
         // Median gap 50 ms: the bar is 250 ms.
         let (_, _, stalls) = gaps(&[&[(0, 1), (50, 1), (100, 1), (350, 1)]]);
         assert_eq!(stalls, Stalls::default());
+    }
+
+    #[test]
+    fn several_choices_have_gaps_of_their_own() {
+        // Two choices, each of a token in 20 ms; the second one's come a millisecond after the first one's.
+        let chunk = |(at, choice)| TokenChunk { at: ms(at), tokens: 1, choice };
+        let mut answer = record(0).chunks(&[]).build();
+        answer.chunks =
+            [(100, 0), (101, 1), (120, 0), (121, 1), (140, 0), (141, 1)].map(chunk).into_iter().collect();
+        let mut gaps = Gaps::default();
+        gaps.add(Received::of(&answer).unwrap());
+        let (chunk, token, _) = gaps.finish();
+        for sample in [chunk, token] {
+            assert_eq!((sample.len(), sample.max()), (4, Some(Figure::Exact(20.0))));
+        }
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub struct RequestLatency {
     pub e2e: Option<Figure>,
     /// Last chunk (for an answer that was not streamed: its arrival) − sent.
     pub e2e_from_send: Option<Figure>,
-    /// Time per output token: (last chunk − first chunk) / (output tokens − 1), from two tokens on (as vLLM).
+    /// Time per output token: (last chunk − first chunk) / (output tokens − 1), from two tokens on (as vLLM). Tokens whose text
+    /// never came are left out; each choice has its own time and first token.
     pub tpot: Option<Figure>,
     /// (last chunk − first chunk) / (output tokens − tokens of the first chunk), where the first chunk carried
     /// more than one token.
@@ -85,8 +86,9 @@ impl RequestLatency {
         Self {
             e2e: between(Some(begin), last),
             e2e_from_send: between(record.first_sent(), last),
-            tpot: tpot(record, 1),
-            tpot_adjusted: first_tokens(record).and_then(|tokens| tpot(record, u64::from(tokens))),
+            tpot: tpot(record, record.choices()),
+            tpot_adjusted: first_tokens(record)
+                .and_then(|tokens| tpot(record, u64::from(tokens).saturating_sub(record.hidden_tokens))),
             ..Self::until_first(record, begin, first)
         }
     }
@@ -127,7 +129,8 @@ impl RequestLatency {
 /// Whether all text of an answer had come, however it ended: the model had said why it stopped, or the server's own
 /// counts of the chunks had reached the tokens asked for.
 pub(crate) fn text_is_whole(record: &RequestRecord) -> bool {
-    let counted = || record.chunks_counted && record.chunks.tokens() >= u64::from(record.output_tokens_asked);
+    let asked = || u64::from(record.output_tokens_asked) * record.choices();
+    let counted = || record.chunks_counted && record.chunks.tokens() >= asked();
     !record.chunks.is_empty() && (record.finish_reason.is_some() || counted())
 }
 
@@ -145,15 +148,17 @@ fn between(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<Figure> {
     Some(Figure::Exact(millis(to?.since(from?))))
 }
 
-/// Tokens of the first chunk, where it carried more than one.
+/// Tokens of the first chunk of every choice, where one carried more than one.
 fn first_tokens(record: &RequestRecord) -> Option<u32> {
-    record.chunks.iter().next().map(|chunk| chunk.tokens).filter(|&tokens| tokens > 1)
+    let firsts = || record.chunks.firsts().map(|chunk| chunk.tokens);
+    firsts().any(|tokens| tokens > 1).then(|| firsts().sum())
 }
 
-/// (last chunk − first chunk) / (output tokens − `counted`), where there are tokens left to divide by.
+/// (last chunk − first chunk) / (tokens whose text came − `counted`), where there are tokens left to divide by. With several
+/// choices both are sums over them.
 fn tpot(record: &RequestRecord, counted: u64) -> Option<Figure> {
-    let decode = millis(record.chunks.last_at()?.since(record.chunks.first_at()?));
-    let tokens = record.output_tokens.checked_sub(counted).filter(|&left| left > 0)?;
+    let decode = millis(record.chunks.decode_time()?);
+    let tokens = record.shown_tokens().checked_sub(counted).filter(|&left| left > 0)?;
     Some(Figure::Exact(decode / tokens as f64))
 }
 

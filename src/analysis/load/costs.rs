@@ -60,7 +60,7 @@ impl Costs {
         let per_hour = facts.cost_per_hour().filter(|_| is_whole);
         let (money, joules) = (
             per_hour.map(|per_hour| of(per_hour / 3_600.0)),
-            energy.filter(|_| is_whole).map(|energy| UnitCosts {
+            energy.filter(|energy| is_whole && energy.is_of(facts.gpus)).map(|energy| UnitCosts {
                 per_million_output_tokens: energy.per_output_token_j.map(|one| one * 1e6),
                 per_answer: energy.per_request_j,
                 ..of(energy.power_w)

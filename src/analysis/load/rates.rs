@@ -107,15 +107,18 @@ pub struct Rates {
     pub achieved_requests_per_s: Option<f64>,
     /// Requests whose answer was whole in the window.
     pub completed_requests_per_s: Option<f64>,
-    /// Prompt tokens of requests whose first token arrived in the window: the server's count, else those requested.
+    /// Prompt tokens of requests whose first token arrived in the window, without those that failed: the server's count, else
+    /// those requested.
     pub input_tokens_per_s: Option<f64>,
     /// The part of them that came from a prefix cache, if the server reports it.
     pub cached_input_tokens_per_s: Option<f64>,
     /// The rest of them, if the server reports it.
     pub uncached_input_tokens_per_s: Option<f64>,
-    /// Answer tokens that arrived in the window.
+    /// Answer tokens that arrived in the window, without those of answers that failed.
     pub output_tokens_per_s: Option<f64>,
-    /// The same ÷ the accelerators that serve together, where it was said how many (`--gpus`).
+    /// All answer tokens that arrived in the window, whatever became of their answers.
+    pub arrived_output_tokens_per_s: Option<f64>,
+    /// Those of answers that did not fail ÷ the accelerators that serve together, where it was said how many (`--gpus`).
     pub output_tokens_per_s_per_gpu: Option<f64>,
 }
 
@@ -131,7 +134,8 @@ impl Rates {
         for record in observed.log.records.iter() {
             flow.add(observed, &record);
         }
-        let output_tokens_per_s = observed.answers_per_second(flow.output);
+        let known = |tokens| observed.answers_per_second(tokens).filter(|_| tokens > 0.0 || !flow.uncounted);
+        let output_tokens_per_s = known(flow.output);
         let gpus = observed.log.header.deployment.gpus.filter(|&gpus| gpus > 0);
         let cached = |tokens| flow.cache_told.then(|| observed.answers_per_second(tokens)).flatten();
         Self {
@@ -148,6 +152,7 @@ impl Rates {
             cached_input_tokens_per_s: cached(flow.cached),
             uncached_input_tokens_per_s: cached(flow.input - flow.cached),
             output_tokens_per_s,
+            arrived_output_tokens_per_s: known(flow.arrived),
             output_tokens_per_s_per_gpu: output_tokens_per_s
                 .zip(gpus)
                 .map(|(rate, gpus)| rate / f64::from(gpus)),
@@ -168,6 +173,9 @@ struct Flow {
     cached: f64,
     cache_told: bool,
     output: f64,
+    arrived: f64,
+    /// Whether nothing counted the tokens of an answer that came whole.
+    uncounted: bool,
 }
 
 impl Flow {
@@ -186,22 +194,30 @@ impl Flow {
         if within(answered(record)) {
             self.completed += 1.0;
         }
-        if within(first) {
+        let failed = matches!(record.outcome, Outcome::Failed(_));
+        if within(first) && !failed {
             self.input += record.prompt_tokens() as f64;
-            if let Some(cached) = record.usage.and_then(|usage| usage.cached_tokens) {
+            if let Some(cached) = record.usage.and_then(|usage| usage.cached()) {
                 self.cache_told = true;
                 self.cached += cached as f64;
             }
         }
         if first < Some(observed.answers_end) && last >= Some(observed.start) {
             self.output += output_tokens(observed, record);
+            self.uncounted |= record.whole_answer.is_some() && record.output_tokens == 0;
+            self.arrived += arrived_tokens(observed, record);
         }
     }
 }
 
+/// Tokens of an answer that arrived in the window, unless it failed.
+pub(crate) fn output_tokens(observed: &Observed<'_>, record: &RequestRecord) -> f64 {
+    if matches!(record.outcome, Outcome::Failed(_)) { 0.0 } else { arrived_tokens(observed, record) }
+}
+
 /// Tokens of an answer that arrived in the window. Where the chunks' counts do not add up to the answer's, each stands
 /// for its share of it.
-pub(crate) fn output_tokens(observed: &Observed<'_>, record: &RequestRecord) -> f64 {
+pub(crate) fn arrived_tokens(observed: &Observed<'_>, record: &RequestRecord) -> f64 {
     if record.chunks.is_empty() {
         let came = record.whole_answer.is_some_and(|at| observed.counts_answer(at));
         return if came { record.output_tokens as f64 } else { 0.0 };
@@ -295,6 +311,20 @@ mod tests {
         // Four chunks, all in the window, twelve tokens by usage.
         let rates = rates(0, vec![record(0).sent_at(0, 0, 1).paced(100, 10, 4).usage(130, 12).build()]);
         assert_eq!((rates.output_tokens_per_s, rates.input_tokens_per_s), (Some(6.0), Some(65.0)));
+    }
+
+    #[test]
+    fn tokens_of_answers_that_failed_are_counted_apart() {
+        let failure = crate::record::Failure::new(crate::record::FailureKind::Reset, "the connection broke");
+        let rates = rates(
+            0,
+            vec![
+                record(0).sent_at(0, 0, 1).paced(100, 10, 4).build(),
+                record(1).sent_at(0, 0, 1).paced(100, 10, 6).failed(200, failure).build(),
+            ],
+        );
+        assert_eq!((rates.output_tokens_per_s, rates.arrived_output_tokens_per_s), (Some(2.0), Some(5.0)));
+        assert_eq!(rates.input_tokens_per_s, Some(50.0));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::info::FigureKind;
 use crate::analysis::figures::key::FigureKey;
 use crate::analysis::figures::percentile::Figure;
-use crate::analysis::load::rates::output_tokens;
+use crate::analysis::load::rates::{arrived_tokens, output_tokens};
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
 impl FigureKey {
@@ -25,6 +25,7 @@ impl FigureKey {
             }
             Metric::Goodput | Metric::RequestRate => Some(flag(counts(&request.record()))),
             Metric::OutputTokens => Some(Figure::Exact(output_tokens(&observed, &request.record()))),
+            Metric::ArrivedOutputTokens => Some(Figure::Exact(arrived_tokens(&observed, &request.record()))),
             Metric::OutputTokensPerGpu => {
                 let gpus = log.header.deployment.gpus.filter(|&gpus| gpus > 0)?;
                 Some(Figure::Exact(output_tokens(&observed, &request.record()) / f64::from(gpus)))

@@ -110,16 +110,15 @@ impl StreamDelivery {
     }
 
     fn add(&mut self, record: &RequestRecord) {
-        let chunks = record.chunks.len() as u64;
         let is_complete = record.outcome == Outcome::Completed;
         self.completed += u64::from(is_complete);
-        if chunks < FEWEST {
+        let gaps = || record.chunks.gaps().filter_map(|(_, gap)| Some(gap?.since_chunk));
+        let later = gaps().count() as u64;
+        if later + 1 < FEWEST {
             return;
         }
-        let mut moments = record.chunks.iter().map(|chunk| chunk.at);
-        let (mut last, mut close, mut lead, mut in_lead) = (moments.next(), 0, 0, true);
-        for (place, at) in moments.enumerate() {
-            let gap = last.replace(at).map_or(Duration::ZERO, |before| at.since(before));
+        let (mut close, mut lead, mut in_lead) = (0, 0, true);
+        for (place, gap) in gaps().enumerate() {
             // The chunks of one read have one stamp; those of a simulation may have it without a read.
             let is_close = !gap.is_zero() && gap <= TOGETHER;
             let is_punctual = place > 0 || record.late_stamps().first_ns == 0;
@@ -128,24 +127,24 @@ impl StreamDelivery {
             lead += u64::from(in_lead);
         }
         let together = close + u64::from(record.merged_reads.saturating_sub(record.late_stamps().count));
-        let reads = (chunks - 1).saturating_sub(together);
-        if let (Some(first), Some(last), 1..) = (record.chunks.first_at(), last, reads) {
-            self.between_reads.0 += last.since(first);
+        let reads = later.saturating_sub(together);
+        if let (Some(decode), 1..) = (record.chunks.decode_time(), reads) {
+            self.between_reads.0 += decode;
             self.between_reads.1 += reads;
         }
         // TPOT leaves out the time of those that came with the first: it is too low by their share.
         let lead = together.min(lead);
-        let gathered = lead >= FEWEST_WITH_FIRST && lead as f64 > TOO_LOW * (chunks - 1) as f64;
+        let gathered = lead >= FEWEST_WITH_FIRST && lead as f64 > TOO_LOW * later as f64;
         self.answers += 1;
         self.gathered_answers += u64::from(gathered);
-        self.later_chunks += chunks - 1;
+        self.later_chunks += later;
         self.together += together;
         if is_complete
-            && chunks >= MANY
-            && let (Some(sent), Some(last)) = (record.sent, last)
+            && later + 1 >= MANY
+            && let (Some(sent), Some(last)) = (record.sent, record.chunks.last_at())
         {
             let is_long = last.since(sent) >= QUICKEST * record.chunks.len() as u32;
-            let whole = is_long && lead as f64 >= NEARLY_ALL * (chunks - 1) as f64;
+            let whole = is_long && lead as f64 >= NEARLY_ALL * later as f64;
             self.long_answers += 1;
             self.whole_answers += u64::from(whole);
         }

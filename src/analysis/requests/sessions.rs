@@ -203,17 +203,10 @@ fn by_turn(observed: &Observed<'_>) -> Vec<TurnGroup> {
 
 impl TurnGroup {
     fn of((from, to): (u32, Option<u32>), requests: &[&Measured<'_>]) -> Self {
-        let prompts: Vec<f64> = requests
-            .iter()
-            .map(|request| {
-                let asked = u64::from(request.record().input_tokens_asked);
-                request.record().usage.map_or(asked, |usage| usage.prompt_tokens) as f64
-            })
-            .collect();
-        let cached: Vec<f64> = requests
-            .iter()
-            .filter_map(|request| Some(request.record().usage?.cached_tokens? as f64))
-            .collect();
+        let prompts: Vec<f64> =
+            requests.iter().map(|request| request.record().prompt_tokens() as f64).collect();
+        let cached: Vec<f64> =
+            requests.iter().filter_map(|request| Some(request.record().usage?.cached()? as f64)).collect();
         Self {
             from,
             to,

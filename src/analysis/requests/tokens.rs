@@ -44,8 +44,14 @@ pub struct TokenAccount {
     pub disagreeing_requests: u64,
     /// Chunks of all streamed answers that `usage` or a tokenizer counted, and whose chunks the server did not count.
     pub chunk_tokens: u64,
-    /// Tokens of the same answers, by `usage` or the tokenizer.
+    /// Tokens of the same answers, by `usage` or the tokenizer, of which the text came.
     pub counted_tokens: u64,
+    /// Tokens of all answers that `usage` counts and whose text did not come: hidden reasoning.
+    pub hidden_tokens: u64,
+    /// Answers with such tokens.
+    pub hiding_requests: u64,
+    /// Answers from chunks whose `usage` has no possible count of their tokens.
+    pub uncounted_usage: u64,
     /// Chunks that carried text.
     pub chunks: u64,
     /// Chunks that shared a read, and so a stamp, with the chunk before them.
@@ -183,11 +189,16 @@ impl TokenAccount {
                 continue;
             }
             asked_prompts.add(record.input_tokens_asked.into());
-            asked_answers.add(record.output_tokens_asked.into());
-            answers.add(record.output_tokens);
+            let asked_answer = u64::from(record.output_tokens_asked) * record.choices();
+            asked_answers.add(asked_answer);
+            // One that came whole, and that nothing counted, has an unknown number of them.
+            let is_known = record.output_tokens > 0;
+            if is_known {
+                answers.add(record.output_tokens);
+            }
             // An answer with a form ends by itself: what was asked is only the most.
-            if record.validity.is_none() {
-                account.output.add(record.output_tokens_asked.into(), record.output_tokens);
+            if record.validity.is_none() && is_known {
+                account.output.add(asked_answer, record.output_tokens);
             }
             match record.output_tokens_source {
                 TokenSource::Usage => account.from_usage += 1,
@@ -199,21 +210,24 @@ impl TokenAccount {
             if counted && !record.chunks_counted && !record.chunks.is_empty() {
                 let seen = record.chunks.tokens();
                 account.chunk_tokens += seen;
-                account.counted_tokens += record.output_tokens;
-                account.disagreeing_requests += u64::from(seen != record.output_tokens);
+                account.counted_tokens += record.shown_tokens();
+                account.disagreeing_requests += u64::from(seen != record.shown_tokens());
             }
-            let Some(usage) = record.usage else { continue };
-            prompts.add(usage.prompt_tokens);
+            account.hidden_tokens += record.hidden_tokens;
+            account.hiding_requests += u64::from(record.hidden_tokens > 0);
+            account.uncounted_usage += u64::from(record.is_uncounted() && record.usage.is_some());
+            let Some((usage, prompt)) = record.usage.zip(record.counted_prompt()) else { continue };
+            prompts.add(prompt);
             let asked = u64::from(record.input_tokens_asked);
             let class = header.workload.classes.get(usize::from(record.class));
             let added = class.map_or(template_tokens, |class| added(class, template_tokens));
             account.added_tokens += added.unwrap_or(0);
-            account.input.add(asked + added.unwrap_or(0), usage.prompt_tokens);
+            account.input.add(asked + added.unwrap_or(0), prompt);
             let opens = record.turn().is_none_or(|turn| turn.place() == 0);
             if let (Some(added), true) = (added, opens && class.is_some_and(is_made_to_length)) {
-                account.made.add(asked + added, usage.prompt_tokens);
+                account.made.add(asked + added, prompt);
             }
-            if let Some(cached) = usage.cached_tokens {
+            if let Some(cached) = usage.cached() {
                 *account.cached_input_tokens.get_or_insert(0) += cached;
             }
         }

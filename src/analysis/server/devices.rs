@@ -170,7 +170,7 @@ pub struct EnergyUse {
     /// Energy of the window, joules: power × its length.
     pub window_j: f64,
     /// Joules for each answer token that arrived in the window; absent where the client is one of several generators
-    /// and saw only a share of them.
+    /// and saw only a share of them, or the deployment has another number of devices.
     pub per_output_token_j: Option<f64>,
     /// Joules for each request that was completed in it; absent as above.
     pub per_request_j: Option<f64>,
@@ -188,9 +188,20 @@ pub enum EnergySource {
 }
 
 impl EnergyUse {
+    /// Whether it is of as many devices as the deployment has, as far as that is said.
+    pub fn is_of(&self, gpus: Option<u32>) -> bool {
+        gpus.is_none_or(|gpus| u64::from(gpus) == self.devices)
+    }
+
     /// Of all `devices`, for the whole work, if that is known. `None` where not every device tells for most of the window: the
     /// energy of some, or of a part of the time, is not that of the work.
-    pub(super) fn of(devices: &[DeviceSummary], work: Option<&Rates>, window: (f64, f64)) -> Option<Self> {
+    /// Of another number of devices than the `gpus` of the deployment it is not that of an answer.
+    pub(super) fn of(
+        devices: &[DeviceSummary],
+        gpus: Option<u32>,
+        work: Option<&Rates>,
+        window: (f64, f64),
+    ) -> Option<Self> {
         let length = window.1 - window.0;
         // A part of a device has no power of its own.
         let whole = || devices.iter().filter(|device| device.part_of.is_none());
@@ -205,14 +216,15 @@ impl EnergyUse {
         };
         let by_power = || Some((all(&read)?, EnergySource::Power));
         let (power_w, source) = by_counters.or_else(by_power)?;
+        let devices = whole().count() as u64;
+        let (window_j, per_output_token_j, per_request_j) = (power_w * length, None, None);
+        let energy = Self { source, devices, power_w, window_j, per_output_token_j, per_request_j };
+        let work = work.filter(|_| energy.is_of(gpus));
         let per = |rate: Option<f64>| rate.filter(|&rate| rate > 0.0).map(|rate| power_w / rate);
         Some(Self {
-            source,
-            devices: whole().count() as u64,
-            power_w,
-            window_j: power_w * length,
             per_output_token_j: per(work.and_then(|rates| rates.output_tokens_per_s)),
             per_request_j: per(work.and_then(|rates| rates.completed_requests_per_s)),
+            ..energy
         })
     }
 }

@@ -83,6 +83,9 @@ pub(super) fn sum(histograms: Vec<TimeHistogram>) -> Option<TimeHistogram> {
 
 /// `histogram_quantile` of Prometheus for classic histograms: the bucket in which the rank q · n falls, and a straight line
 /// between its ends; the first bucket begins at 0, unless its end is no more than that.
+///
+/// A bucket that is wide beside the mean says little: no time is below 0, so that no more than 1 − q of them can be above
+/// mean / (1 − q), and it ends there.
 fn quantile(histogram: &TimeHistogram, q: f64) -> Option<BucketQuantile> {
     let rank = q * histogram.count;
     let place = histogram.buckets.partition_point(|bucket| bucket.1 < rank);
@@ -92,6 +95,8 @@ fn quantile(histogram: &TimeHistogram, q: f64) -> Option<BucketQuantile> {
         return Some(BucketQuantile { ms: last * 1e3, from_ms: last * 1e3, to_ms: None });
     };
     let (begin, before) = below.unwrap_or((end.min(0.0), 0.0));
+    let most = histogram.sum_s / histogram.count / (1.0 - q);
+    let end = if most > begin { end.min(most) } else { end };
     let share = if upto > before { (rank - before) / (upto - before) } else { 1.0 };
     let guess = begin + (end - begin) * share;
     Some(BucketQuantile { ms: guess * 1e3, from_ms: begin * 1e3, to_ms: Some(end * 1e3) })
@@ -199,8 +204,7 @@ impl BothAccounts {
             let answered = matches!(check.result, CheckResult::Passed | CheckResult::Unmet { .. });
             answered && check.released.is_some_and(inside)
         });
-        let golden_tokens: u64 =
-            golden.clone().filter_map(|check| check.usage).map(|usage| usage.completion_tokens).sum();
+        let golden_tokens: u64 = golden.clone().filter_map(|check| check.usage?.completion()).sum();
         Self {
             ttft: time(ServerTime::Ttft, first),
             e2e: time(ServerTime::E2e, last),
@@ -273,6 +277,15 @@ mod tests {
         let first = quantile(&histogram(4.0, 0.4, &[(0.2, 4.0)]), 0.5).unwrap();
         assert_eq!(first, BucketQuantile { ms: 100.0, from_ms: 0.0, to_ms: Some(200.0) });
         assert_eq!(quantile(&histogram(4.0, 0.4, &[]), 0.5), None);
+    }
+
+    #[test]
+    fn a_wide_bucket_ends_where_the_mean_lets_it() {
+        // 100 times of 14 µs in a first bucket of 300 ms: half of them are no more than twice the mean.
+        let queue = TimeSummary::of(&histogram(100.0, 0.0014, &[(0.3, 100.0)])).unwrap();
+        let (p50, p99) = (queue.p50.unwrap(), queue.p99.unwrap());
+        assert!((p50.ms - 0.014).abs() < 1e-9 && (p50.to_ms.unwrap() - 0.028).abs() < 1e-9, "{p50:?}");
+        assert!(p99.to_ms.unwrap() < 1.4 + 1e-9, "{p99:?}");
     }
 
     #[test]

@@ -111,12 +111,13 @@ impl PrefixCache {
                 }
             };
             if let Some(turn) = record.turn() {
-                match record.usage.filter(|_| turn.of != Some(turn.place() + 1)) {
+                let usage = record.usage.filter(|usage| usage.prompt().is_some());
+                match usage.filter(|_| turn.of != Some(turn.place() + 1)) {
                     Some(usage) => reported.insert(turn.session, (record.index, usage)),
                     None => reported.remove(&turn.session),
                 };
             }
-            if by_usage && record.usage.is_none() {
+            if by_usage && record.counted_prompt().is_none() {
                 continue;
             }
             looked_up += prompt_tokens(&record, template);
@@ -205,21 +206,22 @@ fn whole(tokens: u64, block: u64) -> u64 {
 /// Tokens that the server counted of this prompt, or else is likely to.
 fn prompt_tokens(record: &RequestRecord, template: u64) -> u64 {
     let asked = u64::from(record.input_tokens_asked) + template;
-    record.usage.map_or(asked, |usage| usage.prompt_tokens)
+    record.counted_prompt().unwrap_or(asked)
 }
 
 /// Tokens that a server adds to a prompt: the least that any answer reported.
 fn template_tokens<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> u64 {
     let added = |record: RecordRef<'_>| {
-        let counted = record.usage?.prompt_tokens;
+        let counted = record.counted_prompt()?;
         Some(counted.saturating_sub(u64::from(record.input_tokens_asked)))
     };
     records.filter_map(added).min().unwrap_or(0)
 }
 
 fn measured(log: &RunLog, block: u64) -> Option<MeasuredHits> {
-    let of =
-        |hits: u64, of: u64, source| (of > 0).then(|| MeasuredHits { rate: hits as f64 / of as f64, source });
+    let of = |hits: u64, of: u64, source| {
+        (of >= hits.max(1)).then(|| MeasuredHits { rate: hits as f64 / of as f64, source })
+    };
     let counters = log.footer.as_ref().and_then(|footer| footer.server);
     if let Some((hits, queries)) =
         counters.and_then(|counters| Some((counters.cache_hits?, counters.cache_queries?)))
@@ -230,8 +232,10 @@ fn measured(log: &RunLog, block: u64) -> Option<MeasuredHits> {
     }
     let usages = || log.records.iter().filter_map(|record| record.usage);
     // Servers leave the field out where nothing was found; one that never has it does not tell.
-    usages().find(|usage| usage.cached_tokens.is_some())?;
-    let found = usages().map(|usage| (usage.cached_tokens.unwrap_or(0), usage.prompt_tokens));
+    usages().find(|usage| usage.cached().is_some())?;
+    let counted =
+        |usage: Usage| Some((usage.cached_tokens.map_or(Some(0), |_| usage.cached())?, usage.prompt()?));
+    let found = usages().filter_map(counted);
     let (hits, queries) = found.fold((0, 0), |(hits, all), (cached, tokens)| (hits + cached, all + tokens));
     of(hits, queries, HitSource::Usage)
 }
@@ -241,8 +245,7 @@ fn measured(log: &RunLog, block: u64) -> Option<MeasuredHits> {
 fn golden(log: &RunLog, block: u64) -> (u64, u64) {
     let usages = log.checks.iter().filter(|check| check.released.is_some()).filter_map(|check| check.usage);
     usages.fold((0, 0), |(hits, queries), usage| {
-        let cached =
-            usage.cached_tokens.unwrap_or_else(|| whole(usage.prompt_tokens.saturating_sub(1), block));
+        let cached = usage.cached().unwrap_or_else(|| whole(usage.prompt_tokens.saturating_sub(1), block));
         (hits + cached, queries + usage.prompt_tokens)
     })
 }

@@ -94,7 +94,7 @@ impl ServerSide {
         // What a page that was never read tells of may be further devices, unless it is the server's own.
         let own = |page: &PageSummary| page.url.starts_with(&log.header.engine.url);
         let reported = summaries.iter().all(|page| page.readings > 0 || own(page));
-        let energy = || EnergyUse::of(&devices, alone.then_some(rates), window);
+        let energy = || EnergyUse::of(&devices, log.header.deployment.gpus, alone.then_some(rates), window);
         Some(Self {
             gauges: gauges(&engines, window),
             span_s: (!spans.is_empty()).then(|| Span::common(&spans)),

@@ -4,7 +4,9 @@ use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};
 use crate::analysis::wording::{counted, percent};
-use crate::record::{CheckResult, FinishReason, Outcome, Records, RequestRecord, RunLog, ServerCounters};
+use crate::record::{
+    CheckResult, FinishReason, Outcome, RecordRef, Records, RequestRecord, RunLog, ServerCounters, Usage,
+};
 use crate::units::count;
 use crate::workload::GoldenCheck;
 
@@ -35,11 +37,12 @@ fn identity(observed: &Observed<'_>) -> Check {
     };
     let (mut answers, mut tokens, mut apart, mut disagreeing) = (0, 0, 0, 0);
     for record in observed.requests.iter().map(Measured::record) {
-        let Some(usage) = record.usage.filter(|_| record.chunks_counted) else { continue };
+        let reported = record.usage.and_then(|usage| usage.completion());
+        let Some(reported) = reported.filter(|_| record.chunks_counted) else { continue };
         if record.outcome != Outcome::Completed {
             continue;
         }
-        let (seen, reported) = (record.chunks.tokens(), usage.completion_tokens);
+        let seen = record.chunks.tokens();
         let off = if seen > reported {
             seen - reported
         } else {
@@ -121,9 +124,12 @@ fn counters(observed: &Observed<'_>) -> Vec<Check> {
     let records = &observed.log.records;
     let golden = golden(observed.log);
     let ServerCounters { generation_tokens, prompt_tokens, requests_succeeded, .. } = server;
-    let by_usage =
-        records.iter().all(|record| record.outcome != Outcome::Completed || record.usage.is_some())
-            && golden.all_counted;
+    let all_count = |count: fn(&Usage) -> Option<u64>| {
+        let counts = |record: RecordRef<'_>| {
+            record.outcome != Outcome::Completed || record.usage.as_ref().and_then(count).is_some()
+        };
+        records.iter().all(counts) && golden.all_counted
+    };
     let hold = |measure: Measure, what: &str, counter: Option<u64>, account: Account, known: bool| {
         let Some(counter) = counter.filter(|_| known) else {
             return measure.not_tested(format!("no count of {what} on both sides"));
@@ -149,9 +155,15 @@ fn counters(observed: &Observed<'_>) -> Vec<Check> {
             "answer tokens",
             generation_tokens,
             answer_tokens(records).and(golden.answers),
-            by_usage,
+            all_count(Usage::completion),
         ),
-        hold(prompts, "prompt tokens", prompt_tokens, prompt_account(records).and(golden.prompts), by_usage),
+        hold(
+            prompts,
+            "prompt tokens",
+            prompt_tokens,
+            prompt_account(records).and(golden.prompts),
+            all_count(Usage::prompt),
+        ),
         hold(
             ended,
             "completed requests",
@@ -177,9 +189,10 @@ fn golden(log: &RunLog) -> Golden {
     for record in log.checks.iter().filter(|record| record.released.is_some()) {
         let asked = log.header.workload.checks.get(usize::from(record.check));
         let answered = matches!(record.result, CheckResult::Passed | CheckResult::Unmet { .. });
-        golden.all_counted &= !answered || record.usage.is_some();
+        let whole = record.usage.filter(|usage| usage.prompt().and(usage.completion()).is_some());
+        golden.all_counted &= !answered || whole.is_some();
         golden.completions.add(f64::from(u8::from(answered)), f64::from(u8::from(!answered)));
-        match (record.usage, asked) {
+        match (whole, asked) {
             (Some(usage), _) => {
                 golden.answers.add(usage.completion_tokens as f64, 0.0);
                 golden.prompts.add(usage.prompt_tokens as f64, 0.0);
@@ -204,7 +217,7 @@ fn longest_prompt(check: &GoldenCheck) -> f64 {
 fn answer_tokens(records: &Records) -> Account {
     let mut account = Account::default();
     for record in records.iter() {
-        let reported = record.usage.map(|usage| usage.completion_tokens);
+        let reported = record.usage.and_then(|usage| usage.completion());
         let seen = reported.unwrap_or_else(|| record.chunks.tokens());
         // What is reported with each chunk is final at the end alone.
         let last = reported.filter(|_| record.outcome == Outcome::Completed);
@@ -221,13 +234,13 @@ fn answer_tokens(records: &Records) -> Account {
 
 /// A prompt without a `usage` may have been computed or not; its length follows those that were reported.
 fn prompt_account(records: &Records) -> Account {
-    let reported = records.iter().filter_map(|record| record.usage.map(|usage| (record, usage)));
-    let (asked, got) = reported.fold((0.0, 0.0), |(asked, got), (record, usage)| {
-        (asked + f64::from(record.input_tokens_asked), got + usage.prompt_tokens as f64)
-    });
+    let reported =
+        records.iter().filter_map(|record| Some((record.input_tokens_asked, record.counted_prompt()?)));
+    let (asked, got) = reported
+        .fold((0.0, 0.0), |(asked, got), (one, counted)| (asked + f64::from(one), got + counted as f64));
     let ratio = if asked > 0.0 { got / asked } else { 1.0 };
     let mut account = Account { least: got, most: got };
-    for record in records.iter().filter(|record| record.usage.is_none()) {
+    for record in records.iter().filter(|record| record.counted_prompt().is_none()) {
         account.add(0.0, f64::from(record.input_tokens_asked) * ratio * PROMPT_SLACK);
     }
     for record in records.iter() {

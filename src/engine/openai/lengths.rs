@@ -246,7 +246,7 @@ fn changed(own: LengthFields, fields: LengthFields) -> Option<String> {
 impl SmokeReport {
     /// What the answer shows of the requested length.
     pub fn length_in_words(&self) -> String {
-        let counted = self.usage.map(|usage| usage.completion_tokens).filter(|&tokens| tokens > 0);
+        let counted = self.usage.and_then(|usage| usage.completion());
         let came =
             counted.map_or_else(|| format!("{} chunks", self.chunks), |tokens| format!("{tokens} tokens"));
         match self.length {

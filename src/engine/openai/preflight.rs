@@ -234,12 +234,12 @@ impl SmokeReport {
         let chunks = counts.clone().count() as u64;
         let usage = end.and_then(|end| end.usage);
         let finish_reason = end.and_then(|end| end.finish_reason.clone());
-        let tokens = usage.map(|usage| usage.completion_tokens).filter(|&tokens| tokens > 0);
+        let tokens = usage.and_then(|usage| usage.completion());
         let length = LengthTest::of(tokens, chunks, end.is_none(), finish_reason.as_ref());
-        let token_source = match usage {
-            Some(usage) if usage.completion_tokens > 0 => TokenSource::Usage,
-            _ if chunks > 0 && counts.all(Option::is_some) => TokenSource::ChunkCounts,
-            _ => TokenSource::Chunks,
+        let token_source = match tokens {
+            Some(_) => TokenSource::Usage,
+            None if chunks > 0 && counts.all(Option::is_some) => TokenSource::ChunkCounts,
+            None => TokenSource::Chunks,
         };
         Self {
             chunks,

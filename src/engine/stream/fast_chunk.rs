@@ -186,15 +186,15 @@ pub(crate) struct TemplateMatch {
 }
 
 impl TemplateMatch {
-    /// The choice, bytes of text and contents of the chunk `json`, if it matches the template.
+    /// The choice, the text, bytes of all texts and the contents of the chunk `json`, if it matches the template.
     #[inline]
-    pub(crate) fn matches(&self, json: &[u8]) -> Option<(u32, usize, ChunkContents)> {
+    pub(crate) fn matches<'a>(&self, json: &'a [u8]) -> Option<(u32, &'a [u8], usize, ChunkContents)> {
         self.said.text?;
         let (before, after) = self.around.split_at(self.text_at);
         let text = json.strip_prefix(before)?;
         let length = string_length(text)?;
         let matches = length > 0 && text[length..] == *after;
-        matches.then_some((self.index, self.other_text + length, self.said))
+        matches.then_some((self.index, &text[..length], self.other_text + length, self.said))
     }
 
     /// Remembers the template of the chunk read from `json`, if only its text may change.

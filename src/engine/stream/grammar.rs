@@ -2,11 +2,12 @@
 
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::chunk::ChunkText;
-use crate::record::{Failure, FailureKind, FinishReason, Usage, UsageBounds};
+use crate::record::{Failure, FailureKind, FinishReason, ShownText, Usage, UsageBounds};
 
 use super::chunk::{Choice, ChunkJson, finish_reason};
 use super::fast_chunk::{ChunkContents, FastChunk, TemplateMatch};
 use super::fault::excerpt;
+use super::repetition::Repetition;
 use super::sse::SseEvent;
 
 /// The meaning of one event.
@@ -20,6 +21,8 @@ pub(crate) enum Step {
         tokens: Option<u32>,
         /// The kind of the text.
         kind: ChunkText,
+        /// The choices whose text it is, one bit each.
+        choices: u128,
     },
     /// The answer is complete; the rest need not be read.
     Complete,
@@ -47,9 +50,10 @@ pub(crate) struct Grammar {
     /// Choices with a finish reason.
     finished: u128,
     done: bool,
-    text_chunks: u64,
-    /// Bytes of text so far: not fewer than it has.
-    text_bytes: u64,
+    /// The text so far; its bytes are not fewer than it has.
+    pub(super) shown: ShownText,
+    /// Whether the last of it says all of it once more.
+    pub(super) repetition: Repetition,
     /// The finish reason by which the server gave the answer up.
     given_up: Option<&'static str>,
     /// The server's last usage that is possible.
@@ -110,18 +114,19 @@ impl Grammar {
     /// Reads a chunk like the last one, or else a common one. For speed alone: [`Self::any_document`] gives
     /// the same result.
     fn usual_chunk(&mut self, data: &[u8]) -> Option<Step> {
-        if let Some((index, text_bytes, said)) = self.shape.matches(data) {
+        if let Some((index, text, text_bytes, said)) = self.shape.matches(data) {
             self.choice(index, None);
-            self.text_bytes += text_bytes as u64;
-            return Some(self.step(said));
+            self.shown.bytes += text_bytes as u64;
+            return Some(self.step(said, choice_bit(index), text, text_bytes));
         }
         let chunk = FastChunk::read(data)?;
         self.shape.learn(data, &chunk);
         if let Some(index) = chunk.index {
             self.choice(index, chunk.finish);
         }
-        self.text_bytes += chunk.text_bytes as u64;
-        Some(self.step(chunk.said))
+        self.shown.bytes += chunk.text_bytes as u64;
+        let text = data.get(chunk.text_at).unwrap_or_default();
+        Some(self.step(chunk.said, choice_bit(chunk.index.unwrap_or(0)), text, chunk.text_bytes))
     }
 
     /// Reads any event.
@@ -143,41 +148,70 @@ impl Grammar {
             let message = format!("an event with neither choices nor usage: {said}");
             return Err(self.secrets.failure(FailureKind::Malformed, message));
         }
-        let mut text = None;
+        let (mut text, mut choices, mut bytes) = (None, 0, 0);
         for choice in document.choices() {
             self.choice(choice.index(), choice.finish());
-            text = ChunkText::stronger(text, choice.text_kind());
-            self.text_bytes += choice.text_bytes() as u64;
+            let kind = choice.text_kind();
+            text = ChunkText::stronger(text, kind);
+            choices |= kind.map_or(0, |_| choice_bit(choice.index()));
+            bytes += choice.text_bytes();
         }
+        self.shown.bytes += bytes as u64;
         let token_ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
-        Ok(self.step(ChunkContents { text, token_ids, usage: document.usage() }))
+        let only = document.choices().first().map_or("", Choice::content);
+        let said = ChunkContents { text, token_ids, usage: document.usage() };
+        Ok(self.step(said, choices, only.as_bytes(), bytes))
     }
 
-    fn step(&mut self, mut said: ChunkContents) -> Step {
+    /// Takes a chunk with text of these `choices`, of which `text` is one, and `bytes` of texts in all.
+    fn step(&mut self, mut said: ChunkContents, choices: u128, text: &[u8], bytes: usize) -> Step {
         said.usage = said.usage.filter(|usage| self.is_possible(usage));
-        self.usage = said.usage.or(self.usage);
-        let tokens = self.count(said);
+        self.usage = said.usage.map(|usage| usage.or(self.usage)).or(self.usage);
+        let tokens = self.count(said).filter(|_| choices.count_ones() == 1);
         let Some(kind) = said.text else { return Step::Quiet };
-        self.text_chunks += 1;
-        Step::Text { tokens, kind }
+        self.shown.chunks += u64::from(choices.count_ones());
+        match kind {
+            ChunkText::Reasoning => self.shown.reasoning_bytes += bytes as u64,
+            ChunkText::Content | ChunkText::ToolCall => self.repetition.add(text),
+        }
+        Step::Text { tokens, kind, choices }
     }
 
     /// Whether the answer so far can have this usage.
     fn is_possible(&mut self, usage: &Usage) -> bool {
-        let possible = self.usage_bounds.allow(usage, self.text_bytes, self.seen.count_ones());
+        let possible = self.usage_bounds.allow(usage, self.shown.bytes, self.seen.count_ones());
         if !possible {
             self.impossible_usage = Some(*usage);
         }
         possible
     }
 
-    /// The server's token counts; a server that has reported impossible ones is not believed.
+    /// The server's token counts, without one that is too small for the text; a server that has reported impossible ones is
+    /// not believed.
     pub(super) fn usage(&self) -> Option<Usage> {
-        self.usage.filter(|_| self.impossible_usage.is_none())
+        let believed = |usage| self.shown_once().believed(usage);
+        self.usage.map(believed).filter(|_| self.impossible_usage.is_none())
+    }
+
+    /// Answer tokens that the server counts and whose text did not come.
+    pub(super) fn hidden_tokens(&self) -> u64 {
+        self.usage().map_or(0, |usage| self.shown_once().hidden_of(&usage))
+    }
+
+    /// Whether the last chunk said the whole answer once more.
+    pub(super) fn last_repeats(&self) -> bool {
+        self.repetition.is_last && self.seen.count_ones() == 1
+    }
+
+    /// The text so far, without that which came twice.
+    fn shown_once(&self) -> ShownText {
+        let again = self.last_repeats();
+        let bytes = if again { self.shown.bytes - self.repetition.bytes / 2 } else { self.shown.bytes };
+        ShownText { chunks: self.shown.chunks - u64::from(again), bytes, ..self.shown }
     }
 
     fn choice(&mut self, index: u32, finish: Option<&str>) {
-        let bit = 1 << index.min(127);
+        let bit = choice_bit(index);
         self.seen |= bit;
         if let Some(word) = finish {
             self.finished |= bit;
@@ -198,7 +232,9 @@ impl Grammar {
                 self.counting = Counting::ByIds { waiting: if has_text { 0 } else { waiting + ids } };
                 has_text.then_some(waiting + ids)
             }
-            (Counting::Undecided | Counting::ByUsage { .. }, _, Some(usage)) if has_text && !several => {
+            (Counting::Undecided | Counting::ByUsage { .. }, _, Some(usage))
+                if has_text && !several && usage.completion_tokens > 0 =>
+            {
                 let counted = if let Counting::ByUsage { counted } = self.counting { counted } else { 0 };
                 self.counting = Counting::ByUsage { counted: usage.completion_tokens.max(counted) };
                 Some(usage.completion_tokens.saturating_sub(counted) as u32)
@@ -224,14 +260,14 @@ impl Grammar {
         if let Some(word) = self.given_up {
             return Err(aborted(word));
         }
-        if self.text_chunks == 0 {
+        if self.shown.chunks == 0 {
             return Err(Failure::new(FailureKind::Empty, no_text(self.usage())));
         }
         Ok(())
     }
 
     fn incomplete(&self, close: BodyEnd) -> Failure {
-        let after = match self.text_chunks {
+        let after = match self.shown.chunks {
             0 if self.seen == 0 => "before any chunk".to_owned(),
             0 => "before any text".to_owned(),
             1 => "after 1 chunk with text".to_owned(),
@@ -254,6 +290,11 @@ impl Grammar {
     pub(crate) fn finish_of_all(&self) -> Option<FinishReason> {
         self.finish_reason.clone().filter(|_| self.all_finished())
     }
+}
+
+/// The bit of the choice with this index.
+fn choice_bit(index: u32) -> u128 {
+    1 << index.min(127)
 }
 
 /// The finish reason, if it means that the server gave the answer up; vLLM uses both.

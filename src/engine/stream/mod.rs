@@ -8,6 +8,7 @@ pub(crate) mod fuzzing;
 pub(crate) mod grammar;
 mod json;
 pub(crate) mod reader;
+mod repetition;
 pub(crate) mod sse;
 
 pub use chunk::ChunkText;

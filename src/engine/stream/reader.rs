@@ -80,10 +80,12 @@ enum Body {
 struct Stream {
     framer: SseFramer,
     grammar: Grammar,
-    /// The read that brought the last chunk with text.
-    last_text_read: Option<u64>,
+    /// The read that brought the last chunk with text of each choice.
+    last_text_reads: Vec<Option<u64>>,
     /// Its text so far, where it is captured.
     captured: Option<CapturedText>,
+    /// Where the last chunk with text begins in it.
+    last_text_at: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -118,8 +120,9 @@ impl ResponseReader {
             (_, AnswerForm::Streamed, "text/event-stream") => Body::Stream(Box::new(Stream {
                 framer: SseFramer::default(),
                 grammar: Grammar::new(secrets.clone()),
-                last_text_read: None,
+                last_text_reads: Vec::new(),
                 captured: None,
+                last_text_at: 0,
             })),
             (_, AnswerForm::Streamed, "application/json") => explained(Explained::NotStreamed),
             (_, AnswerForm::Whole, "application/json") => Body::Whole(BytesMut::new()),
@@ -254,6 +257,7 @@ impl Stream {
         limits: &mut ReadingLimits,
     ) -> Option<AnswerEnd> {
         limits.size.events += 1;
+        let captured_at = self.captured.as_ref().map_or(0, CapturedText::end);
         if let Some(captured) = &mut self.captured
             && *event.data != *b"[DONE]"
         {
@@ -261,14 +265,25 @@ impl Stream {
         }
         let result = match self.grammar.event(event) {
             Ok(Step::Quiet) => limits.exceeded(0).map(Err)?,
-            Ok(Step::Text { tokens, kind }) => {
-                let merged = self.last_text_read.replace(arrival.read) == Some(arrival.read);
-                if merged && !arrival.late_by.is_zero() {
-                    events.push_back(AnswerEvent::LateStamp { by: arrival.late_by });
+            Ok(Step::Text { tokens, kind, mut choices }) => {
+                self.last_text_at = captured_at;
+                while choices != 0 {
+                    let choice = choices.trailing_zeros() as u8;
+                    choices &= choices - 1;
+                    let merged = self.is_merged(choice, arrival.read);
+                    if merged && !arrival.late_by.is_zero() {
+                        events.push_back(AnswerEvent::LateStamp { by: arrival.late_by });
+                    }
+                    events.push_back(AnswerEvent::Chunk {
+                        at: arrival.at,
+                        tokens,
+                        text: kind,
+                        merged,
+                        choice,
+                    });
+                    // A chunk without a whole token takes as much as one.
+                    limits.size.tokens += u64::from(tokens.unwrap_or(1).max(1));
                 }
-                events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged });
-                // A chunk without a whole token takes as much as one.
-                limits.size.tokens += u64::from(tokens.unwrap_or(1).max(1));
                 limits.exceeded(0).map(Err)?
             }
             Ok(Step::Complete) => self.grammar.close(BodyEnd::Clean),
@@ -277,8 +292,23 @@ impl Stream {
         Some(self.over(arrival.at, result))
     }
 
+    /// Whether text of this choice had come in the same read.
+    fn is_merged(&mut self, choice: u8, read: u64) -> bool {
+        let place = usize::from(choice);
+        if self.last_text_reads.len() <= place {
+            self.last_text_reads.resize(place + 1, None);
+        }
+        let merged = self.last_text_reads[place].replace(read) == Some(read);
+        self.grammar.shown.merged += u64::from(merged);
+        merged
+    }
+
     fn over(&mut self, at: Timestamp, result: Result<(), Failure>) -> AnswerEnd {
-        let captured = self.captured.take().filter(|_| result.is_ok());
+        let last_repeats = self.grammar.last_repeats();
+        let mut captured = self.captured.take().filter(|_| result.is_ok());
+        if let Some(captured) = captured.as_mut().filter(|_| last_repeats) {
+            captured.remove(self.last_text_at);
+        }
         AnswerEnd {
             at,
             result,
@@ -288,6 +318,8 @@ impl Stream {
             finish_reason: self.grammar.finish_reason.clone(),
             usage: self.grammar.usage(),
             impossible_usage: self.grammar.impossible_usage,
+            hidden_tokens: self.grammar.hidden_tokens(),
+            last_repeats,
         }
     }
 }
@@ -342,6 +374,8 @@ fn whole_end(
         finish_reason: choices.iter().find_map(Choice::finish).map(|word| finish_reason(word, secrets)),
         usage,
         impossible_usage: document.usage().filter(|usage| !possible(usage)),
+        hidden_tokens: 0,
+        last_repeats: false,
     }
 }
 

@@ -53,13 +53,17 @@ impl Basis {
 
 /// Answer tokens of a request, on average, by the flows of the point with the most completed requests below the answer.
 pub(super) fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
-    let ratio = |point: &SweepPoint| {
+    let mean = |point: &SweepPoint| {
+        if let Some(lengths) = point.figures.metric(Metric::AnswerTokens) {
+            return lengths.mean;
+        }
+        // Sweeps of older versions have rates alone, of which each end of the window shows its own part.
         let tokens = point.figures.metric(Metric::OutputTokens)?.mean?;
         let requests = point.figures.metric(Metric::RequestRate)?.mean?;
         (requests > 0.0).then(|| tokens / requests)
     };
     let settled = sweep.points.iter().filter(|point| !point.class.fails());
-    settled.rev().find_map(ratio).or_else(|| sweep.points.iter().find_map(ratio))
+    settled.rev().find_map(mean).or_else(|| sweep.points.iter().find_map(mean))
 }
 
 /// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`, a rate of the

@@ -151,9 +151,8 @@ impl<'a> ConcurrencyContext<'a> {
 
 /// Tokens of its prompt that had to be computed.
 fn prompt(record: &RequestRecord) -> f64 {
-    record.usage.map_or(f64::from(record.input_tokens_asked), |usage| {
-        usage.prompt_tokens.saturating_sub(usage.cached_tokens.unwrap_or(0)) as f64
-    })
+    let cached = record.usage.and_then(|usage| usage.cached()).unwrap_or(0);
+    record.prompt_tokens().saturating_sub(cached) as f64
 }
 
 fn seconds(at: Timestamp) -> f64 {

@@ -211,9 +211,8 @@ fn prefill_steps(prefill: &Prefill, batch: f64, context: f64, budget: u32) -> Ve
 
 /// Tokens of the prompt that were computed, and that a cache held.
 fn prompt(record: &RequestRecord) -> (u32, u32) {
-    let (all, held) = record.usage.map_or((u64::from(record.input_tokens_asked), 0), |usage| {
-        (usage.prompt_tokens, usage.cached_tokens.unwrap_or(0))
-    });
+    let all = record.prompt_tokens();
+    let held = record.usage.and_then(|usage| usage.cached()).unwrap_or(0);
     (u32::try_from(all.saturating_sub(held)).unwrap_or(u32::MAX), u32::try_from(held).unwrap_or(0))
 }
 

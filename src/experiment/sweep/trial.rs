@@ -247,7 +247,7 @@ impl JudgedObjective {
 
 /// The figures that sweeps follow.
 pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
-    const OTHERS: [Metric; 10] = [
+    const OTHERS: [Metric; 11] = [
         Metric::Goodput,
         Metric::SloAttainment,
         Metric::ErrorRate,
@@ -256,6 +256,7 @@ pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
         Metric::InputTokens,
         Metric::OutputTokens,
         Metric::OutputTokensPerGpu,
+        Metric::AnswerTokens,
         Metric::TokensPerUser,
         Metric::InFlight,
     ];

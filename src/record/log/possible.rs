@@ -22,6 +22,7 @@ impl RequestRecord {
         self.usage = self.usage.and_then(Usage::possible);
         let counted = self.output_tokens_source != TokenSource::Usage || self.usage.is_some();
         if !counted || self.output_tokens > Usage::MOST {
+            self.hidden_tokens = 0;
             let sum = self.chunks.tokens();
             self.chunks_counted &= sum <= Usage::MOST;
             (self.output_tokens, self.output_tokens_source) = if self.chunks_counted {
@@ -52,6 +53,7 @@ impl RequestRecord {
             usage: None,
             output_tokens: 0,
             output_tokens_source: TokenSource::Chunks,
+            hidden_tokens: 0,
             merged_reads: 0,
             late_stamps: None,
             validity: self.validity.map(|_| Validity::NotCompleted),

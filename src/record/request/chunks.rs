@@ -1,5 +1,6 @@
 //! Stores the arrival of every chunk of an answer compactly.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,6 +14,17 @@ pub struct TokenChunk {
     pub at: Timestamp,
     /// Its tokens; 0 when its text is no whole token.
     pub tokens: u32,
+    /// The choice whose text it carries, where an answer has several (`n`).
+    pub choice: u8,
+}
+
+/// The silence before a chunk, in its own choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkGap {
+    /// Since the chunk before.
+    pub since_chunk: Duration,
+    /// Since the last chunk with a whole token, or the first of all.
+    pub since_token: Duration,
 }
 
 /// Stamps of chunks that may be late: the kernel stamps a read of several packets with the time of the last, and a
@@ -49,6 +61,8 @@ pub struct ChunkTrain {
     bytes: Vec<u8>,
     len: u32,
     last: Timestamp,
+    /// The choice of each chunk; empty where all are of the first.
+    choices: Vec<u8>,
 }
 
 impl ChunkTrain {
@@ -57,8 +71,19 @@ impl ChunkTrain {
         let gap = chunk.at.as_nanos().saturating_sub(self.last.as_nanos());
         write_varint(&mut self.bytes, gap);
         write_varint(&mut self.bytes, u64::from(chunk.tokens));
+        if chunk.choice > 0 || !self.choices.is_empty() {
+            self.choices.resize(self.len(), 0);
+            self.choices.push(chunk.choice);
+        }
         self.last = Timestamp::from_nanos(self.last.as_nanos() + gap);
         self.len += 1;
+    }
+
+    /// Takes the last chunk away.
+    pub fn pop(&mut self) -> Option<TokenChunk> {
+        let popped = self.iter().last();
+        *self = self.iter().take(self.len().saturating_sub(1)).collect();
+        popped
     }
 
     /// Number of chunks.
@@ -89,38 +114,78 @@ impl ChunkTrain {
     /// The chunks in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = TokenChunk> + '_ {
         let mut rest = self.bytes.as_slice();
+        let mut choices = self.choices.iter();
         let mut at = 0;
         std::iter::from_fn(move || {
             at += read_varint(&mut rest)?;
             let tokens = read_varint(&mut rest)? as u32;
-            Some(TokenChunk { at: Timestamp::from_nanos(at), tokens })
+            let choice = choices.next().copied().unwrap_or(0);
+            Some(TokenChunk { at: Timestamp::from_nanos(at), tokens, choice })
         })
+    }
+
+    /// The chunks, each with the silence before it in its choice; the first of a choice has none.
+    pub fn gaps(&self) -> impl Iterator<Item = (TokenChunk, Option<ChunkGap>)> + '_ {
+        let (mut first, mut others) = (None, BTreeMap::new());
+        self.iter().map(move |chunk| {
+            let last: &mut Option<[Timestamp; 2]> =
+                if chunk.choice == 0 { &mut first } else { others.entry(chunk.choice).or_default() };
+            let gap = last.map(|[before, token]| ChunkGap {
+                since_chunk: chunk.at.since(before),
+                since_token: chunk.at.since(token),
+            });
+            let token = last.filter(|_| chunk.tokens == 0).map_or(chunk.at, |[_, token]| token);
+            *last = Some([chunk.at, token]);
+            (chunk, gap)
+        })
+    }
+
+    /// The first chunk of each choice.
+    pub fn firsts(&self) -> impl Iterator<Item = TokenChunk> + '_ {
+        let most = if self.choices.is_empty() { 1 } else { self.len() };
+        self.gaps().filter(|(_, gap)| gap.is_none()).map(|(chunk, _)| chunk).take(most)
+    }
+
+    /// Time from the first chunk of each choice to its last, together.
+    pub fn decode_time(&self) -> Option<Duration> {
+        if self.choices.is_empty() {
+            return Some(self.last_at()?.since(self.first_at()?));
+        }
+        Some(self.gaps().filter_map(|(_, gap)| Some(gap?.since_chunk)).sum())
     }
 
     /// Bytes that it takes beside itself.
     pub(super) const fn bytes(&self) -> usize {
-        self.bytes.capacity()
+        self.bytes.capacity() + self.choices.capacity()
     }
 
     /// Writes it to the end of `bytes`.
     pub(super) fn pack(&self, bytes: &mut Vec<u8>) {
-        for number in [u64::from(self.len), self.last.as_nanos(), self.bytes.len() as u64] {
+        let parts = [&self.bytes, &self.choices];
+        for number in [u64::from(self.len), self.last.as_nanos()] {
             write_varint(bytes, number);
         }
-        bytes.extend_from_slice(&self.bytes);
+        parts.iter().for_each(|part| write_varint(bytes, part.len() as u64));
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
     }
 
     /// Reads what [`ChunkTrain::pack`] has written from the beginning of `bytes`.
     pub(super) fn unpack(bytes: &mut &[u8]) -> Option<Self> {
-        let [len, last, length] = [read_varint(bytes)?, read_varint(bytes)?, read_varint(bytes)?];
-        let (own, rest) = bytes.split_at_checked(length as usize)?;
-        *bytes = rest;
-        Some(Self { bytes: own.to_vec(), len: len as u32, last: Timestamp::from_nanos(last) })
+        let [len, last] = [read_varint(bytes)?, read_varint(bytes)?];
+        let lengths = [read_varint(bytes)?, read_varint(bytes)?];
+        let mut part = |length: u64| {
+            let (own, rest) = bytes.split_at_checked(length as usize)?;
+            *bytes = rest;
+            Some(own.to_vec())
+        };
+        let (own, choices) = (part(lengths[0])?, part(lengths[1])?);
+        Some(Self { bytes: own, len: len as u32, last: Timestamp::from_nanos(last), choices })
     }
 
     /// Frees reserved memory.
     pub fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
+        self.choices.shrink_to_fit();
     }
 }
 
@@ -135,13 +200,15 @@ impl FromIterator<TokenChunk> for ChunkTrain {
 }
 
 /// The form in files: gaps in nanoseconds, the first from the run's zero; `tokens` is omitted when every chunk has
-/// one.
+/// one, `choices` when all are of the first.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
     gaps_ns: Vec<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tokens: Option<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    choices: Vec<u8>,
 }
 
 impl Serialize for ChunkTrain {
@@ -155,13 +222,14 @@ impl Serialize for ChunkTrain {
             last = chunk.at.as_nanos();
         }
         let all_one = tokens.iter().all(|&count| count == 1);
-        Stored { gaps_ns, tokens: (!all_one).then_some(tokens) }.serialize(serializer)
+        let choices = self.choices.clone();
+        Stored { gaps_ns, tokens: (!all_one).then_some(tokens), choices }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for ChunkTrain {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Stored { gaps_ns, tokens } = Stored::deserialize(deserializer)?;
+        let Stored { gaps_ns, tokens, choices } = Stored::deserialize(deserializer)?;
         if let Some(tokens) = &tokens
             && tokens.len() != gaps_ns.len()
         {
@@ -174,7 +242,8 @@ impl<'de> Deserialize<'de> for ChunkTrain {
         let mut at = 0u64;
         let chunks = gaps_ns.iter().enumerate().map(|(i, gap)| {
             at = at.saturating_add(*gap);
-            TokenChunk { at: Timestamp::from_nanos(at), tokens: tokens.as_ref().map_or(1, |t| t[i]) }
+            let choice = choices.get(i).copied().unwrap_or(0);
+            TokenChunk { at: Timestamp::from_nanos(at), tokens: tokens.as_ref().map_or(1, |t| t[i]), choice }
         });
         let mut train: Self = chunks.collect();
         train.shrink_to_fit();
@@ -210,7 +279,27 @@ mod tests {
     use super::*;
 
     fn train(chunks: &[(u64, u32)]) -> ChunkTrain {
-        chunks.iter().map(|&(at, tokens)| TokenChunk { at: Timestamp::from_nanos(at), tokens }).collect()
+        let chunk = |&(at, tokens)| TokenChunk { at: Timestamp::from_nanos(at), tokens, choice: 0 };
+        chunks.iter().map(chunk).collect()
+    }
+
+    #[test]
+    fn each_choice_has_gaps_of_its_own() {
+        let chunk = |(at, choice)| TokenChunk { at: Timestamp::from_nanos(at), tokens: 1, choice };
+        let mut train: ChunkTrain =
+            [(100, 0), (101, 2), (120, 0), (121, 2), (140, 0)].map(chunk).into_iter().collect();
+        let gaps: Vec<_> = train.gaps().map(|(_, gap)| gap.map(|gap| gap.since_chunk.as_nanos())).collect();
+        assert_eq!(gaps, [None, None, Some(20), Some(20), Some(20)]);
+        assert_eq!((train.firsts().count(), train.decode_time()), (2, Some(Duration::from_nanos(60))));
+        let json = serde_json::to_string(&train).unwrap();
+        assert_eq!(json, r#"{"gaps_ns":[100,1,19,1,19],"choices":[0,2,0,2,0]}"#);
+        let mut packed = Vec::new();
+        train.pack(&mut packed);
+        assert_eq!(ChunkTrain::unpack(&mut &packed[..]), Some(train.clone()));
+        assert_eq!(serde_json::from_str::<ChunkTrain>(&json).unwrap(), train);
+        assert_eq!((train.pop(), train.len()), (Some(chunk((140, 0))), 4));
+        let first = serde_json::from_str::<ChunkTrain>(r#"{"gaps_ns":[100,30]}"#).unwrap();
+        assert_eq!((first.firsts().count(), first.decode_time()), (1, Some(Duration::from_nanos(30))));
     }
 
     #[test]

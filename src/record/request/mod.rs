@@ -17,4 +17,4 @@ pub use record::{
     TokenSource, UnendedRequest, Usage,
 };
 pub use turn::{Phase, SessionCounts, Turn};
-pub use usage_bounds::UsageBounds;
+pub use usage_bounds::{ShownText, UsageBounds};

@@ -157,6 +157,7 @@ impl RequestRecord {
             all.into_iter().chain(parts).flatten().try_for_each(|count| with.number(count))?;
         }
         with.number(&mut self.output_tokens)?;
+        with.number(&mut self.hidden_tokens)?;
         small(with, &mut self.merged_reads)?;
         if let Some(late) = &mut self.late_stamps {
             small(with, &mut late.count)?;
@@ -266,7 +267,7 @@ mod tests {
                 record.exchange(&mut Any(&mut numbers.iter().cycle().skip(turned).copied())).unwrap();
                 let chunks = gaps.iter().scan(0, |at, gap| {
                     *at += u64::from(*gap);
-                    Some(TokenChunk { at: Timestamp::from_nanos(*at), tokens: gap % 4 })
+                    Some(TokenChunk { at: Timestamp::from_nanos(*at), tokens: gap % 4, choice: (gap % 3) as u8 })
                 });
                 record.chunks = chunks.collect();
                 packed.add(record.clone());

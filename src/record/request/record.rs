@@ -87,6 +87,9 @@ pub struct RequestRecord {
     pub output_tokens: u64,
     /// Source of `output_tokens`.
     pub output_tokens_source: TokenSource,
+    /// Those of them whose text never came, as of hidden reasoning: no time between chunks is theirs.
+    #[serde(default, skip_serializing_if = "is_zero_tokens")]
+    pub hidden_tokens: u64,
     /// Chunks that arrived in the same read, and so have the same stamp, as the one before.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub merged_reads: u32,
@@ -190,7 +193,22 @@ impl RequestRecord {
 
     /// Prompt tokens: as the server counted, else as requested.
     pub fn prompt_tokens(&self) -> u64 {
-        self.usage.map_or_else(|| u64::from(self.input_tokens_asked), |usage| usage.prompt_tokens)
+        self.counted_prompt().unwrap_or_else(|| self.input_tokens_asked.into())
+    }
+
+    /// Prompt tokens as the server counted.
+    pub fn counted_prompt(&self) -> Option<u64> {
+        self.usage?.prompt()
+    }
+
+    /// Choices whose text came (`n`); 1 where none did.
+    pub fn choices(&self) -> u64 {
+        self.chunks.firsts().count().max(1) as u64
+    }
+
+    /// Answer tokens whose text came.
+    pub fn shown_tokens(&self) -> u64 {
+        self.output_tokens.saturating_sub(self.hidden_tokens)
     }
 
     /// Bytes that it takes in memory.
@@ -229,7 +247,12 @@ impl RequestRecord {
     pub fn count(&mut self, tokens: u64) {
         self.output_tokens = tokens;
         self.output_tokens_source = TokenSource::Tokenizer;
+        self.hidden_tokens = 0;
     }
+}
+
+const fn is_zero_tokens(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// The prefix of a prompt that other requests of the same class and run share, as under one system prompt.
@@ -259,7 +282,8 @@ pub enum FinishReason {
     Other(String),
 }
 
-/// Token counts reported by the server.
+/// Token counts reported by the server. One of zero counts nothing, and none is above its whole: [`Usage::prompt`] and the
+/// functions beside it read them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -277,6 +301,38 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Prompt tokens, where they are counted.
+    pub fn prompt(&self) -> Option<u64> {
+        Some(self.prompt_tokens).filter(|&tokens| tokens > 0)
+    }
+
+    /// Answer tokens, where they are counted.
+    pub fn completion(&self) -> Option<u64> {
+        Some(self.completion_tokens).filter(|&tokens| tokens > 0)
+    }
+
+    /// Prompt tokens from a prefix cache, where they can be a part of the prompt.
+    pub fn cached(&self) -> Option<u64> {
+        self.cached_tokens.filter(|&tokens| self.prompt().is_some_and(|all| tokens <= all))
+    }
+
+    /// Reasoning tokens, where they can be a part of the answer.
+    pub fn reasoning(&self) -> Option<u64> {
+        self.reasoning_tokens.filter(|&tokens| tokens <= self.completion_tokens)
+    }
+
+    /// The counts, with those of an `earlier` usage of the same answer where they have none.
+    #[must_use]
+    pub fn or(self, earlier: Option<Self>) -> Self {
+        let Some(earlier) = earlier else { return self };
+        Self {
+            prompt_tokens: self.prompt().unwrap_or(earlier.prompt_tokens),
+            completion_tokens: self.completion().unwrap_or(earlier.completion_tokens),
+            cached_tokens: self.cached_tokens.or(earlier.cached_tokens),
+            reasoning_tokens: self.reasoning_tokens.or(earlier.reasoning_tokens),
+        }
+    }
+
     /// Largest token count that a log holds, 68 thousand million: sums over the records of a run stay below overflow.
     pub const MOST: u64 = 1 << 36;
 

@@ -1,4 +1,4 @@
-//! Which token counts a server can report of one answer.
+//! Which token counts a server can report of one answer, by what it sent.
 
 use super::record::Usage;
 
@@ -16,11 +16,14 @@ impl UsageBounds {
     const ADDED: u64 = 1 << 16;
     /// Tokens of a choice beside its text and the length requested: those that open and close it, tags of tools.
     const CLOSING: u64 = 64;
+    /// Most tokens of reasoning beside the length requested, where a provider does not count them in it.
+    const REASONING: u64 = 1 << 20;
 
     /// The bounds of a request with a body of so many bytes, for so many tokens.
     ///
     /// A token has at least one byte of text: of the prompt, which is in the body, or of the answer, however many of
-    /// them one chunk carries. An answer's tokens without text (hidden reasoning, markup) obey the length requested.
+    /// them one chunk carries. An answer's tokens without text (markup) obey the length requested, but for those that the
+    /// server counts as reasoning.
     pub fn new(body_bytes: u64, requested: u64) -> Self {
         Self {
             prompt: body_bytes.saturating_add(Self::ADDED),
@@ -33,8 +36,63 @@ impl UsageBounds {
         let without_text = self.without_text.saturating_mul(u64::from(choices.max(1)));
         let answer = text_bytes.saturating_add(without_text).min(Usage::MOST);
         let prompt = self.prompt.min(Usage::MOST);
+        let reasoning = usage.reasoning().unwrap_or(0);
         usage.prompt_tokens.max(usage.cached_tokens.unwrap_or(0)) <= prompt
-            && usage.completion_tokens.max(usage.reasoning_tokens.unwrap_or(0)) <= answer
+            && usage.completion_tokens.saturating_sub(reasoning.min(Self::REASONING)) <= answer
+            && usage.completion_tokens.max(usage.reasoning_tokens.unwrap_or(0)) <= Usage::MOST
+    }
+}
+
+/// The text of one answer that came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShownText {
+    /// Chunks with text.
+    pub chunks: u64,
+    /// Those that came in the same read as the one before.
+    pub merged: u64,
+    /// Bytes of all of it.
+    pub bytes: u64,
+    /// Bytes of chunks with reasoning alone.
+    pub reasoning_bytes: u64,
+}
+
+impl ShownText {
+    /// Tokens without text that any answer may have: those that open and close it, tags.
+    const MARKUP: u64 = 16;
+
+    /// Whether so many `tokens` can be all of them: no read with text brings less than one, and a chunk that a server sends
+    /// twice comes with itself.
+    pub fn is_counted_by(&self, tokens: u64) -> bool {
+        tokens >= self.chunks - self.merged && tokens.saturating_mul(2) >= self.chunks
+    }
+
+    /// The counts of these, without one of the answer's tokens that is too small for it.
+    #[must_use]
+    pub fn believed(&self, usage: Usage) -> Usage {
+        let counts = self.is_counted_by(usage.completion_tokens);
+        Usage { completion_tokens: if counts { usage.completion_tokens } else { 0 }, ..usage }
+    }
+
+    /// Tokens that `usage` counts and whose text did not come.
+    ///
+    /// Reasoning has about as many bytes a token as the answer beside it: where its tokens are worth more than twice its text,
+    /// only what came is counted as shown. Without any count of reasoning, more tokens than bytes are not shown either.
+    pub fn hidden_of(&self, usage: &Usage) -> u64 {
+        let (all, reasoning) = (usage.completion_tokens, usage.reasoning().unwrap_or(0));
+        let (answer, answer_bytes) = (all - reasoning, self.bytes.saturating_sub(self.reasoning_bytes));
+        let shown = match answer_bytes {
+            0 => self.reasoning_bytes,
+            bytes => self.reasoning_bytes.saturating_mul(answer.max(1)) / bytes,
+        };
+        let unseen = if reasoning > shown.saturating_mul(2) { reasoning - shown } else { 0 };
+        let seen = (all - unseen).max(self.chunks.min(all));
+        if self.chunks == 0 {
+            0
+        } else if seen > self.bytes + Self::MARKUP {
+            all.saturating_sub(self.chunks)
+        } else {
+            all - seen
+        }
     }
 }
 
@@ -73,9 +131,77 @@ mod tests {
         {
             assert!(!allows(prompt, answer, text, choices), "{prompt} {answer} {text} {choices}");
         }
+        // Reasoning beside the length requested is explained; more than any model reasons is not.
+        let reasoned = |reasoning| Usage {
+            prompt_tokens: 100,
+            completion_tokens: 8 + reasoning,
+            reasoning_tokens: Some(reasoning),
+            ..Usage::default()
+        };
+        assert!(bounds.allow(&reasoned(400), 32, 1) && !bounds.allow(&reasoned(1 << 21), 32, 1));
         let details = Usage { prompt_tokens: 9, completion_tokens: 9, ..Usage::default() };
         assert!(!bounds.allow(&Usage { cached_tokens: Some(1 << 40), ..details }, 9, 1));
         assert!(!bounds.allow(&Usage { reasoning_tokens: Some(1 << 40), ..details }, 9, 1));
+    }
+
+    #[test]
+    fn tokens_whose_text_did_not_come_are_hidden_and_no_others() {
+        let hidden = |completion_tokens, reasoning_tokens, chunks, bytes, reasoning_bytes| {
+            let usage = Usage { completion_tokens, reasoning_tokens, ..Usage::default() };
+            ShownText { chunks, bytes, reasoning_bytes, merged: 0 }.hidden_of(&usage)
+        };
+        // Nothing of the reasoning came; a summary of it; all; all, of an answer that was cut in it.
+        assert_eq!(hidden(128, Some(100), 28, 28 * 4, 0), 100);
+        assert_eq!(hidden(128, Some(100), 38, 38 * 4, 10 * 4), 90);
+        assert_eq!(hidden(128, Some(100), 128, 128 * 4, 100 * 4), 0);
+        assert_eq!(hidden(100, Some(100), 25, 400, 400), 0);
+        // Several tokens a chunk; reasoning that goes on after the answer began.
+        assert_eq!(hidden(128, Some(64), 16, 512, 256), 0);
+        assert_eq!(hidden(100, Some(50), 100, 400, 40), 0);
+        // The server does not say that it reasoned: more tokens than bytes were not sent.
+        assert_eq!(hidden(128, None, 28, 56, 0), 100);
+        assert_eq!(hidden(40, None, 28, 28, 0), 0);
+        assert_eq!(hidden(8, None, 0, 0, 0), 0);
+        // More reasoning than tokens is no count.
+        assert_eq!(hidden(8, Some(400), 8, 16, 0), 0);
+    }
+
+    #[test]
+    fn a_count_below_the_chunks_with_text_is_none() {
+        let shown = |chunks, merged| ShownText { chunks, merged, ..ShownText::default() };
+        assert!(
+            !shown(8, 0).is_counted_by(1) && !shown(8, 7).is_counted_by(1) && !shown(8, 0).is_counted_by(0)
+        );
+        assert!(shown(8, 0).is_counted_by(8) && !shown(8, 0).is_counted_by(7));
+        // Each chunk came twice.
+        assert!(shown(16, 8).is_counted_by(8) && !shown(16, 0).is_counted_by(8));
+        assert!(shown(0, 0).is_counted_by(0));
+        let usage = Usage { prompt_tokens: 20, completion_tokens: 1, ..Usage::default() };
+        assert_eq!(shown(8, 0).believed(usage), Usage { prompt_tokens: 20, ..Usage::default() });
+    }
+
+    #[test]
+    fn a_count_of_nothing_or_above_its_whole_is_none() {
+        let usage = Usage {
+            prompt_tokens: 20,
+            completion_tokens: 8,
+            cached_tokens: Some(400),
+            reasoning_tokens: Some(9),
+        };
+        assert_eq!(
+            (usage.prompt(), usage.completion(), usage.cached(), usage.reasoning()),
+            (Some(20), Some(8), None, None)
+        );
+        let partly = Usage {
+            prompt_tokens: 0,
+            completion_tokens: 0,
+            cached_tokens: Some(0),
+            reasoning_tokens: Some(0),
+        };
+        assert_eq!((partly.prompt(), partly.completion(), partly.cached()), (None, None, None));
+        assert_eq!(Usage { prompt_tokens: 20, ..partly }.cached(), Some(0));
+        let merged = Usage { cached_tokens: None, ..partly }.or(Some(usage));
+        assert_eq!(merged, Usage { reasoning_tokens: Some(0), ..usage });
     }
 
     #[test]

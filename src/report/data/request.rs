@@ -173,11 +173,9 @@ impl RequestRow<'_> {
                 Some(row.record.input_tokens_asked.into())
             }),
             tokens("input_tokens", "Prompt tokens by the server's count, chat template included", |row| {
-                Some(row.record.usage?.prompt_tokens)
+                row.record.counted_prompt()
             }),
-            tokens("cached_tokens", "Those of them from its prefix cache", |row| {
-                row.record.usage?.cached_tokens
-            }),
+            tokens("cached_tokens", "Those of them from its prefix cache", |row| row.record.usage?.cached()),
             tokens("output_tokens_asked", "Answer tokens requested", |row| {
                 Some(row.record.output_tokens_asked.into())
             }),
@@ -188,7 +186,10 @@ impl RequestRow<'_> {
                 name(row.record.output_tokens_source)
             }),
             tokens("reasoning_tokens", "Answer tokens spent on reasoning", |row| {
-                row.record.usage?.reasoning_tokens
+                row.record.usage?.reasoning()
+            }),
+            tokens("hidden_tokens", "Answer tokens whose text the server did not send", |row| {
+                Some(row.record.hidden_tokens)
             }),
             whole("chunks", "Chunks with text", |row| Some(row.record.chunks.len() as u64)),
             whole("merged_reads", "Chunks that arrived in one read with the chunk before them", |row| {

@@ -37,8 +37,8 @@ pub fn json(found: CheckedServer<'_>) -> serde_json::Result<String> {
         "server": facts,
         "test_request": {
             "chunks": smoke.chunks,
-            "prompt_tokens": smoke.usage.map(|usage| usage.prompt_tokens),
-            "completion_tokens": smoke.usage.map(|usage| usage.completion_tokens),
+            "prompt_tokens": smoke.usage.and_then(|usage| usage.prompt()),
+            "completion_tokens": smoke.usage.and_then(|usage| usage.completion()),
             "length_kept": (smoke.length != LengthTest::NotTested).then_some(smoke.length == LengthTest::Kept),
         },
         "checks": checks.iter().map(check).collect::<Vec<_>>(),
@@ -71,7 +71,8 @@ pub fn document(found: CheckedServer<'_>) -> Document {
     let how = if facts.streamed { "streamed" } else { "in one piece" };
     section.fact("endpoint", format!("{}, {how}", facts.endpoint));
     let counts = |usage: Usage| {
-        let [prompt, answer] = [usage.prompt_tokens, usage.completion_tokens].map(count);
+        let known = |tokens: Option<u64>| tokens.map_or("unknown".to_owned(), count);
+        let [prompt, answer] = [usage.prompt(), usage.completion()].map(known);
         format!("{prompt} prompt and {answer} answer tokens by its own count")
     };
     let usage = match (smoke.usage, smoke.impossible_usage) {

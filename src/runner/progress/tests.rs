@@ -50,7 +50,7 @@ fn of_several_attempts_the_answer_that_is_kept_counts() {
     progress.attempt_began(at(100), 3);
     progress.attempt_began(at(900), 1);
     assert!(progress.snapshot(at(900)).ttft.window.is_none());
-    record.chunks.push(TokenChunk { at: at(900), tokens: 1 });
+    record.chunks.push(TokenChunk { at: at(900), tokens: 1, choice: 0 });
     record.ended = at(950);
     progress.answer_kept(&record);
     let seen = progress.snapshot(at(950)).ttft.window.unwrap();
@@ -187,8 +187,8 @@ fn a_second_keeps_the_pace_of_its_answers_and_the_end_that_was_first() {
     let progress = Progress::default();
     let mut record = RequestRecord { ended: at(700), output_tokens: 5, ..due(at(0), Phase::Measured) };
     record.outcome = Outcome::Completed;
-    record.chunks.push(TokenChunk { at: at(100), tokens: 1 });
-    record.chunks.push(TokenChunk { at: at(180), tokens: 4 });
+    record.chunks.push(TokenChunk { at: at(100), tokens: 1, choice: 0 });
+    record.chunks.push(TokenChunk { at: at(180), tokens: 4, choice: 0 });
     progress.ended(&record, Slo::default());
     assert_eq!(progress.snapshot(at(900)).stopped, None);
     progress.stopped(at(1_000));
@@ -206,7 +206,7 @@ fn requests_that_meet_their_slo_are_counted() {
     let ended = |phase, ttft_ms: u64, outcome, slo| {
         let request = crate::generator::PlannedRequest { phase, ..Default::default() };
         let mut record = RequestRecord { outcome, ended: at(700), ..request.record(at(0)) };
-        record.chunks.push(TokenChunk { at: at(ttft_ms), tokens: 1 });
+        record.chunks.push(TokenChunk { at: at(ttft_ms), tokens: 1, choice: 0 });
         progress.ended(&record, slo);
     };
     let slo = Slo { ttft_ms: Some(200.0), ..Slo::default() };

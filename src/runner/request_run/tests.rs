@@ -22,7 +22,8 @@ fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> R
             let late = AnswerEvent::LateStamp { by: Duration::from_nanos(7) };
             run.note(&late, &mut attempt, &mut limits, &progress);
         }
-        let chunk = AnswerEvent::Chunk { at: Timestamp::from_nanos(at), tokens, text, merged: i % 2 == 1 };
+        let chunk =
+            AnswerEvent::Chunk { at: Timestamp::from_nanos(at), tokens, text, merged: i % 2 == 1, choice: 0 };
         run.note(&chunk, &mut attempt, &mut limits, &progress);
     }
     let at = Timestamp::from_nanos(999);
@@ -33,6 +34,8 @@ fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> R
         finish_reason: None,
         usage,
         impossible_usage: None,
+        hidden_tokens: 0,
+        last_repeats: false,
         captured: None,
         retry_after: None,
     };

@@ -83,6 +83,7 @@ impl Answer for Played {
                 tokens: Some(1),
                 text: ChunkText::Content,
                 merged: false,
+                choice: 0,
             };
         }
         let failed = AnswerEnd::failed(moment, Failure::new(FailureKind::Internal, ""));

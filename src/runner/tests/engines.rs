@@ -68,13 +68,15 @@ impl Answer for Scripted {
                 finish_reason: None,
                 usage: None,
                 impossible_usage: None,
+                hidden_tokens: 0,
+                last_repeats: false,
                 captured: None,
                 retry_after: None,
             };
             return AnswerEvent::Ended(Box::new(end));
         }
         self.tokens_sent += 1;
-        AnswerEvent::Chunk { at: moment, tokens: Some(1), text: ChunkText::Content, merged: false }
+        AnswerEvent::Chunk { at: moment, tokens: Some(1), text: ChunkText::Content, merged: false, choice: 0 }
     }
 }
 
@@ -109,7 +111,13 @@ impl Answer for SeenLateAnswer {
     async fn next(&mut self) -> AnswerEvent {
         if let Some(token) = self.left.token.take() {
             let at = self.begin.after(token);
-            return AnswerEvent::Chunk { at, tokens: Some(1), text: ChunkText::Content, merged: false };
+            return AnswerEvent::Chunk {
+                at,
+                tokens: Some(1),
+                text: ChunkText::Content,
+                merged: false,
+                choice: 0,
+            };
         }
         let at = self.begin.after(self.left.end);
         let end = AnswerEnd {
@@ -119,6 +127,8 @@ impl Answer for SeenLateAnswer {
             finish_reason: None,
             usage: None,
             impossible_usage: None,
+            hidden_tokens: 0,
+            last_repeats: false,
             captured: None,
             retry_after: None,
         };
@@ -156,7 +166,7 @@ impl Answer for EndlessAnswer {
         }
         sleep_until(self.clock.instant(at(40))).await;
         self.ended = true;
-        AnswerEvent::Chunk { at: at(40), tokens: None, text: ChunkText::Content, merged: false }
+        AnswerEvent::Chunk { at: at(40), tokens: None, text: ChunkText::Content, merged: false, choice: 0 }
     }
 
     fn finish_reason(&self) -> Option<FinishReason> {
@@ -222,13 +232,25 @@ impl Answer for ScriptedAnswer {
         };
         if self.texts == 0 {
             self.texts += 1;
-            return AnswerEvent::Chunk { at: sent, tokens: Some(1), text: ChunkText::Content, merged: false };
+            return AnswerEvent::Chunk {
+                at: sent,
+                tokens: Some(1),
+                text: ChunkText::Content,
+                merged: false,
+                choice: 0,
+            };
         }
         let at = sent.after(self.stay);
         sleep_until(self.clock.instant(at)).await;
         if self.texts == 1 && !self.fails {
             self.texts += 1;
-            return AnswerEvent::Chunk { at, tokens: Some(1), text: ChunkText::Content, merged: false };
+            return AnswerEvent::Chunk {
+                at,
+                tokens: Some(1),
+                text: ChunkText::Content,
+                merged: false,
+                choice: 0,
+            };
         }
         let said = format!("answer {}", self.request.index);
         let end = AnswerEnd {
@@ -238,6 +260,8 @@ impl Answer for ScriptedAnswer {
             finish_reason: None,
             usage: None,
             impossible_usage: None,
+            hidden_tokens: 0,
+            last_repeats: false,
             captured: (self.request.capture == CaptureText::Yes && !self.fails)
                 .then(|| CapturedText::of_content(&said)),
             retry_after: None,

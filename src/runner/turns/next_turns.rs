@@ -84,6 +84,6 @@ impl NextTurns {
 
 /// Tokens of an answer that the next turn repeats: all but the reasoning, which clients leave out.
 fn carried_on(record: &RequestRecord) -> u32 {
-    let reasoning = record.usage.and_then(|usage| usage.reasoning_tokens).unwrap_or(0);
+    let reasoning = record.usage.and_then(|usage| usage.reasoning()).unwrap_or(0);
     u32::try_from(record.output_tokens.saturating_sub(reasoning)).unwrap_or(u32::MAX)
 }

@@ -53,7 +53,7 @@ pub(super) fn template_tokens(
     prompts: &PromptBuilder,
     printer: Printer,
 ) -> Option<u64> {
-    let reported = server.smoke.usage.map(|usage| usage.prompt_tokens).filter(|&tokens| tokens > 0)?;
+    let reported = server.smoke.usage?.prompt()?;
     let text = server.smoke.prompt?;
     let own = match (prompts.counter(), prompts.facts().method) {
         (Some(counter), _) => u64::from(counter.count(text)),

@@ -125,7 +125,7 @@ fn no_prefill_is_said_to_be_faster_than_the_hardware() {
         record.chunks = record
             .chunks
             .iter()
-            .map(|chunk| TokenChunk { at: moved(chunk.at), tokens: chunk.tokens })
+            .map(|chunk| TokenChunk { at: moved(chunk.at), tokens: chunk.tokens, choice: 0 })
             .collect();
         record.ended = moved(record.ended);
     }

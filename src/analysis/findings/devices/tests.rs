@@ -148,5 +148,8 @@ fn energy_of_another_number_of_devices_is_a_finding() {
         found(&log, FindingKind::OtherDevices)
     };
     assert_eq!((of(None), of(Some(1))), (None, None));
-    assert_eq!(of(Some(2)).unwrap().0, "the energy is of 1 device, and --gpus is 2");
+    assert_eq!(
+        of(Some(2)).unwrap().0,
+        "the energy is of 1 device, and --gpus is 2: what an answer or a token takes is not known"
+    );
 }

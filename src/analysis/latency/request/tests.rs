@@ -46,6 +46,32 @@ fn a_reasoning_answer_in_chunks_of_several_tokens() {
 }
 
 #[test]
+fn tokens_that_never_came_divide_no_time() {
+    // 100 tokens of hidden reasoning, then 28 that came each 20 ms.
+    let mut answer = record(0).sent_at(0, 0, 1).paced(1_000, 20, 28).usage(20, 128).build();
+    answer.hidden_tokens = 100;
+    assert_eq!(open(&answer).tpot, Some(Exact(20.0)));
+    // The server counts each chunk: the first has all that came before it.
+    let mut chunks = vec![(1_000, 101)];
+    chunks.extend((1..28).map(|i| (1_000 + 20 * i, 1)));
+    let mut answer = record(0).sent_at(0, 0, 1).chunks(&chunks).counted().usage(20, 128).build();
+    answer.hidden_tokens = 100;
+    assert_eq!((open(&answer).tpot, open(&answer).tpot_adjusted), (Some(Exact(20.0)), Some(Exact(20.0))));
+}
+
+#[test]
+fn each_choice_has_its_own_time() {
+    // Two choices of four tokens each, 20 ms apart in each.
+    let mut answer = record(0).sent_at(0, 0, 1).paced(100, 10, 8).usage(20, 8).build();
+    let alternate = |(place, chunk): (usize, crate::record::TokenChunk)| crate::record::TokenChunk {
+        choice: (place % 2) as u8,
+        ..chunk
+    };
+    answer.chunks = answer.chunks.iter().enumerate().map(alternate).collect();
+    assert_eq!((open(&answer).tpot, open(&answer).tpot_adjusted), (Some(Exact(20.0)), None));
+}
+
+#[test]
 fn an_answer_that_was_not_streamed() {
     let latency = open(&record(0).sent_at(10, 10, 12).whole_answer(512, 40).build());
     assert_eq!((latency.e2e, latency.e2e_from_send), (Some(Exact(502.0)), Some(Exact(500.0))));

@@ -207,8 +207,11 @@ fn what_is_sent_again_one_by_one_was_gathered_too() {
     let mut log = answers(24, 24);
     let train = |answer: &RequestRecord| {
         let begin = answer.chunks.first_at().unwrap();
-        let chunk =
-            |i: u64| crate::record::TokenChunk { at: begin.after(Duration::from_micros(20 * i)), tokens: 1 };
+        let chunk = |i: u64| crate::record::TokenChunk {
+            at: begin.after(Duration::from_micros(20 * i)),
+            tokens: 1,
+            choice: 0,
+        };
         (0..24).map(chunk).collect()
     };
     for answer in &mut log.records {

@@ -37,13 +37,13 @@ fn compare<'a>(events: impl IntoIterator<Item = &'a [u8]>) -> usize {
         let data = String::from_utf8_lossy(data);
         assert_eq!(found, expected, "{data}");
         let state = |grammar: &Grammar| {
-            let Grammar { seen, finished, done, text_chunks, given_up, usage, counting, .. } = *grammar;
+            let Grammar { seen, finished, done, given_up, usage, counting, .. } = *grammar;
             let judged = (grammar.close(BodyEnd::Clean), grammar.close(BodyEnd::Broken));
             (
                 seen,
                 finished,
                 done,
-                text_chunks,
+                grammar.shown.chunks,
                 given_up,
                 usage,
                 counting,

@@ -156,3 +156,69 @@ fn usage_is_kept_with_its_details_and_zeros_are_no_usage() {
     grammar.event(&event(r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":4}}"#)).unwrap();
     assert_eq!(grammar.usage.map(|usage| usage.completion_tokens), Some(4));
 }
+
+/// A usage chunk with these counts.
+fn usage_of(prompt: u64, answer: u64) -> SseEvent<'static> {
+    event(&format!(r#"{{"choices":[],"usage":{{"prompt_tokens":{prompt},"completion_tokens":{answer}}}}}"#))
+}
+
+/// What a grammar has read of `events`, each in a read of its own.
+fn read(events: &[SseEvent<'_>]) -> Grammar {
+    let mut grammar = Grammar::default();
+    events.iter().for_each(|event| drop(grammar.event(event)));
+    grammar
+}
+
+fn words(count: usize) -> Vec<SseEvent<'static>> {
+    vec![delta(r#"{"content":" word"}"#, ""); count]
+}
+
+#[test]
+fn a_usage_without_a_count_keeps_the_count_before_it() {
+    let events = [words(3), vec![usage_of(20, 3), usage_of(20, 0)]].concat();
+    let usage = read(&events).usage().unwrap();
+    assert_eq!((usage.prompt(), usage.completion()), (Some(20), Some(3)));
+}
+
+#[test]
+fn a_count_below_the_chunks_with_text_is_none() {
+    for (answer, believed) in [(8, Some(8)), (9, Some(9)), (7, None), (1, None)] {
+        let grammar = read(&[words(8), vec![usage_of(20, answer)]].concat());
+        assert_eq!(grammar.usage().unwrap().completion(), believed, "{answer}");
+    }
+    // A usage of zero beside text counts no chunk, whatever comes later.
+    assert_eq!(counted(&[with_usage("a", 0), with_usage("b", 0), usage_of(12, 2)]), [None, None]);
+}
+
+#[test]
+fn tokens_that_never_came_are_hidden() {
+    let reasoned = |reasoning: u64| {
+        let details = format!(r#""completion_tokens_details":{{"reasoning_tokens":{reasoning}}}"#);
+        event(&format!(
+            r#"{{"choices":[],"usage":{{"prompt_tokens":20,"completion_tokens":128,{details}}}}}"#
+        ))
+    };
+    assert_eq!(read(&[words(28), vec![reasoned(100)]].concat()).hidden_tokens(), 100);
+    let shown = vec![delta(r#"{"reasoning_content":" hmm,"}"#, ""); 100];
+    assert_eq!(read(&[shown, words(28), vec![reasoned(100)]].concat()).hidden_tokens(), 0);
+}
+
+#[test]
+fn a_last_chunk_with_the_whole_text_is_no_token() {
+    let last = |text: &str| delta(&format!(r#"{{"content":"{text}"}}"#), FINISH);
+    let grammar = read(&[words(3), vec![last(" word word word"), usage_of(20, 3)]].concat());
+    assert!(grammar.last_repeats());
+    assert_eq!((grammar.usage().unwrap().completion(), grammar.hidden_tokens()), (Some(3), 0));
+    let grammar = read(&[words(3), vec![last(" and another one"), usage_of(20, 4)]].concat());
+    assert!(!grammar.last_repeats());
+}
+
+#[test]
+fn a_chunk_with_text_of_several_choices_is_one_of_each() {
+    let both =
+        event(r#"{"choices":[{"index":0,"delta":{"content":"a"}},{"index":2,"delta":{"content":"b"}}]}"#);
+    let grammar = &mut Grammar::default();
+    let kind = Content;
+    assert_eq!(grammar.event(&both).unwrap(), Step::Text { tokens: None, kind, choices: 0b101 });
+    assert_eq!(grammar.shown.chunks, 2);
+}

@@ -1,7 +1,7 @@
 //! What flowed: rates, the account of tokens, and how much of the prompts was cached.
 
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Balance, HitSource, MadePrompts, MeasuredHits, Summary, TokenAccount};
+use crate::analysis::{Balance, HitSource, MadePrompts, MeasuredHits, Rates, Summary, TokenAccount};
 use crate::report::document::{Section, Table};
 use crate::units::{count, three_digits};
 
@@ -21,6 +21,7 @@ fn rates(summary: &Summary) -> Section {
         ("input tokens", rates.input_tokens_per_s),
         ("  from a prefix cache", rates.cached_input_tokens_per_s),
         ("output tokens", rates.output_tokens_per_s),
+        ("  with those of answers that failed", arrived(rates)),
         ("  per GPU", rates.output_tokens_per_s_per_gpu),
         ("  of a request, median", speed.and_then(|speed| speed.p50)),
         ("  of 19 in 20 requests at least", speed.and_then(|speed| speed.p5)),
@@ -39,6 +40,13 @@ fn rates(summary: &Summary) -> Section {
         None => "Throughput, over the window".to_owned(),
     };
     Section::detail(heading).with_table(table.table())
+}
+
+/// Output tokens per second of all answers, where some failed.
+pub(super) fn arrived(rates: &Rates) -> Option<f64> {
+    rates
+        .arrived_output_tokens_per_s
+        .filter(|_| rates.arrived_output_tokens_per_s != rates.output_tokens_per_s)
 }
 
 fn tokens(summary: &Summary) -> Section {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::attempts;
+use super::{attempts, flow};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
     FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status,
@@ -159,7 +159,8 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         let input = rates.input_tokens_per_s.map(|input| format!("{}/s input", known(Some(input))));
         let each = rates.output_tokens_per_s_per_gpu.map(|each| format!("{}/s per GPU", known(Some(each))));
         let figure = KeyFigure::new("output tokens", known(Some(output)), "/s");
-        figures.push(figure.below(input.into_iter().chain(each)));
+        let arrived = flow::arrived(rates).map(|all| format!("{}/s with failed answers", known(Some(all))));
+        figures.push(figure.below(arrived.into_iter().chain(input).chain(each)));
     }
     if summary.slo.declared {
         let attainment = summary.slo.slo_attainment.map_or_else(|| known(None), percent);
