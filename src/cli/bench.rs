@@ -16,7 +16,6 @@ use crate::experiment::{RepeatsExperiment, drive};
 use crate::record::{RunEnding, RunHeader};
 use crate::report::{Format, documents};
 use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign, repeats_so_far};
-use crate::session::campaign::pair::PairCampaign;
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load};
 use crate::session::settings::{LoadOption, RunSettings};
 use crate::session::{
@@ -33,11 +32,6 @@ pub(super) struct BenchArgs {
     target: TargetArgs,
     #[command(flatten)]
     share: ShareArgs,
-
-    /// For a closed loop: afterwards run the same work with open (Poisson) arrivals at the rate that the users
-    /// reached, and show what the closed loop hides
-    #[arg(long, help_heading = "Workload")]
-    paired_open: bool,
 
     /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
     #[arg(long, visible_alias = "num-warmups", value_name = "N", help_heading = "Run", default_value_t = 0,
@@ -85,7 +79,6 @@ pub(super) struct BenchArgs {
 struct BenchPlan {
     checked: CheckedWorkload,
     runs: Vec<PlannedRun>,
-    paired_open: bool,
     rules: ExitRules,
     out: PathBuf,
     outputs: Outputs,
@@ -116,10 +109,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
 impl BenchArgs {
     fn load(&self, plan: &BenchPlan) -> PlannedLoad {
         let settings = &plan.checked.settings;
-        let runs = PlannedLoad::of_all(&plan.runs, settings);
-        let cap = settings.requests.max_concurrency;
-        let load = if plan.paired_open { runs.with_open_pairs(runs, cap) } else { runs };
-        load.warmed_with(self.warmup_requests)
+        PlannedLoad::of_all(&plan.runs, settings).warmed_with(self.warmup_requests)
     }
 
     /// Shows what would be run.
@@ -128,12 +118,6 @@ impl BenchArgs {
         let format = plan.outputs.shown().unwrap_or(Format::Json);
         let mut facts = planned_requests(spec);
         facts.extend(planned_load(&plan.runs, &self.load(plan)));
-        if plan.paired_open {
-            facts.push((
-                "then",
-                "the same work with open arrivals, at the rate that its users reach".to_owned(),
-            ));
-        }
         facts.push(planned_server("server", settings));
         facts.extend(planned_limits(settings, spec.clients.as_ref()));
         facts.push(("warm-up requests", self.warmup_requests.to_string()));
@@ -152,21 +136,19 @@ impl BenchArgs {
         let (spec, datasets) =
             datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
-        let (_, checked) =
-            both(both(self.check_pair(&spec), self.check_share(&spec)), settings.check(&spec, &datasets))?;
+        let ((), checked) = both(self.check_share(&spec), settings.check(&spec, &datasets))?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
         advise_repeats(repeats, printer);
         if repeats > 1 && !self.percentiles.is_empty() {
             printer.words("note: --percentiles are in each run's own report, not in that of all runs");
         }
-        PlannedRun::check_all(&runs, repeats > 1 || self.paired_open)?;
+        PlannedRun::check_all(&runs, repeats > 1)?;
         if let Some(shard) = self.share.shard {
             runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
         }
         Ok(BenchPlan {
             checked,
             runs,
-            paired_open: self.paired_open,
             rules: self.objectives.rules(self.validity),
             out: self.out.clone(),
             outputs,
@@ -199,61 +181,26 @@ impl BenchArgs {
              hint: say for how long the users send requests ([SECONDS]) in place of --requests",
         ))
     }
-
-    /// Refuses `--paired-open` where there is no closed loop, or not one run.
-    fn check_pair(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
-        let refusal = if !self.paired_open {
-            return Ok(());
-        } else if spec.arrival.users().is_none() {
-            "--paired-open needs a closed loop to compare the open run with\n\
-             hint: give --users, or leave --paired-open out: this load is not closed"
-        } else if self.workload.repeats > 1 {
-            "--paired-open goes with one run\nhint: leave --repeats out, or run the pairs one by one with --seed"
-        } else if self.share.shard.is_some() || self.share.start_at.is_some() {
-            "--paired-open needs one generator, because the open run follows the rate that all users reached\n\
-             hint: leave --shard and --start-at out, or run the open run by itself at the rate that the report shows"
-        } else {
-            return Ok(());
-        };
-        Err(Stop::usage(refusal))
-    }
 }
 
 /// One run, one report.
 fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit, Stop> {
-    let RunContext { interrupts, printer, .. } = context;
+    let printer = context.printer;
     let folder = |header: &RunHeader| {
         folder::create(&plan.out, &header.workload.name, &header.engine.engine, header.started_at)
     };
-    let (closed, open) = if plan.paired_open {
-        // Between the two runs an interrupt spares the second, and the first is reported.
-        interrupts.series_begins();
-        let (announce, invalid) = (plan.announce, plan.rules.invalid);
-        let machine = plan.checked.settings.machine;
-        let pair = PairCampaign { context, announce, invalid, machine };
-        let closed = pair.closed(&run, folder)?;
-        let open = pair.open(&run, &closed);
-        (closed, open)
-    } else {
-        (context.execute(run, 1, folder)?, Ok(None))
-    };
-    // Whatever became of the open run, the closed one is reported.
-    let paired_open = open.as_ref().ok().and_then(Option::as_ref);
-    let report = closed.run.report(paired_open);
+    let run = context.execute(run, 1, folder)?;
+    let report = run.run.report();
     if let Some(format) = plan.outputs.shown() {
         printer.data(&render_run(report, format)?)?;
     }
-    // What was written when the closed run was over knew nothing of the open one.
-    let again = paired_open.map_or(Ok(()), |_| save::run(report, &closed.folder));
-    let written = plan.outputs.write_run(report, &closed.folder, *printer);
-    let ending = closed.ending();
-    closed.stored.and(open.map(drop)).and(again).and(written)?;
-    say_saved(&closed.folder, Some(&format!("report: {}", save::RUN_PAGE)), *printer);
-    let interrupted = plan.paired_open && interrupts.stop_is_wished();
-    Ok(if interrupted || ending == RunEnding::Interrupted {
-        Exit::Interrupted
-    } else {
-        exits::of_run(&closed.run.summary, plan.rules, *printer)
+    let written = plan.outputs.write_run(report, &run.folder, printer);
+    let ending = run.ending();
+    run.stored.and(written)?;
+    say_saved(&run.folder, Some(&format!("report: {}", save::RUN_PAGE)), printer);
+    Ok(match ending {
+        RunEnding::Interrupted => Exit::Interrupted,
+        _ => exits::of_run(&run.run.summary, plan.rules, printer),
     })
 }
 
@@ -271,7 +218,7 @@ fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> 
         context,
         runs,
         objectives,
-        export: |run: &StoredRun| plan.outputs.write_run(run.run.report(None), &run.folder, printer),
+        export: |run: &StoredRun| plan.outputs.write_run(run.run.report(), &run.folder, printer),
         failure: None,
     };
     let executor = CampaignExecutor::new(campaign, &dir, interrupts, plan.announce);

@@ -60,12 +60,6 @@ pub trait Experiment {
         true
     }
 
-    /// Whether [`drive`] counts the requested run if it is spoiled, and refuses it after too many of those.
-    fn counts_spoiled(&self, request: &RunRequest<Self::Part>) -> bool {
-        let _ = request;
-        true
-    }
-
     /// Whether one more of what [`drive`] counts is spoiled if the next run is.
     fn stays_spoiled(&self) -> bool {
         true
@@ -294,7 +288,7 @@ impl<E: Experiment, X: Executor<E>> Progress<'_, E, X> {
         if self.executor.is_interrupted() {
             return Ok(RunOutcome::Interrupted(None));
         }
-        let counts_spoiled = experiment.counts_spoiled(request) && !self.executor.is_forced();
+        let counts_spoiled = !self.executor.is_forced();
         if let Some(reason) = self.too_many.as_ref().filter(|_| counts_spoiled) {
             return Ok(RunOutcome::Refused(reason.clone()));
         }

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::analysis::Summary;
-use crate::experiment::{Diagnosis, PairedOpen};
+use crate::experiment::Diagnosis;
 use crate::record::RunLog;
 
 /// Where a document is written to.
@@ -26,9 +26,6 @@ pub(crate) struct RunReport<'a> {
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Extras<'a> {
-    /// Of a closed loop: the open run that goes with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub paired_open: Option<&'a PairedOpen>,
     /// The regime in which the server seems to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<&'a Diagnosis>,

@@ -73,10 +73,6 @@ fn all_that_was_typed_wrong_is_said_at_once() {
         assert!(stop.message().contains(option), "{option} in {}", stop.message());
     }
     assert_eq!(stop.exit(), Exit::Usage);
-    let stop = plan(&["--paired-open", "--send-priority", "--engine=tgi"]).err().unwrap();
-    for option in ["--paired-open needs a closed loop", "--send-priority: "] {
-        assert!(stop.message().contains(option), "{option} in {}", stop.message());
-    }
 }
 
 #[test]
@@ -92,7 +88,7 @@ fn a_price_is_stored_and_a_figure_without_one_is_refused() {
 fn a_plan_has_the_runs_that_were_typed() {
     let one = plan(&["--percentiles=99.5,50,p99.5"]).unwrap();
     assert_eq!(one.checked.settings.percentiles, [50.0, 99.5]);
-    assert_eq!((one.runs.len(), one.runs[0].repeat, one.paired_open), (1, None, false));
+    assert_eq!((one.runs.len(), one.runs[0].repeat), (1, None));
     let three = plan(&["--repeats=3", "--objective=p95 ttft < 1s", "--objective=p95 ttft < 1s"]).unwrap();
     assert_eq!((three.runs.len(), three.checked.settings.objectives.len()), (3, 1));
     assert_ne!(three.runs[0].workload.seed, three.runs[1].workload.seed);

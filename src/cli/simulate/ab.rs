@@ -138,7 +138,7 @@ pub(super) fn run(
         model.fleet.seed = seed_of_run(model.fleet.seed, round);
         let run = simulation.run(PlannedRun::numbered(&rounds, round)?, &model)?;
         if let Some(parent) = &parent {
-            save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;
+            save::run_with_log(run.report(), &folder::inside(parent, &request.name)?)?;
         }
         done += 1;
         line.done(done);

@@ -8,7 +8,6 @@ use crate::experiment::{
 };
 use crate::live::StepLine;
 use crate::report::{Extras, RunReport, documents};
-use crate::session::stored::{JudgedRun, open_folder};
 use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
 use crate::units::three_digits;
 use crate::workload::Overrides;
@@ -19,19 +18,15 @@ pub(super) fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -
     let schedule = run.schedule.clone();
     let header = simulation.header(run, model);
     let line = StepLine::start(simulation.screen, "simulating");
-    let predicted = predict(header, schedule.clone(), &model.fleet, objectives);
+    let predicted = predict(header, schedule, &model.fleet, objectives);
     drop(line);
     let (log, mut prediction) = predicted.map_err(Stop::usage)?;
     prediction.engine_fit.clone_from(&simulation.engine_fit);
-    let open = prediction.pair(&log, &schedule, &model.fleet).map_err(Stop::usage)?;
     let at = log.header.started_at;
     let stored = simulation.create_folder(&log.header.workload.name, at).and_then(|folder| {
         let Some(folder) = folder else { return Ok(None) };
-        let extras = Extras { paired_open: None, diagnosis: Some(&prediction.diagnosis) };
+        let extras = Extras { diagnosis: Some(&prediction.diagnosis) };
         save::run_with_log(RunReport { log: &log, summary: &prediction.summary, extras }, &folder)?;
-        if let Some(open) = open {
-            save::run_with_log(JudgedRun::of(open, &[]).report(None), &open_folder(&folder, 1)?)?;
-        }
         Ok(Some(folder))
     });
     simulation.show.result(printer, &prediction, || documents::prediction(&prediction))?;
@@ -84,7 +79,7 @@ pub(super) fn repeatedly(
         line.at(format!("simulating, seed {}", run.workload.seed));
         let run = simulation.run(run, &model.with_seed(seed_of_run(model.fleet.seed, number)))?;
         if let Some(parent) = &parent {
-            save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;
+            save::run_with_log(run.report(), &folder::inside(parent, &request.name)?)?;
         }
         let (summary, diagnosis) = (Box::new(run.summary), Some(Box::new(run.diagnosis)));
         Ok(CompletedRun { summary, diagnosis })

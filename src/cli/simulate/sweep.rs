@@ -119,7 +119,7 @@ pub(super) fn run(simulation: &Simulation, plan: SweepPlan, printer: Printer) ->
     let parent =
         simulation.create_folder(&format!("{}-sweep", simulation.spec.name), jiff::Timestamp::now())?;
     let kept = |wanted: &TrialRequest, run: &JudgedRun| match &parent {
-        Some(parent) => save::run_with_log(run.report(None), &folder::inside(parent, &wanted.run)?),
+        Some(parent) => save::run_with_log(run.report(), &folder::inside(parent, &wanted.run)?),
         None => Ok(()),
     };
     let recorded = |sweep: &Sweep| parent.as_ref().map_or(Ok(()), |parent| save::sweep(sweep, parent));

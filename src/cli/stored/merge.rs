@@ -54,8 +54,8 @@ pub(in crate::cli) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, St
     let header = &run.log.header;
     let engine = format!("{}-merged", header.engine.engine);
     let folder = folder::create(&args.out, &header.workload.name, &engine, header.started_at)?;
-    save::run_with_log(run.report(None), &folder)?;
-    args.show.show(printer, |format| render_run(run.report(None), format))?;
+    save::run_with_log(run.report(), &folder)?;
+    args.show.show(printer, |format| render_run(run.report(), format))?;
     printer.words(&format!(
         "{number} shards began {} apart by their wall clocks; concurrency across shards is as accurate as these clocks; each \
          latency uses the clock of one machine\nsaved to {}",

@@ -82,8 +82,7 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
             let line = StepLine::start(Screen::detect(), "reading the run");
             let run = JudgedRun::read(path, &args.objectives.objectives())?;
             drop(line);
-            let open = run.paired_open(path)?;
-            let report = run.report(open.as_ref());
+            let report = run.report();
             if let Some(format) = outputs.shown() {
                 printer.data(&render_run(report, format)?)?;
             }
@@ -215,8 +214,8 @@ fn show_repeats(
     let mut lists = outputs.take_lists(OwnFiles::Each);
     outputs.check_runs()?;
     let repeats = repeats_again(runs, &args.objectives.objectives(), |folder, run| {
-        lists.add(run.report(None))?;
-        outputs.write_run(run.report(None), folder, printer)
+        lists.add(run.report())?;
+        outputs.write_run(run.report(), folder, printer)
     })?;
     if let Some(format) = outputs.shown() {
         printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;
@@ -231,7 +230,7 @@ fn list_sweep(path: &Path, sweep: &Sweep, mut lists: RunList, printer: Printer) 
     let mut trials: Vec<_> = sweep.points.iter().flat_map(|point| &point.trials).collect();
     trials.sort_by_key(|trial| trial.number);
     for trial in trials {
-        lists.add(JudgedRun::read(&folder.join(&trial.run), &[])?.report(None))?;
+        lists.add(JudgedRun::read(&folder.join(&trial.run), &[])?.report())?;
     }
     lists.write(folder, printer)
 }

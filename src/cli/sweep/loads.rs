@@ -34,11 +34,6 @@ pub(super) struct SweepLoadArgs {
     #[arg(long, value_name = "USERS", value_parser = users, allow_hyphen_values = true)]
     pub(super) users: Option<LoadAxis>,
 
-    /// After each closed loop run the same work with open (Poisson) arrivals at the rate that its users reached, and
-    /// show what the closed loop hides
-    #[arg(long, requires = "users")]
-    pub(super) paired_open: bool,
-
     /// The rate at which the search begins, requests per second, and from which it is doubled until one fails [default: a
     /// little below what a burst of a few seconds shows that the server completes]
     #[arg(long, value_name = "PER_S", value_parser = above_zero, conflicts_with_all = ["rates", "users"],

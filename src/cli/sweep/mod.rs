@@ -102,14 +102,11 @@ fn experiment(manifest: &SweepManifest, context: &RunContext, forced: bool) -> R
         deployment: manifest.server.deployment.clone(),
     };
     let search = Search::new(manifest.plan.clone()).map_err(Stop::usage)?.forced(forced);
-    let mut experiment = SweepExperiment::new(search, swept);
-    if manifest.paired_open {
-        experiment = experiment.with_pairs();
-    }
-    if let Some(seconds) = manifest.sustain_s {
-        experiment = experiment.holding_for(seconds);
-    }
-    Ok(experiment)
+    let experiment = SweepExperiment::new(search, swept);
+    Ok(match manifest.sustain_s {
+        Some(seconds) => experiment.holding_for(seconds),
+        None => experiment,
+    })
 }
 
 /// Shows the sweep, says where it is stored, and gives its exit code.
@@ -215,7 +212,7 @@ impl SweepArgs {
         let cap = checked.settings.requests.max_concurrency;
         let seconds = |window_s| spec.arrival.trace().map_or(spec.warmup_s + window_s, |_| spec.horizon_s);
         let lasting = |(load, window_s)| PlannedLoad::lasting(seconds(window_s), load, spec, cap);
-        let mut listed = Search::new(plan.clone()).map_err(Stop::usage)?.listed();
+        let listed = Search::new(plan.clone()).map_err(Stop::usage)?.listed();
         let highest = listed.last().map_or(Load::Rate(1.0), |(load, _)| *load);
         let all = |runs: &[_]| runs.iter().copied().map(lasting).reduce(PlannedLoad::and);
         let searched = match plan.within_s {
@@ -223,10 +220,6 @@ impl SweepArgs {
             None => lasting((highest, plan.longest_s)).times(plan.most_trials).searched().at_most(),
         };
         let mut load = all(&listed).map_or(searched, PlannedLoad::about);
-        if self.loads.paired_open {
-            listed.dedup_by_key(|(load, _)| *load);
-            load = all(&listed).map_or(load, |paired| load.with_open_pairs(paired, cap));
-        }
         if let Some(sustain) = self.loads.sustain {
             load = load.and(lasting((highest, sustain.as_secs_f64())));
         }
@@ -282,7 +275,6 @@ impl PlannedSweep {
             server,
             warmup_requests: args.loads.warmup_requests,
             pause_s: args.campaign.pause.as_secs_f64(),
-            paired_open: args.loads.paired_open,
             sustain_s: args.loads.sustain.map(|length| length.as_secs_f64()),
         }
     }

@@ -140,7 +140,7 @@ pub(in crate::cli) fn simulate(
         let run = simulation.run(run, &model.with_seed(wanted.seed))?;
         if let Some(parent) = &parent {
             folder::base(&parent.join(&of.name))?;
-            save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;
+            save::run_with_log(run.report(), &folder::inside(parent, &request.name)?)?;
         }
         logs.borrow_mut().insert(request.name.clone(), run.log);
         Ok(CompletedRun::from(run.summary))

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::analysis::statistics::{Effective, LEAST_EFFECTIVE, Memory, interval_of_share, mean};
 use crate::analysis::{
-    AcrossRuns, AskedQuantile, Figure, FigureKey, FigureKind, Metric, Objective, Summary, Verdict,
-    VerdictOutcome,
+    AcrossRuns, AskedQuantile, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Summary,
+    Verdict, VerdictOutcome,
 };
 use crate::experiment::repeats::{NotRepeats, Repeats, RepeatsReason};
 use crate::record::{DeploymentFacts, RunHeader, RunLog};
@@ -73,6 +73,8 @@ pub struct SideDescription {
     pub deployment: DeploymentFacts,
     /// Version of Skyline that ran it.
     pub skyline_version: String,
+    /// Form of its load.
+    pub load: LoadForm,
     /// Runs whose figures count.
     pub counted_runs: u64,
     /// Requests planned in the windows of these runs.
@@ -208,6 +210,7 @@ impl ComparedSide {
             server_version: header.engine.server_version.clone(),
             deployment: header.deployment.clone(),
             skyline_version: header.skyline_version.clone(),
+            load: LoadForm::of(&header.workload),
             counted_runs: self.runs.len() as u64,
             requests: self.runs.iter().map(|run| run.requests.planned).sum(),
             outcome: self.outcome,

@@ -1,38 +1,24 @@
-//! A sweep as an experiment: the runs that the search asks for, the open runs beside closed ones, and the answer held
-//! for longer.
+//! A sweep as an experiment: the runs that the search asks for, and the answer held for longer.
 
 use super::answer::{HighestLoad, StopReason, Sustained};
-use super::plan::Load;
 use super::search::{Search, SearchStep};
-use super::trial::{PairedLoad, Trial, TrialRequest};
+use super::trial::{Trial, TrialRequest};
 use super::whole::{Sweep, Swept};
 use crate::analysis::Summary;
 use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunsLeft};
-use crate::experiment::paired_open::PairedOpen;
 use crate::experiment::repeats::seed_of_run;
 use crate::experiment::spoiled::replacement;
 use crate::record::Repeat;
-use crate::workload::WorkloadSpec;
 
 /// Folder of the run that holds the answer.
 const SUSTAINED: &str = "sustained";
-/// Folder of the open run, inside that of its closed run.
-const OPEN: &str = "open";
-/// Added to the number of a closed run for the open run beside it: its texts are others, so that the closed run has not
-/// warmed the prefix cache for it.
-const OPEN_NUMBERS: u64 = 1 << 32;
 
 /// A sweep under way.
 #[derive(Clone, Debug)]
 pub struct SweepExperiment {
     search: Search,
     swept: Swept,
-    /// Whether an open run goes with each number of users.
-    pairs: bool,
     sustain_s: Option<f64>,
-    /// The closed run whose open run comes next.
-    unpaired: Option<Unpaired>,
-    paired: Vec<PairedLoad>,
     sustained: Option<Sustained>,
     /// Runs that held the answer and were spoiled, one after the other.
     spoiled_holds: u64,
@@ -47,20 +33,6 @@ pub enum SweepRun {
     Load(TrialRequest),
     /// The longer run at the highest load that passed.
     Sustained(TrialRequest),
-    /// The open run beside a closed one.
-    PairedOpen {
-        /// The closed run.
-        closed: TrialRequest,
-        /// What the open run sends.
-        workload: Box<WorkloadSpec>,
-    },
-}
-
-#[derive(Clone, Debug)]
-struct Unpaired {
-    closed: TrialRequest,
-    found: Box<Summary>,
-    workload: Box<WorkloadSpec>,
 }
 
 /// What ended a sweep, and why in words.
@@ -76,20 +48,11 @@ impl SweepExperiment {
         Self {
             search,
             swept,
-            pairs: false,
             sustain_s: None,
-            unpaired: None,
-            paired: Vec::new(),
             sustained: None,
             spoiled_holds: 0,
             ended: None,
         }
-    }
-
-    /// The same with an open run beside each number of users.
-    #[must_use]
-    pub fn with_pairs(self) -> Self {
-        Self { pairs: true, ..self }
     }
 
     /// The same, in which the highest load that passed is held for so many seconds in the end.
@@ -150,32 +113,12 @@ impl SweepExperiment {
         }
     }
 
-    fn add(&mut self, wanted: &TrialRequest, found: Box<Summary>) {
+    fn add(&mut self, wanted: &TrialRequest, found: &Summary) {
         if self.search.trials().is_empty() {
             self.swept.started_at = found.run.started_at;
             self.swept.engine = found.run.engine.clone();
         }
-        self.search.record(Trial::of(wanted, &found));
-        let Load::Users(users) = wanted.load else { return };
-        let is_paired = self.paired.iter().any(|paired| paired.users == users && paired.pair.both_valid);
-        if !self.pairs || is_paired {
-            return;
-        }
-        let closed = wanted.workload(&self.swept.workload).ok();
-        let open = closed.and_then(|workload| PairedOpen::workload(&workload, &found));
-        self.unpaired =
-            open.map(|workload| Unpaired { closed: wanted.clone(), found, workload: Box::new(workload) });
-    }
-
-    fn pair(&mut self, closed: &TrialRequest, outcome: RunOutcome) {
-        let Some(unpaired) = self.unpaired.take() else { return };
-        let RunOutcome::Completed(open) = outcome else { return };
-        let gone = Trial::server_gone(&open.summary).is_some();
-        let pair = if gone { None } else { PairedOpen::of(&unpaired.found, &open.summary) };
-        if let (Some(pair), Load::Users(users)) = (pair, closed.load) {
-            self.paired.retain(|paired| paired.users != users);
-            self.paired.push(PairedLoad { users, run: closed.run.clone(), pair });
-        }
+        self.search.record(Trial::of(wanted, found));
     }
 
     fn hold(&mut self, wanted: &TrialRequest, outcome: RunOutcome) {
@@ -210,11 +153,6 @@ impl Experiment for SweepExperiment {
     type Result = Sweep;
 
     fn next(&self) -> Option<RunRequest<SweepRun>> {
-        if let Some(Unpaired { closed, workload, .. }) = &self.unpaired {
-            let part = SweepRun::PairedOpen { closed: closed.clone(), workload: workload.clone() };
-            let name = format!("{}/{OPEN}", closed.run);
-            return Some(RunRequest::alone(name, closed.number + OPEN_NUMBERS, part));
-        }
         let (wanted, part): (_, fn(TrialRequest) -> SweepRun) = match self.next_load() {
             Ok(wanted) => (wanted, SweepRun::Load),
             Err(end) => (self.holding(&end)?, SweepRun::Sustained),
@@ -225,10 +163,9 @@ impl Experiment for SweepExperiment {
     fn record(&mut self, request: &RunRequest<SweepRun>, outcome: RunOutcome) {
         match &request.part {
             SweepRun::Load(wanted) => match Self::completed(outcome) {
-                Ok(found) => self.add(wanted, found),
+                Ok(found) => self.add(wanted, &found),
                 Err(end) => self.ended = Some(end),
             },
-            SweepRun::PairedOpen { closed, .. } => self.pair(closed, outcome),
             SweepRun::Sustained(wanted) => self.hold(wanted, outcome),
         }
     }
@@ -238,7 +175,6 @@ impl Experiment for SweepExperiment {
         let so_far = |_| End { stopped: StopReason::Interrupted, sentence: None };
         let end = self.next_load().map_or_else(|end| end, so_far);
         let mut sweep = Sweep::of(&self.search, self.swept.clone(), end.stopped);
-        sweep.paired.clone_from(&self.paired);
         sweep.sustained.clone_from(&self.sustained);
         if let Some(sentence) = end.sentence {
             sweep.stopped_sentence = sentence;
@@ -267,9 +203,5 @@ impl Experiment for SweepExperiment {
         let why = self.sustained.as_ref().and_then(|sustained| sustained.unknown.as_deref())?;
         let SweepRun::Sustained(wanted) = &request.part else { return None };
         replacement(wanted.repeat, 1, self.spoiled_holds, why, holding_run)
-    }
-
-    fn counts_spoiled(&self, request: &RunRequest<SweepRun>) -> bool {
-        !matches!(request.part, SweepRun::PairedOpen { .. })
     }
 }

@@ -17,10 +17,10 @@ mod whole;
 
 pub use answer::{HighestLoad, ObjectiveLimit, StopReason, Sustained};
 pub use experiment::{SweepExperiment, SweepRun};
-pub use plan::{Load, LoadAxis, SweepPlan, either_way};
+pub use plan::{ArrivalUnit, Load, LoadAxis, SweepPlan, either_way};
 pub use probe::{CapacityProbe, MeasuredCapacity};
 pub use search::{Search, SearchStep, Unsearchable};
 pub use shape::{Frontier, FrontierPoint, Knee};
 pub(super) use trial::followed;
-pub use trial::{JudgedObjective, LoadClass, PairedLoad, SweepPoint, Trial, TrialRequest};
+pub use trial::{JudgedObjective, LoadClass, SweepPoint, Trial, TrialRequest};
 pub use whole::{Sweep, Swept, UnreadableSweep};

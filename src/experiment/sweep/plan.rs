@@ -56,6 +56,30 @@ pub struct SweepPlan {
     pub first_seed: u64,
 }
 
+/// Meaning of the arrivals of an open workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArrivalUnit {
+    /// Single requests.
+    Requests,
+    /// Conversations, whose later turns wait for the answer before them.
+    Sessions,
+}
+
+impl ArrivalUnit {
+    /// Unit of a workload's rates.
+    pub fn of(workload: &WorkloadSpec) -> Self {
+        if workload.mean_turns() > 1.0 { Self::Sessions } else { Self::Requests }
+    }
+
+    /// Its name, of several.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Sessions => "sessions",
+        }
+    }
+}
+
 /// Whether a time was not written before there was one.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(seconds: &f64) -> bool {

@@ -9,7 +9,6 @@ use crate::analysis::{
     FigureKey, FigureSet, FigureUnit, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status,
     Summary,
 };
-use crate::experiment::paired_open::PairedOpen;
 use crate::experiment::spoiled::{SERVER_RULES, distrust, spoiled_by};
 use crate::record::FailureKind;
 use crate::units::three_digits;
@@ -325,19 +324,6 @@ pub enum LoadClass {
     Unknown,
     /// There are no objectives, and the server kept up.
     Measured,
-}
-
-/// A closed loop and the open run at the same throughput.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct PairedLoad {
-    /// Number of users.
-    pub users: u64,
-    /// Name of the closed run's folder in the sweep's.
-    pub run: String,
-    /// Both runs.
-    pub pair: PairedOpen,
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{HighestLoad, StopReason, Sustained};
@@ -10,7 +11,7 @@ use super::highest::{FoundLoads, closest};
 use super::plan::{SweepPlan, either_way};
 use super::search::{LoadTally, MOST_REQUESTS, Search, SearchDemand};
 use super::shape::{Frontier, Knee, frontiers, knee};
-use super::trial::{LoadClass, PairedLoad, SweepPoint, Trial};
+use super::trial::{LoadClass, SweepPoint, Trial};
 use crate::analysis::wording::counted;
 use crate::analysis::{FigureSet, SampleWarning};
 use crate::record::{DeploymentFacts, EngineFacts};
@@ -48,9 +49,10 @@ pub struct Sweep {
     pub answer: Option<HighestLoad>,
     /// The longer run at that load; absent if not requested.
     pub sustained: Option<Sustained>,
-    /// Closed loops and open runs at the same throughput, by ascending users; left out where there are none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub paired: Vec<PairedLoad>,
+    /// Open runs beside closed loops, as older versions stored them; passed over.
+    #[serde(default, skip_serializing)]
+    #[cfg_attr(test, schemars(skip))]
+    pub paired: IgnoredAny,
     /// What ended it.
     pub stopped: StopReason,
     /// The reason in a sentence.
@@ -103,7 +105,7 @@ impl Sweep {
             points,
             answer,
             sustained: None,
-            paired: Vec::new(),
+            paired: IgnoredAny,
             stopped,
             stopped_sentence: stopped.sentence(search),
             valid,

@@ -10,7 +10,6 @@ use super::run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::engine_fit::EngineFit;
-use crate::experiment::paired_open::PairedOpen;
 use crate::generator::{ConcurrencyCaps, Schedule, check_plan};
 use crate::record::{Phase, RunHeader, RunLog};
 use crate::simulator::{BadFleet, BandwidthMath, EngineModel, Fleet, StepTime};
@@ -31,8 +30,6 @@ pub struct Prediction {
     /// The same traffic on the same hardware without pools and behind round robin; absent for one server, and where
     /// that is what was asked for.
     pub baseline: Option<LayoutComparison>,
-    /// For a closed loop: the same work in open arrivals; absent otherwise.
-    pub paired_open: Option<PairedOpen>,
     /// The fit of the engine to runs; absent where there is none.
     pub engine_fit: Option<EngineFit>,
 }
@@ -79,7 +76,6 @@ pub fn predict(
         diagnosis,
         bottleneck,
         baseline,
-        paired_open: None,
         engine_fit: None,
     };
     Ok((log, prediction))
@@ -101,30 +97,6 @@ fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
     let classes = header.workload.classes.iter().map(|class| class.name.as_str());
     let caps = ConcurrencyCaps::of(&header.limits, classes);
     VirtualRun { schedule, plan: header.plan.clone(), drain, caps }
-}
-
-impl Prediction {
-    /// Runs the open run that goes with a closed one against `fleet` and compares it with this prediction, whose run
-    /// and schedule these are. The log is the open run's; `None` where the load is not closed, or nothing began.
-    ///
-    /// # Errors
-    ///
-    /// When the fleet is impossible.
-    pub fn pair(
-        &mut self,
-        closed: &RunLog,
-        schedule: &Schedule,
-        fleet: &Fleet,
-    ) -> Result<Option<RunLog>, BadFleet> {
-        let Some(workload) = PairedOpen::workload(&closed.header.workload, &self.summary) else {
-            return Ok(None);
-        };
-        let schedule = schedule.of(&workload);
-        let plan = schedule.facts();
-        let open = run_virtually(RunHeader { workload, plan, ..closed.header.clone() }, schedule, fleet)?;
-        self.paired_open = PairedOpen::of(&self.summary, &summarise(&open, &[]));
-        Ok(Some(open))
-    }
 }
 
 /// The envelope's back, at the context that the workload's requests have on average while they decode: the whole prompt

@@ -176,7 +176,7 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
         }
         None => {
             to.option("--users", cap.unwrap_or("1"));
-            to.differs("--concurrency", format!("{CLOSED_LOOP}; --paired-open shows what that hides"));
+            to.differs("--concurrency", CLOSED_LOOP);
         }
     }
     length(typed, to);

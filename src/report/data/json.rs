@@ -19,7 +19,7 @@ use crate::units::steers;
 /// Version of the format of [`foreign_json`].
 const FOREIGN_SCHEMA: u32 = 2;
 
-/// The summary as indented JSON with what goes beside it: `paired_open` of a closed loop, `diagnosis`.
+/// The summary as indented JSON with its `diagnosis` beside it.
 pub(crate) fn json_with(summary: &Summary, extras: Extras<'_>) -> serde_json::Result<String> {
     indented(&Whole { summary, extras })
 }

@@ -8,7 +8,6 @@ pub(crate) mod ab;
 pub(crate) mod dir;
 pub(crate) mod executor;
 pub(crate) mod matrix;
-pub(crate) mod pair;
 pub(crate) mod serving;
 pub(crate) mod sweep;
 pub(crate) mod tune;

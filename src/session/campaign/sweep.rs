@@ -41,7 +41,6 @@ pub(crate) struct SweepManifest {
     pub(crate) server: ServerManifest,
     pub(crate) warmup_requests: u64,
     pub(crate) pause_s: f64,
-    pub(crate) paired_open: bool,
     pub(crate) sustain_s: Option<f64>,
 }
 
@@ -171,24 +170,15 @@ pub(crate) struct SweepCampaign<'a> {
 
 impl Campaign<SweepExperiment> for SweepCampaign<'_> {
     fn plan(&mut self, request: &RunRequest<SweepRun>) -> Result<PlannedRun, Stop> {
-        let workload = match &request.part {
-            SweepRun::Load(wanted) | SweepRun::Sustained(wanted) => at_load(self.workload, wanted)?,
-            SweepRun::PairedOpen { workload, .. } => WorkloadSpec::clone(workload),
-        };
-        PlannedRun::alone(workload, self.datasets, MORE)
+        let (SweepRun::Load(wanted) | SweepRun::Sustained(wanted)) = &request.part;
+        PlannedRun::alone(at_load(self.workload, wanted)?, self.datasets, MORE)
     }
 
-    fn objectives(&self, request: &RunRequest<SweepRun>) -> &[Objective] {
-        match request.part {
-            SweepRun::Load(_) | SweepRun::Sustained(_) => self.objectives,
-            SweepRun::PairedOpen { .. } => &[],
-        }
+    fn objectives(&self, _request: &RunRequest<SweepRun>) -> &[Objective] {
+        self.objectives
     }
 
-    fn refuses(&self, request: &RunRequest<SweepRun>, run: &PlannedRun) -> Option<String> {
-        if matches!(request.part, SweepRun::PairedOpen { .. }) {
-            return None;
-        }
+    fn refuses(&self, _request: &RunRequest<SweepRun>, run: &PlannedRun) -> Option<String> {
         self.context.check_load(&run.workload).err().map(|stop| stop.first_line())
     }
 
@@ -231,7 +221,6 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
             SweepRun::Sustained(wanted) => {
                 Some(format!("holding {} for {}", wanted.load, seconds(wanted.window_s)))
             }
-            SweepRun::PairedOpen { .. } => None,
         }
     }
 

@@ -368,7 +368,7 @@ impl RunContext {
         let requests = counted(log.records.len() as u64, "request");
         let _line = StepLine::start(self.settings.screen, format!("computing the figures of {requests}"));
         let run = JudgedRun::of(log, &self.settings.objectives);
-        let stored = written.and(save::run(run.report(None), &folder));
+        let stored = written.and(save::run(run.report(), &folder));
         Ok(StoredRun { run, folder, stored })
     }
 }

@@ -150,12 +150,6 @@ impl PlannedLoad {
         Self { requests: self.requests + more, warm_up: self.warm_up + more, ..self }
     }
 
-    /// This load of closed runs and then `paired`, that of those which an open one of the same work follows, under the cap
-    /// alone.
-    pub(crate) fn with_open_pairs(self, paired: Self, cap: Option<NonZeroUsize>) -> Self {
-        Self { in_flight: cap.map(|cap| cap.get() as u64), ..self.and(paired) }
-    }
-
     /// The same as what is sent at most.
     pub(crate) fn at_most(self) -> Self {
         Self { at_most: true, ..self }
@@ -308,8 +302,8 @@ mod tests {
                 "as many requests as users get answered over 30 s, 265 prompt + 133 answer tokens each, at most 8 in flight",
             ),
             (
-                counted.with_open_pairs(counted, None),
-                "about 1,000 requests in 2 runs, 265k prompt + 133k answer tokens, no limit in flight",
+                counted.and(counted),
+                "about 1,000 requests in 2 runs, 265k prompt + 133k answer tokens, at most 8 in flight",
             ),
             (
                 open.and(closed),

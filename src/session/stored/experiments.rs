@@ -159,12 +159,12 @@ pub(crate) fn sweep_judged_by(stored: Sweep, path: &Path, objectives: &[Objectiv
         let request = TrialRequest { number, load, repeat: 1, seed, window_s, run };
         search.record(Trial::of(&request, &summarise(&log, objectives)));
     }
-    let Sweep { started_at, workload, engine, deployment, paired, stopped, stopped_sentence, .. } = stored;
+    let Sweep { started_at, workload, engine, deployment, stopped, stopped_sentence, .. } = stored;
     let sweep = Sweep::of(&search, Swept { started_at, workload, engine, deployment }, stopped);
     let stopped_sentence = match before.as_str() {
         same if same == sweep.plan.objectives_in_words() => stopped_sentence,
         "" => format!("run without objectives: {stopped_sentence}"),
         others => format!("run for other objectives ({others}): {stopped_sentence}"),
     };
-    Ok(Sweep { paired, stopped_sentence, ..sweep })
+    Ok(Sweep { stopped_sentence, ..sweep })
 }

@@ -10,4 +10,4 @@ pub(crate) mod save;
 pub(crate) use self::audit::audits;
 pub(crate) use self::listing::{latest, listed};
 pub(crate) use self::open::{Stored, is_there, only_foreign_run, open};
-pub(crate) use self::run::{JudgedRun, open_folder};
+pub(crate) use self::run::JudgedRun;

@@ -5,18 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::save;
 use crate::analysis::{Objective, Summary, summarise};
-use crate::experiment::{Diagnosis, PairedOpen, Repeats};
+use crate::experiment::{Diagnosis, Repeats};
 use crate::generator::check_plan;
 use crate::record::{Repeat, RunEnding, RunFooter, RunLog};
 use crate::report::{Extras, RunReport};
 use crate::session::console::Stop;
 use crate::session::folder;
-
-/// The folder of the open run that goes with a closed one, inside that of the closed run: of the first, or of the spare one of
-/// this number.
-fn open_in(number: u64) -> String {
-    if number == 1 { "open".to_owned() } else { format!("open-{number}") }
-}
 
 /// A run with what is computed from its log.
 pub(crate) struct JudgedRun {
@@ -45,27 +39,11 @@ impl JudgedRun {
         Ok(Self::of(log, objectives))
     }
 
-    /// What is reported of it, with the open run that is paired with it.
-    pub(crate) fn report<'a>(&'a self, paired_open: Option<&'a PairedOpen>) -> RunReport<'a> {
-        let extras = Extras { paired_open, diagnosis: Some(&self.diagnosis) };
+    /// Its report.
+    pub(crate) fn report(&self) -> RunReport<'_> {
+        let extras = Extras { diagnosis: Some(&self.diagnosis) };
         RunReport { log: &self.log, summary: &self.summary, extras }
     }
-
-    /// The comparison of this closed run, which is stored at `path`, with the open run beside it, or the last spare one, if that
-    /// came to its end.
-    pub(crate) fn paired_open(&self, path: &Path) -> Result<Option<PairedOpen>, Stop> {
-        let mut folders =
-            (1..=1 + Repeat::MOST_SPARE).rev().map(|number| folder::of(path).join(open_in(number)));
-        let last = folders.find(|folder| folder.exists());
-        let open = last.map_or(Ok(None), |folder| completed(&folder))?;
-        let open = open.map(|log| summarise(&log, &[]));
-        Ok(open.and_then(|open| PairedOpen::of(&self.summary, &open)))
-    }
-}
-
-/// Creates the folder of an open run, the first or a spare one, inside that of the closed one.
-pub(crate) fn open_folder(closed: &Path, number: u64) -> Result<PathBuf, Stop> {
-    folder::inside(closed, &open_in(number))
 }
 
 /// The same log with what came of holding its records to its plan.
@@ -228,7 +206,7 @@ mod tests {
         let run = JudgedRun::of(log, &[]);
         let files = Export::ALL.iter().flat_map(|export| export.run).map(|file| {
             let mut text = Vec::new();
-            (file.write)(run.report(None), &mut text).unwrap();
+            (file.write)(run.report(), &mut text).unwrap();
             text
         });
         let files = files.collect();

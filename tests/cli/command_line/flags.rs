@@ -49,7 +49,6 @@ fn options_that_say_two_things_are_refused_with_a_cure() {
         ("--trace trace.jsonl --rate 4", "`--rate-scale` replays more or fewer"),
         ("--trace trace.jsonl --input-tokens 4", "a trace, which says how long prompts are"),
         ("--trace trace.jsonl --arrival poisson", "a trace, which says when requests leave"),
-        ("quick.toml --paired-open", "give --users"),
         ("5 --rate 3", "no WORKLOAD is named"),
         ("--input-tokens 9 --trace-from 1s", "name one with --trace FILE"),
     ] {
@@ -171,8 +170,8 @@ fn dry_runs_show_what_would_be_run_for_how_long_and_where_options_come_from() {
             &["250 prompt tokens and 50.0 answer", "over 1 min"][..],
         ),
         (
-            "bench quick.toml --users 3 --paired-open --percentiles 99,50",
-            &["3 users", "then the same work with open arrivals", "percentiles 50, 99"],
+            "bench quick.toml --users 3 --percentiles 99,50",
+            &["3 users", "percentiles 50, 99"],
         ),
         (
             "bench --input-tokens 9 --rate max --max-concurrency 64 --requests 1000",

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use predicates::prelude::*;
 use predicates::str::contains;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[cfg(unix)]
 use crate::support::signal;
@@ -137,15 +137,13 @@ fn an_interrupted_sweep_goes_on_and_flies_nothing_again() {
 }
 
 #[test]
-fn users_are_swept_beside_open_arrivals() {
+fn users_are_swept() {
     let desk = Desk::new();
-    let sweep = ["sweep", "quick.toml", "--users", "1,4", "--paired-open", "--quiet"];
-    let out = desk.skyline(&[&sweep[..], &SHORT].concat()).assert();
-    let text = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
-    assert!(text.contains("What closed loops hide") && text.contains("open ÷ closed"), "{text}");
+    let sweep = ["sweep", "quick.toml", "--users", "1,4", "--quiet"];
+    desk.skyline(&[&sweep[..], &SHORT].concat()).assert();
     let kept = read(&desk.run().join("sweep.json"));
-    let users: Vec<_> = kept["paired"].as_array().unwrap().iter().map(|pair| &pair["users"]).collect();
-    assert_eq!(users, [&Value::from(1), &Value::from(4)]);
+    let users: Vec<_> = kept["points"].as_array().unwrap().iter().map(|point| &point["load"]).collect();
+    assert_eq!(users, [&json!({ "kind": "users", "value": 1 }), &json!({ "kind": "users", "value": 4 })]);
     // How long the first run must be is known from a few answers, not by waiting for as long as any run may take.
     let asked = read(&desk.run().join("asked.json"));
     let per_s = asked["plan"]["fewest_users_per_s"].as_f64().unwrap();
@@ -155,7 +153,6 @@ fn users_are_swept_beside_open_arrivals() {
     let again = desk.skyline(&again).assert();
     let again: Value = serde_json::from_slice(&again.get_output().stdout).unwrap();
     assert_eq!(again["plan"]["fewest_users_per_s"].as_f64(), Some(per_s), "it is not measured anew");
-    assert!(desk.run().join("run-001/open/run.jsonl").exists());
 }
 
 #[test]
@@ -193,7 +190,6 @@ fn mistakes_are_told_before_anything_is_sent() {
         (&["--rates", "-1"], "`-1` is not a rate above 0"),
         (&["--rate", "4"], "--rates"),
         (&["--users", "1,2", "--rates", "3"], "cannot be used with"),
-        (&["--paired-open"], "--users"),
         (&["--sustain", "60"], "--objective"),
         (&["--bracket", "5"], "is not a share from 0.1% to 50%"),
         (&["--objective", "goodput > 5/s"], "throughput rises with the load"),

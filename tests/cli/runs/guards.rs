@@ -14,7 +14,7 @@ use crate::terminal::Terminal;
 const ONE: &str = "http://203.0.113.1:8000";
 const OTHER: &str = "http://198.51.100.1:8000";
 const AB: [&str; 9] = ["ab", "quick.toml", "1", "--rounds", "7", "--metric", "p50 ttft", "--wait", "1s"];
-const PAIRED: [&str; 5] = ["--paired-open", "--sustain", "9s", "--objective", "p50 ttft < 1s"];
+const HELD: [&str; 4] = ["--sustain", "9s", "--objective", "p50 ttft < 1s"];
 const BENCH: [&str; 2] = ["bench", "quick.toml"];
 
 /// A server that is not ready, and how often it was asked anything.
@@ -154,11 +154,11 @@ fn the_planned_load_is_one_line_before_it_is_sent() {
         (
             &[
                 &["sweep", "quick.toml", "--users", "2,3", "--repeats", "3", "--max-seconds", "9"],
-                &PAIRED[..],
+                &HELD[..],
                 &["--url", &own],
             ]
             .concat(),
-            "as many requests as users get answered in about 9 runs over",
+            "as many requests as users get answered in about 7 runs over",
         ),
         (&["sweep", "quick.toml", "--url", &own], "load: as many requests as the search needs over 5 min,"),
         (

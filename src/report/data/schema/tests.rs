@@ -126,7 +126,7 @@ fn report(log: &RunLog, objectives: &[&str]) -> Value {
     let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
     let summary = summarise(log, &objectives);
     let diagnosis = Diagnosis::of_run(log, &summary);
-    let extras = Extras { paired_open: None, diagnosis: Some(&diagnosis) };
+    let extras = Extras { diagnosis: Some(&diagnosis) };
     serde_json::from_str(&json_with(&summary, extras).unwrap()).unwrap()
 }
 

@@ -5,7 +5,7 @@ use super::rows::{
     self, Runs, begun, change, conditions, demands, label, signed, unmet, value, verdict_line,
 };
 use crate::analysis::wording::counted;
-use crate::analysis::{FigureKind, Metric, Quantile, VerdictOutcome};
+use crate::analysis::{FigureKind, LoadForm, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
     AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign,
     ComparedRow, Interval, Pairing, SideDescription,
@@ -142,6 +142,7 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
     section.notes(against.per_gpu_trade.iter().map(|trade| Note::info(trade.in_words(&against.side))));
     section.charts(changes(against));
     section.notes(against.warm_like_cold.iter().map(|seen| diagnosis::symptom(seen, Detail::WithCures)));
+    section.notes(closed_and_open(compared, against).map(Note::warning));
     section.notes((against.pairing == Pairing::OneRunEach).then(|| Note::warning(OTHER_PLANS)));
     section.notes(advice(compared, against).into_iter().map(Note::advice));
     section.more(["compare"]);
@@ -201,6 +202,22 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
 /// Said of single runs of plans of their own.
 const OTHER_PLANS: &str = "the runs have plans of their own, so chance gave them other requests and only a large change shows: run \
                            both with the same workload and --seed";
+
+/// Coordinated omission, where one of the two sides is a closed loop.
+fn closed_and_open(compared: &Compared, against: &AgainstBaseline) -> Option<String> {
+    let other = compared.sides.iter().find(|side| side.name == against.side)?;
+    let (closed, open) = match [compared.sides.first()?, other] {
+        [closed, open] | [open, closed] if closed.load == LoadForm::Closed && open.load != LoadForm::Closed => {
+            (&closed.name, &open.name)
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "{closed} is a closed loop: its users wait for slow answers and send nothing meanwhile, so its latencies miss the \
+         waits of requests that would have come (coordinated omission). At the same requests/s, what {open} takes longer \
+         is what the closed loop hides"
+    ))
+}
 
 /// What a reader must know of the figures.
 fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {

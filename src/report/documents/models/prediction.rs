@@ -11,8 +11,7 @@ use crate::units::{count, three_digits};
 
 /// The prediction as a document.
 pub fn document(prediction: &Prediction) -> Document {
-    let extras =
-        Extras { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };
+    let extras = Extras { diagnosis: Some(&prediction.diagnosis) };
     let mut document = documents::run(&prediction.summary, extras, None);
     let bottleneck = Note::info(&prediction.bottleneck.sentence).cure(&prediction.bottleneck.cure);
     document.add([Section::summary("Bottleneck").with_notes([bottleneck])]);

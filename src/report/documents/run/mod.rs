@@ -10,7 +10,6 @@ mod flow;
 mod groups;
 mod head;
 mod latency;
-mod paired_open;
 mod phases;
 mod prompts;
 mod server;
@@ -32,7 +31,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
     let title = format!("{} on {}", summary.run.workload, summary.run.model_names());
     let mut document = Document::new(title)
         .verdict(head::verdict(summary))
-        .headline(extras.paired_open.and_then(paired_open::headline).or_else(|| head::headline(summary)))
+        .headline(head::headline(summary))
         .about(head::about(summary))
         .dated(head::dated(summary));
     document.add(head::sections(summary));
@@ -41,9 +40,6 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
     document.add(head::failures(summary));
     document.add(head::findings(summary));
     document.add(summary.checklist.as_ref().map(checklist::section));
-    if let Some(open) = extras.paired_open {
-        document.add([paired_open::section(open)]);
-    }
     if let Some(log) = log {
         document.add(charts::sections(log, summary));
     }
@@ -51,7 +47,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
     document.add([slo::section(summary), costs::section(summary), aftermath::section(summary)]);
     document.add(groups::sections(summary));
     document.add([phases::section(summary)]);
-    document.add(sessions::sections(summary, extras.paired_open.is_some()));
+    document.add(sessions::sections(summary));
     document.add([attempts::section(summary)]);
     document.add(flow::sections(summary));
     document.add(answers::sections(summary));

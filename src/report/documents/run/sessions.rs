@@ -1,20 +1,21 @@
-//! Sessions and closed loops: their turns, what they reached, and what a closed loop hides.
+//! Sessions and closed loops: their turns, what they reached, and that a closed loop hides waits.
 
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{LatencyRow, LoadForm, Metric, Quantile, Sessions, Summary, TurnGroup};
 use crate::report::document::{Note, Section, Table, figure_as, mark};
 use crate::units::{count, three_digits};
 
-/// Said where no open run stands beside the closed loop.
+/// Reservation about the latencies of a closed loop.
 const HIDDEN: &str = "slow answers hold back the requests that would have queued behind them (coordinated omission), so \
                       these latencies are lower than those of users who arrive independently";
-const TO_SEE_IT: &str =
-    "measure the open run too (bench --paired-open), or predict it (skyline simulate --users)";
 
-pub(super) fn sections(summary: &Summary, has_paired_open: bool) -> Vec<Section> {
+pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let mut closed = closed_loop(summary);
-    if summary.run.load == LoadForm::Closed && !has_paired_open && !summary.is_all_at_once() {
-        closed.note(Note::warning(HIDDEN).cure(TO_SEE_IT));
+    if summary.run.load == LoadForm::Closed && !summary.is_all_at_once() {
+        let rate = summary.closed_loop.and_then(|closed| closed.begun_per_s).map_or("…".to_owned(), three_digits);
+        closed.note(Note::warning(HIDDEN).cure(format!(
+            "run the same workload with --rate {rate} too, and compare: skyline compare CLOSED OPEN --vary rate"
+        )));
     }
     let mut sections: Vec<_> = summary.sessions.as_ref().map(sessions).into_iter().collect();
     sections.push(closed);

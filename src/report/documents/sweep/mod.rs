@@ -4,7 +4,6 @@ mod curves;
 pub(super) mod latencies;
 mod limits;
 mod loads;
-mod pairs;
 mod reasons;
 mod setup;
 #[cfg(test)]
@@ -33,7 +32,7 @@ pub fn document(sweep: &Sweep) -> Document {
         setup::section(sweep),
     ]);
     document.add([loads::objectives(sweep), loads::intervals(sweep), more, shape(sweep)]);
-    document.add([pairs::section(sweep), diagnosis::section(&Diagnosis::of_sweep(sweep)), end(sweep)]);
+    document.add([diagnosis::section(&Diagnosis::of_sweep(sweep)), end(sweep)]);
     document
 }
 

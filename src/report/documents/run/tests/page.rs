@@ -6,7 +6,7 @@ use super::run_page;
 use crate::analysis::test_runs::{class, ms, record, run};
 use crate::analysis::{Metric, summarise};
 use crate::clock::Timestamp;
-use crate::experiment::{Diagnosis, PairedOpen, Regime, Symptom};
+use crate::experiment::{Diagnosis, Regime, Symptom};
 use crate::record::{ClientFacts, Failure, FailureKind, HostStall, RequestRecord, RunLog};
 use crate::report::Extras;
 use crate::report::render::html_tests::{HOSTILE, assert_page};
@@ -41,7 +41,7 @@ fn page(log: &RunLog) -> String {
     let objectives = ["p95 ttft < 1s".parse().unwrap(), "error_rate < 1%".parse().unwrap()];
     let summary = summarise(log, &objectives);
     let diagnosis = Diagnosis::of_run(log, &summary);
-    run_page(log, &summary, Extras { paired_open: None, diagnosis: Some(&diagnosis) })
+    run_page(log, &summary, Extras { diagnosis: Some(&diagnosis) })
 }
 
 #[test]
@@ -147,24 +147,12 @@ fn pauses_of_this_machine_are_drawn() {
 }
 
 #[test]
-fn a_closed_loop_is_shown_beside_its_open_pair() {
+fn a_closed_loop_says_from_when_its_latencies_count_and_what_they_hide() {
     let mut closed = failing_run("no");
     closed.header.workload.arrival = ArrivalPattern::of_users(4, ThinkTime::Constant { value: 0.0 });
-    let open = summarise(&failing_run("no"), &[]);
-    let summary = summarise(&closed, &[]);
-    let mut pair = PairedOpen::of(&summary, &open).unwrap();
-    let page = run_page(&closed, &summary, Extras { paired_open: Some(&pair), diagnosis: None });
+    let page = page(&closed);
     assert_page(&page);
-    assert!(page.contains("Closed and open") && page.contains("TTFT p99: closed "));
-    assert!(page.contains("closed loop: users decide"));
-    assert!(!page.contains("which hides the rest"), "one of the runs is INVALID");
-    pair.both_valid = true;
-    let p99 = &mut pair.ttft.as_mut().unwrap().p99;
-    (p99.ratio, p99.mark) = (Some(19.0), None);
-    let page = run_page(&closed, &summary, Extras { paired_open: Some(&pair), diagnosis: None });
-    let headline = page.split("class=\"headline").nth(1).unwrap();
-    assert!(headline.contains(">19.0×") && headline.contains("TTFT p99: "), "{headline}");
-    assert!(page.contains(">TTFT p99, 19.0×</text>"));
+    assert!(page.contains("closed loop: users decide") && page.contains("coordinated omission"));
     assert!(page.contains("· closed loop, 4 users · window") && page.contains("TTFA and e2e from sending"));
 }
 
@@ -246,7 +234,7 @@ fn met_slos_need_no_cure() {
             reservation,
             ..Diagnosis::default()
         };
-        run_page(&log, &summary, Extras { paired_open: None, diagnosis: Some(&diagnosis) })
+        run_page(&log, &summary, Extras { diagnosis: Some(&diagnosis) })
     };
     let kept = drawn(Some(1.0), None);
     assert!(kept.contains("SLOs met; for information") && kept.contains("a cache"));
