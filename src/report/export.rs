@@ -9,7 +9,7 @@ use super::data::{
 use super::document::Document;
 use super::documents;
 use super::interchange::{
-    benchmark_report, decision_fields, junit, openmetrics, percentile_block, vllm_json,
+    benchmark_report, junit, openmetrics, percentile_block, vllm_json,
 };
 use super::render::{self, Extent, Style};
 use super::run_report::{Out, RunReport};
@@ -201,11 +201,6 @@ impl Export {
             "percentiles",
             "a block to paste: workload, open or closed loop, duration, samples, p50 to p999",
             &[ExportFile::text("percentiles.txt", |report, out| put(out, percentile_block(report)))],
-        ),
-        Self::of_runs(
-            "decision",
-            "a table to paste: traffic mix, SLO target, pass or fail, rollback risk",
-            &[ExportFile::text("decision.md", |report, out| put(out, decision_fields(report)))],
         ),
     ];
 

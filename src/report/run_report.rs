@@ -37,12 +37,12 @@ mod tests {
 
     use super::*;
     use crate::analysis::test_runs::exporter;
-    use crate::report::interchange::{benchmark_report, decision_fields, junit, openmetrics, vllm_json};
+    use crate::report::interchange::{benchmark_report, junit, openmetrics, vllm_json};
     use crate::report::sample_runs::{minute, report};
     use crate::report::{Extent, Style, documents, json_with, render};
 
     /// The run in every form that says what served: the text, the page, the summary, and those for others.
-    fn forms(log: &RunLog) -> (String, String, Value, [String; 5]) {
+    fn forms(log: &RunLog) -> (String, String, Value, [String; 4]) {
         report(log, &[], |report| {
             let (mut vllm, mut shared) = (Vec::new(), Vec::new());
             vllm_json(report, &mut vllm).unwrap();
@@ -50,7 +50,6 @@ mod tests {
             let shared: Value = serde_json::from_slice(&shared).unwrap();
             let others = [
                 junit(report).unwrap(),
-                decision_fields(report),
                 openmetrics(report.summary).unwrap(),
                 String::from_utf8(vllm).unwrap(),
                 shared["scenario"]["stack"][0]["standardized"].to_string(),

@@ -58,7 +58,7 @@ fn workload(report: RunReport<'_>) -> String {
 }
 
 /// Mean tokens of the prompts and of the answers of those requests of the window that completed; `None` of none.
-pub(super) fn mean_lengths<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> Option<(String, String)> {
+fn mean_lengths<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> Option<(String, String)> {
     let (mut n, mut prompt, mut answer) = (0_u64, 0, 0);
     for record in records {
         if record.phase == Phase::Measured && record.outcome == Outcome::Completed {
@@ -125,4 +125,30 @@ fn shown(row: &LatencyRow, percentile: &Percentile) -> String {
 /// Milliseconds, or from ten seconds on seconds.
 fn length(ms: f64) -> String {
     if ms < 10_000.0 { format!("{} ms", three_digits(ms)) } else { format!("{} s", three_digits(ms / 1e3)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percentile_block;
+    use crate::report::sample_runs::{hostile, minute, report, three};
+    use crate::workload::{ArrivalPattern, ThinkTime};
+
+    #[test]
+    fn the_percentile_block() {
+        insta::assert_snapshot!(report(&minute(), &[], percentile_block));
+    }
+
+    #[test]
+    fn the_percentile_block_of_a_closed_loop_that_failed() {
+        let mut log = three();
+        log.header.workload.arrival = ArrivalPattern::of_users(32, ThinkTime::Constant { value: 0.0 });
+        log.header.limits.max_concurrency = Some(8);
+        insta::assert_snapshot!(report(&log, &[], percentile_block));
+    }
+
+    #[test]
+    fn foreign_text_stays_text() {
+        let block = report(&hostile(), &[], percentile_block);
+        assert!(!block.contains("\n# EOF") && !block.contains('\u{1b}'), "{block}");
+    }
 }
