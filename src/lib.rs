@@ -74,7 +74,7 @@
 //! | what simulated clients do when an answer is late or refused | `experiment/virtual_time/clients.rs` |
 //! | what a simulated server refuses | `simulator/fleet/admission.rs` |
 //! | goodput recovery: whether goodput comes back after a spike | `analysis/load/aftermath.rs` |
-//! | latency recovery, and the phases of a load | `analysis/load/recovery.rs`, `phases.rs`; where bursts are: `stretches.rs` beside them |
+//! | the phases of a load | `analysis/load/phases.rs`; where bursts are: `stretches.rs` beside it |
 //! | what answers cost, in money and energy | `analysis/load/costs.rs`; which are acceptable: `analysis/requests/acceptable.rs` |
 //! | tags of requests | `workload/metadata.rs`; their tables: `analysis/slo/tag_groups.rs` |
 //! | the names of the folders of runs | `session/folder.rs` |

@@ -272,10 +272,8 @@ fn the_hardware_that_a_workload_recommends_carries_its_load() {
     }
 }
 
-/// A server of 20 requests/s, one at a time, meets 50/s for 2 s over a base of 10/s: 60 requests gather, and 10 a second of
-/// them go, in 6 s. Arrivals are Poisson, so that each burst takes its own time.
 #[test]
-fn a_simulated_server_recovers_from_bursts_in_the_time_of_the_fluid_queue() {
+fn bursts_are_phases_of_the_load() {
     let arrival =
         "{ kind = \"bursts\", base_rate_per_s = 10, burst_rate_per_s = 50, base_s = 30, burst_s = 2 }";
     let text = format!(
@@ -287,10 +285,4 @@ fn a_simulated_server_recovers_from_bursts_in_the_time_of_the_fluid_queue() {
     let summary = simulated(&spec, &mut *plain(1, 50.0, 0.0).server().unwrap());
     let phases: Vec<_> = summary.by_phase.iter().map(|phase| (phase.phase.as_str(), phase.seconds)).collect();
     assert_eq!(phases, [("base", 562.0), ("burst", 40.0), ("after_burst", 38.0)]);
-    let recovery = summary.recovery.unwrap();
-    // The window ends with the last burst.
-    assert_eq!((recovery.recovered, recovery.not_recovered, recovery.unknown), (19, 0, 1));
-    let (shortest, median, longest) =
-        (recovery.shortest_s.unwrap(), recovery.median_s.unwrap(), recovery.longest_s.unwrap());
-    assert!((4.5..7.5).contains(&median) && shortest < median && median < longest, "{recovery:?}");
 }

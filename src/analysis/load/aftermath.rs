@@ -21,7 +21,7 @@ const PARTS: f64 = 30.0;
 const AMPLIFIED: f64 = 1.1;
 
 /// Goodput recovery: how requests fared before the only burst of the load, in it and after it, where clients have a declared
-/// behaviour or a time limit that may end within the run. How long latency took to come back is latency recovery (`recovery`).
+/// behaviour or a time limit that may end within the run.
 ///
 /// A metastable failure outlasts its trigger: the load is back and goodput is not, because retries, or work for clients
 /// that have gone, keep up the overload (Bronson et al., *Metastable Failures in Distributed Systems*, `HotOS` 2021).

@@ -9,7 +9,6 @@ pub(super) mod form;
 pub(super) mod movement;
 pub(super) mod phases;
 pub(super) mod rates;
-pub(super) mod recovery;
 pub(super) mod steady_state;
 pub(super) mod stretches;
 pub(super) mod timeline;

@@ -39,17 +39,6 @@ pub(crate) struct Burst {
     pub(crate) until_s: f64,
     /// When the rate leaves the base rate again, or the end of the load.
     pub(crate) next_s: f64,
-    /// The base rate, requests per second.
-    pub(crate) base_rate: f64,
-}
-
-/// A stretch at a base rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct BaseStretch {
-    pub(crate) from_s: f64,
-    pub(crate) until_s: f64,
-    /// The rate, requests per second.
-    pub(crate) rate: f64,
 }
 
 /// How the load of a workload changes over a run.
@@ -59,8 +48,6 @@ pub(crate) struct LoadCourse {
     pub(crate) stretches: Vec<LoadStretch>,
     /// Its bursts, in order.
     pub(crate) bursts: Vec<Burst>,
-    /// The stretches before and after bursts.
-    pub(crate) bases: Vec<BaseStretch>,
 }
 
 impl LoadCourse {
@@ -102,15 +89,12 @@ impl LoadCourse {
             course.add(PhaseOfLoad::AfterBurst, now, now + after);
             course.add(PhaseOfLoad::Base, now + after, from);
             course.add(if rate > base { PhaseOfLoad::Burst } else { PhaseOfLoad::Dip }, from, until);
-            if from > now {
-                course.bases.push(BaseStretch { from_s: now, until_s: from, rate: base });
-            }
             if let Some(last) = course.bursts.last_mut() {
                 last.next_s = last.next_s.min(from);
             }
             // A dip below the base rate is nothing to recover from.
             if until > from && rate > base && is_whole {
-                course.bursts.push(Burst { from_s: from, until_s: until, next_s: end_s, base_rate: base });
+                course.bursts.push(Burst { from_s: from, until_s: until, next_s: end_s });
             }
             (now, last_length) = (until, (rate > base).then_some(until - from));
         }
@@ -146,20 +130,13 @@ impl LoadCourse {
                 let next = (end..stages.len()).find(|later| !is_back(*later, base)).unwrap_or(stages.len());
                 let (from_s, until_s, next_s) = (begin(place + 1), begin(end), begin(next));
                 if until_s < end_s {
-                    course.bases.push(BaseStretch { from_s: begin(place), until_s: from_s, rate: base });
-                    course.bursts.push(Burst { from_s, until_s, next_s, base_rate: base });
-                    if level(end) == Some(base) {
-                        let until_s = begin(end + 1);
-                        course.bases.push(BaseStretch { from_s: begin(end), until_s, rate: base });
-                    }
+                    course.bursts.push(Burst { from_s, until_s, next_s });
                 }
                 place = end;
             } else {
                 place += 1;
             }
         }
-        // What comes after one burst may be what comes before the next.
-        course.bases.dedup();
         course
     }
 
@@ -268,8 +245,6 @@ mod tests {
         assert_eq!(phases, [0, 1, 2, 3, 4, 5].map(PhaseOfLoad::Stage));
         // The rate of the last stage goes on.
         assert_eq!(bursts(&found), [(20.0, 35.0, 70.0)]);
-        let bases: Vec<_> = found.bases.iter().map(|base| (base.from_s, base.until_s)).collect();
-        assert_eq!(bases, [(0.0, 20.0), (35.0, 50.0)]);
         let staircase = vec![level(20.0, 4.0), level(20.0, 8.0), level(20.0, 16.0)];
         assert_eq!(course(ArrivalPattern::Stages { stages: staircase }, 60.0).bursts, []);
     }

@@ -19,7 +19,6 @@ use crate::analysis::load::costs::Costs;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::phases::LoadPhase;
 use crate::analysis::load::rates::{InFlight, Rates};
-use crate::analysis::load::recovery::Recovery;
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::requests::delivery::StreamDelivery;
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
@@ -90,10 +89,6 @@ pub struct Summary {
     /// declared rate does not change so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_phase: Vec<LoadPhase>,
-    /// Latency recovery: how long after a burst until latency was back; left out where there is none. `aftermath` has goodput
-    /// recovery.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recovery: Option<Recovery>,
     /// Conversations, and how each of their turns fared; absent where there are none.
     pub sessions: Option<Sessions>,
     /// What the users of a closed loop reached; absent where the load is not closed.
@@ -121,7 +116,7 @@ pub struct Summary {
     /// Requests in flight; absent for an empty window.
     pub in_flight: Option<InFlight>,
     /// Goodput recovery: how requests fared before the only spike of the load and after it; left out where there is none to
-    /// come back from, and where clients have no declared behaviour. `recovery` has latency recovery.
+    /// come back from, and where clients have no declared behaviour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aftermath: Option<SpikeAftermath>,
     /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.

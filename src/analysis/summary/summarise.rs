@@ -18,7 +18,6 @@ use crate::analysis::load::costs::Costs;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::phases::LoadPhase;
 use crate::analysis::load::rates::{InFlight, Rates};
-use crate::analysis::load::recovery::Recovery;
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::requests::acceptable::Acceptable;
 use crate::analysis::requests::observed::{Observed, unrecorded_requests};
@@ -78,7 +77,6 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         by_model: Group::by_model(&observed),
         by_tag: TagGroups::all(&observed, objectives),
         by_phase: LoadPhase::all(&observed),
-        recovery: Recovery::of(&observed),
         sessions: Sessions::of(&observed),
         closed_loop: ClosedLoop::of(&observed),
         attempts,

@@ -1,7 +1,7 @@
-//! A run by the phases of its load, and latency recovery: how long after a burst until latency is back.
+//! A run by the phases of its load.
 
-use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{LoadPhase, Metric, Quantile, Recovery, RecoveryOutcome, Summary};
+use crate::analysis::wording::percent;
+use crate::analysis::{LoadPhase, Metric, Quantile, Summary};
 use crate::report::document::{ALWAYS, Section, Table};
 use crate::units::three_digits;
 
@@ -9,12 +9,6 @@ pub(super) fn section(summary: &Summary) -> Section {
     let mut section = Section::detail("By phase of the load, ms");
     if !summary.by_phase.is_empty() {
         section.table(phases(&summary.by_phase));
-    }
-    let Some(recovery) = &summary.recovery else { return section };
-    section.facts("latency recovery", Some(in_words(recovery)));
-    section.facts("back", recovery.bound_ms().map(|bound| bound_in_words(recovery, bound)));
-    if recovery.bursts.len() > 1 {
-        section.table(bursts(recovery));
     }
     section
 }
@@ -52,60 +46,4 @@ fn name(phase: &LoadPhase) -> String {
         (Some(from), Some(to)) => format!("{name}: {} to {}/s", three_digits(from), three_digits(to)),
         _ => name,
     }
-}
-
-/// How long it took, or that latency did not come back.
-fn in_words(recovery: &Recovery) -> String {
-    let Recovery { recovered, not_recovered, unknown, .. } = *recovery;
-    let judged = counted(recovered + not_recovered, "burst");
-    let median = match (recovery.median_s, recovery.shortest_s, recovery.longest_s) {
-        (Some(median), Some(_), Some(_)) if recovered == 1 => {
-            Some(format!("{} after the burst", seconds(median)))
-        }
-        (Some(median), Some(shortest), Some(longest)) => Some(format!(
-            "{} after a burst (median of {judged}; {} to {})",
-            seconds(median),
-            seconds(shortest),
-            seconds(longest)
-        )),
-        (Some(median), ..) => Some(format!("{} after a burst (median of {judged})", seconds(median))),
-        (None, ..) => None,
-    };
-    let missed = (not_recovered > 0).then(|| {
-        let watched = recovery.bursts.iter().filter(|burst| burst.outcome == RecoveryOutcome::NotRecovered);
-        let watched = watched.map(|burst| burst.watched_s).fold(0.0, f64::max);
-        format!("not recovered within {} after {not_recovered} of {judged}", seconds(watched))
-    });
-    let open = (unknown > 0).then(|| {
-        let few = recovery.bursts.iter().any(|burst| burst.bound_ms.is_none());
-        let least = Quantile::P95.floor();
-        let why = if few {
-            format!("fewer than {least} requests at the base rate")
-        } else {
-            "the window ends too soon after it".to_owned()
-        };
-        format!("cannot tell of {}: {why}", counted(unknown, "burst"))
-    });
-    median.into_iter().chain(missed).chain(open).collect::<Vec<_>>().join("; ")
-}
-
-/// What counts as back.
-fn bound_in_words(recovery: &Recovery, bound: f64) -> String {
-    let metric = if recovery.metric == Metric::Ttft.name() { Metric::Ttft } else { Metric::E2e };
-    let (title, bound) = (metric.title(), three_digits(bound));
-    format!("most {title}s at most {bound} ms, the p95 at the base rate")
-}
-
-fn bursts(recovery: &Recovery) -> Table {
-    let outcome = |outcome: RecoveryOutcome| match outcome {
-        RecoveryOutcome::Recovered => "recovered",
-        RecoveryOutcome::NotRecovered => "not recovered",
-        RecoveryOutcome::Unknown => "cannot tell",
-    };
-    Table::of("Latency recovery after each burst", &recovery.bursts)
-        .column("burst", |burst| format!("{} to {}", seconds(burst.from_s), seconds(burst.until_s)))
-        .column("recovery, s", |burst| burst.recovery_s)
-        .column(("watched, s", 1), |burst| burst.watched_s)
-        .column("", |burst| outcome(burst.outcome))
-        .table()
 }
