@@ -40,7 +40,6 @@ pub use prompt::{
 pub(crate) use reading::nearest;
 pub use reading::{SpecError, SpecMistake};
 pub use spec::{Purpose, WorkloadSpec};
-pub(crate) use stored_texts::lacks_texts;
 pub use trace::{BadLines, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name};
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl WorkloadSpec {
 }
 
 /// Whether a part of a workload has hashes in place of texts.
-pub(crate) fn lacks_texts(part: &impl serde::Serialize) -> bool {
+fn lacks_texts(part: &impl serde::Serialize) -> bool {
     fn any(value: &Value) -> bool {
         match value {
             Value::String(text) => is_hash(text),

@@ -1,4 +1,4 @@
-//! Laws fitted to what was observed: token counts, gaps between arrivals, a rate's course, the popularity of prefixes.
+//! Laws fitted to what was observed: token counts, gaps between arrivals, a rate's course.
 //!
 //! Parameters are those of greatest likelihood. Among families the one with the least BIC = p·ln n − 2·ln L is chosen
 //! (Schwarz, *Estimating the dimension of a model*, Annals of Statistics 6, 1978, 461–464), p being its parameters, and
@@ -10,7 +10,7 @@ mod gaps;
 mod lengths;
 mod simplex;
 
-pub use course::{Stretch, rate_course, zipf_exponent};
+pub use course::{Stretch, rate_course};
 pub use gaps::{FittedGapLaw, GapFit, fit_gaps};
 pub use lengths::{LengthFigures, LengthFit, fit_lengths};
 

@@ -1,7 +1,7 @@
 //! A fit as a workload, and how well it describes its source.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::analysis::fit::{FittedGapLaw, GapFit, LengthFit, Stretch, fit_gaps, fit_lengths, rate_course};
 use crate::record::Shard;
@@ -66,26 +66,24 @@ pub enum FitError {
     },
 }
 
-/// A class with these lengths of its own prompts and of its answers; none where it has no request.
-pub(super) fn class_fit(name: &str, own: &[u32], answers: &[u32]) -> Option<ClassFit> {
+/// A class with these lengths of its prompts and of its answers; none where it has no request.
+pub(super) fn class_fit(name: &str, prompts: &[u32], answers: &[u32]) -> Option<ClassFit> {
     Some(ClassFit {
         name: name.to_owned(),
         requests: answers.len() as u64,
-        input_tokens: fit_lengths(own)?,
+        input_tokens: fit_lengths(prompts)?,
         output_tokens: fit_lengths(answers)?,
-        prefixes: None,
     })
 }
 
 /// Puts the parts together with arrivals at `moments` (nanoseconds, in order), and holds them to the rules that files
 /// are held to.
 pub(super) fn assemble(
-    mut spec: Map<String, Value>,
     name: &str,
     path: &str,
     moments: &[u64],
     ends_s: f64,
-    classes: Vec<(Map<String, Value>, ClassFit)>,
+    classes: Vec<ClassFit>,
     mut notes: Vec<String>,
 ) -> Result<FittedWorkload, FitError> {
     let number = moments.len() as u64;
@@ -93,38 +91,30 @@ pub(super) fn assemble(
         return Err(FitError::TooFew { path: path.to_owned(), requests: number });
     }
     let FittedArrivals { pattern, gaps } = fit_arrivals(moments, ends_s, &mut notes);
-    spec.insert("name".to_owned(), json!(as_name(name)));
-    spec.insert("description".to_owned(), json!(format!("Fitted to {} requests of {path}.", count(number))));
-    spec.insert("horizon_s".to_owned(), tidy(json!(ends_s)));
-    spec.insert("arrival".to_owned(), tidy(json!(pattern)));
-    let written = classes.iter().map(|(recipe, fit)| {
-        let mut class = recipe.clone();
-        class.insert("name".to_owned(), json!(fit.name));
-        class.insert("weight".to_owned(), json!(fit.requests));
-        let own = tidy(json!(fit.input_tokens.distribution));
-        // Of conversations the first turns were fitted, whose lengths may be declared apart from those of later ones.
-        match class.get_mut("conversation").and_then(|talk| talk.get_mut("first_input_tokens")) {
-            Some(first) => *first = own,
-            None => drop(class.insert("input_tokens".to_owned(), own)),
-        }
-        class.insert("output_tokens".to_owned(), tidy(json!(fit.output_tokens.distribution)));
-        if let Some(prefixes) = &fit.prefixes {
-            let tokens = &prefixes.tokens.distribution;
-            let shared = json!({ "count": prefixes.count, "tokens": tokens, "zipf": prefixes.zipf });
-            class.insert("shared_prefix".to_owned(), tidy(shared));
-        }
-        Value::Object(class)
+    let class = |fit: &ClassFit| {
+        json!({
+            "name": fit.name,
+            "weight": fit.requests,
+            "input_tokens": fit.input_tokens.distribution,
+            "output_tokens": fit.output_tokens.distribution,
+        })
+    };
+    let spec = json!({
+        "name": as_name(name),
+        "description": format!("Fitted to {} requests of {path}.", count(number)),
+        "horizon_s": ends_s,
+        "arrival": pattern,
+        "classes": classes.iter().map(class).collect::<Vec<_>>(),
     });
-    spec.insert("classes".to_owned(), written.collect());
     let unsound =
         |cause: serde_json::Error| FitError::Unsound { path: path.to_owned(), cause: cause.to_string() };
-    let spec: WorkloadSpec = serde_json::from_value(Value::Object(spec)).map_err(unsound)?;
+    let spec: WorkloadSpec = serde_json::from_value(tidy(spec)).map_err(unsound)?;
     let report = FitReport {
         source: path.to_owned(),
         requests: number,
         seconds: ends_s,
         arrivals: FittedArrivals { pattern: spec.arrival.clone(), gaps },
-        classes: classes.into_iter().map(|(_, fit)| fit).collect(),
+        classes,
         notes,
     };
     Ok(FittedWorkload { spec, report })
@@ -178,29 +168,10 @@ pub struct ClassFit {
     pub name: String,
     /// Its requests.
     pub requests: u64,
-    /// Tokens of prompts, without those of a shared prefix.
+    /// Tokens of prompts.
     pub input_tokens: LengthFit,
     /// Tokens of answers.
     pub output_tokens: LengthFit,
-    /// Prefixes, where they were fitted.
-    pub prefixes: Option<PrefixFit>,
-}
-
-/// Prefixes that requests of a class share.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PrefixFit {
-    /// How many there are: groups of requests whose first block is the same, and requests that name none.
-    pub count: u32,
-    /// How popular they are: the exponent of Zipf's law.
-    pub zipf: f64,
-    /// Tokens that all requests of a group have in common, of groups of two and more: once for each request.
-    pub tokens: LengthFit,
-    /// Share of the requests that are in such a group.
-    pub grouped: f64,
-    /// Share of all prompt tokens that repeat a group's prefix.
-    pub repeated: f64,
-    /// Tokens of the observed prompts, prefix and all, on average.
-    pub prompt_mean: f64,
 }
 
 /// Gamma and Weibull shapes that a workload may have.

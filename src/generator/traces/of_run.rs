@@ -50,7 +50,7 @@ impl RequestTrace {
     }
 
     /// That a run does not record the blocks of the trace it replayed; `None` if there were none.
-    pub fn unstored_blocks(log: &RunLog) -> Option<String> {
+    fn unstored_blocks(log: &RunLog) -> Option<String> {
         let replayed = log.header.workload.arrival.trace();
         let trace = replayed.filter(|trace| trace.found.as_ref().is_some_and(TraceFindings::names_blocks))?;
         Some(format!(

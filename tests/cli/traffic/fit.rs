@@ -10,7 +10,7 @@ use skyline::workload::{ArrivalPattern, Distribution, WorkloadSpec};
 
 use crate::support::Desk;
 
-/// Two classes of known laws, five to three, with a prefix, SLOs and gamma gaps.
+/// Two classes of known laws, five to three, with gamma gaps.
 const KNOWN: &str = r#"
 name = "known"
 horizon_s = 300
@@ -23,7 +23,6 @@ name = "chat"
 weight = 5
 input_tokens = { kind = "log_normal", median = 200, sigma = 0.7, min = 10, max = 4000 }
 output_tokens = { kind = "exponential", mean = 90, min = 1, max = 900 }
-shared_prefix = { count = 4, tokens = 48, zipf = 1 }
 slo = { ttft_ms = 300 }
 [[classes]]
 name = "rag"
@@ -82,10 +81,6 @@ fn a_run_gives_back_the_laws_that_it_was_drawn_from() {
     let Distribution::Normal { mean, std, .. } = rag.input_tokens else { panic!("{rag:?}") };
     assert!(near(mean, 900.0, 0.02) && near(std, 150.0, 0.08), "{mean} {std}");
     assert_eq!(rag.output_tokens, Distribution::Uniform { min: 10, max: 40 });
-    // What is declared beside laws stays.
-    let known = WorkloadSpec::from_toml(KNOWN, "known").unwrap();
-    assert_eq!(chat.shared_prefix, known.classes[0].shared_prefix);
-    assert_eq!((&chat.priorities, &spec.tenants), (&known.classes[0].priorities, &known.tenants));
 
     let again = Desk::new();
     again.file("fitted.toml", &text);
@@ -130,7 +125,7 @@ fn a_run_gives_back_the_laws_that_it_was_drawn_from() {
     again.skyline(&bench).args(["--engine", "mock", "--warmup", "0s"]).assert().success();
 }
 
-/// Conversations beside single questions, each with arrivals of its own, and prefixes of no common length.
+/// Conversations beside single questions, each with arrivals of its own.
 const SESSIONS: &str = r#"
 name = "sessions"
 horizon_s = 200
@@ -146,11 +141,10 @@ name = "ask"
 arrival = { kind = "poisson", rate_per_s = 3 }
 input_tokens = { kind = "constant", value = 100 }
 output_tokens = { kind = "constant", value = 4 }
-shared_prefix = { count = 20, tokens = { kind = "uniform", min = 33, max = 63 } }
 "#;
 
 #[test]
-fn of_conversations_the_first_turns_are_fitted() {
+fn turns_of_conversations_are_fitted_as_single_requests() {
     let desk = Desk::new();
     desk.file("sessions.toml", SESSIONS);
     simulate("sessions.toml", &desk);
@@ -159,19 +153,11 @@ fn of_conversations_the_first_turns_are_fitted() {
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     let spec = WorkloadSpec::from_toml(&text, "the fit").unwrap();
     let [ask, talk] = spec.classes.as_slice() else { panic!("{text}") };
-    let known = WorkloadSpec::from_toml(SESSIONS, "sessions").unwrap();
-    assert_eq!((&talk.input_tokens, &talk.conversation), {
-        let talk = &known.classes[0];
-        (&talk.input_tokens, &talk.conversation)
-    });
-    // Its own tokens alone, however long the prefix was.
-    assert_eq!(ask.input_tokens, Distribution::Constant { value: 100 });
-    // Some 1,000 arrivals of 5 a second: a standard error of 3 %. With all three turns it would be 9.
+    assert_eq!((&*ask.name, &ask.input_tokens), ("ask", &Distribution::Constant { value: 100 }));
+    assert!(talk.conversation.is_none() && text.contains("become single requests"), "{text:.2000}");
+    // Some 1,800 arrivals of 9 a second: a standard error of 3 %.
     let rate = spec.arrival.mean_rate_per_s();
-    assert!((rate / 5.0 - 1.0).abs() < 0.13, "{rate}");
-    for note in ["had arrivals of its own", "only the first turns are fitted"] {
-        assert!(text.contains(note), "{text:.2000}");
-    }
+    assert!((rate / 9.0 - 1.0).abs() < 0.13, "{rate}");
     desk.skyline(&["trace", "from", run.to_str().unwrap()])
         .assert()
         .success()
@@ -200,34 +186,6 @@ fn a_closed_loop_is_of_no_process() {
         .stderr(contains("was a closed loop of 3 users"));
 }
 
-#[test]
-fn prefixes_of_another_length_than_most_requests_have_are_refused() {
-    let desk = Desk::new();
-    let mut stream = RandomStream::named(2, "skew");
-    let (mut text, mut at) = (String::new(), 0.0);
-    // Nine in ten begin with one block of 512 tokens; fifty documents of 20 blocks are asked of twice each.
-    for place in 0..1_000_u64 {
-        at += stream.exponential() * 100.0;
-        let blocks: Vec<u64> = match place % 10 {
-            0 => (0..20).map(|block| 1_000 + place % 500 / 10 * 20 + block).collect(),
-            _ => vec![1],
-        };
-        let input = 100 + 512 * blocks.len();
-        let _ = writeln!(
-            text,
-            r#"{{"timestamp": {at:.0}, "input_length": {input}, "output_length": 20, "hash_ids": {blocks:?}}}"#
-        );
-    }
-    desk.file("skew.jsonl", &text);
-    let output = desk.skyline(&["workloads", "fit", "skew.jsonl"]).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-    assert!(text.contains("the prefixes that prompts of `requests` share are not fitted"), "{text:.2000}");
-    let spec = WorkloadSpec::from_toml(&text, "the fit").unwrap();
-    // By hand: 612 of nine in ten, 10,340 of the rest.
-    let (prompt, shared) = (spec.classes[0].input_tokens.mean(), &spec.classes[0].shared_prefix);
-    assert!((prompt / 1_584.8 - 1.0).abs() < 0.01 && shared.is_none(), "{prompt} {shared:?}");
-}
-
 /// Talks that begin with one of three system prompts of 64 tokens, in blocks of 16, at a rate that triples half way.
 fn talks() -> String {
     let mut stream = RandomStream::named(1, "talks");
@@ -250,7 +208,7 @@ fn talks() -> String {
 }
 
 #[test]
-fn a_trace_gives_stages_and_prefixes() {
+fn a_trace_gives_stages_and_lengths() {
     let desk = Desk::new();
     desk.file("talks.jsonl", &talks());
     let output =
@@ -262,16 +220,10 @@ fn a_trace_gives_stages_and_prefixes() {
     assert!((first.from_rate_per_s / 5.0 - 1.0).abs() < 0.2, "{stages:?}");
     assert!((last.from_rate_per_s / 15.0 - 1.0).abs() < 0.2, "{stages:?}");
     let [talk] = spec.classes.as_slice() else { panic!("{text}") };
-    let prefix = talk.shared_prefix.as_ref().unwrap();
-    assert_eq!(
-        (talk.name.as_str(), prefix.count, &prefix.tokens),
-        ("talk", 3, &Distribution::Constant { value: 64 })
-    );
-    assert!(prefix.zipf < 0.3, "{}", prefix.zipf);
-    assert!((talk.input_tokens.mean() / 168.0 - 1.0).abs() < 0.05, "{:?}", talk.input_tokens);
+    // 64 tokens of a system prompt, and 16 to 320 of its own.
+    assert!((talk.input_tokens.mean() / 232.0 - 1.0).abs() < 0.05, "{:?}", talk.input_tokens);
     assert_eq!(talk.output_tokens, Distribution::Uniform { min: 5, max: 24 });
-    assert!(text.contains("whole prompts         observed mean "), "{text:.2000}");
-    assert!(text.contains("in leading blocks that came before"), "{text:.2000}");
+    assert!(talk.shared_prefix.is_none() && text.contains("prefixes that prompts share are not fitted"), "{text:.2000}");
     desk.file("fitted.toml", &text);
     desk.skyline(&["simulate", "fitted.toml", "20", "--allow-invalid"]).assert().success();
 }

@@ -68,26 +68,6 @@ fn class(class: &ClassFit) -> Section {
         Table::new(format!("Lengths of class {}", class.name), ["", "", "mean", "p50", "p90", "p99"]);
     lengths(&mut section, &mut table, "input_tokens", &class.input_tokens);
     lengths(&mut section, &mut table, "output_tokens", &class.output_tokens);
-    if let Some(prefixes) = &class.prefixes {
-        section.fact(
-            "shared_prefix",
-            format!(
-                "{} begin like another; {} groups, Zipf exponent {}",
-                percent(prefixes.grouped),
-                count(prefixes.count.into()),
-                rounded(prefixes.zipf)
-            ),
-        );
-        lengths(&mut section, &mut table, "shared_prefix.tokens", &prefixes.tokens);
-        section.fact(
-            "whole prompts",
-            format!(
-                "observed mean {:.1}, fitted {:.1}",
-                prefixes.prompt_mean,
-                class.input_tokens.fitted.mean + prefixes.tokens.fitted.mean
-            ),
-        );
-    }
     section.table(table);
     section
 }
