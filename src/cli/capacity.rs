@@ -4,15 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::{self, ModelArgs, PriceArgs, above_zero, whole};
+use super::args::{self, PriceArgs, above_zero, whole};
 use super::output::ShowArgs;
 use super::simulate;
-use crate::experiment::capacity::{
-    Candidate, CapacityPlan, CapacityTarget, NoQueue, Offer, Queueing, Replicas,
-};
-use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
+use crate::experiment::Sweep;
+use crate::experiment::capacity::{Candidate, CapacityPlan, CapacityTarget, Offer};
 use crate::report::{documents, render};
-use crate::session::stored::run::read_log;
 use crate::session::stored::{self, Stored};
 use crate::session::{Exit, Printer, Stop, folder, save};
 use crate::simulator::Hardware;
@@ -49,13 +46,6 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     max_gpus: Option<u64>,
 
-    /// Also model the queues of the instances behind one router, and count and price that number: the fewest that
-    /// meet the objectives, or N, and whether they do; if an objective on the pace of tokens decides, by an engine
-    /// fitted to the runs of the sweep [default: by rate alone]
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "fewest",
-          value_parser = replicas)]
-    replicas: Option<Replicas>,
-
     /// Write the capacity as a page with charts to this file [default: none]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
@@ -68,8 +58,8 @@ pub(super) struct CapacityArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Without a sweep")]
 struct SimulatedArgs {
-    /// Simulate a sweep of the workload on each of these accelerators, such as h100,l40s, as `simulate --sweep` does, and
-    /// model the queues as --replicas does; the cheapest comes first [default: stored sweeps]
+    /// Simulate a sweep of the workload on each of these accelerators, such as h100,l40s, as `simulate --sweep` does; the
+    /// cheapest comes first [default: stored sweeps]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     hardware: Vec<Hardware>,
 
@@ -84,13 +74,10 @@ struct SimulatedArgs {
     simulate: Option<String>,
 }
 
-/// A sweep to make an offer from, and what its engine can be fitted to.
+/// A sweep to make an offer from.
 struct Found {
     name: String,
     sweep: Sweep,
-    /// Where its runs are; absent: in memory.
-    path: Option<PathBuf>,
-    runs: Vec<MeasuredRun>,
 }
 
 /// The objective where none is given.
@@ -116,8 +103,8 @@ impl SimulatedArgs {
             words.extend(more.iter().map(String::as_str));
             words.extend(objectives.iter().flat_map(|objective| ["--objective", objective]));
             let found = simulate::sweep_of(&words, printer);
-            let (sweep, runs) = found.map_err(|stop| stop.about(&format!("on {}", hardware.name)))?;
-            Ok(Found { name: hardware.name.to_owned(), sweep, path: None, runs })
+            let sweep = found.map_err(|stop| stop.about(&format!("on {}", hardware.name)))?;
+            Ok(Found { name: hardware.name.to_owned(), sweep })
         };
         self.hardware.iter().map(sweep).collect()
     }
@@ -168,11 +155,11 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
     };
     let names = found.iter().map(|found| (found.name.clone(), found.sweep.deployment.hardware.clone()));
     let prices = early.map_or_else(|| args.prices.of(&names.collect::<Vec<_>>(), "sweep"), Ok)?;
-    let replicas = args.replicas.or(simulated.then_some(Replicas::Fewest));
     let mut made = Vec::new();
-    for (found, price) in found.into_iter().zip(prices) {
-        let offer = offer(&found, price, &contract, replicas, printer)?;
-        made.push((Offer { currency: args.prices.currency.clone(), ..offer }, found.sweep));
+    for (Found { name, sweep }, gpu_hour) in found.into_iter().zip(prices) {
+        let candidate = Candidate { name: &name, sweep: &sweep, gpu_hour };
+        let offer = Offer::of(&candidate, &contract).map_err(Stop::usage)?;
+        made.push((Offer { currency: args.prices.currency.clone(), ..offer }, sweep));
     }
     if simulated {
         let least = |offer: &Offer| {
@@ -198,65 +185,13 @@ fn stored_sweep(path: &Path) -> Result<Found, Stop> {
         // A sweep under another name, or what is missing for it to be one.
         _ => Sweep::read(path).map_err(Stop::usage)?,
     };
-    Ok(Found { name: name(path), sweep, path: Some(path.to_owned()), runs: Vec::new() })
-}
-
-/// What a sweep offers.
-fn offer(
-    found: &Found,
-    gpu_hour: Option<f64>,
-    contract: &CapacityTarget,
-    replicas: Option<Replicas>,
-    printer: Printer,
-) -> Result<Offer, Stop> {
-    let Found { name, sweep, .. } = found;
-    let candidate = Candidate { name, sweep, gpu_hour };
-    let offer = Offer::of(&candidate, contract).map_err(Stop::usage)?;
-    let (Some(asked), Some(basis)) = (replicas, offer.per_instance) else { return Ok(offer) };
-    let fit = || fitted(found, printer).map_err(|stop| stop.first_line());
-    match Queueing::of(sweep, basis, contract, asked, fit) {
-        Ok(queueing) => Ok(Offer::by_queues(&candidate, contract, queueing)),
-        Err(why @ NoQueue::Unfitted { .. }) => Ok(offer.without_queues(&why)),
-        // Of a stored sweep the queues were asked for.
-        Err(why) if found.path.is_none() => Ok(offer.without_queues(&why)),
-        Err(refusal) => Err(Stop::usage(refusal)),
-    }
-}
-
-/// An engine fitted to the sweep, as `simulate --fit` does: to the first run of each load that can be trusted.
-fn fitted(found: &Found, printer: Printer) -> Result<EngineFit, Stop> {
-    let first = |point: &SweepPoint| point.trials.iter().find(|trial| trial.is_valid()).cloned();
-    let runs = match &found.path {
-        None => Ok(found.runs.clone()),
-        Some(path) => found
-            .sweep
-            .points
-            .iter()
-            .filter_map(first)
-            .map(|trial| {
-                let log = read_log(&folder::of(path).join(&trial.run))?;
-                Ok(MeasuredRun { name: trial.run, log })
-            })
-            .collect::<Result<Vec<_>, Stop>>(),
-    };
-    simulate::fitted_to(&runs?, &ModelArgs::untyped()?, &[], printer).map(|(_, fit)| fit)
+    Ok(Found { name: name(path), sweep })
 }
 
 /// The last part of a sweep's folder.
 fn name(path: &Path) -> String {
     let name = folder::of(path).file_name().or(path.file_name());
     name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
-}
-
-/// A number of replicas, or as few as will do.
-fn replicas(text: &str) -> Result<Replicas, String> {
-    match text.parse() {
-        _ if text == "fewest" => Ok(Replicas::Fewest),
-        Ok(number @ 1..=10_000) => Ok(Replicas::Exactly(number)),
-        _ => {
-            Err(format!("`{text}` is not a number of replicas from 1 to 10,000; write it like --replicas=12"))
-        }
-    }
 }
 
 /// A rate above 0 and up to the highest target.

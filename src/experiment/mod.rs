@@ -28,7 +28,6 @@ pub use driver::*;
 pub use engine_fit::*;
 pub use fitting::*;
 pub use repeats::*;
-pub(crate) use spoiled::{spare_for, spoiled_by};
 pub use sweep::*;
 pub use trade::PerGpuTrade;
 pub use virtual_time::*;

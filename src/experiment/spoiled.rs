@@ -100,11 +100,5 @@ pub(super) fn replacement(
         .then(|| format!("{} was spoiled ({why}): {} replaces it", name(number), name(spare)))
 }
 
-/// Says which spare run replaces `run`, one of this noun by itself, after those before `number`, which were spoiled too; `None`
-/// where it is not spoiled or none is left.
-pub(crate) fn spare_for(number: u64, run: &Summary, noun: &str) -> Option<String> {
-    replacement(number, 1, number, spoiled_by(run)?, |number| format!("{noun} {number}"))
-}
-
 #[cfg(test)]
 mod tests;

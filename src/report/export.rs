@@ -8,9 +8,7 @@ use super::data::{
 };
 use super::document::Document;
 use super::documents;
-use super::interchange::{
-    benchmark_report, junit, openmetrics, percentile_block, vllm_json,
-};
+use super::interchange::{benchmark_report, junit, openmetrics, percentile_block, vllm_json};
 use super::render::{self, Extent, Style};
 use super::run_report::{Out, RunReport};
 use crate::experiment::{AbTest, Sweep};

@@ -20,10 +20,9 @@ use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs, note_idl
 use super::output::{ShowArgs, advise_repeats, render};
 use super::variants::{self, VirtualTuning};
 use crate::analysis::Objective;
-use crate::experiment::{EngineFit, Grade, LoadAxis, MeasuredRun, Sweep, SweepPlan, TrialRequest};
+use crate::experiment::{EngineFit, Grade, LoadAxis, Sweep, SweepPlan};
 use crate::record::ClientLimits;
 use crate::report::{Extent, Format, documents};
-use crate::session::stored::JudgedRun;
 use crate::session::{Exit, PlannedRun, Printer, Stop, both, datasets, folder};
 use crate::simulator::RoutingRule;
 use crate::workload::{TraceFindings, WorkloadSpec};
@@ -233,22 +232,12 @@ impl SimulateArgs {
     }
 }
 
-/// The sweep that a command line of `simulate --sweep` makes, with the first run of each load that can be trusted.
-pub(in crate::cli) fn sweep_of(words: &[&str], printer: Printer) -> Result<(Sweep, Vec<MeasuredRun>), Stop> {
+/// The sweep that a command line of `simulate --sweep` makes.
+pub(in crate::cli) fn sweep_of(words: &[&str], printer: Printer) -> Result<Sweep, Stop> {
     let typed = parsed(words.iter().map(OsString::from).collect()).map_err(|error| ab::by_clap(&error));
     let plan = typed.map_err(Stop::usage)?.plan(printer)?.begun(printer)?;
     let Work::Sweep(sweep) = plan.work else { return Err(Stop::impossible("no sweep is planned")) };
-    let mut runs: Vec<MeasuredRun> = Vec::new();
-    let mut loads = Vec::new();
-    let kept = |wanted: &TrialRequest, run: &JudgedRun| {
-        if run.summary.verdict.valid && !loads.contains(&wanted.load) {
-            loads.push(wanted.load);
-            runs.push(MeasuredRun { name: wanted.run.clone(), log: run.log.clone() });
-        }
-        Ok(())
-    };
-    let sweep = sweep::search(&plan.simulation, sweep, kept, |_| Ok(()))?;
-    Ok((sweep, runs))
+    sweep::search(&plan.simulation, sweep, |_, _| Ok(()), |_| Ok(()))
 }
 
 fn parsed(words: Vec<OsString>) -> Result<SimulateArgs, clap::Error> {

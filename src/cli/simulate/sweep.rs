@@ -149,9 +149,7 @@ pub(super) fn search(
     let mut experiment = SweepExperiment::new(search, swept);
     let line = StepLine::start(simulation.screen, "simulating");
     let run = |request: &RunRequest<SweepRun>| {
-        let (SweepRun::Load(wanted) | SweepRun::Sustained(wanted)) = &request.part else {
-            return Err(Stop::impossible(format!("{} is not planned", request.name)));
-        };
+        let (SweepRun::Load(wanted) | SweepRun::Sustained(wanted)) = &request.part;
         let TrialRequest { number, load, window_s, .. } = wanted;
         line.at(format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
         let run = simulate(simulation, wanted)?;

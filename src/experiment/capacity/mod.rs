@@ -3,8 +3,6 @@
 
 mod instance;
 mod offer;
-mod queueing;
 
 pub use instance::{Basis, CapacityTarget};
 pub use offer::{Candidate, CapacityPlan, ComparedBy, NoOffer, Offer};
-pub use queueing::{ModelledInstance, NoQueue, Queueing, Replicas};

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::instance::{Basis, CapacityTarget, slo_share, tokens_per_request};
-use super::queueing::{ModelledInstance, NoQueue, Queueing};
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::sweep::{LoadAxis, StopReason, Sweep};
 use crate::units::three_digits;
@@ -29,7 +28,7 @@ pub struct Offer {
     pub hardware: Option<String>,
     /// The highest rate of one instance, and its basis; absent where no rate passed.
     pub per_instance: Option<Basis>,
-    /// Instances, by the queueing model if requested, otherwise by rate; absent where no number of them suffices.
+    /// Instances; absent where no number of them suffices.
     pub instances: Option<u64>,
     /// Accelerators of all instances; absent where their number per instance is not declared.
     pub gpus: Option<u64>,
@@ -51,8 +50,6 @@ pub struct Offer {
     pub cost_per_million_output_tokens: Option<f64>,
     /// Price of a million answer tokens of requests that meet their SLO, taken to be as long as the others.
     pub cost_per_million_within_slo: Option<f64>,
-    /// The instances by the queueing model; absent if not requested.
-    pub queueing: Option<Queueing>,
     /// Why it does not meet the target; empty where it does.
     pub why_not: Vec<String>,
     /// Notes.
@@ -76,7 +73,7 @@ pub enum NoOffer {
 }
 
 impl Offer {
-    /// The offer of `candidate` for `contract`, its instances counted by rate.
+    /// The offer of `candidate` for `contract`.
     ///
     /// # Errors
     ///
@@ -89,27 +86,9 @@ impl Offer {
         if gpu_hour.is_some() && contract.gpus_per_instance.or(sweep.deployment.gpus).is_none() {
             return Err(NoOffer::Unpriced(name.to_owned()));
         }
-        Ok(Self::counted(candidate, contract, None))
-    }
-
-    /// The same with the instances of `queueing`.
-    pub fn by_queues(candidate: &Candidate<'_>, contract: &CapacityTarget, queueing: Queueing) -> Self {
-        Self::counted(candidate, contract, Some(queueing))
-    }
-
-    /// The same, with why the queues are not modelled.
-    #[must_use]
-    pub fn without_queues(mut self, why: &NoQueue) -> Self {
-        self.notes.insert(0, why.to_string());
-        self
-    }
-
-    fn counted(candidate: &Candidate<'_>, contract: &CapacityTarget, queueing: Option<Queueing>) -> Self {
-        let Candidate { name, sweep, gpu_hour } = *candidate;
         let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);
         let per_instance = Basis::of(sweep);
-        let by_division = per_instance.map(|basis| contract.instances(basis.per_s()));
-        let instances = queueing.as_ref().map(|queueing| queueing.instances).or(by_division);
+        let instances = per_instance.map(|basis| contract.instances(basis.per_s()));
         let gpus = instances.zip(gpus_each).map(|(instances, each)| instances.saturating_mul(each.into()));
         let each_per_s = instances.map(|instances| contract.target_per_s / instances as f64);
         let output_tokens_per_s = tokens_per_request(sweep).map(|tokens| tokens * contract.target_per_s);
@@ -118,8 +97,8 @@ impl Offer {
         let per_million = cost_per_hour
             .zip(output_tokens_per_s.filter(|&tokens| tokens > 0.0))
             .map(|(cost, tokens)| cost / (tokens * 3_600.0) * 1e6);
-        let why_not = why_not(sweep, per_instance, gpus, contract, queueing.as_ref());
-        Self {
+        let why_not = why_not(sweep, per_instance, gpus, contract);
+        Ok(Self {
             name: name.to_owned(),
             hardware: sweep.deployment.hardware.clone(),
             per_instance,
@@ -135,10 +114,9 @@ impl Offer {
             cost_per_million_within_slo: per_million
                 .zip(slo_share.filter(|&share| share > 0.0))
                 .map(|(cost, share)| cost / share),
-            notes: notes(sweep, contract, gpus_each, queueing.as_ref()),
-            queueing,
+            notes: notes(sweep, contract, gpus_each),
             why_not,
-        }
+        })
     }
 
     /// Whether it meets the target.
@@ -147,13 +125,7 @@ impl Offer {
     }
 }
 
-fn why_not(
-    sweep: &Sweep,
-    basis: Option<Basis>,
-    gpus: Option<u64>,
-    contract: &CapacityTarget,
-    queueing: Option<&Queueing>,
-) -> Vec<String> {
+fn why_not(sweep: &Sweep, basis: Option<Basis>, gpus: Option<u64>, contract: &CapacityTarget) -> Vec<String> {
     let mut reasons = Vec::new();
     if !sweep.valid {
         reasons.push("its figures cannot be trusted: the sweep is INVALID".to_owned());
@@ -165,9 +137,6 @@ fn why_not(
     }
     if let Some(sustained) = sweep.sustained.as_ref().filter(|sustained| !sustained.held) {
         reasons.push(format!("its highest rate was not sustained for longer: {}", sustained.sentence));
-    }
-    if let Some(queueing) = queueing.filter(|queueing| !queueing.meets) {
-        reasons.push(queueing.sentence.clone());
     }
     match (gpus, contract.max_gpus) {
         (Some(gpus), Some(most)) if gpus > most => {
@@ -181,12 +150,7 @@ fn why_not(
     reasons
 }
 
-fn notes(
-    sweep: &Sweep,
-    contract: &CapacityTarget,
-    gpus_each: Option<u32>,
-    queueing: Option<&Queueing>,
-) -> Vec<String> {
+fn notes(sweep: &Sweep, contract: &CapacityTarget, gpus_each: Option<u32>) -> Vec<String> {
     let mut notes = Vec::new();
     let turns = sweep.workload.mean_turns();
     if turns > 1.0
@@ -213,19 +177,6 @@ fn notes(
     {
         let measured = counted(u64::from(measured), "GPU");
         notes.push(format!("it was measured on {measured}, and {asked} are counted"));
-    }
-    if let Some(ModelledInstance::Engine { alone_meets: false, .. }) =
-        queueing.map(|queueing| &queueing.instance)
-    {
-        notes.push(
-            "the model of one instance misses the objectives at the highest measured rate, which met them: the model counts \
-             too many instances rather than too few"
-                .to_owned(),
-        );
-    }
-    if let Some(queueing) = queueing.filter(|queueing| queueing.instances != queueing.by_division) {
-        let instances = counted(queueing.instances, "instance");
-        notes.push(format!("GPUs and cost are those of the {instances} of the queueing model"));
     }
     if sweep.answer.as_ref().is_some_and(|answer| answer.passed.is_some() && answer.failed.is_none()) {
         notes.push("no rate of it surely failed: it may sustain more".to_owned());

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::analysis::statistics::{Effective, LEAST_EFFECTIVE, Memory, interval_of_share, mean};
 use crate::analysis::{
-    AcrossRuns, AskedQuantile, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Summary,
-    Verdict, VerdictOutcome,
+    AcrossRuns, AskedQuantile, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Summary, Verdict,
+    VerdictOutcome,
 };
 use crate::experiment::repeats::{NotRepeats, Repeats, RepeatsReason};
 use crate::record::{DeploymentFacts, RunHeader, RunLog};

@@ -7,7 +7,9 @@ use super::condition::{Condition, Difference, Facts, differences, facts_of};
 use super::gate::{DISTRUSTED, Gate, GateJudgement};
 use super::row::{ComparedRow, Pairing, correct, unjudged};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Objective, Quantile};
-use crate::experiment::sweep::{ArrivalUnit, HighestLoad, Load, LoadAxis, LoadClass, Sweep, SweepPoint, Trial, followed};
+use crate::experiment::sweep::{
+    ArrivalUnit, HighestLoad, Load, LoadAxis, LoadClass, Sweep, SweepPoint, Trial, followed,
+};
 use crate::record::RunHeader;
 
 /// A stored sweep with the name of its folder and the header of its first run.

@@ -45,14 +45,7 @@ struct End {
 impl SweepExperiment {
     /// The runs of `search`; `swept` says what is measured, as far as that is known before the first run.
     pub const fn new(search: Search, swept: Swept) -> Self {
-        Self {
-            search,
-            swept,
-            sustain_s: None,
-            sustained: None,
-            spoiled_holds: 0,
-            ended: None,
-        }
+        Self { search, swept, sustain_s: None, sustained: None, spoiled_holds: 0, ended: None }
     }
 
     /// The same, in which the highest load that passed is held for so many seconds in the end.

@@ -11,7 +11,6 @@ mod text;
 pub use html::html;
 #[cfg(test)]
 pub(in crate::report) use html::tests::{self as html_tests, assert_page};
-pub(in crate::report) use markdown::escape;
 pub use markdown::markdown;
 pub use printable::printable;
 pub use text::{Colour, Extent, Style, text};

@@ -7,10 +7,9 @@ use super::save;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{Diagnosis, Repeats};
 use crate::generator::check_plan;
-use crate::record::{Repeat, RunEnding, RunFooter, RunLog};
+use crate::record::{RunEnding, RunFooter, RunLog};
 use crate::report::{Extras, RunReport};
 use crate::session::console::Stop;
-use crate::session::folder;
 
 /// A run with what is computed from its log.
 pub(crate) struct JudgedRun {

@@ -169,10 +169,7 @@ fn dry_runs_show_what_would_be_run_for_how_long_and_where_options_come_from() {
             "bench 60 --input-tokens 100..400 --output-tokens 50 --rate 5",
             &["250 prompt tokens and 50.0 answer", "over 1 min"][..],
         ),
-        (
-            "bench quick.toml --users 3 --percentiles 99,50",
-            &["3 users", "percentiles 50, 99"],
-        ),
+        ("bench quick.toml --users 3 --percentiles 99,50", &["3 users", "percentiles 50, 99"]),
         (
             "bench --input-tokens 9 --rate max --max-concurrency 64 --requests 1000",
             &["closed", "1,000 requests", "at most 64 in flight"],

@@ -140,7 +140,7 @@ fn an_interrupted_sweep_goes_on_and_flies_nothing_again() {
 fn users_are_swept() {
     let desk = Desk::new();
     let sweep = ["sweep", "quick.toml", "--users", "1,4", "--quiet"];
-    desk.skyline(&[&sweep[..], &SHORT].concat()).assert();
+    desk.skyline(&[&sweep[..], &SHORT].concat()).assert().stdout(contains("users"));
     let kept = read(&desk.run().join("sweep.json"));
     let users: Vec<_> = kept["points"].as_array().unwrap().iter().map(|point| &point["load"]).collect();
     assert_eq!(users, [&json!({ "kind": "users", "value": 1 }), &json!({ "kind": "users", "value": 4 })]);

@@ -108,7 +108,7 @@ const EXAMPLES: [Example; 8] = [
     ),
 ];
 
-const SLOW: [Example; 3] = [
+const SLOW: [Example; 2] = [
     (
         "sweep",
         "PASSED: the highest load that meets the objectives is 68.0/s",
@@ -129,39 +129,7 @@ const SLOW: [Example; 3] = [
                 "--out",
                 "sweep",
             ],
-            &[
-                "capacity",
-                "sweep/*",
-                "--target-rate",
-                "400",
-                "--gpus-per-instance",
-                "1",
-                "--gpu-hour",
-                "2.5",
-                "--replicas",
-            ],
-        ],
-    ),
-    (
-        "sweep",
-        "  by queueing model  20",
-        &[
-            &[
-                "simulate",
-                "short_chat",
-                "--sweep",
-                "--rates",
-                "20,40,80",
-                "--repeats",
-                "3",
-                "--hardware",
-                "h100",
-                "--objective",
-                "p95 tpot < 15ms",
-                "--out",
-                "pace",
-            ],
-            &["capacity", "pace/*", "--target-rate", "500", "--gpus-per-instance", "1", "--replicas"],
+            &["capacity", "sweep/*", "--target-rate", "400", "--gpus-per-instance", "1", "--gpu-hour", "2.5"],
         ],
     ),
 ];

@@ -31,7 +31,7 @@ fn turn(named: &Named) -> Turn {
         "ab" => Turn::Slow,
         "tune" if !named.has("--plan") && !named.has("--example") => Turn::Slow,
         "simulate" if named.has("--fit") => Turn::Slow,
-        // It simulates a sweep of each accelerator, and queues before many instances: minutes without optimisation.
+        // It simulates a sweep of each accelerator: minutes without optimisation.
         "capacity" if named.has("--hardware") => Turn::Slow,
         "merge" => Turn::Later,
         "matrix" if named.has("--resume") => Turn::Later,

@@ -52,7 +52,7 @@ fn every_result_fits_a_screen_and_begins_with_its_answer() {
             &["ENOUGH: "],
         ),
         (
-            "capacity DATA/experiments/sweep-schema-1 DATA/experiments/sweep-schema-1 --target-rate 400 --replicas \
+            "capacity DATA/experiments/sweep-schema-1 DATA/experiments/sweep-schema-1 --target-rate 400 \
              --max-gpus 4 --gpus-per-instance 2",
             &["NOT ENOUGH: "],
         ),

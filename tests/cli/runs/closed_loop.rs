@@ -1,13 +1,11 @@
 //! Closed loops and conversations as a person meets them: what the report says, what is kept, what is refused.
 
-use std::path::Path;
-
 use assert_cmd::Command;
 use predicates::str::contains;
 use serde_json::Value;
 
 use crate::quick::QUICK;
-use crate::support::{Desk, signal};
+use crate::support::Desk;
 
 /// Constant delays, so that every figure of a run in virtual time is known: 50 ms to the first of 8 tokens, one at a time.
 const PLAIN: [&str; 6] = ["--ttft", "50ms", "--itl", "0ms", "--places", "1"];
@@ -88,7 +86,10 @@ fn compare_says_what_a_closed_loop_hides() {
     let again = stdout(&mut desk.skyline(&["report", &closed]));
     assert_eq!(section(&again, "Closed loop"), section(&text, "Closed loop"));
     let again = json(&mut desk.skyline(&["report", &closed, "--json"]));
-    assert_eq!((&again["run"]["load"], &again["rates"]["offered_requests_per_s"]), (&"closed".into(), &Value::Null));
+    assert_eq!(
+        (&again["run"]["load"], &again["rates"]["offered_requests_per_s"]),
+        (&"closed".into(), &Value::Null)
+    );
     let checks = again["verdict"]["checks"].as_array().unwrap();
     let law = checks.iter().find(|check| check["rule"] == "interactive_law");
     assert_eq!(law.unwrap()["outcome"], "passed");

@@ -223,7 +223,10 @@ fn a_trace_gives_stages_and_lengths() {
     // 64 tokens of a system prompt, and 16 to 320 of its own.
     assert!((talk.input_tokens.mean() / 232.0 - 1.0).abs() < 0.05, "{:?}", talk.input_tokens);
     assert_eq!(talk.output_tokens, Distribution::Uniform { min: 5, max: 24 });
-    assert!(talk.shared_prefix.is_none() && text.contains("prefixes that prompts share are not fitted"), "{text:.2000}");
+    assert!(
+        talk.shared_prefix.is_none() && text.contains("prefixes that prompts share are not fitted"),
+        "{text:.2000}"
+    );
     desk.file("fitted.toml", &text);
     desk.skyline(&["simulate", "fitted.toml", "20", "--allow-invalid"]).assert().success();
 }

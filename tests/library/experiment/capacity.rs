@@ -1,9 +1,6 @@
 //! Capacity of a queue whose sweep is known.
 
-use skyline::experiment::capacity::{
-    Basis, Candidate, CapacityPlan, CapacityTarget, ComparedBy, ModelledInstance, NoQueue, Offer, Queueing,
-    Replicas,
-};
+use skyline::experiment::capacity::{Basis, Candidate, CapacityPlan, CapacityTarget, ComparedBy, Offer};
 use skyline::experiment::{HighestLoad, Load, LoadAxis, StopReason, Sustained, Sweep};
 use skyline::workload::WorkloadSpec;
 
@@ -31,11 +28,6 @@ fn offer(name: &str, sweep: &Sweep, contract: &CapacityTarget) -> Offer {
 
 fn priced<'a>(name: &'a str, sweep: &'a Sweep) -> Candidate<'a> {
     Candidate { name, sweep, gpu_hour: Some(2.5) }
-}
-
-fn queueing(sweep: &Sweep, contract: &CapacityTarget, asked: Replicas) -> Result<Queueing, NoQueue> {
-    let unneeded = || Err("no engine is needed".to_owned());
-    Queueing::of(sweep, Basis::IntervalLow { rate_per_s: 12.5 }, contract, asked, unneeded)
 }
 
 /// 100/s with 20 % headroom are 125/s; at 12.5/s each, 10 instances, 80 GPUs, 200 an hour. Every answer has two tokens: 200 a
@@ -68,57 +60,6 @@ fn the_cheapest_that_keeps_the_contract_is_named_and_the_others_say_why_not() {
     assert!(unpriced.contains("--gpus-per-instance N"), "{unpriced}");
 }
 
-/// Behind one router several queues do with fewer places than each by itself, and never with more; those are what is paid.
-#[test]
-fn queues_behind_a_router_share_their_bursts() {
-    let sweep = sweep(12.5);
-    let fewest = queueing(&sweep, &CONTRACT, Replicas::Fewest).unwrap();
-    assert_eq!(fewest.by_division, 10);
-    assert!(fewest.instances < 10 && fewest.instances >= 6 && fewest.meets, "{fewest:?}");
-    assert!(fewest.sentence.contains("by rate: 10"), "{}", fewest.sentence);
-    let instances = fewest.instances;
-    let offer = Offer::by_queues(&priced("eight", &sweep), &CONTRACT, fewest);
-    assert_eq!((offer.instances, offer.gpus), (Some(instances), Some(8 * instances)));
-    assert_eq!(offer.cost_per_hour, Some(instances as f64 * 20.0));
-    assert!(offer.keeps() && offer.notes.iter().any(|note| note.contains("of the queueing model")));
-}
-
-#[test]
-fn replicas_that_do_not_meet_the_objectives_keep_no_contract() {
-    let sweep = sweep(12.5);
-    let three = queueing(&sweep, &CONTRACT, Replicas::Exactly(3)).unwrap();
-    assert!(!three.meets && three.sentence.starts_with("3 instances do not meet"), "{}", three.sentence);
-    let one = queueing(&sweep, &CONTRACT, Replicas::Exactly(1)).unwrap();
-    assert!(one.sentence.starts_with("1 instance does not meet"), "{}", one.sentence);
-    let offer = Offer::by_queues(&priced("eight", &sweep), &CONTRACT, three);
-    assert!(!offer.keeps() && offer.why_not[0].contains("3 instances do not meet"), "{:?}", offer.why_not);
-    let capacity = CapacityPlan::of(CONTRACT, vec![offer]);
-    assert!(
-        !capacity.is_kept() && capacity.sentence.starts_with("no offer carries"),
-        "{}",
-        capacity.sentence
-    );
-}
-
-/// Little: a fleet serves no more than its places ÷ the time that each takes. In the fraction of a second
-/// in which the first 10,000 requests arrive at such a rate hardly one is done, so that no queue is seen yet.
-#[test]
-fn a_fleet_that_cannot_serve_what_arrives_does_not_meet_the_objectives() {
-    let sweep = sweep(12.5);
-    let sweep = Sweep { workload: WorkloadSpec { warmup_s: 0.0, ..sweep.workload.clone() }, ..sweep };
-    let contract = |target_per_s| CapacityTarget { target_per_s, headroom: 0.0, ..CONTRACT };
-    let of =
-        |target_per_s, count| queueing(&sweep, &contract(target_per_s), Replicas::Exactly(count)).unwrap();
-    let model = of(100.0, 20);
-    assert!(model.meets, "{model:?}");
-    let ModelledInstance::Slots { slots, ttft_ms, tpot_ms } = model.instance else { panic!("{model:?}") };
-    let service_s = (ttft_ms + tpot_ms) / 1e3;
-    let most_per_s = 1_200.0 * slots as f64 / service_s;
-    assert!(!of(1.2 * most_per_s, 1_200).meets, "{most_per_s}/s of {model:?}");
-    let endless = queueing(&sweep, &contract(1e8), Replicas::Exactly(10_000_000)).unwrap_err();
-    assert!(endless.to_string().contains("answer tokens\nhint: ask about a share"), "{endless}");
-}
-
 #[test]
 fn a_rate_that_was_not_seen_to_last_keeps_no_contract() {
     let sweep = sweep(12.5);
@@ -144,25 +85,6 @@ fn users_are_no_rate() {
         skyline::experiment::SweepPlan { axis: LoadAxis::Users { users: vec![1, 8] }, ..sweep.plan.clone() };
     let refused = Offer::of(&priced("loop", &Sweep { plan, ..sweep }), &CONTRACT).unwrap_err().to_string();
     assert!(refused.contains("closed-loop users") && refused.contains("hint: sweep rates"), "{refused}");
-}
-
-/// Places have no pace that changes with the load: without an engine to be believed there is division, and why.
-#[test]
-fn a_pace_that_decides_takes_an_engine_to_be_believed() {
-    let sweep = sweep(12.5);
-    let objective = "p50 tpot < 50ms";
-    let answer = HighestLoad { tightest: Some(objective.to_owned()), ..sweep.answer.clone().unwrap() };
-    let plan =
-        skyline::experiment::SweepPlan { objectives: vec![objective.parse().unwrap()], ..sweep.plan.clone() };
-    let sweep = Sweep { answer: Some(answer), plan, ..sweep };
-    let basis = Basis::IntervalLow { rate_per_s: 12.5 };
-    let fit = || Err("no runs are in there".to_owned());
-    let why = Queueing::of(&sweep, basis, &CONTRACT, Replicas::Fewest, fit).unwrap_err();
-    let offer = offer("eight", &sweep, &CONTRACT).without_queues(&why);
-    assert_eq!((offer.instances, offer.queueing), (Some(10), None));
-    for part in ["`p50 tpot < 50ms` decides", "no runs are in there", "by rate alone"] {
-        assert!(offer.notes[0].contains(part), "{:?}", offer.notes);
-    }
 }
 
 /// 25 instances of two GPUs, 10 of twenty, and 10 of who knows how many.

@@ -130,17 +130,6 @@ impl Described {
 }
 
 impl ModelArgs {
-    /// What is described where nothing is typed.
-    pub(in crate::cli) fn untyped() -> Result<Self, Stop> {
-        #[derive(Parser)]
-        #[command(no_binary_name = true)]
-        struct Nothing {
-            #[command(flatten)]
-            model: ModelArgs,
-        }
-        Nothing::try_parse_from(<[&str; 0]>::default()).map(|nothing| nothing.model).map_err(Stop::usage)
-    }
-
     /// What these flags of a server describe, under the names of vLLM too; or what of it is no option of the model.
     pub(in crate::cli) fn of_flags(flags: &str) -> Result<Self, String> {
         // What is on by default in both.

@@ -207,7 +207,9 @@ const OTHER_PLANS: &str = "the runs have plans of their own, so chance gave them
 fn closed_and_open(compared: &Compared, against: &AgainstBaseline) -> Option<String> {
     let other = compared.sides.iter().find(|side| side.name == against.side)?;
     let (closed, open) = match [compared.sides.first()?, other] {
-        [closed, open] | [open, closed] if closed.load == LoadForm::Closed && open.load != LoadForm::Closed => {
+        [closed, open] | [open, closed]
+            if closed.load == LoadForm::Closed && open.load != LoadForm::Closed =>
+        {
             (&closed.name, &open.name)
         }
         _ => return None,

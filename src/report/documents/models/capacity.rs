@@ -1,9 +1,8 @@
 //! A capacity plan as a document: the answer, the offers, what each rests on, and the assumptions.
 
-use super::engine_fit;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::Sweep;
-use crate::experiment::capacity::{Basis, CapacityPlan, ModelledInstance, Offer};
+use crate::experiment::capacity::{Basis, CapacityPlan, Offer};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, SeriesForm};
 use crate::report::document::{
     Chart, Document, KeyFigure, Level, Note, Section, Table, Tone, VerdictLine, cell,
@@ -150,32 +149,10 @@ fn basis(capacity: &CapacityPlan, offer: &Offer) -> Section {
             ),
         );
     }
-    if let Some(queueing) = &offer.queueing {
-        let text = format!("{}; {}, least-loaded routing", queueing.sentence, modelled(&queueing.instance));
-        section.fact("by queueing model", text);
-    }
     let share = offer.slo_share.map(|share| format!("{} of the requests at that rate", percent(share)));
     section.facts("SLO met", share);
     section.notes(offer.notes.iter().map(Note::info));
     section
-}
-
-/// The model of an instance.
-fn modelled(instance: &ModelledInstance) -> String {
-    match instance {
-        ModelledInstance::Slots { slots, ttft_ms, tpot_ms } => format!(
-            "an instance modelled as {} slots, {} ms to the first token and {} ms each after it",
-            count(*slots),
-            three_digits(*ttft_ms),
-            three_digits(*tpot_ms)
-        ),
-        ModelledInstance::Engine { engine_fit, .. } => {
-            let runs = counted(engine_fit.runs.len() as u64, "run");
-            let grade = engine_fit::grade(engine_fit);
-            let (word, sentence) = (grade.word, grade.sentence);
-            format!("an instance modelled as an engine fitted to {runs} of the sweep ({word}: {sentence})")
-        }
-    }
 }
 
 /// The curves of an offer's sweep with the requested rate of an instance.
@@ -291,13 +268,11 @@ fn assumptions(capacity: &CapacityPlan, named: Option<&Offer>) -> Vec<String> {
          prefix."
             .to_owned(),
     ];
-    if capacity.offers.iter().any(|offer| offer.queueing.is_none()) {
-        said.push(
-            "Planning by rate gives each instance an even share. It models no router and no queue that several instances \
-             share; --replicas models these."
-                .to_owned(),
-        );
-    }
+    said.push(
+        "Each instance gets an even share of the rate. No router and no queue that several instances share is modelled: \
+         skyline simulate --replicas does."
+            .to_owned(),
+    );
     said.extend(named.and_then(|offer| without_one(capacity, offer)));
     if let Some(tokens) = named.and_then(|offer| offer.output_tokens_per_s) {
         let each = tokens / capacity.contract.target_per_s;

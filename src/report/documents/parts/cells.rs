@@ -106,15 +106,6 @@ pub(crate) fn latency(latency: Latency) -> Option<String> {
     }
 }
 
-/// Where a latency is drawn, milliseconds, and whether it is only at least that: what it is, or the most that it can be, or
-/// else the least.
-pub(crate) fn drawn(latency: Latency) -> Option<(f64, bool)> {
-    match latency {
-        Latency { value_ms: Some(ms), .. } | Latency { at_most_ms: Some(ms), .. } => Some((ms, false)),
-        Latency { at_least_ms, .. } => Some((at_least_ms?, true)),
-    }
-}
-
 /// `0.012`; of a smaller one only that it is small.
 pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }

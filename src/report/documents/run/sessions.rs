@@ -12,7 +12,8 @@ const HIDDEN: &str = "slow answers hold back the requests that would have queued
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let mut closed = closed_loop(summary);
     if summary.run.load == LoadForm::Closed && !summary.is_all_at_once() {
-        let rate = summary.closed_loop.and_then(|closed| closed.begun_per_s).map_or("…".to_owned(), three_digits);
+        let rate =
+            summary.closed_loop.and_then(|closed| closed.begun_per_s).map_or("…".to_owned(), three_digits);
         closed.note(Note::warning(HIDDEN).cure(format!(
             "run the same workload with --rate {rate} too, and compare: skyline compare CLOSED OPEN --vary rate"
         )));
