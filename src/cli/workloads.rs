@@ -69,8 +69,8 @@ fn show(workload: &str) -> Result<String, Stop> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The workload is TOML with the report of the fit as its first comment. A fit keeps lengths
-class by class, the rate and how gaps vary. To run the same requests again, with their prefixes, replay the trace
-(bench --trace), or create one from the run (skyline trace from).
+class by class, the rate and how gaps vary. To run the same requests again, with their prefixes,
+replay the trace (bench --trace), or create one from the run (skyline trace from).
 
 Examples:
   skyline workloads fit results/my-run > fitted.toml

@@ -198,8 +198,7 @@ fn has_unnamed_mock(manifest: &Value) -> bool {
 fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
-            // The deployment has what a workload recommends to a mock; older manifests hash
-            // headers and pair runs; notes change nothing.
+            // A mock is recommended a deployment; older manifests hash headers, and pair runs; notes change nothing.
             let decides = |key: &&String| match key.as_str() {
                 "mock_hardware" | "headers_sha256" | "notes" | "paired_open" => false,
                 // When a search ends decides no run before.

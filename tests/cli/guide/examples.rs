@@ -40,10 +40,9 @@ const SPIKE: [&str; 28] = [
     "--rate=7",
 ];
 
-const EXAMPLES: [Example; 8] = [
+const EXAMPLES: [Example; 7] = [
     ("overload", "The spike of the load", &[&SPIKE]),
     ("conversations", "Sessions, of those", &[&["simulate", "agents", "--hardware", "l40s"]]),
-    ("conversations", "What the closed loop hides", &[&["simulate", "short_chat", "600", "--users", "64"]]),
     (
         "validity",
         "Latency over 5 runs",

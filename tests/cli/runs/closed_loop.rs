@@ -78,10 +78,10 @@ fn compare_says_what_a_closed_loop_hides() {
     Closed loop
       reached  2 users: 20.0 requests/s, each 50.0 ms long on average, and 50.0 ms of think time after
                it
-      WARNING: slow answers hold back the requests that would have queued behind them (coordinated
-               omission), so these latencies are lower than those of users who arrive independently
-               → run the same workload with --rate 20.0 too, and compare: skyline compare CLOSED OPEN
-               --vary rate
+      ! slow answers hold back the requests that would have queued behind them (coordinated omission),
+        so these latencies are lower than those of users who arrive independently
+        → run the same workload with --arrival poisson --rate 20.0 too, and compare: skyline compare
+          CLOSED OPEN --vary rate
     ");
     let again = stdout(&mut desk.skyline(&["report", &closed]));
     assert_eq!(section(&again, "Closed loop"), section(&text, "Closed loop"));
@@ -94,7 +94,7 @@ fn compare_says_what_a_closed_loop_hides() {
     let law = checks.iter().find(|check| check["rule"] == "interactive_law");
     assert_eq!(law.unwrap()["outcome"], "passed");
 
-    let (_, open) = simulate(&["--rate", "19.9"]);
+    let (_, open) = simulate(&["--rate", "19.9", "--arrival", "poisson"]);
     desk.skyline(&["compare", &closed, &open]).assert().code(2).stderr(contains("--vary rate"));
     let compare = ["compare", &closed, &open, "--vary", "rate", "--allow-invalid"];
     let compared = json(&mut desk.skyline(&[&compare[..], &["--json"]].concat()));
@@ -104,7 +104,7 @@ fn compare_says_what_a_closed_loop_hides() {
     let median = rows.iter().find(|row| row["figure"] == "p50 ttft").unwrap();
     assert!(median["change"]["value"].as_f64().unwrap() > 2.0, "{median}");
     let words = stdout(&mut desk.skyline(&compare)).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("is what the closed loop hides"), "{words}");
+    assert!(words.contains("is what the closed loop of "), "{words}");
 }
 
 #[test]

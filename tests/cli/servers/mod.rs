@@ -1,5 +1,6 @@
 //! Servers and proxies that are not there, refuse, break off, gather, or never end.
 
+mod cases;
 mod connecting;
 mod connections;
 mod described;

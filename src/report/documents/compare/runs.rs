@@ -215,9 +215,8 @@ fn closed_and_open(compared: &Compared, against: &AgainstBaseline) -> Option<Str
         _ => return None,
     };
     Some(format!(
-        "{closed} is a closed loop: its users wait for slow answers and send nothing meanwhile, so its latencies miss the \
-         waits of requests that would have come (coordinated omission). At the same requests/s, what {open} takes longer \
-         is what the closed loop hides"
+        "what {open} takes longer at the same requests/s is what the closed loop of {closed} hides (coordinated \
+         omission): its users wait for slow answers, and the requests that would have come meanwhile are not measured"
     ))
 }
 

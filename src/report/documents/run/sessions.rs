@@ -15,7 +15,7 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
         let rate =
             summary.closed_loop.and_then(|closed| closed.begun_per_s).map_or("…".to_owned(), three_digits);
         closed.note(Note::warning(HIDDEN).cure(format!(
-            "run the same workload with --rate {rate} too, and compare: skyline compare CLOSED OPEN --vary rate"
+            "run the same workload with --arrival poisson --rate {rate} too, and compare: skyline compare CLOSED OPEN --vary rate"
         )));
     }
     let mut sections: Vec<_> = summary.sessions.as_ref().map(sessions).into_iter().collect();
