@@ -164,7 +164,7 @@ fn latency(latency: &ForeignLatency) -> LatencyEvidence {
         Some(PercentileEvidence { quantile, value_ms, interval })
     };
     let percentiles = Quantile::ALL.into_iter().filter_map(percentile).collect();
-    LatencyEvidence { metric: latency.metric, n: latency.figures.n(), percentiles }
+    LatencyEvidence { metric: latency.metric, n: latency.figures.n(), worth: None, percentiles }
 }
 
 /// How the tool itself cures an item.

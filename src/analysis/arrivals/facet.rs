@@ -83,7 +83,9 @@ impl Facet {
 
     fn statistic(self) -> &'static str {
         match self {
-            Self::Gaps => "Anderson–Darling A² of the gaps",
+            Self::Gaps => {
+                "the lesser of two, each as a multiple of its limit: Anderson–Darling A² of the gaps, their largest CDF deviation"
+            }
             Self::Neighbours => "Spearman correlation of neighbouring gaps",
             Self::Spread => "index of dispersion of counts",
             Self::Count => "arrivals beyond those expected",
@@ -130,17 +132,26 @@ impl Facet {
 
 fn gaps(law: Law<'_>, which: &str, fit: &ArrivalFit, allowance: Allowance) -> TestReading {
     let (value, critical) = (fit.anderson_darling, allowance.a_squared(law.gaps()));
-    let sentence = format!(
-        "Anderson–Darling A² of the {which} gaps against the declared {} is {} (limit: {}); their largest CDF deviation is \
-         {} (limit: {})",
-        law.name(),
-        three_digits(value),
-        three_digits(critical),
-        percent(fit.largest_cdf_deviation),
-        percent(SMALL_DEVIATION)
-    );
-    let failed = value > critical && fit.largest_cdf_deviation > SMALL_DEVIATION;
-    TestReading { value, critical, failed, sentence }
+    let (deviation, is_large) = (fit.largest_cdf_deviation, fit.largest_cdf_deviation > SMALL_DEVIATION);
+    let (a_squared, limit, small) = (three_digits(value), three_digits(critical), percent(SMALL_DEVIATION));
+    // Both must be over their limit: what chance explains is no fault, and neither is what is too small to matter.
+    let found = match (value > critical, is_large) {
+        (true, true) => format!(
+            "is {a_squared} (limit: {limit}); their largest CDF deviation is {} (limit: {small})",
+            percent(deviation)
+        ),
+        (false, true) => format!(
+            "is {a_squared} (limit: {limit}): chance explains it, and so their largest CDF deviation of {}",
+            percent(deviation)
+        ),
+        (_, false) => format!(
+            "is {a_squared}; their largest CDF deviation of {} is too small to matter (limit: {small})",
+            percent(deviation)
+        ),
+    };
+    let sentence =
+        format!("Anderson–Darling A² of the {which} gaps against the declared {} {found}", law.name());
+    TestReading::at_most((value / critical).min(deviation / SMALL_DEVIATION), 1.0, sentence)
 }
 
 fn neighbours(
@@ -205,8 +216,8 @@ fn landing(
         allowance.alpha(Facet::Landing) * half_root_of_two_pi * law.deviation_of(sequence.arrivals as f64);
     let value = fit.last_arrival_offset;
     let sentence = format!(
-        "the last {which} arrival is only {} arrivals from the moment at which {} are expected; within {} the plan was \
-         almost certainly stretched",
+        "the last {which} arrival is {} arrivals from the moment at which {} are expected; limit: {} at least, within which a \
+         plan was almost certainly stretched",
         three_digits(value.abs()),
         sequence.arrivals,
         three_digits(critical)

@@ -210,6 +210,8 @@ pub struct LatencyEvidence {
     pub metric: Metric,
     /// Samples.
     pub n: Option<u64>,
+    /// How many independent ones they are worth, where that is known.
+    pub worth: Option<u64>,
     /// Its percentiles, those that are known.
     pub percentiles: Vec<PercentileEvidence>,
 }
@@ -243,10 +245,13 @@ impl Evidence {
         self.latency(&[Metric::Ttft, Metric::TtftFromSend, Metric::E2e, Metric::E2eFromSend])
     }
 
-    /// Samples of that latency, else requests that were answered.
-    pub(super) fn samples(&self) -> Option<u64> {
+    /// Samples of that latency, else requests that were answered, and how many independent ones they are worth, as far as
+    /// that is known.
+    pub(super) fn samples(&self) -> Option<(u64, u64)> {
         let answered = || Some(self.sent?.saturating_sub(self.failed?));
-        self.main_latency().and_then(|latency| latency.n).or_else(answered)
+        let latency = self.main_latency();
+        let n = latency.and_then(|latency| latency.n).or_else(answered)?;
+        Some((n, latency.and_then(|latency| latency.worth).map_or(n, |worth| worth.min(n))))
     }
 
     /// Failed requests ÷ sent requests.

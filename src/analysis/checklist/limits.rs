@@ -1,12 +1,12 @@
 //! What a result does not bear, each with the reason.
 
 use super::evidence::{ArrivalShape, Evidence, LengthRange, ResultSource};
-use super::traffic::WINDOW_S;
+use super::traffic::{WINDOW_S, in_words};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::verdict::check::VerdictOutcome;
-use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::wording::{percent, seconds};
 use crate::units::count;
 
 /// Share of failed requests above which the others are a selection.
@@ -90,14 +90,13 @@ fn failures(evidence: &Evidence) -> Option<String> {
 /// The percentiles from the first one on that has too few samples.
 fn percentiles(evidence: &Evidence) -> Option<String> {
     let tail = [Quantile::P90, Quantile::P95, Quantile::P99];
-    let Some(samples) = evidence.samples() else {
+    let Some((samples, worth)) = evidence.samples() else {
         return Some("no firm percentile: the number of samples is not reported".to_owned());
     };
-    let lacking: Vec<_> = tail.into_iter().filter(|quantile| samples < quantile.plenty()).collect();
+    let lacking: Vec<_> = tail.into_iter().filter(|quantile| worth < quantile.plenty()).collect();
     let first = lacking.first()?;
     let names: Vec<_> = lacking.iter().map(ToString::to_string).collect();
-    let has = counted(samples, "sample");
-    Some(format!("no {}: {has}, and {first} needs {}", names.join(", "), count(first.plenty())))
+    Some(format!("no {}: {}, and {}", names.join(", "), in_words(samples, worth), first.need(None)))
 }
 
 fn phases(evidence: &Evidence) -> Option<String> {

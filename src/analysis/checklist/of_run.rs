@@ -199,6 +199,7 @@ fn latencies(summary: &Summary) -> Vec<LatencyEvidence> {
     rows.map(|(metric, row)| LatencyEvidence {
         metric,
         n: Some(row.n),
+        worth: row.percentile(Quantile::P50).effective_samples.map(|worth| worth.round() as u64),
         percentiles: row
             .percentiles
             .iter()

@@ -22,7 +22,7 @@ fn latency(metric: Metric, n: u64) -> LatencyEvidence {
         interval: (Some(value_ms * 0.9), Some(value_ms * 1.1)),
     };
     let percentiles = vec![percentile(Quantile::P50, 100.0), percentile(Quantile::P99, 400.0)];
-    LatencyEvidence { metric, n: Some(n), percentiles }
+    LatencyEvidence { metric, n: Some(n), worth: None, percentiles }
 }
 
 fn arrivals(shape: ArrivalShape) -> Option<ArrivalEvidence> {

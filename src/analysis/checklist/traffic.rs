@@ -102,24 +102,25 @@ pub(super) fn warm_up(evidence: &Evidence) -> Found {
 
 pub(super) fn window(evidence: &Evidence) -> Found {
     const CURE: &str = "run for longer: the seconds after the workload, or --requests N";
-    let (Some(length_s), Some(samples)) = (evidence.window_s, evidence.samples()) else {
+    let (Some(length_s), Some((samples, worth))) = (evidence.window_s, evidence.samples()) else {
         return not_reported("the length of the window or its samples are not reported", CURE);
     };
     let needed = Quantile::P99.plenty();
-    let sentence = format!("{} and {}", seconds(length_s), counted(samples, "sample"));
-    if length_s >= WINDOW_S && samples >= needed {
+    let sentence = format!("{} and {}", seconds(length_s), in_words(samples, worth));
+    if length_s >= WINDOW_S && worth >= needed {
         return met(format!("{sentence}: enough for p99"));
     }
-    // Our own report says beside the latencies how long, and counts how much requests depend on one another. More of a
-    // burst is no longer window.
-    let is_foreign = matches!(evidence.source, ResultSource::Other(_));
+    // More of a burst is no longer window.
     let at_once = evidence.arrivals.as_ref().is_some_and(|arrivals| arrivals.shape == ArrivalShape::AtOnce);
-    let says_time = is_foreign && !at_once && (1..needed).contains(&samples);
-    let time = says_time.then(|| seconds((length_s * needed as f64 / samples as f64).ceil()));
-    let time = time.map_or(String::new(), |time| format!(" (about {time} at this rate)"));
-    let sentence =
-        format!("{sentence}; p99 needs {}{time}; limit: {}", counted(needed, "sample"), seconds(WINDOW_S));
-    not_met(sentence, CURE)
+    let time = (!at_once && (1..needed).contains(&worth)).then(|| length_s * needed as f64 / worth as f64);
+    let (need, limit) = (Quantile::P99.need(time), seconds(WINDOW_S));
+    not_met(format!("{sentence}; {need}; limit: {limit}"), CURE)
+}
+
+/// `547 samples, worth 106 independent ones`.
+pub(super) fn in_words(samples: u64, worth: u64) -> String {
+    let has = counted(samples, "sample");
+    if worth < samples { format!("{has}, worth {}", counted(worth, "independent one")) } else { has }
 }
 
 pub(super) fn traffic_mix(evidence: &Evidence) -> Found {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::load::{ClientLoad, TIMER_MS};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::figures::quantile::{Quantile, SampleWarning};
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::form::LoadForm;
@@ -92,8 +92,9 @@ impl ClientEffect {
         let all = sent_late(observed, client).into_iter().chain(late_reads).chain(stood_still);
         all.filter_map(|(rule, metric, quantile, without_ms)| {
             let percentile = latency.percentile(metric, quantile)?;
-            let judged =
-                Metric::MAIN.contains(&metric) && JUDGED.contains(&quantile) && percentile.mark.is_none();
+            let judged = Metric::MAIN.contains(&metric)
+                && JUDGED.contains(&quantile)
+                && percentile.mark != Some(SampleWarning::TooFewSamples);
             let reported_ms = percentile.figure.at_least();
             Some(Self { rule, metric, quantile, reported_ms, without_ms, judged })
         })

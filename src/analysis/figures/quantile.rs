@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::wording::seconds;
+use crate::units::count;
+
 /// A percentile that every latency row reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quantile {
@@ -45,7 +48,8 @@ impl Quantile {
         }
     }
 
-    /// From so many samples on nothing is reserved about it: ten of them lie above a p99 and a p99.9.
+    /// What it needs: from so many independent samples on nothing is reserved about it. Ten of them lie above a p99 and a
+    /// p99.9.
     pub const fn plenty(self) -> u64 {
         match self {
             Self::P99 => 1_000,
@@ -65,6 +69,14 @@ impl Quantile {
         } else {
             None
         }
+    }
+}
+
+impl Quantile {
+    /// What it needs, in words, with the window that has as many at the rate of a run, where that is known.
+    pub(crate) fn need(self, window_s: Option<f64>) -> String {
+        let time = window_s.map(|window_s| format!(", about {} at this rate", seconds(window_s.ceil())));
+        format!("{self} needs {} independent samples{}", count(self.plenty()), time.unwrap_or_default())
     }
 }
 
@@ -112,7 +124,7 @@ impl AskedQuantile {
 
     /// The rule behind [`Quantile::floor`]: of so many samples at most 1 set in 100 has fewer than two beyond the
     /// percentile. From 1 % of the samples on there are to be ten beyond it, besides.
-    fn mark_by_chance(self, samples: u64) -> Option<SampleWarning> {
+    pub(crate) fn mark_by_chance(self, samples: u64) -> Option<SampleWarning> {
         let tail = self.fraction().min(1.0 - self.fraction());
         let n = samples as f64;
         let fewer_than_two = (1.0 - tail).powf(n) + n * tail * (1.0 - tail).powf(n - 1.0);
@@ -145,7 +157,7 @@ impl fmt::Display for AskedQuantile {
 pub enum SampleWarning {
     /// Under the floor: the figure should not be relied on.
     TooFewSamples,
-    /// Over the floor, with fewer than ten samples above it.
+    /// Over the floor, with fewer than ten independent samples above it.
     Indicative,
 }
 

@@ -2,7 +2,7 @@
 
 use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{Quantile, Unresolvable};
+use crate::analysis::figures::quantile::{AskedQuantile, Quantile, SampleWarning, Unresolvable};
 use crate::analysis::statistics::{CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, ranks, von_neumann};
 
 /// Fewer requests do not tell whether neighbours are alike.
@@ -140,6 +140,8 @@ impl<Q: Copy> Percentile<Q> {
     /// Sets what `effective` samples, those of so many `requests`, tell of the percentile at `p`.
     fn know(&mut self, p: f64, sample: &Sample, effective: Effective, requests: u64) {
         self.effective_samples = Some(effective.samples);
+        let few = AskedQuantile::of_percent(p * 100.0).mark_by_chance(effective.samples as u64);
+        self.mark = self.mark.or(few.map(|_| SampleWarning::Indicative));
         if !effective.is_enough() {
             return;
         }
@@ -254,6 +256,15 @@ mod tests {
         assert_eq!(p99.unresolvable, Some(Unresolvable::TooFewBeyond));
         let few = row(&requests(1, 15, 0.0));
         assert_eq!((few.correlation_times, few.percentile(Quantile::P50).effective_samples), (None, None));
+    }
+
+    /// 2,000 requests that are worth a few: no percentile of them is without a mark, and none is too few by number.
+    #[test]
+    fn requests_that_are_worth_few_independent_ones_are_marked() {
+        let marks = |memory| row(&requests(1, 2_000, memory)).percentiles.map(|percentile| percentile.mark);
+        let indicative = Some(SampleWarning::Indicative);
+        assert_eq!(marks(0.0)[..4], [None; 4]);
+        assert_eq!(marks(0.997)[..4], [indicative; 4]);
     }
 
     /// One request of ten gaps says no more than one gap where its gaps are alike.

@@ -74,22 +74,20 @@ impl EqualSections {
         groups
     }
 
-    fn contains(&self, moment: Timestamp) -> bool {
-        self.section_of(moment).is_some_and(|section| section < self.sections)
-    }
-
-    /// Requests that were to arrive, and those that left. Of later turns, of a shard and of a closed loop nobody knows the
-    /// rate, so that those count which came.
-    pub(super) fn flow(&self, observed: &Observed<'_>) -> (f64, f64) {
+    /// Requests that were to arrive from this moment on, and those that left. Of later turns, of a shard and of a closed loop
+    /// nobody knows the rate, so that those count which came.
+    pub(super) fn flow(&self, observed: &Observed<'_>, from: Timestamp) -> (f64, f64) {
         let log = observed.log;
-        let left = log.records.iter().filter(|record| self.contains(record.ended)).count() as f64;
-        let start_s = self.start.as_secs_f64();
-        let planned = log.header.workload.arrival.expected_between(start_s, start_s + self.length_s());
+        let contains =
+            |at: Timestamp| at >= from && self.section_of(at).is_some_and(|section| section < self.sections);
+        let left = log.records.iter().filter(|record| contains(record.ended)).count() as f64;
+        let (start_s, end_s) = (self.start.as_secs_f64(), self.start.as_secs_f64() + self.length_s());
+        let planned = log.header.workload.arrival.expected_between(start_s.max(from.as_secs_f64()), end_s);
         if planned > 0.0 && log.header.shard.is_none() && log.records.iter().all(|record| record.is_opener())
         {
             return (planned, left);
         }
-        let came = observed.requests.iter().filter(|request| self.contains(request.record().scheduled));
+        let came = observed.requests.iter().filter(|request| contains(request.record().scheduled));
         (came.count() as f64, left)
     }
 

@@ -9,6 +9,7 @@ pub(super) mod form;
 pub(super) mod movement;
 pub(super) mod phases;
 pub(super) mod rates;
+pub(super) mod served;
 pub(super) mod steady_state;
 pub(super) mod stretches;
 pub(super) mod timeline;

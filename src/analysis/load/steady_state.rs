@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::load::equal_sections::{EqualSections, FEWEST};
-use crate::analysis::load::movement::{Movement, dispersion, least_dispersion};
+use crate::analysis::load::movement::{Movement, least_dispersion};
+use crate::analysis::load::served::NewLoad;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::statistics::{
     CONFIDENCE, Estimate, Truncation, mean, mser5, slope, student_t_quantile, variance,
@@ -83,7 +84,7 @@ pub struct SteadyState {
     pub answer_ms: Trend,
     /// How far that time moved, and how far an overload would have moved it.
     pub movement: Movement,
-    /// Requests that were to arrive less those that left, in standard deviations of how many arrive by chance.
+    /// Requests that were to arrive less those that left, once the load was all there, as a multiple of their limit.
     pub shortfall: f64,
     /// The part of the window that looks like warm-up; absent where none does.
     pub beginning: Option<Beginning>,
@@ -140,7 +141,7 @@ impl SteadyState {
         let length_s = stretch.length_s();
         let arrival = &observed.log.header.workload.arrival;
         let irregular = least_dispersion(arrival) + by_length;
-        let (expected, left) = stretch.flow(observed);
+        let (expected, _) = stretch.flow(observed, observed.start);
         let (beginning, unsettled) = truncated(observed);
         Some(Self {
             present: Trend::of(&present, length_s)?,
@@ -152,7 +153,7 @@ impl SteadyState {
                 expected,
                 irregular,
             )?,
-            shortfall: (expected - left) / libm::sqrt(expected * dispersion(arrival).max(1.0)),
+            shortfall: NewLoad::of(observed)?.shortfall(observed, &stretch),
             beginning,
             unsettled,
         })

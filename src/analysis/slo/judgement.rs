@@ -33,6 +33,10 @@ pub struct Judgement {
     /// The same share, with what it is worth.
     #[serde(skip)]
     pub over: Option<OrderedShare>,
+    /// Whether it is met by how far all requests are from the bound, not by how few are beyond it: under the assumption
+    /// that the tail goes on as it is seen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_tail: bool,
     /// A reservation about the figure.
     pub mark: Option<SampleWarning>,
     /// The judgement in words.

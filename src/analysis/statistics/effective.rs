@@ -105,7 +105,16 @@ pub struct OrderedShare {
     pub effective: Option<Effective>,
     /// The most that they can be worth, by how much the shares of several runs differ; infinite of one run.
     worth_at_most: f64,
+    /// Where it holds of none: the largest value, and how many times as rare as a value beyond it a hit is at the most.
+    inside: Option<(f64, f64)>,
 }
+
+/// Fewest of the largest values that show how fast a tail falls; of many values it is a tenth.
+const TAIL: usize = 10;
+/// The powers of the value between which a tail is taken to fall.
+const POWERS: (f64, f64) = (1.0, 3.0);
+/// A hit counts as at most so many times as rare as a value beyond the largest: what is that rare may be of another kind.
+const MOST_RARE: f64 = 5.0;
 
 impl OrderedShare {
     /// Of requests in order of arrival, of each whether it holds, `None` where that is not known; `memory` is that of the
@@ -117,7 +126,7 @@ impl OrderedShare {
         let series: Vec<f64> = holds.iter().map(|holds| f64::from(u8::from(*holds != Some(false)))).collect();
         let effective = memory.map(|memory| Effective::of(n, memory.and_of(&series)));
         let (hits, certain) = (count(|holds| holds != Some(false)), count(|holds| holds == Some(true)));
-        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most: f64::INFINITY })
+        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most: f64::INFINITY, inside: None })
     }
 
     /// Of several runs with seeds of their own.
@@ -140,7 +149,11 @@ impl OrderedShare {
             let k = runs.len() as f64;
             k * share * (1.0 - share) / spread * discount(CONFIDENT, k - 1.0)
         });
-        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most })
+        let inside = |a: Option<(f64, f64)>, b| {
+            a.zip(b).map(|((a, x), (b, y)): ((f64, _), (f64, f64))| (a.max(b), x.min(y)))
+        };
+        let inside = runs.iter().map(|run| run.inside).reduce(inside).flatten();
+        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most, inside })
     }
 
     /// The same of requests of a window that holds so many correlation times, as another latency of them shows.
@@ -151,6 +164,36 @@ impl OrderedShare {
             ..one
         };
         Self { effective: self.effective.map(seen), ..self }
+    }
+
+    /// The same of `values` that are hits above `bound`, with what it tells that all of them lie far inside of it.
+    ///
+    /// Beyond the largest of them the tail is assumed to fall at least as fast as the power α of the value: as it falls among
+    /// the largest tenth, by the lower end of Hill's estimate (*Annals of Statistics* 3, 1975, 1163–1174), from 1 to 3. A
+    /// share p beyond the largest leaves p·(largest ÷ bound)^α beyond the bound, and at the least a fifth of p.
+    #[must_use]
+    pub fn inside(self, values: &[f64], bound: f64) -> Self {
+        let mut values = values.to_vec();
+        values.sort_unstable_by(|a, b| b.total_cmp(a));
+        let of_tail = TAIL.max(values.len() / TAIL);
+        let (Some(&largest), Some(&from)) = (values.first(), values.get(of_tail)) else { return self };
+        if self.hits > 0 || from <= 0.0 || largest >= bound {
+            return self;
+        }
+        let fall =
+            values[..of_tail].iter().map(|value| libm::log(value / from)).sum::<f64>() / of_tail as f64;
+        let worth = self.effective.map_or(1.0, |one| of_tail as f64 * (one.samples / self.n as f64).min(1.0));
+        let surely = 1.0 + normal_quantile(1.0 - DOUBT) / libm::sqrt(worth);
+        let power = (1.0 / (fall * surely)).clamp(POWERS.0, POWERS.1);
+        Self { inside: Some((largest, libm::pow(bound / largest, power).min(MOST_RARE))), ..self }
+    }
+
+    /// The largest value, where it takes the assumption of [`Self::inside`] to tell that the share lies below `limit`.
+    pub fn assumes(&self, limit: f64) -> Option<f64> {
+        let is_below = |one: Self| one.side_of(limit) == Some(Ordering::Less);
+        self.inside
+            .filter(|_| is_below(*self) && !is_below(Self { inside: None, ..*self }))
+            .map(|(largest, _)| largest)
     }
 
     /// The share, between 0 and 1, of which it holds or may hold.
@@ -205,7 +248,8 @@ impl OrderedShare {
     /// The side of `limit`, if the requests were worth so much, and runs so many `times` as long.
     fn side(&self, effective: Effective, times: f64, limit: f64, doubt: f64) -> Option<Ordering> {
         let most = (self.worth_at_most * times).max(1.0);
-        if effective.is_enough() && self.is_rare(effective, most, limit, doubt) {
+        let beyond = self.inside.map_or(limit, |(_, rarer)| (limit * rarer).min(f64::midpoint(limit, 1.0)));
+        if effective.is_enough() && self.is_rare(effective, most, beyond, doubt) {
             return Some(Ordering::Less);
         }
         let (about, certain) = (effective.samples.min(most), self.certain as f64 / self.n as f64);
@@ -245,147 +289,4 @@ fn bisect(holds: impl Fn(f64) -> bool) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(samples: f64) -> Effective {
-        Effective { samples, cautious: samples }
-    }
-
-    /// Between which ends a share lies, of which `share` was seen, with this two-sided `confidence`.
-    fn share_interval(of: Effective, share: f64, confidence: f64) -> (f64, f64) {
-        let (n, tail) = (sure(of.samples, FOR_ONE_FREEDOM, confidence), (1.0 - confidence) / 2.0);
-        let low = bisect(|at| chance_of_at_most(n * share - 1.0, n, at) >= 1.0 - tail);
-        (low, bisect(|at| chance_of_at_most(n * share, n, at) >= tail))
-    }
-
-    /// scipy 1.17.1: `beta.ppf(.025, k, n - k + 1)`, `beta.ppf(.975, k + 1, n - k)`.
-    #[test]
-    fn the_exact_interval_is_scipys() {
-        for (hits, trials, low, high) in [
-            (0.0, 300.0, 0.0, 0.012_220_974_694),
-            (1.0, 40.0, 0.000_632_744_932, 0.131_585_858_283),
-            (5.5, 57.25, 0.034_111_346_556, 0.203_302_995_441),
-            (20.0, 400.0, 0.030_805_241_143, 0.076_166_972_751),
-            (399.0, 400.0, 0.986_150_230_038, 0.999_936_707_483),
-            (150.0, 30_000.0, 0.004_233_429_198, 0.005_864_692_352),
-        ] {
-            let found_low = bisect(|at| chance_of_at_most(hits - 1.0, trials, at) >= 0.975);
-            let found_high = bisect(|at| chance_of_at_most(hits, trials, at) >= 0.025);
-            assert!((found_low - low).abs() < 1e-7, "{hits} of {trials}: {found_low}, not {low}");
-            assert!((found_high - high).abs() < 1e-7, "{hits} of {trials}: {found_high}, not {high}");
-        }
-    }
-
-    /// Prototype with scipy: the shares whose exact interval of `n (z/t)²` trials just holds the percentile.
-    #[test]
-    fn percentiles_lie_between_the_shares_whose_interval_holds_them() {
-        for (fraction, samples, low, high) in [
-            (0.5, 20.0, None, None),
-            (0.5, 30.0, Some(0.041_842), Some(0.958_158)),
-            (0.5, 100.0, Some(0.371_627), Some(0.628_373)),
-            (0.95, 200.0, Some(0.911_187), Some(0.983_494)),
-            (0.95, 60.0, Some(0.840_515), None),
-            (0.99, 2_000.0, Some(0.985_122), Some(0.994_401)),
-        ] {
-            let found = of(samples).shares_around(fraction, 0.95);
-            let near = |found: Option<f64>, expected: Option<f64>| match (found, expected) {
-                (Some(found), Some(expected)) => (found - expected).abs() < 2e-6,
-                (found, expected) => found == expected,
-            };
-            assert!(near(found.0, low) && near(found.1, high), "{fraction} of {samples}: {found:?}");
-        }
-    }
-
-    /// The interval of a share and that of a percentile are nearly the same statement; that of the percentile claims less.
-    #[test]
-    fn where_a_percentile_is_surely_below_a_bound_the_share_over_it_is_surely_small() {
-        for (samples, near) in [(30.0, 0.1), (150.0, 0.02), (700.0, 0.003), (90_000.0, 2e-4)] {
-            let (low, high) = of(samples).shares_around(0.9, 0.95);
-            let over = |share: f64| share_interval(of(samples), 1.0 - share, 0.95);
-            let surely_over = over(low.unwrap()).0;
-            assert!((0.1 - 2e-4..0.1 + near).contains(&surely_over), "{samples}: {surely_over}");
-            if let Some(high) = high {
-                let at_most_over = over(high).1;
-                assert!((0.1 - near..0.1 + 2e-4).contains(&at_most_over), "{samples}: {at_most_over}");
-            }
-        }
-    }
-
-    #[test]
-    fn about_three_hundred_without_one_show_that_it_is_rarer_than_one_in_a_hundred() {
-        let most = |samples| share_interval(of(samples), 0.0, 0.9).1;
-        assert!(most(280.0) > 0.01 && most(330.0) < 0.01, "{} {}", most(280.0), most(330.0));
-    }
-
-    const NO_MEMORY: Option<Memory> = Some(Memory { correlation_time: 1.0, cautious_time: 1.0 });
-
-    fn share(holds: &[bool]) -> OrderedShare {
-        OrderedShare::of(&holds.iter().copied().map(Some).collect::<Vec<_>>(), NO_MEMORY).unwrap()
-    }
-
-    /// `hits` of `n`, as evenly as they go.
-    fn even(hits: usize, n: usize) -> OrderedShare {
-        share(&(0..n).map(|place| place * hits / n != (place + 1) * hits / n).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn a_long_memory_makes_a_share_less_sure() {
-        let mut holds = vec![false; 400];
-        holds[200..220].fill(true);
-        let [together, scattered] = [share(&holds), even(20, 400)];
-        assert_eq!((together.share(), scattered.share()), (0.05, 0.05));
-        assert!(together.effective.unwrap().samples < 0.3 * scattered.effective.unwrap().samples);
-        assert_eq!([together.side_of(0.08), scattered.side_of(0.08)], [None, Some(Ordering::Less)]);
-        assert!(together.needed(0.08).unwrap() > 400 && OrderedShare::of(&[], None).is_none());
-    }
-
-    #[test]
-    fn a_share_is_on_one_side_of_its_limit_or_nobody_can_tell() {
-        assert_eq!(even(0, 330).side_of(0.01), Some(Ordering::Less));
-        assert_eq!(even(0, 280).side_of(0.01), None);
-        assert_eq!(even(9, 330).side_of(0.01), Some(Ordering::Greater));
-        assert_eq!(
-            (even(4, 330).side_of(0.01), even(4, 400).needed(0.01)),
-            (None, None),
-            "it is on the limit"
-        );
-        // The rule of three, and half of the allowed share.
-        let near = |share: OrderedShare, least, most| {
-            let needed = share.needed(0.01).unwrap();
-            assert!((least..most).contains(&needed), "{needed}");
-        };
-        near(even(0, 20), 300, 360);
-        near(even(1, 200), 1_000, 1_500);
-        near(OrderedShare::of(&[Some(false); 10], None).unwrap(), 300, 360);
-        assert_eq!(OrderedShare::of(&[Some(true); 10], None).unwrap().needed(0.01), None);
-    }
-
-    #[test]
-    fn what_is_not_known_counts_on_either_side() {
-        let holds: Vec<_> = (0..400).map(|place| if place % 10 == 0 { None } else { Some(false) }).collect();
-        let open = OrderedShare::of(&holds, NO_MEMORY).unwrap();
-        assert_eq!((open.hits, open.certain, open.side_of(0.05)), (40, 0, None));
-        assert_eq!(open.side_of(0.2), Some(Ordering::Less));
-        assert_eq!(even(40, 400).side_of(0.05), Some(Ordering::Greater));
-    }
-
-    #[test]
-    fn a_window_that_another_latency_finds_too_short_tells_no_share_to_stay_low() {
-        let calm = even(0, 400);
-        assert_eq!(calm.within(Some(25.0)).side_of(0.05), Some(Ordering::Less));
-        assert_eq!(calm.within(Some(15.0)).side_of(0.05), None);
-        assert_eq!(even(100, 400).within(Some(15.0)).side_of(0.05), Some(Ordering::Greater));
-    }
-
-    #[test]
-    fn runs_that_differ_are_worth_no_more_than_that() {
-        let alike = OrderedShare::pooled(&[even(3, 200); 5]).unwrap();
-        assert_eq!((alike.hits, alike.n, alike.side_of(0.05)), (15, 1_000, Some(Ordering::Less)));
-        let differing = OrderedShare::pooled(&[0, 0, 0, 0, 15].map(|hits| even(hits, 200))).unwrap();
-        assert_eq!((differing.hits, differing.side_of(0.05)), (15, None));
-        // By hand: 2 · 0.2 · 0.8 / 0.02 = 16, times (1.6449 / 6.3138)².
-        let two = OrderedShare::pooled(&[even(1, 10), even(3, 10)]).unwrap();
-        assert!((two.worth_at_most - 1.0859).abs() < 1e-4, "{}", two.worth_at_most);
-    }
-}
+mod tests;

@@ -19,6 +19,7 @@ use crate::analysis::load::costs::Costs;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::phases::LoadPhase;
 use crate::analysis::load::rates::{InFlight, Rates};
+use crate::analysis::load::served::Served;
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::requests::delivery::StreamDelivery;
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
@@ -121,6 +122,8 @@ pub struct Summary {
     pub aftermath: Option<SpikeAftermath>,
     /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.
     pub steady_state: Option<SteadyState>,
+    /// What ended in the window beside what was offered; absent in a closed loop and for a burst.
+    pub served: Option<Served>,
     /// What the measuring machine had to do; absent where it was not watched.
     pub client: Option<ClientLoad>,
     /// What the server and its devices reported; absent if no metrics page was requested.

@@ -18,6 +18,7 @@ use crate::analysis::load::costs::Costs;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::phases::LoadPhase;
 use crate::analysis::load::rates::{InFlight, Rates};
+use crate::analysis::load::served::Served;
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::requests::acceptable::Acceptable;
 use crate::analysis::requests::observed::{Observed, unrecorded_requests};
@@ -92,6 +93,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         in_flight: InFlight::of(&observed),
         aftermath: SpikeAftermath::of(&observed),
         steady_state: SteadyState::of(&observed),
+        served: Served::of(&observed),
         client,
         server,
         host_stalls,

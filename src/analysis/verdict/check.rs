@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Check {
     /// The rule that asks for it.
     pub rule: Rule,
-    /// What was measured, such as `Anderson–Darling A² of the gaps`.
+    /// What was measured, such as `requests running at the drain limit, as a share`.
     pub statistic: &'static str,
     /// Its value in this run; absent where there was nothing to compute it from.
     pub value: Option<f64>,

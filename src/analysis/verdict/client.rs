@@ -116,10 +116,11 @@ fn by_held_back(summary: &Summary, found: &str) -> Check {
     };
     let matters = held_s * 1e3 > LEAST_MS && share > NOTED;
     let sentence = format!(
-        "{found}; the client held each request back for {} on average, which lowered the load by {}; limit: {}",
+        "{found}; the client held each request back for {} on average, which lowered the load by {}; limit: {}{}",
         seconds(held_s),
         percent(share),
-        percent(SPOILED)
+        percent(SPOILED),
+        if matters { "" } else { ", of holds over 1 ms" }
     );
     HELD_BACK.at_most(if matters { share } else { 0.0 }, SPOILED, sentence, CURE)
 }

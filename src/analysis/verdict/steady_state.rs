@@ -5,6 +5,7 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::movement::{Movement, OVERLOAD};
+use crate::analysis::load::served::LEAST_SERVED;
 use crate::analysis::load::steady_state::Trend;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::summary::run::Summary;
@@ -30,7 +31,8 @@ const GROWTH: Measure = Measure {
     rule: Rule::SteadyState,
     statistic: "the least of three, each as a multiple of its limit: growth of requests present and of latency (lower ends of \
                 95 % intervals, under 100 requests of 99 % intervals; limit: 1 % of the mean), movement of latency (limit: \
-                that of an overload of 5 %), requests that were to arrive and did not leave (limit: one standard deviation)",
+                that of an overload of 5 %), requests that were to arrive and did not leave (limit: the lesser \
+                of a tenth and 0.7 of those present when the load is new, and at least one standard deviation)",
 };
 const CURE: &str = "lower the rate until completions match arrivals; a longer run only grows the queue";
 
@@ -61,7 +63,10 @@ pub(super) fn checks(summary: &Summary) -> Vec<Check> {
         CheckOutcome::Failed => GROWTH.not_tested("the durations of cut-off requests are unknown"),
         CheckOutcome::Passed | CheckOutcome::NotTested => growth(summary),
     };
-    vec![growth, left, wait(summary)]
+    let mut checks = vec![growth, left, wait(summary)];
+    let said = checks.iter().any(|check| check.outcome == CheckOutcome::Failed);
+    checks.push(served(summary, said));
+    checks
 }
 
 /// Under a rate that changes growth tells nothing; that half of the requests waited for a good part of the window does.
@@ -101,6 +106,41 @@ fn wait(summary: &Summary) -> Check {
         percent(WAIT_BAR)
     );
     measure.at_most(share, WAIT_BAR, sentence, CURE)
+}
+
+/// What ended beside what was offered, however little latency says: who completes much less than is offered cannot keep up.
+///
+/// Answers that take as long as the window are no overload: see [`Served`](crate::analysis::load::served::Served).
+fn served(summary: &Summary, said: bool) -> Check {
+    let measure = Measure {
+        rule: Rule::SteadyState,
+        statistic: "requests that did not end in the window, as a share of those offered in it",
+    };
+    let Some(served) = summary.served.filter(|served| served.offered > 0) else {
+        return measure.not_tested("only an open load that outlasts its answers offers more than ends");
+    };
+    let (share, limit) = (served.share(), percent(LEAST_SERVED));
+    let sentence = format!(
+        "{} ended in the window of {}, {} of the {} that were offered (limit: {limit}); {} would have, had answers stayed \
+         nearly as quick as the first tenth ({})",
+        counted(served.ended, "request"),
+        seconds(summary.window.length_s()),
+        percent(share),
+        count(served.offered),
+        count(served.expected),
+        seconds(served.first_s)
+    );
+    match (share < LEAST_SERVED, served.is_surely_short()) {
+        (true, false) => measure.not_tested(format!("{sentence}: too close to tell")),
+        (true, true) if said => {
+            measure.not_tested(format!("{sentence}: another check says that it did not keep up"))
+        }
+        (is_short, _) => {
+            let behind = if is_short { "the system did not keep up: " } else { "" };
+            let missing = (1.0 - share).max(0.0);
+            measure.at_most(missing, 1.0 - LEAST_SERVED, format!("{behind}{sentence}"), cure(summary))
+        }
+    }
 }
 
 /// Requests present and latency both growing, each with the 95 % interval of its growth over the window above 0; latency

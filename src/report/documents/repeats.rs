@@ -204,12 +204,9 @@ fn longer(repeats: &Repeats) -> String {
     let fewest = counted.map(|run| run.planned).min().filter(|&requests| requests > 0);
     let next = fewest.and_then(|requests| {
         let next = Quantile::ALL.into_iter().find(|quantile| quantile.floor() > requests)?;
-        Some((next, next.floor() as f64 * repeats.window_s / requests as f64))
+        Some(next.need(Some(next.plenty() as f64 * repeats.window_s / requests as f64)))
     });
-    next.map_or(String::new(), |(quantile, window_s)| {
-        let length = seconds(window_s.ceil());
-        format!(": {quantile} of requests needs windows of about {length} at this rate")
-    })
+    next.map_or(String::new(), |need| format!(": in a run {need}"))
 }
 
 /// What it would take to know the figures that matter most within a tenth.

@@ -265,3 +265,58 @@ fn a_load_that_is_over_before_an_answer_could_be_is_no_long_wait() {
     assert!(burst.sentence.starts_with("a burst: the load was over after 1 s"), "{}", burst.sentence);
     assert_eq!([of(10), of(100)].map(|check| check.outcome), [CheckOutcome::Failed; 2]);
 }
+
+/// Three requests a second for 30 s, of which the first 5 s are warm-up, against a server that ends one each 740 ms: in
+/// turn the one that has waited longest and the one that came last, so that latency does not say it.
+#[test]
+fn who_ends_half_of_what_is_offered_does_not_keep_up_whatever_latency_says() {
+    let end_of = |every: u64| {
+        let mut ends = vec![0; 90];
+        let (mut waiting, mut came) = (std::collections::VecDeque::new(), 0);
+        for turn in 1.. {
+            let now = turn * every;
+            while came < 90 && came * 333 + 200 <= now {
+                waiting.push_back(came as usize);
+                came += 1;
+            }
+            let next = if turn % 2 == 0 { waiting.pop_front() } else { waiting.pop_back() };
+            match next {
+                Some(request) => ends[request] = now,
+                None if came == 90 => break,
+                None => {}
+            }
+        }
+        ends
+    };
+    let of = |every: u64| {
+        let one = |(i, end): (u64, u64)| {
+            let phase = if i * 333 < 5_000 { Phase::Warmup } else { Phase::Measured };
+            record(i).phase(phase).sent_at(i * 333, i * 333, i * 333).paced(end, 1, 1).build()
+        };
+        let mut log = run(30_000, (0..).zip(end_of(every)).map(one).collect());
+        log.header.plan.window_start = ms(5_000);
+        (log.header.plan.warmup_requests, log.header.plan.measured_requests) = (16, 74);
+        log.header.workload.arrival = ArrivalPattern::Constant { rate_per_s: 3.003 };
+        summarise(&log, &[])
+    };
+    let half = of(740);
+    assert_eq!(half.verdict.outcome, VerdictOutcome::Overloaded, "{:?}", half.served);
+    let served = half.served.unwrap();
+    assert!((0.4..0.5).contains(&served.share()), "{served:?}");
+    assert_eq!(of(300).verdict.outcome, VerdictOutcome::Valid);
+}
+
+/// Ten a second for 15 s, of which 5 s are warm-up; each answer takes 8 s, so that three of ten end after the window.
+#[test]
+fn answers_as_long_as_the_window_are_no_overload() {
+    let records = (0..150).map(|i| {
+        let phase = if i < 50 { Phase::Warmup } else { Phase::Measured };
+        record(i).phase(phase).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 8_000, 1, 1).build()
+    });
+    let mut log = run(15_000, records.collect());
+    log.header.plan.window_start = ms(5_000);
+    (log.header.plan.warmup_requests, log.header.plan.measured_requests) = (50, 100);
+    let summary = summarise(&log, &[]);
+    assert!(summary.served.is_some_and(|served| served.share() < 0.75), "{:?}", summary.served);
+    assert!(!summary.verdict.breaks(Rule::SteadyState), "{:?}", summary.verdict.reasons);
+}

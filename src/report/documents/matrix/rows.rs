@@ -87,8 +87,10 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
         .table();
     let figures =
         |cell: &MatrixCell| FIGURES.map(|(_, key, _)| cell.figures.get(&key).and_then(|of| of.mark));
-    let meanings =
-        ["too few samples in a run to rely on", "indicative: fewer than ten samples of a run lie above it"];
+    let meanings = [
+        "too few samples in a run to rely on",
+        "indicative: fewer than ten independent samples of a run lie above it",
+    ];
     table.explain_marks(matrix.cells.iter().flat_map(figures), meanings);
     table.rows_in_brief(&(0..if matrix.decision.is_some() { MOST_DECIDED } else { MOST }), "row");
     Section::summary("Rows, latencies in ms").with_table(table)

@@ -9,7 +9,7 @@ use crate::report::document::cell;
 use crate::workload::Slo;
 
 /// What the mark of an indicative percentile over several runs means.
-pub(crate) const INDICATIVE: &str = "indicative: in a run, fewer than ten samples lie above it";
+pub(crate) const INDICATIVE: &str = "indicative: in a run, fewer than ten independent samples lie above it";
 
 /// A figure's name with the unit of its column or row: `p95 ttft, ms`, `goodput, /s`.
 pub(crate) fn with_unit(name: &str, kind: FigureKind) -> String {

@@ -42,7 +42,10 @@ const WORDS: [Term; 11] = [
         "the bounds that a class sets for its requests; attainment is the share of requests with an SLO that met all of it",
     ),
     ("stall", "a silence inside an answer over 100 ms and over five of its median gaps"),
-    ("*  ~", "percentiles from too few samples to rely on, and from fewer than ten samples above them"),
+    (
+        "*  ~",
+        "percentiles from too few samples to rely on, and from fewer than ten independent samples above them",
+    ),
     (
         "95 % interval",
         "of a percentile: by 20 sections of the run where it is long enough, else by order statistics",

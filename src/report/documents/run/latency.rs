@@ -43,7 +43,7 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let mut remarks = Section::continued(Level::Detail);
     tails(&mut remarks, &rows);
     intervals(&mut remarks, summary);
-    floors(&mut remarks, summary, &rows);
+    needs(&mut remarks, summary, &rows);
     stalls(&mut remarks, summary);
     vec![latencies, remarks]
 }
@@ -160,8 +160,9 @@ fn intervals(section: &mut Section, summary: &Summary) {
     section.fact("95 % intervals", format!("{name} {}{worth}", known.join(", ")));
     let [_, p95, _] = shown;
     let rate = summary.rates.requests_per_s();
-    if let (Some(needed), Some(rate), None) = (p95.requests_for_ten_percent, rate, p95.mark)
+    if let (Some(needed), Some(rate)) = (p95.requests_for_ten_percent, rate)
         && needed > row.n
+        && p95.mark != Some(SampleWarning::TooFewSamples)
     {
         let length = seconds((needed as f64 / rate).ceil());
         let needed = count(needed);
@@ -184,12 +185,12 @@ fn shown(row: &LatencyRow) -> Vec<(Figure, Option<SampleWarning>)> {
 fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
     let percentiles: Vec<_> = rows.iter().flat_map(|(_, row)| shown(row)).collect();
     let are_usual = rows.iter().all(|(_, row)| row.asked.is_empty());
-    let longer = longer(summary)
-        .filter(|_| are_usual)
-        .map(|(next, length)| format!("; {next} needs about {length} at this rate"));
-    let too_few = format!("too few samples to rely on{}", longer.unwrap_or_default());
-    let indicative = "indicative: fewer than ten samples lie above it";
-    table.explain_marks(percentiles.iter().map(|(_, mark)| *mark), [&too_few, indicative]);
+    let need = need(summary).filter(|_| are_usual).map_or(String::new(), |need| format!("; {need}"));
+    let few = percentiles.iter().any(|(_, mark)| *mark == Some(SampleWarning::TooFewSamples));
+    let (of_few, of_others) = if few { (need.as_str(), "") } else { ("", need.as_str()) };
+    let too_few = format!("too few samples to rely on{of_few}");
+    let indicative = format!("indicative: fewer than ten independent samples lie above it{of_others}");
+    table.explain_marks(percentiles.iter().map(|(_, mark)| *mark), [&too_few, &indicative]);
     explain_raised(table, summary);
     let is_shown = |sign| {
         let ends = rows.iter().flat_map(|(_, row)| [row.min, row.max]);
@@ -210,30 +211,28 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
     }
 }
 
-/// How many samples each percentile needs, and how long this run must last for the next.
-fn floors(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
-    let mut percentiles = rows.iter().flat_map(|(_, row)| &row.percentiles);
-    if percentiles.all(|percentile| percentile.mark != Some(SampleWarning::TooFewSamples)) {
+/// How many samples each percentile needs, and how long this run must last for the first that it marks.
+fn needs(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
+    if rows.iter().flat_map(|(_, row)| &row.percentiles).all(|percentile| percentile.mark.is_none()) {
         return;
     }
-    let floors: Vec<_> =
-        Quantile::ALL[1..].iter().map(|quantile| format!("{quantile} {}", count(quantile.floor()))).collect();
-    let longer = longer(summary)
-        .map(|(next, length)| format!("; {next} of requests needs a window of about {length} at this rate"));
-    section.fact("samples needed", format!("{}{}", floors.join(", "), longer.unwrap_or_default()));
+    let all = Quantile::ALL[1..].iter().map(|quantile| format!("{quantile} {}", count(quantile.plenty())));
+    let need = need(summary).map_or(String::new(), |need| format!("; {need}"));
+    section.fact("samples needed", format!("{}, independent ones{need}", all.collect::<Vec<_>>().join(", ")));
 }
 
-/// The next percentile that the requests are too few for, and the window that it needs at this rate: that of so many
-/// independent requests. `None` where the window is too short to tell how much they depend on one another.
-fn longer(summary: &Summary) -> Option<(Quantile, String)> {
+/// What the first percentile needs that is marked for its samples, and the window that has as many at this rate, where the
+/// window is long enough to tell how much requests depend on one another.
+fn need(summary: &Summary) -> Option<String> {
     let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
-    let next = Quantile::ALL.into_iter().find(|next| next.floor() > row.n)?;
+    let marked = |mark| row.percentiles.iter().find(|percentile| percentile.mark == Some(mark));
+    let next = marked(SampleWarning::TooFewSamples).or_else(|| marked(SampleWarning::Indicative))?.quantile;
     // More of a burst is no longer window.
-    let rate = summary.rates.requests_per_s().filter(|_| summary.window.answers_end_s.is_none())?;
+    let rate = summary.rates.requests_per_s().filter(|_| summary.window.answers_end_s.is_none());
     let percentile = row.percentile(Quantile::P50);
     let known = percentile.unresolvable != Some(Unresolvable::WindowTooShort);
-    let correlation_time = row.n as f64 / percentile.effective_samples.filter(|_| known)?;
-    Some((next, seconds((next.floor() as f64 * correlation_time / rate).ceil())))
+    let worth = percentile.effective_samples.filter(|_| known);
+    Some(next.need(rate.zip(worth).map(|(rate, worth)| next.plenty() as f64 * row.n as f64 / worth / rate)))
 }
 
 fn stalls(section: &mut Section, summary: &Summary) {

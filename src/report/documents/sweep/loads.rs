@@ -76,7 +76,10 @@ fn explain(table: &mut Table, sweep: &Sweep) {
         "too few samples to rely on: fewer than {} requests in a run; --samples and --max-seconds raise them",
         Quantile::P99.floor()
     );
-    table.explain_marks(marks, [&too_few, "indicative: fewer than ten samples of a run lie above it"]);
+    table.explain_marks(
+        marks,
+        [&too_few, "indicative: fewer than ten independent samples of a run lie above it"],
+    );
 }
 
 /// What is said of a load.

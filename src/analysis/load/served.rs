@@ -1,0 +1,109 @@
+//! What ended in the window beside what was offered, and what would have ended had answers stayed as quick as at first.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::analysis::load::equal_sections::EqualSections;
+use crate::analysis::load::form::LoadForm;
+use crate::analysis::load::movement::dispersion;
+use crate::analysis::requests::observed::Observed;
+use crate::clock::Timestamp;
+use crate::record::Phase;
+
+/// Requests that show how long answers take while the load is new: one in so many of all, and at least …
+const NEW: usize = 10;
+/// … so many.
+const FEWEST_NEW: usize = 10;
+/// A server that keeps up takes no longer than this many times as long. Late in 30 s at 80 and 90 % of the limit of an A10G
+/// and an L40S answers take 0.6 to 2.2 times as long, 1.1 times on average.
+const SLOWER: f64 = 1.5;
+/// Requests that did not leave may be this share of those that were to arrive, or this share of those that the load holds
+/// when it is new: so far the requests present wander by themselves. One standard deviation of how many arrive is no limit:
+/// in 30 s at 90 % of an L40S' limit one of ten runs was called an overload by it, and one of 66 by these.
+const WANDERING: (f64, f64) = (0.1, 0.7);
+/// Of fewer than this share of what was offered an end is not a delay.
+pub(crate) const LEAST_SERVED: f64 = 0.75;
+/// Φ⁻¹(0.99): how surely fewer must end than would have.
+const SURELY: f64 = 2.326_347_874_040_841;
+
+/// Requests that were offered in the window, and those that ended in it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Served {
+    /// Requests scheduled in the window.
+    pub offered: u64,
+    /// Requests of every phase that ended in it.
+    pub ended: u64,
+    /// How long the first tenth of all requests took, on average, seconds.
+    pub first_s: f64,
+    /// Requests that would have ended in it, had each taken 1.5 times as long as those.
+    pub expected: u64,
+}
+
+impl Served {
+    /// `None` for a closed loop, which offers what ends, and for a burst that is over before most of its answers.
+    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+        let records = &observed.log.records;
+        let is_burst = observed.answers_end > observed.end
+            && !records.iter().any(|record| record.phase == Phase::Cooldown);
+        if LoadForm::of(&observed.log.header.workload) == LoadForm::Closed || is_burst {
+            return None;
+        }
+        let first = NewLoad::of(observed)?.stay.mul_f64(SLOWER);
+        let counted = |is: &dyn Fn(Timestamp, Timestamp) -> bool| {
+            records.iter().filter(|record| is(record.scheduled, record.ended)).count() as u64
+        };
+        Some(Self {
+            offered: observed.due(),
+            ended: counted(&|_, ended| observed.contains(ended)),
+            first_s: first.as_secs_f64() / SLOWER,
+            expected: counted(&|due, _| observed.contains(due.after(first))),
+        })
+    }
+
+    /// The share of what was offered that ended.
+    pub fn share(&self) -> f64 {
+        self.ended as f64 / self.offered.max(1) as f64
+    }
+
+    /// Whether fewer ended than would have, by more than chance: counts of arrivals vary by their root.
+    pub(crate) fn is_surely_short(&self) -> bool {
+        let (ended, expected) = (self.ended as f64, self.expected as f64);
+        expected - ended > SURELY * libm::sqrt(expected + ended)
+    }
+}
+
+/// A load when it is new.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewLoad {
+    began: Timestamp,
+    /// How long the first requests stay, on average.
+    stay: Duration,
+}
+
+impl NewLoad {
+    /// `None` where nothing was scheduled before the window's end.
+    pub(super) fn of(observed: &Observed<'_>) -> Option<Self> {
+        let records = observed.log.records.iter().filter(|record| record.scheduled < observed.end);
+        let mut stays: Vec<_> =
+            records.map(|record| (record.scheduled, record.ended.since(record.dispatched))).collect();
+        stays.sort_unstable();
+        let first = &stays[..stays.len().min(FEWEST_NEW.max(stays.len() / NEW))];
+        let (began, _) = *first.first()?;
+        let stay = first.iter().map(|(_, stay)| *stay).sum::<Duration>() / first.len() as u32;
+        Some(Self { began, stay })
+    }
+
+    /// Requests that were to arrive less those that left, as a multiple of the limit: they gather whatever the server can
+    /// do until answers come that take 1.5 times as long as the first ones, or for half of the load until the window's end.
+    pub(super) fn shortfall(&self, observed: &Observed<'_>, sections: &EqualSections) -> f64 {
+        let half = observed.end.since(self.began) / 2;
+        let from = self.began.after(self.stay.mul_f64(SLOWER).min(half)).max(observed.start);
+        let (expected, left) = sections.flow(observed, from);
+        let chance = libm::sqrt(expected * dispersion(&observed.log.header.workload.arrival).max(1.0));
+        let present = expected * self.stay.as_secs_f64() / observed.end.since(from).as_secs_f64();
+        let (of_all, of_present) = WANDERING;
+        (expected - left) / chance.max((of_all * expected).min(of_present * present))
+    }
+}

@@ -1,0 +1,213 @@
+//! Tests of intervals from dependent samples.
+
+use super::*;
+use crate::random::RandomStream;
+
+fn of(samples: f64) -> Effective {
+    Effective { samples, cautious: samples }
+}
+
+/// Between which ends a share lies, of which `share` was seen, with this two-sided `confidence`.
+fn share_interval(of: Effective, share: f64, confidence: f64) -> (f64, f64) {
+    let (n, tail) = (sure(of.samples, FOR_ONE_FREEDOM, confidence), (1.0 - confidence) / 2.0);
+    let low = bisect(|at| chance_of_at_most(n * share - 1.0, n, at) >= 1.0 - tail);
+    (low, bisect(|at| chance_of_at_most(n * share, n, at) >= tail))
+}
+
+/// scipy 1.17.1: `beta.ppf(.025, k, n - k + 1)`, `beta.ppf(.975, k + 1, n - k)`.
+#[test]
+fn the_exact_interval_is_scipys() {
+    for (hits, trials, low, high) in [
+        (0.0, 300.0, 0.0, 0.012_220_974_694),
+        (1.0, 40.0, 0.000_632_744_932, 0.131_585_858_283),
+        (5.5, 57.25, 0.034_111_346_556, 0.203_302_995_441),
+        (20.0, 400.0, 0.030_805_241_143, 0.076_166_972_751),
+        (399.0, 400.0, 0.986_150_230_038, 0.999_936_707_483),
+        (150.0, 30_000.0, 0.004_233_429_198, 0.005_864_692_352),
+    ] {
+        let found_low = bisect(|at| chance_of_at_most(hits - 1.0, trials, at) >= 0.975);
+        let found_high = bisect(|at| chance_of_at_most(hits, trials, at) >= 0.025);
+        assert!((found_low - low).abs() < 1e-7, "{hits} of {trials}: {found_low}, not {low}");
+        assert!((found_high - high).abs() < 1e-7, "{hits} of {trials}: {found_high}, not {high}");
+    }
+}
+
+/// Prototype with scipy: the shares whose exact interval of `n (z/t)²` trials just holds the percentile.
+#[test]
+fn percentiles_lie_between_the_shares_whose_interval_holds_them() {
+    for (fraction, samples, low, high) in [
+        (0.5, 20.0, None, None),
+        (0.5, 30.0, Some(0.041_842), Some(0.958_158)),
+        (0.5, 100.0, Some(0.371_627), Some(0.628_373)),
+        (0.95, 200.0, Some(0.911_187), Some(0.983_494)),
+        (0.95, 60.0, Some(0.840_515), None),
+        (0.99, 2_000.0, Some(0.985_122), Some(0.994_401)),
+    ] {
+        let found = of(samples).shares_around(fraction, 0.95);
+        let near = |found: Option<f64>, expected: Option<f64>| match (found, expected) {
+            (Some(found), Some(expected)) => (found - expected).abs() < 2e-6,
+            (found, expected) => found == expected,
+        };
+        assert!(near(found.0, low) && near(found.1, high), "{fraction} of {samples}: {found:?}");
+    }
+}
+
+/// The interval of a share and that of a percentile are nearly the same statement; that of the percentile claims less.
+#[test]
+fn where_a_percentile_is_surely_below_a_bound_the_share_over_it_is_surely_small() {
+    for (samples, near) in [(30.0, 0.1), (150.0, 0.02), (700.0, 0.003), (90_000.0, 2e-4)] {
+        let (low, high) = of(samples).shares_around(0.9, 0.95);
+        let over = |share: f64| share_interval(of(samples), 1.0 - share, 0.95);
+        let surely_over = over(low.unwrap()).0;
+        assert!((0.1 - 2e-4..0.1 + near).contains(&surely_over), "{samples}: {surely_over}");
+        if let Some(high) = high {
+            let at_most_over = over(high).1;
+            assert!((0.1 - near..0.1 + 2e-4).contains(&at_most_over), "{samples}: {at_most_over}");
+        }
+    }
+}
+
+#[test]
+fn about_three_hundred_without_one_show_that_it_is_rarer_than_one_in_a_hundred() {
+    let most = |samples| share_interval(of(samples), 0.0, 0.9).1;
+    assert!(most(280.0) > 0.01 && most(330.0) < 0.01, "{} {}", most(280.0), most(330.0));
+}
+
+const NO_MEMORY: Option<Memory> = Some(Memory { correlation_time: 1.0, cautious_time: 1.0 });
+
+fn share(holds: &[bool]) -> OrderedShare {
+    OrderedShare::of(&holds.iter().copied().map(Some).collect::<Vec<_>>(), NO_MEMORY).unwrap()
+}
+
+/// `hits` of `n`, as evenly as they go.
+fn even(hits: usize, n: usize) -> OrderedShare {
+    share(&(0..n).map(|place| place * hits / n != (place + 1) * hits / n).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_long_memory_makes_a_share_less_sure() {
+    let mut holds = vec![false; 400];
+    holds[200..220].fill(true);
+    let [together, scattered] = [share(&holds), even(20, 400)];
+    assert_eq!((together.share(), scattered.share()), (0.05, 0.05));
+    assert!(together.effective.unwrap().samples < 0.3 * scattered.effective.unwrap().samples);
+    assert_eq!([together.side_of(0.08), scattered.side_of(0.08)], [None, Some(Ordering::Less)]);
+    assert!(together.needed(0.08).unwrap() > 400 && OrderedShare::of(&[], None).is_none());
+}
+
+#[test]
+fn a_share_is_on_one_side_of_its_limit_or_nobody_can_tell() {
+    assert_eq!(even(0, 330).side_of(0.01), Some(Ordering::Less));
+    assert_eq!(even(0, 280).side_of(0.01), None);
+    assert_eq!(even(9, 330).side_of(0.01), Some(Ordering::Greater));
+    assert_eq!((even(4, 330).side_of(0.01), even(4, 400).needed(0.01)), (None, None), "it is on the limit");
+    // The rule of three, and half of the allowed share.
+    let near = |share: OrderedShare, least, most| {
+        let needed = share.needed(0.01).unwrap();
+        assert!((least..most).contains(&needed), "{needed}");
+    };
+    near(even(0, 20), 300, 360);
+    near(even(1, 200), 1_000, 1_500);
+    near(OrderedShare::of(&[Some(false); 10], None).unwrap(), 300, 360);
+    assert_eq!(OrderedShare::of(&[Some(true); 10], None).unwrap().needed(0.01), None);
+}
+
+#[test]
+fn what_is_not_known_counts_on_either_side() {
+    let holds: Vec<_> = (0..400).map(|place| if place % 10 == 0 { None } else { Some(false) }).collect();
+    let open = OrderedShare::of(&holds, NO_MEMORY).unwrap();
+    assert_eq!((open.hits, open.certain, open.side_of(0.05)), (40, 0, None));
+    assert_eq!(open.side_of(0.2), Some(Ordering::Less));
+    assert_eq!(even(40, 400).side_of(0.05), Some(Ordering::Greater));
+}
+
+#[test]
+fn a_window_that_another_latency_finds_too_short_tells_no_share_to_stay_low() {
+    let calm = even(0, 400);
+    assert_eq!(calm.within(Some(25.0)).side_of(0.05), Some(Ordering::Less));
+    assert_eq!(calm.within(Some(15.0)).side_of(0.05), None);
+    assert_eq!(even(100, 400).within(Some(15.0)).side_of(0.05), Some(Ordering::Greater));
+}
+
+#[test]
+fn runs_that_differ_are_worth_no_more_than_that() {
+    let alike = OrderedShare::pooled(&[even(3, 200); 5]).unwrap();
+    assert_eq!((alike.hits, alike.n, alike.side_of(0.05)), (15, 1_000, Some(Ordering::Less)));
+    let differing = OrderedShare::pooled(&[0, 0, 0, 0, 15].map(|hits| even(hits, 200))).unwrap();
+    assert_eq!((differing.hits, differing.side_of(0.05)), (15, None));
+    // By hand: 2 · 0.2 · 0.8 / 0.02 = 16, times (1.6449 / 6.3138)².
+    let two = OrderedShare::pooled(&[even(1, 10), even(3, 10)]).unwrap();
+    assert!((two.worth_at_most - 1.0859).abs() < 1e-4, "{}", two.worth_at_most);
+}
+
+/// Values of `n` independent requests, of which the share `limit` lies beyond the bound that comes with the law.
+type Draw = (f64, fn(&mut RandomStream) -> f64);
+
+/// How many of 1,000 runs of `n` such values have surely less than `limit` beyond the bound, if it is a little below.
+fn passed(n: usize, limit: f64, (bound, draw): Draw) -> usize {
+    let passes = |seed| {
+        let mut stream = RandomStream::named(seed, "tails");
+        let values: Vec<f64> = (0..n).map(|_| draw(&mut stream)).collect();
+        let over: Vec<_> = values.iter().map(|value| Some(*value > 0.99 * bound)).collect();
+        let share = OrderedShare::of(&over, Memory::of_ranks(&values)).unwrap();
+        share.inside(&values, 0.99 * bound).side_of(limit) == Some(Ordering::Less)
+    };
+    (0..1_000).filter(|seed| passes(*seed)).count()
+}
+
+/// Pareto's law with this power: a share u lies beyond u^(−1/α).
+fn pareto(u: f64, power: f64) -> f64 {
+    libm::pow(u, -1.0 / power)
+}
+
+/// Objectives that are missed, under tails as heavy as of a mean without end; and a rare kind of request that is seen in
+/// most runs.
+#[test]
+fn what_lies_beyond_all_that_was_seen_is_seldom_passed_over() {
+    for n in [60, 114, 200] {
+        for limit in [0.01, 0.05] {
+            let z = normal_quantile(1.0 - limit);
+            let laws: [(&str, Draw); 5] = [
+                ("pareto 1", (pareto(limit, 1.0), |stream| pareto(stream.open_unit().max(1e-12), 1.0))),
+                ("pareto 2", (pareto(limit, 2.0), |stream| pareto(stream.open_unit().max(1e-12), 2.0))),
+                ("normal logarithm, 0.5", (libm::exp(0.5 * z), |stream| libm::exp(0.5 * stream.normal()))),
+                ("normal logarithm, 1", (libm::exp(z), |stream| libm::exp(stream.normal()))),
+                ("normal logarithm, 1.5", (libm::exp(1.5 * z), |stream| libm::exp(1.5 * stream.normal()))),
+            ];
+            for (law, draw) in laws {
+                let passed = passed(n, limit, draw);
+                println!("{n} of {law} at {limit}: {passed} of 1,000");
+                assert!(passed <= 50, "{n} of {law} at {limit}: {passed} of 1,000");
+            }
+        }
+    }
+    // One in 20 takes ten times as long: five times what a p99 allows.
+    let spikes: Draw = (500.0, |stream| {
+        let usual = 100.0 + 10.0 * stream.normal();
+        if stream.open_unit() < 0.05 { 10.0 * usual } else { usual }
+    });
+    for n in [60, 114] {
+        let passed = passed(n, 0.01, spikes);
+        println!("{n} with spikes: {passed} of 1,000");
+        assert!(passed <= 50, "{passed}");
+    }
+}
+
+#[test]
+fn far_inside_the_bound_a_short_run_tells() {
+    let calm: Draw = (500.0, |stream| 60.0 + 15.0 * stream.exponential().min(5.2));
+    let told = passed(114, 0.01, calm);
+    assert!(told >= 900, "{told} of 1,000");
+    let values: Vec<f64> = (0..114).map(|i| f64::from(60 + (i * 37) % 80)).collect();
+    let share = OrderedShare::of(&[Some(false); 114], Memory::of_ranks(&values)).unwrap();
+    assert_eq!((share.side_of(0.01), share.assumes(0.01)), (None, None));
+    let inside = share.inside(&values, 500.0);
+    assert_eq!((inside.side_of(0.01), inside.assumes(0.01)), (Some(Ordering::Less), Some(139.0)));
+    // Near the bound, and of fewer requests than show a tail, it is the count that tells.
+    assert_eq!(share.inside(&values, 140.0).side_of(0.01), None);
+    assert_eq!(share.inside(&values[..9], 500.0), share);
+    // What the count tells takes no assumption.
+    assert_eq!(even(0, 400).inside(&values, 500.0).assumes(0.01), None);
+    assert_eq!(OrderedShare::pooled(&[inside, inside]).unwrap().assumes(0.01), Some(139.0));
+    assert_eq!(OrderedShare::pooled(&[inside, even(1, 114)]).unwrap().inside, None);
+}
