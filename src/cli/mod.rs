@@ -121,11 +121,11 @@ verbs! {
     Trace => trace::TraceVerbArgs,
     /// Read the guide: one chapter a topic
     Guide => guide::GuideArgs,
-    /// Say a command line of `vllm bench serve` with the options of Skyline
+    /// Translate a `vllm bench serve` command into one of Skyline
     FromVllm => translate::TranslateArgs with ForeignTool::Vllm,
-    /// Say a command line of `guidellm benchmark` with the options of Skyline
+    /// Translate a `guidellm run` command into one of Skyline
     FromGuidellm => translate::TranslateArgs with ForeignTool::GuideLlm,
-    /// Say a command line of `aiperf profile` with the options of Skyline
+    /// Translate an `aiperf profile` command into one of Skyline
     FromAiperf => translate::TranslateArgs with ForeignTool::AiPerf,
     /// Print completions for bash, zsh, fish, elvish or PowerShell
         Completions => completions::CompletionsArgs with command(),

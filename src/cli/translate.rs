@@ -13,7 +13,7 @@ The command goes to standard output, what differs to standard error.
 
 Examples:
   skyline from-vllm -- vllm bench serve --model M --random-input-len 1024 --num-prompts 1000 --max-concurrency 64
-  skyline from-guidellm -- guidellm benchmark --target http://host:8000 --profile poisson --rate 5 --max-seconds 60
+  skyline from-guidellm -- guidellm run --backend kind=openai_http,target=http://host:8000 --profile kind=poisson,rate=5
   skyline from-aiperf -- aiperf profile -m M --url host:8000 --streaming --concurrency 8 --request-count 100")]
 pub(super) struct TranslateArgs {
     /// The command line of the tool, word by word or as one text
@@ -27,12 +27,16 @@ pub(super) fn run(args: &TranslateArgs, tool: ForeignTool, printer: Printer) -> 
     let Translation { words, differences, unknown } = translate(tool, &words).map_err(Stop::usage)?;
     let line = shlex::try_join(words.iter().map(String::as_str)).map_err(Stop::usage)?;
     printer.data(&line)?;
-    if !unknown.is_empty() {
-        printer.words(&format!("\nUnknown, and left out: {}", unknown.join("; ")));
-    }
     printer.words(&format!("\nWhat differs from {tool}:"));
     for TranslationGap { about, sentence } in differences {
         printer.words(&format!("  {about}: {sentence}"));
     }
-    Ok(Exit::Fine)
+    if unknown.is_empty() {
+        return Ok(Exit::Fine);
+    }
+    Err(Stop::usage(format!(
+        "the command above leaves out options of {tool} that are not known here: {}\n\
+         hint: correct them, or say the same by hand (skyline bench --help)",
+        unknown.join("; ")
+    )))
 }

@@ -10,12 +10,13 @@ use crate::report::Out;
 const DRAWS: usize = 16;
 
 /// Writes a file whole or not at all: what was there stays until all of it is written, and the new one keeps its
-/// permissions. A link, a device and a pipe are written through.
+/// permissions. A link, a device and a pipe are written through. A folder that is not there is made in one that is.
 pub(crate) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> io::Result<()> {
     let Some(found) = replaced(path)? else {
         let mut out = BufWriter::new(through(path)?);
         return write(&mut out).and_then(|()| out.flush());
     };
+    missing_folder(path).map_or(Ok(()), fs::create_dir)?;
     let (temporary, file) = unfinished(path)?;
     let written = || {
         if let Found::File(permissions) = found {
@@ -38,8 +39,16 @@ pub(crate) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<
 pub(crate) fn try_whole_file(path: &Path) -> io::Result<()> {
     match replaced(path)? {
         None => through_could_be_written(path),
-        Some(_) => unfinished(path).and_then(|(temporary, _)| fs::remove_file(temporary)),
+        Some(_) => {
+            let (temporary, _) = unfinished(missing_folder(path).unwrap_or(path))?;
+            fs::remove_file(temporary)
+        }
     }
+}
+
+/// The folder of a file that is not there.
+fn missing_folder(path: &Path) -> Option<&Path> {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists())
 }
 
 /// What a whole file takes the place of.

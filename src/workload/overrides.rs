@@ -46,9 +46,9 @@ pub struct Overrides {
     pub arrival: Option<ArrivalPattern>,
     /// `--burstiness`: the shape of gamma gaps around the mean rate, in place of the workload's process.
     pub burstiness: Option<f64>,
-    /// `--ramp`: from one rate to another over a time, in place of the workload's process; the run lasts as long, unless
-    /// something else says how long it lasts.
-    pub ramp: Option<RateStage>,
+    /// `--ramp`: each from one rate to another over a time, in place of the workload's process; the run lasts as long,
+    /// unless something else says how long it lasts.
+    pub ramp: Vec<RateStage>,
     /// `--spike`: a Poisson process at the rate, and a spike over it.
     pub spike: Option<LoadSpike>,
     /// `--input-tokens`: the requested length of every prompt, whatever its class.
@@ -135,7 +135,7 @@ impl WorkloadSpec {
         if let Some(sentence) = self.refusal_of_arrivals(overrides) {
             return Some(sentence);
         }
-        let opens = overrides.ramp.is_some()
+        let opens = !overrides.ramp.is_empty()
             || overrides.spike.is_some()
             || overrides.arrival.is_some()
             || overrides.burstiness.is_some();
@@ -178,7 +178,7 @@ impl WorkloadSpec {
         let Overrides { arrival, burstiness, ramp, spike, .. } = overrides;
         let given = [
             ("--spike", spike.is_some()),
-            ("--ramp", ramp.is_some()),
+            ("--ramp", !ramp.is_empty()),
             ("--arrival", arrival.is_some()),
             ("--burstiness", burstiness.is_some()),
         ];
@@ -191,16 +191,16 @@ impl WorkloadSpec {
             return Some(format!("{both}; give one of them"));
         }
         let sentence = match arrival {
-            _ if spike.is_some() && (ramp.is_some() || arrival.is_some() || burstiness.is_some()) => {
+            _ if spike.is_some() && (!ramp.is_empty() || arrival.is_some() || burstiness.is_some()) => {
                 "`--spike` is over a Poisson process at one rate; leave `--ramp`, `--arrival` and `--burstiness` out"
             }
-            _ if ramp.is_some()
+            _ if !ramp.is_empty()
                 && (overrides.rate_per_s.is_some() || arrival.is_some() || burstiness.is_some()) =>
             {
                 "`--ramp` says both what rate there is and how requests arrive; leave `--rate`, `--arrival` and \
                  `--burstiness` out"
             }
-            _ if ramp.is_some() => return None,
+            _ if !ramp.is_empty() => return None,
             Some(ArrivalPattern::Gamma { .. }) if burstiness.is_none() => {
                 "`--arrival gamma` does not say how bursty; give `--burstiness` too, such as 0.5"
             }
@@ -224,11 +224,11 @@ impl WorkloadSpec {
             let spikes = vec![spike.over(rate_per_s)];
             return Some(ArrivalPattern::Spikes { base_rate_per_s: rate_per_s, spikes });
         }
-        Some(match (overrides.ramp, overrides.burstiness, &overrides.arrival) {
-            (Some(stage), ..) => ArrivalPattern::Stages { stages: vec![stage] },
-            (None, Some(burstiness), _) => ArrivalPattern::Gamma { rate_per_s, burstiness },
-            (None, None, Some(arrival)) => arrival.clone().with_mean_rate(rate_per_s),
-            (None, None, None) => return None,
+        Some(match (overrides.burstiness, &overrides.arrival) {
+            _ if !overrides.ramp.is_empty() => ArrivalPattern::Stages { stages: overrides.ramp.clone() },
+            (Some(burstiness), _) => ArrivalPattern::Gamma { rate_per_s, burstiness },
+            (None, Some(arrival)) => arrival.clone().with_mean_rate(rate_per_s),
+            (None, None) => return None,
         })
     }
 
@@ -266,10 +266,8 @@ impl WorkloadSpec {
         } else if let Some(rate_per_s) = overrides.rate_per_s {
             spec.arrival = spec.arrival.with_mean_rate(rate_per_s);
         }
-        if let Some(ramp) =
-            overrides.ramp.filter(|_| overrides.horizon_s.is_none() && overrides.requests.is_none())
-        {
-            spec.horizon_s = ramp.duration_s;
+        if !overrides.ramp.is_empty() && overrides.horizon_s.is_none() && overrides.requests.is_none() {
+            spec.horizon_s = overrides.ramp.iter().map(|stage| stage.duration_s).sum();
             spec.requests = None;
         }
         let declared = match &self.arrival {

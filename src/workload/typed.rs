@@ -302,7 +302,7 @@ mod tests {
         let top = Spike { at_s: 40.0, rate_per_s: 14.0, rise_s: 0.0, hold_s: 20.0, fall_s: 0.0 };
         let expected = ArrivalPattern::Spikes { base_rate_per_s: 7.0, spikes: vec![top] };
         assert_eq!(of(typed.clone()).unwrap().arrival, expected);
-        let ramp = RateStage::typed("1:20:90s").ok();
+        let ramp = RateStage::typed("1:20:90s").into_iter().collect();
         let both = of(Overrides { ramp, rate_per_s: None, ..typed }).unwrap_err().to_string();
         assert!(both.contains("`--spike`") && both.contains("`--ramp`"), "{both}");
     }
@@ -334,9 +334,11 @@ mod tests {
         let gamma = ArrivalPattern::Gamma { rate_per_s: 10.0, burstiness: 0.5 };
         assert_eq!(changed(bursty.clone()).unwrap().arrival, gamma);
         let stage = RateStage::typed("1:20:90s").unwrap();
-        let ramp = Overrides { ramp: Some(stage), ..Overrides::default() };
+        let down = RateStage::typed("20:5:30s").unwrap();
+        let ramp = Overrides { ramp: vec![stage, down], ..Overrides::default() };
         let spec = changed(ramp.clone()).unwrap();
-        assert_eq!((spec.arrival, spec.horizon_s), (ArrivalPattern::Stages { stages: vec![stage] }, 90.0));
+        let stages = vec![stage, down];
+        assert_eq!((spec.arrival, spec.horizon_s), (ArrivalPattern::Stages { stages }, 120.0));
         for (overrides, problem) in [
             (Overrides { users: Some(3), ..bursty.clone() }, "and `--burstiness` both say when"),
             (Overrides { think_time_s: Some(1.0), ..bursty.clone() }, "`--think-time` is what users"),

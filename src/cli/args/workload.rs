@@ -103,10 +103,12 @@ pub(in crate::cli) struct LoadArgs {
           value_parser = whole::<u64>(1..=MOST_AT_ONCE), allow_negative_numbers = true)]
     users: Option<u64>,
 
-    /// Raise the rate evenly from one to another over a time, such as 1:20:60s; it then stays; the run lasts as long,
-    /// unless [SECONDS] or --requests says otherwise [default: the workload's arrivals]
-    #[arg(long, value_name = "FROM:TO:OVER", help_heading = "Workload", value_parser = RateStage::typed)]
-    ramp: Option<RateStage>,
+    /// Raise the rate evenly from one to another over a time, such as 1:20:60s; several parts have commas between them, such
+    /// as 1:20:60s,20:5:30s; it then stays; the run lasts as long, unless [SECONDS] or --requests says otherwise [default:
+    /// the workload's arrivals]
+    #[arg(long, value_name = "FROM:TO:OVER", help_heading = "Workload", value_delimiter = ',',
+          value_parser = RateStage::typed)]
+    ramp: Vec<RateStage>,
 
     /// A Poisson process at the rate, and so many times the rate from a moment on for a time, such as 2:40s:20s; then the
     /// rate again: does the server recover? [default: the workload's arrivals]
@@ -126,7 +128,7 @@ impl LoadArgs {
     ) -> Result<WorkloadSpec, Stop> {
         let overrides = self.overrides(cap, printer)?;
         let overrides = Overrides { users: overrides.users.or(work.users_of(swept)), ..overrides };
-        if work.is_described() && self.rate.is_none() && self.users.is_none() && self.ramp.is_none() {
+        if work.is_described() && self.rate.is_none() && self.users.is_none() && self.ramp.is_empty() {
             printer.words("note: 1 request/s, since nothing says how many (--rate, --users)");
         }
         work.spec(&overrides, printer)
@@ -138,8 +140,8 @@ impl LoadArgs {
     }
 
     fn overrides(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<Overrides, Stop> {
-        let Self { requests, rate, users, ramp, spike } = *self;
-        let overrides = Overrides { requests, ramp, spike, ..Overrides::default() };
+        let Self { requests, rate, users, spike, .. } = *self;
+        let overrides = Overrides { requests, ramp: self.ramp.clone(), spike, ..Overrides::default() };
         if !self.is_rate_inf() {
             return Ok(Overrides { rate_per_s: rate, users, ..overrides });
         }

@@ -25,7 +25,7 @@ pub(super) enum Takes {
 /// What a flag means here.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Meaning {
-    /// This option, with the same value.
+    /// This option, with the same value, if there is one.
     Same(&'static str),
     /// The tool's own file reads it.
     Read,
@@ -36,6 +36,11 @@ pub(super) enum Meaning {
 /// A flag with one value, and the option that means the same with the same value.
 pub(super) const fn same(option: &'static str, names: &'static str) -> Flags {
     Flags { takes: Takes::One, means: Meaning::Same(option), names }
+}
+
+/// A flag without a value, and the option that means the same.
+pub(super) const fn switch(option: &'static str, names: &'static str) -> Flags {
+    Flags { takes: Takes::Nothing, means: Meaning::Same(option), names }
 }
 
 /// Flags that the tool's own file reads.

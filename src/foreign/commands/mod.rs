@@ -6,6 +6,7 @@
 mod aiperf;
 mod flags;
 mod guidellm;
+mod guidellm_data;
 mod sentences;
 #[cfg(test)]
 mod tests;

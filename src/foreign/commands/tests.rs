@@ -73,12 +73,21 @@ fn vllm_says_when_requests_leave() {
         ("--request-rate 10000 --num-prompts 16", "--rate inf --requests 16 "),
         (
             "--ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 19 --num-prompts 100",
-            "--ramp 1:19:10s --requests 100 ",
+            "--ramp 1:3.25:5.882s,3.25:5.5:2.857s,5.5:7.75:1.887s,7.75:10:1.408s,10:12.25:1.124s,12.25:14.5:0.935s,\
+             14.5:16.75:0.8s,16.75:19:0.699s --requests 100 ",
+        ),
+        (
+            "--ramp-up-strategy exponential --ramp-up-start-rps 1 --ramp-up-end-rps 256 --num-prompts 80",
+            "--ramp 1:2:6.667s,2:4:3.333s,4:8:1.667s,8:16:0.833s,16:32:0.417s,32:64:0.208s,64:128:0.104s,128:256:0.052s \
+             --requests 80 ",
         ),
     ] {
         assert_eq!(vllm(flags), format!("{load}--input-tokens 1024 --output-tokens 128"), "{flags}");
     }
-    assert_eq!(vllm("--dataset-name burstgpt --dataset-path B.csv --request-rate 5"), "--trace B.csv");
+    for (flags, load) in [("--num-prompts 7", "7"), ("", "1000")] {
+        let trace = vllm(&format!("--dataset-name burstgpt --dataset-path B.csv --request-rate 5 {flags}"));
+        assert_eq!(trace, format!("--requests {load} --trace B.csv"));
+    }
     let all = typed(ForeignTool::Vllm, "vllm bench serve --num-prompts -1 --request-rate 5");
     assert!(all.words.iter().all(|word| word != "--requests"), "{:?}", all.words);
     assert!(all.differences.iter().any(|difference| difference.about == "--num-prompts -1"));
@@ -120,6 +129,56 @@ fn vllm_says_what_requests_are_like() {
     ] {
         let load = if flags.contains("--header") { "" } else { load };
         assert_eq!(vllm(&format!("--num-prompts 9 {flags}")), format!("{load}{requests}"), "{flags}");
+    }
+}
+
+#[test]
+fn the_rust_client_of_vllm_has_sweeps_and_repeats() {
+    for (flags, options) in [
+        ("--sweep-max-concurrency 1,10 --num-prompts 50", "--users 1,10 --samples 50"),
+        ("--sweep-request-rate 1,10,inf", "--rates 1,10"),
+        ("--num-runs 3 --request-rate 5 --num-prompts 9 --reset-prefix-cache", "--rate 5 --requests 9"),
+    ] {
+        let words = typed(ForeignTool::Vllm, &format!("vllm-rs bench serve {flags}")).words.join(" ");
+        assert!(words.contains(options), "{flags}: {words}");
+        assert_eq!(words.starts_with("skyline sweep"), flags.contains("--sweep"), "{words}");
+        assert_eq!(words.contains("--repeats 3"), flags.contains("--num-runs"), "{words}");
+        assert_eq!(words.contains("--reset-cache"), flags.contains("--reset"), "{words}");
+    }
+}
+
+#[test]
+fn results_of_vllm_have_the_name_that_was_given() {
+    for (flags, format) in [
+        ("--save-result", "--format vllm"),
+        ("--save-result --result-filename a.json", "--format vllm=a.json"),
+        ("--save-result --result-dir d/ --result-filename a.json", "--out d/ --format vllm=d/a.json"),
+        ("--result-filename a.json", ""),
+    ] {
+        let words = vllm(&format!("--request-rate 5 --num-prompts 9 {flags}"));
+        assert!(words.trim_end().ends_with(format), "{words}");
+        assert_eq!(words.contains("--format"), !format.is_empty(), "{words}");
+    }
+}
+
+/// Each name of a file, of which the lines with `#` are words.
+fn names(file: &'static str) -> impl Iterator<Item = &'static str> {
+    file.lines().filter(|line| !line.starts_with('#'))
+}
+
+#[test]
+fn no_option_of_the_released_tools_is_unknown() {
+    let of_vllm = include_str!("../../../tests/data/commands/flags/vllm.txt");
+    let of_guidellm = include_str!("../../../tests/data/commands/flags/guidellm.txt");
+    for (tool, begins, all) in [
+        (ForeignTool::Vllm, "vllm bench serve", of_vllm),
+        (ForeignTool::GuideLlm, "guidellm run", of_guidellm),
+    ] {
+        assert!(names(all).count() > 15);
+        for name in names(all) {
+            let unknown = typed(tool, &format!("{begins} {name} 1")).unknown;
+            assert!(!unknown.iter().any(|unknown| unknown.contains(name)), "{name}: {unknown:?}");
+        }
     }
 }
 
@@ -176,6 +235,55 @@ fn guidellm_says_several_loads_at_once() {
     );
     let samples = "--profile poisson --rate 2 --data prompt_tokens=9,samples=70";
     assert_eq!(guidellm(samples), "bench --rate 2 --requests 70 --input-tokens 9");
+    for (flags, words) in [
+        (
+            "--constraint kind=max_requests,count=200 --constraint kind=max_errors,count=5 --profile kind=poisson,rate=4",
+            "bench --rate 4 --requests 200 ",
+        ),
+        (
+            "--constraint kind=max_duration,seconds=60 --profile kind=poisson,rate=4,warmup=0.1,cooldown=6,max_concurrency=9",
+            "bench 54 --rate 4 --max-concurrency 9 --warmup 6s ",
+        ),
+        (
+            "--constraint kind=max_requests,count=200 --profile kind=concurrent,streams=4,warmup.percent=0.1",
+            "bench --users 4 --requests 200 --warmup-requests 20 ",
+        ),
+        ("--profile kind=poisson,rate[0]=1,rate[1]=2", "sweep --rates 1,2 "),
+        (r#"--profile '{"kind": "concurrent", "streams": [1, 8]}'"#, "sweep --users 1,8 "),
+        ("--profile kind=concurrent --override profile.streams 1,4", "sweep --users 1,4 "),
+        ("--profile kind=poisson,rate=9,rampup_duration=5", "bench --ramp 0:9:5s "),
+        ("--profile kind=goodput,target_attainment=0.99", "sweep --objective slo_attainment >= 99% "),
+        ("--profile kind=knee,max_streams=32", "sweep --users 1:32:x2 "),
+    ] {
+        assert_eq!(guidellm(&format!("{flags} {data}")), format!("{words}{lengths}"), "{flags}");
+    }
+    assert_eq!(
+        guidellm(&format!(
+            "--profile kind=poisson,rate=2 {data} --tokenizer kind=huggingface_auto,model=org/m --seed kind=static,value=7 \
+             --metrics kind=generative,slo.ttft_ms=500,slo.e2el_ms=9000 --output kind=json,path=a.json --output kind=console \
+             -l env=staging --tokenizer kind=hf_auto --backend kind=openai_http,target=http://h,stream=false"
+        )),
+        "bench --no-stream --rate 2 --input-tokens 100 --output-tokens 50 --format json=a.json --slo ttft=500ms,e2e=9000ms \
+         --seed 7 --label env=staging"
+    );
+    assert_eq!(
+        guidellm(
+            "--profile kind=replay,time_scale=0.5 --data kind=mooncake,source.kind=json_file,source.path=m.jsonl"
+        ),
+        "bench --time-scale 0.5 --trace m.jsonl"
+    );
+    let odd = typed(
+        ForeignTool::GuideLlm,
+        "guidellm run --backend kind=openai_http,server_history=true --profile kind=poisson,rate=1,warp=9 \
+         --constraint kind=min_requests,count=3",
+    );
+    for about in ["--backend server_history=true", "--profile warp=9", "--constraint min_requests"] {
+        assert!(
+            odd.differences.iter().any(|gap| gap.about.contains(about)),
+            "{about}: {:?}",
+            odd.differences
+        );
+    }
     let secret = typed(
         ForeignTool::GuideLlm,
         r#"guidellm run --backend '{"kind": "openai_http", "api_key": "sk-1"}'"#,

@@ -20,7 +20,7 @@ const GRAMMARS: [(ForeignTool, Grammar); 3] = [
         ForeignTool::GuideLlm,
         Grammar {
             beginnings: guidellm::BEGINNINGS,
-            example: "skyline from-guidellm -- guidellm benchmark --target …",
+            example: "skyline from-guidellm -- guidellm run --backend …",
             flags: guidellm::FLAGS,
             read: guidellm::read_flags,
         },

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::flags::{Meaning, TypedFlags};
 use super::sentences::TIME_OR_NUMBER;
+use super::values::positive;
 
 /// A command line of another tool, said with the options of this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +32,8 @@ pub(super) struct Builder {
     verb: &'static str,
     seconds: Option<String>,
     options: Vec<String>,
-    /// Options of the same meaning and value, which stand last.
-    same: Vec<(&'static str, String)>,
+    /// Options of the same meaning and value, if they have one; they stand last.
+    same: Vec<(&'static str, Option<String>)>,
     differences: Vec<TranslationGap>,
 }
 
@@ -51,7 +52,7 @@ impl Builder {
                 Meaning::Same(option) => {
                     // Of a flag that is repeated, the last counts.
                     builder.same.retain(|(before, _)| before != option);
-                    builder.same.push((option, values.last().cloned().unwrap_or_default()));
+                    builder.same.push((option, values.last().cloned()));
                 }
                 Meaning::Differs(sentence) => builder.differs(*name, *sentence),
                 Meaning::Read => {}
@@ -106,9 +107,14 @@ impl Builder {
                     self.differs(count, TIME_OR_NUMBER);
                 }
             }
-            (None, Some(requests)) if self.is_sweep() => self.option("--samples", requests),
-            (None, Some(requests)) => self.option("--requests", requests),
-            (None, None) => {}
+            (None, requests) => self.counted(requests),
+        }
+    }
+
+    /// How many requests a run has.
+    pub(super) fn counted(&mut self, requests: Option<&str>) {
+        if let Some(requests) = requests.filter(|number| positive(number).is_some()) {
+            self.option(if self.is_sweep() { "--samples" } else { "--requests" }, requests);
         }
     }
 
@@ -149,7 +155,10 @@ impl Builder {
 
     pub(super) fn finish(mut self, typed: TypedFlags) -> Translation {
         for (option, value) in std::mem::take(&mut self.same) {
-            self.option(option, value);
+            match value {
+                Some(value) => self.option(option, value),
+                None => self.switch(option),
+            }
         }
         let words = ["skyline", self.verb].map(str::to_owned).into_iter();
         Translation {

@@ -45,6 +45,25 @@ pub(super) fn fields(text: &str) -> Option<Map<String, Value>> {
     text.split(',').map(pair).collect()
 }
 
+/// An option of GuideLLM such as `kind=constant,rate=10`: JSON too, or only the kind; `a.b` is a field of a field, `a[0]` an
+/// element of a list.
+pub(super) fn kinded(text: &str) -> Map<String, Value> {
+    let Some(flat) = fields(text) else { return Map::from_iter([("kind".to_owned(), text.into())]) };
+    let mut whole = Map::new();
+    for (key, value) in flat {
+        if let Some((outer, inner)) = key.split_once('.') {
+            let fields = whole.entry(outer).or_insert_with(|| Map::new().into()).as_object_mut();
+            fields.and_then(|fields| fields.insert(inner.to_owned(), value));
+        } else if let Some((list, _)) = key.split_once('[') {
+            let values = whole.entry(list).or_insert_with(|| Vec::<Value>::new().into()).as_array_mut();
+            values.into_iter().for_each(|values| values.push(value.clone()));
+        } else {
+            whole.insert(key, value);
+        }
+    }
+    whole
+}
+
 /// A value that was typed: JSON if it is, else a text.
 pub(super) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())

@@ -28,14 +28,21 @@ const ENGINES: [(&str, &str); 6] = [
 
 /// A rate at which all requests leave within this time is none: they leave at once.
 const AT_ONCE_S: f64 = 0.1;
+/// Parts of a ramp.
+const RAMP_PARTS: u32 = 8;
+/// Lists of loads of the Rust client, and ours.
+const SWEEPS: [(&str, &str); 2] =
+    [("--sweep-max-concurrency", "--users"), ("--sweep-request-rate", "--rates")];
 const ALWAYS_EXACT: &str = "every answer has exactly the requested length here";
 
 /// Reads the flags that mean something only together.
 pub(super) fn read(typed: &TypedFlags, to: &mut Builder) {
     server(typed, to);
     // A trace says itself when its requests leave.
-    if !["burstgpt", "timed_trace"].contains(&typed.one("--dataset-name").unwrap_or_default()) {
-        load(typed, to);
+    match typed.one("--dataset-name") {
+        Some("burstgpt" | "timed_trace") => to.counted(Some(typed.one("--num-prompts").unwrap_or("1000"))),
+        _ if !swept(typed, to) => load(typed, to),
+        _ => {}
     }
     prompts(typed, to);
     request_bodies(typed, to);
@@ -71,9 +78,6 @@ fn server(typed: &TypedFlags, to: &mut Builder) {
     if let Some(model) = typed.one("--served-model-name").or_else(|| typed.one("--model")) {
         to.option("--model", model);
     }
-    if typed.has("--insecure") {
-        to.switch("--insecure");
-    }
     if let Some(seconds) =
         typed.one("--ready-check-timeout-sec").filter(|seconds| positive(seconds).is_some())
     {
@@ -107,15 +111,15 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
     let all_at_once = |rate: &f64| requests.is_some_and(|requests| requests / rate < AT_ONCE_S);
     let rate = positive(typed_rate).filter(|rate| !all_at_once(rate));
     if let Some(strategy) = typed.one("--ramp-up-strategy") {
-        let rps = |name| typed.one(name).unwrap_or("1");
-        let (from, to_rps) = (rps("--ramp-up-start-rps"), rps("--ramp-up-end-rps"));
-        let mean = f64::midpoint(positive(from).unwrap_or(0.0), positive(to_rps).unwrap_or(0.0));
-        let over = requests.map_or(60.0, |requests| requests / mean.max(0.001));
-        to.option("--ramp", format!("{from}:{to_rps}:{}s", over.ceil()));
+        let rps = |name| typed.one(name).and_then(positive).unwrap_or(1.0);
+        let [from, to_rps] = ["--ramp-up-start-rps", "--ramp-up-end-rps"].map(rps);
+        to.option("--ramp", ramp(strategy == "exponential", from, to_rps, requests.unwrap_or(1000.0)));
         limit(to);
-        if strategy != "linear" {
-            to.differs(format!("--ramp-up-strategy {strategy}"), "--ramp raises the rate evenly");
-        }
+        to.differs(
+            format!("--ramp-up-strategy {strategy}"),
+            "vLLM's rate depends on the number of the request, and so rises faster and faster in time; these straight parts, \
+             one for each eighth of the requests, are close to it, and arrivals are Poisson",
+        );
     } else if let Some(rate) = rate {
         to.option("--rate", rate.to_string());
         if let Some(shape) = typed.one("--burstiness").filter(|shape| shape.parse() != Ok(1.0)) {
@@ -142,6 +146,37 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
             to.differs(format!("--request-rate {typed_rate}"), "so many leave at once here");
         }
     }
+}
+
+/// A ramp whose rate depends on the number of the request, as parts that each take an eighth of the requests.
+fn ramp(exponential: bool, from: f64, to: f64, requests: f64) -> String {
+    let rate = |part: u32| match f64::from(part) / f64::from(RAMP_PARTS) {
+        done if exponential => from * (to / from).powf(done),
+        done => from + (to - from) * done,
+    };
+    let part = |part| {
+        let [from, to] = [rate(part), rate(part + 1)];
+        let seconds = requests / f64::from(RAMP_PARTS) / f64::midpoint(from, to);
+        [from, to, seconds].map(|value| format!("{}", (value * 1e3).round() / 1e3)).join(":") + "s"
+    };
+    (0..RAMP_PARTS).map(part).collect::<Vec<_>>().join(",")
+}
+
+/// Whether a sweep of loads is asked for, which is then said.
+fn swept(typed: &TypedFlags, to: &mut Builder) -> bool {
+    let found = SWEEPS.iter().find_map(|(theirs, ours)| Some((theirs, ours, typed.one(theirs)?)));
+    let Some((theirs, ours, loads)) = found else { return false };
+    to.sweep();
+    let finite: Vec<&str> = loads.split(',').filter(|load| positive(load).is_some()).collect();
+    to.option(ours, finite.join(","));
+    if loads.contains("inf") {
+        to.differs(
+            format!("{theirs} inf"),
+            "no load of a sweep: `bench --rate inf` sends all requests at once",
+        );
+    }
+    to.counted(typed.one("--num-prompts"));
+    true
 }
 
 /// What is sent.
@@ -189,8 +224,11 @@ fn prompts(typed: &TypedFlags, to: &mut Builder) {
             to.option("--trace", path.unwrap_or("trace.jsonl"));
             to.differs(
                 format!("--dataset-name {name}"),
-                "the trace is replayed at its own moments, with its lengths (--rate-scale changes the pace); vLLM takes the lengths of \
-                 BurstGPT alone",
+                match name {
+                    "burstgpt" => "the first requests of the file leave at its own moments (--time-scale changes the pace); vLLM \
+                         draws rows of GPT-4 by the seed, takes their lengths alone, and sends them at --request-rate",
+                    _ => "the trace is replayed at its own moments, with its lengths (--time-scale changes the pace)",
+                },
             );
         }
         "hf" | "spec_bench" | "speed_bench" | "custom_audio" | "custom_image" | "custom_mm" => {
@@ -307,25 +345,24 @@ fn results(typed: &TypedFlags, to: &mut Builder) {
     if let Some(label) = typed.one("--label") {
         to.option("--label", format!("label={label}"));
     }
-    if typed.has("--disable-tqdm") {
-        to.switch("--quiet");
-    }
     let folder = typed.one("--result-dir");
     if let Some(folder) = folder {
         to.option("--out", folder);
     }
     let kept = ["--save-result", "--save-detailed", "--append-result"];
-    if kept.iter().any(|flag| typed.has(flag)) {
-        // The folder may not be there yet, and a file that is named is one in a folder that is.
-        let format = match typed.one("--result-filename") {
-            Some(file) if folder.is_none() => format!("vllm={file}"),
-            _ => "vllm".to_owned(),
-        };
-        to.option("--format", format);
+    if kept.iter().any(|flag| typed.has(flag)) && !to.is_sweep() {
+        let format = typed.one("--result-filename").map_or("vllm".to_owned(), |file| {
+            let folder =
+                folder.map(|folder| format!("{}/", folder.trim_end_matches('/'))).unwrap_or_default();
+            format!("vllm={folder}{file}")
+        });
         to.differs(
             "--save-result",
-            "every run is stored in a folder of its own; `--format vllm` writes vLLM's own JSON there too, as vllm.json",
+            format!(
+                "every run is stored in a folder of its own; `--format {format}` writes vLLM's own JSON too"
+            ),
         );
+        to.option("--format", format);
     }
 }
 
