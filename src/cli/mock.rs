@@ -11,6 +11,7 @@ use crate::clock::Pacing;
 use crate::mock::{
     AnswerWords, Backend, CannedAnswer, FaultChance, MockOptions, MockServer, PromptDetails, StopLength,
 };
+use crate::session::run::hardware_for;
 use crate::session::{Exit, Printer, Stop};
 
 /// Serves a simulated engine over HTTP in real time.
@@ -124,7 +125,7 @@ fn base_path(text: &str) -> Result<String, String> {
 impl MockArgs {
     /// The engine that was meant.
     fn backend(&self) -> Result<Backend, Stop> {
-        let described = self.engine.describe(&[])?;
+        let described = self.engine.on(hardware_for(None)?).describe(&[])?;
         let longest = described.max_model_len.and_then(|longest| u32::try_from(longest).ok());
         Ok(Backend {
             server: described.fleet.server().map_err(Stop::usage)?,

@@ -10,10 +10,11 @@ use crate::analysis::{Quantile, async_scheduling};
 use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, EngineFacts, PlanCheck, RunHeader, RunLog};
+use crate::session::run::hardware_for;
 use crate::session::stored::run::{read_log, runs_in};
 use crate::session::{Printer, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
-use crate::workload::RequestClass;
+use crate::workload::{RequestClass, WorkloadSpec};
 
 /// Blocks of a KV cache of unknown size: more than any run fills.
 const ENDLESS: u64 = 1 << 22;
@@ -33,19 +34,19 @@ pub(super) struct FitArgs {
 }
 
 impl FitArgs {
-    /// The model that was described for requests of these classes, its engine fitted where that is asked for. A poor fit
-    /// is returned too.
+    /// The model that was described for this workload, its engine fitted where that is asked for. A poor fit is returned
+    /// too.
     pub(super) fn describe(
         &self,
         model: &ModelArgs,
-        classes: &[RequestClass],
+        spec: &WorkloadSpec,
         printer: Printer,
     ) -> Result<(Described, Option<EngineFit>), Stop> {
         if self.fit.is_empty() {
-            return Ok((model.describe(classes)?, None));
+            return Ok((model.on(hardware_for(Some(spec))?).describe(&spec.classes)?, None));
         }
         let runs = read_all(&self.fit)?;
-        fitted_to(&runs, model, classes, printer).map(|(described, fit)| (described, Some(fit)))
+        fitted_to(&runs, model, &spec.classes, printer).map(|(described, fit)| (described, Some(fit)))
     }
 }
 

@@ -129,7 +129,7 @@ impl SimulateArgs {
         let spec = self.clients.applied(spec)?;
         let tokenizer = self.tokenizer.as_deref();
         let (first, other) = self.sides.models(&self.model, !self.fit.fit.is_empty(), model_of)?;
-        let describe = |model: &ModelArgs| self.fit.describe(model, &spec.classes, printer);
+        let describe = |model: &ModelArgs| self.fit.describe(model, &spec, printer);
         let ((), described) = both(self.check_tokenizer(&spec), describe(&first))?;
         let other = other.as_ref().map(describe).transpose()?.map(|(other, _)| other);
         let (model, engine_fit) = described;

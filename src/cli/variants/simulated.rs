@@ -18,6 +18,7 @@ use crate::record::{DeploymentFacts, RunLog};
 use crate::report::documents;
 use crate::session::campaign::sweep::at_load;
 use crate::session::campaign::tune::{FILES, MORE, store};
+use crate::session::run::hardware_for;
 use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
 use crate::units::three_digits;
 use crate::workload::WorkloadSpec;
@@ -59,7 +60,8 @@ fn model(spec: &TuneSpec, of: &TuneCandidate) -> Result<ModelArgs, String> {
 }
 
 fn described(spec: &TuneSpec, of: &TuneCandidate, workload: &WorkloadSpec) -> Result<Described, String> {
-    model(spec, of)?.describe(&workload.classes).map_err(|stop| stop.first_line())
+    let hardware = hardware_for(Some(workload)).map_err(|stop| stop.first_line())?;
+    model(spec, of)?.on(hardware).describe(&workload.classes).map_err(|stop| stop.first_line())
 }
 
 /// What looks ahead: the simulator, fitted to the runs whose logs `log` reads.

@@ -12,14 +12,19 @@ const DEFAULT_HARDWARE: &str = "h100";
 /// The model that a team is likely to try first.
 const DEFAULT_MODEL: &str = "llama-3.1-8b";
 
+/// The hardware of a server that is modelled, where none is named: that which the workload recommends, else the default.
+pub(crate) fn hardware_for(spec: Option<&WorkloadSpec>) -> Result<Hardware, Stop> {
+    match spec.and_then(|spec| Some((&spec.name, spec.mock_hardware.as_deref()?))) {
+        Some((workload, name)) => known(&format!("`mock_hardware` of `{workload}`"), name),
+        None => known("--hardware", DEFAULT_HARDWARE),
+    }
+}
+
 /// What the embedded mock models: what the user says of the deployment, else the hardware that the workload recommends,
 /// else the defaults; all of it filled in.
 pub(super) fn facts(typed: &DeploymentFacts, spec: &WorkloadSpec) -> Result<DeploymentFacts, Stop> {
-    let recommended = spec.mock_hardware.clone().filter(|_| typed.hardware.is_none());
-    if let Some(name) = &recommended {
-        known::<Hardware>(&format!("`mock_hardware` of `{}`", spec.name), name)?;
-    }
-    let hardware = typed.hardware.clone().or(recommended);
+    let usual = || hardware_for(Some(spec)).map(|hardware| hardware.name.to_owned());
+    let hardware = Some(typed.hardware.clone().map_or_else(usual, Ok)?);
     let deployment = deployment(&DeploymentFacts { hardware, ..typed.clone() })?;
     Backend::of(&deployment, None).map_err(Stop::usage)?;
     Ok(DeploymentFacts {

@@ -54,6 +54,8 @@ const EXAMPLES: [Example; 7] = [
             "3",
             "--repeats",
             "5",
+            "--hardware",
+            "a10g",
             "--objective",
             "p99 ttft < 450ms",
         ]],

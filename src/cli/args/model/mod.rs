@@ -16,7 +16,7 @@ use self::values::{Parts, PoolSizes, facts_of};
 use super::values::{above_zero, whole};
 use crate::record::DeploymentFacts;
 use crate::session::Stop;
-use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, RoutingRule};
+use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, Hardware, RoutingRule};
 use crate::workload::RequestClass;
 
 /// The model of a deployment. Options have vLLM's names and defaults where vLLM has them.
@@ -153,6 +153,13 @@ impl ModelArgs {
     /// The same with what is said of a server that was measured, where nothing was typed.
     pub(in crate::cli) fn with_facts(&self, facts: &DeploymentFacts) -> Self {
         Self { physics: self.physics.with_facts(facts), ..self.clone() }
+    }
+
+    /// The same on this hardware, where none was typed.
+    pub(in crate::cli) fn on(&self, hardware: Hardware) -> Self {
+        let mut model = self.clone();
+        model.physics.hardware.get_or_insert(hardware);
+        model
     }
 
     /// Whether both hardware and model were named.
