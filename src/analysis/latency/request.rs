@@ -110,7 +110,7 @@ impl RequestLatency {
             e2e_from_send: bound(record.first_sent()),
             // Whether it would have reasoned nobody knows: where other answers did, it counts as one.
             ttfa: known.ttfa.or_else(|| bound(Some(begin)).filter(|_| first.is_none())),
-            tpot: rest(1),
+            tpot: pace(record).or_else(|| rest(1)),
             tpot_adjusted: first_tokens(record).and_then(rest),
             ..known
         }
@@ -124,6 +124,15 @@ impl RequestLatency {
             ..Self::default()
         }
     }
+}
+
+/// The time per token of what came of an answer that was cut off between two tokens: the silence at its end is no longer
+/// than one before it. After a longer silence only a least is known.
+fn pace(record: &RequestRecord) -> Option<Figure> {
+    let stamps = || record.chunks.iter().map(|chunk| chunk.at);
+    let longest = stamps().zip(stamps().skip(1)).map(|(one, next)| next.since(one)).max()?;
+    tpot(record, 1)
+        .filter(|_| record.chunks.last_at().is_some_and(|last| record.ended.since(last) <= longest))
 }
 
 /// Whether all text of an answer had come, however it ended: the model had said why it stopped, or the server's own

@@ -98,6 +98,18 @@ fn a_censored_request() {
 }
 
 #[test]
+fn an_answer_that_is_cut_off_at_its_pace_has_that_pace() {
+    // Eleven of a hundred tokens had come, 20 ms apart, when the run was interrupted.
+    let mut record = record(0).sent_at(0, 0, 10).paced(100, 20, 11).censored(315).build();
+    record.output_tokens_asked = 100;
+    assert_eq!(open(&record).tpot, Some(Exact(20.0)));
+    assert_eq!(open(&record).e2e, Some(AtLeast(315.0)));
+    // A silence that is longer than any gap before bounds it from below: the other 89 take at least until then.
+    record.ended = ms(2_080);
+    assert_eq!(open(&record).tpot, Some(AtLeast(20.0)));
+}
+
+#[test]
 fn a_censored_request_without_a_token() {
     let latency = open(&record(0).sent_at(100, 101, 102).censored(1_100).build());
     assert_eq!((latency.ttft, latency.ttft_from_send), (Some(AtLeast(1_000.0)), Some(AtLeast(998.0))));
