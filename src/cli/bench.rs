@@ -197,7 +197,7 @@ fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit,
     let written = plan.outputs.write_run(report, &run.folder, printer);
     let ending = run.ending();
     run.stored.and(written)?;
-    say_saved(&run.folder, Some(&format!("report: {}", save::RUN_PAGE)), printer);
+    say_saved(&run.folder, Some(&format!("report: {}", save::PAGE)), printer);
     Ok(match ending {
         RunEnding::Interrupted => Exit::Interrupted,
         _ => exits::of_run(&run.run.summary, plan.rules, printer),

@@ -260,6 +260,7 @@ mod tests {
         for (text, shown, api) in [
             ("http://localhost:8000", "http://localhost:8000", "/v1"),
             ("http://localhost:8000/", "http://localhost:8000", "/v1"),
+            ("https://localhost:8000", "https://localhost:8000", "/v1"),
             ("http://localhost:8000/v1", "http://localhost:8000", "/v1"),
             ("https://host/gate/v1/", "https://host/gate", "/gate/v1"),
             ("http://[::1]:9/x", "http://[::1]:9/x", "/x/v1"),
@@ -298,6 +299,9 @@ mod tests {
             (&*url("http://h:81").authority(), &*url("http://[::1]:9").authority()),
             ("h:81", "[::1]:9")
         );
+        for bare in ["h:81", "10.0.0.1:8000/v1", "[::1]:9/gate"] {
+            assert_eq!(url(bare), url(&format!("http://{bare}")), "{bare}");
+        }
         let other = url("http://h/v1/completions");
         assert_eq!((other.endpoint(), &*other.to_string()), (Some(Endpoint::Completions), "http://h"));
         let azure = url("https://h/openai/deployments/gpt-4o/chat/completions?api-version=1");
@@ -368,7 +372,9 @@ mod tests {
     #[test]
     fn mistakes_in_an_address_are_reported_with_their_cure() {
         for (text, cure) in [
-            ("localhost:8000", "no scheme"),
+            ("localhost", "no scheme"),
+            ("localhost:x", "no scheme"),
+            ("localhost:8000?key=hunter2", "no scheme"),
             ("ftp://x", "only http and https"),
             ("http://", "is not an address"),
             ("http://x/#hunter2", "must end before `#`"),

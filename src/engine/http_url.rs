@@ -67,10 +67,13 @@ pub(crate) fn http_url(text: &str, example: &str) -> Result<Url, String> {
                     --header 'Authorization: …' or through --api-key-env"
             .to_owned());
     }
-    if scheme.is_none() {
+    // A bare `host:port` is an address.
+    let port = rest.split('/').next().and_then(|host| host.rsplit_once(':')?.1.parse::<u16>().ok());
+    if scheme.is_none() && (port.is_none() || text.contains('?')) {
         return Err(format!("`{shown}` has no scheme; write it like {example} or https://…"));
     }
-    let url = Url::parse(text)
+    let whole = if scheme.is_none() { format!("http://{text}") } else { text.to_owned() };
+    let url = Url::parse(&whole)
         .map_err(|error| format!("`{shown}` is not an address ({error}); write it like {example}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("`{shown}`: only http and https are supported; write it like {example}"));

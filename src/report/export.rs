@@ -124,10 +124,10 @@ impl Export {
             ab: &[ExportFile::text("ab.json", |test, out| put(out, json(test)?))],
         },
         Self {
-            sweep: &[ExportFile::text("page.html", |sweep, out| {
+            sweep: &[ExportFile::text("report.html", |sweep, out| {
                 put(out, render::html(&documents::sweep(sweep)))
             })],
-            ab: &[ExportFile::text("page.html", |test, out| put(out, render::html(&documents::ab(test))))],
+            ab: &[ExportFile::text("report.html", |test, out| put(out, render::html(&documents::ab(test))))],
             ..Self::of_runs(
                 "html",
                 "a page with pictures; the folder has it anyway",

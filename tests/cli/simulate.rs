@@ -226,7 +226,7 @@ fn two_models_are_compared_in_rounds_as_ab_does() {
     let folder = desk.run();
     let shown = desk.skyline(&["report", folder.to_str().unwrap(), "--json"]).assert().code(1);
     assert_eq!(serde_json::from_slice::<Value>(&shown.get_output().stdout).unwrap(), test);
-    assert!(folder.join("round-8/b/run.jsonl").is_file() && folder.join("page.html").is_file());
+    assert!(folder.join("round-8/b/run.jsonl").is_file() && folder.join("report.html").is_file());
     let same = [&shared[..], &["--ab", "", "", "--require", "equivalent"]].concat();
     desk.skyline(&same).assert().code(0).stdout(contains("EQUIVALENT"));
 }

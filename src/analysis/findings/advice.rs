@@ -11,7 +11,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 37] = [
+        const RULES: &[Advice] = &[
             load::ending,
             load::not_recovered,
             load::drain_limit,

@@ -4,6 +4,7 @@ use clap::Args;
 use strum::VariantNames;
 
 use super::values::{above_zero, one_of, seconds, since};
+use crate::engine::BaseUrl;
 use crate::session::{Printer, Stop, survey};
 use crate::workload::{BadLines, Trace, TraceFormat, WorkloadSpec};
 
@@ -62,6 +63,12 @@ impl TraceArgs {
         printer: Printer,
     ) -> Result<WorkloadSpec, Stop> {
         let survey_of = |trace: &mut Trace, seed| survey(trace, seed);
+        if name.is_some_and(|name| name.contains("://") || name.parse::<BaseUrl>().is_ok()) {
+            return Err(Stop::usage(
+                "an address stands where the workload should\n\
+                 hint: --url names the server: skyline bench short_chat 60 --url http://host:8000",
+            ));
+        }
         match (name, &self.trace) {
             (None, None) => Err(Stop::usage(
                 "no WORKLOAD is named\n\

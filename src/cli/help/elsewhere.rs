@@ -119,6 +119,19 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("--verbose -v", "--full shows all of the report"),
 ];
 
+/// Verbs of other tools, and ours.
+const VERBS: &[(&str, &str)] = &[
+    ("run start load loadtest benchmark perf profile attack", "bench short_chat 60 runs a workload"),
+    ("serve server", "mock is a server of known behaviour; your own is named by --url"),
+    ("diff", "compare results/A results/B compares stored runs"),
+    ("show view results summary", "report shows a stored run again"),
+    ("list ls", "workloads lists the workloads, skyline report results the stored runs"),
+    ("predict", "simulate short_chat predicts a run"),
+    ("search", "sweep short_chat finds the highest rate"),
+    ("ping health doctor", "check --url http://host:8000 checks a server"),
+    ("docs", "guide lists the topics"),
+];
+
 /// What is wrong with a command line, and the cure; `None` where clap knows best.
 pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<String> {
     let context = |kind| match error.get(kind)? {
@@ -126,12 +139,17 @@ pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<S
         ContextValue::Strings(texts) => texts.first().map(String::as_str),
         _ => None,
     };
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let typed = context(ContextKind::InvalidSubcommand)?;
+        let (_, meant) = VERBS.iter().find(|(names, _)| names.split(' ').any(|name| name == typed))?;
+        return Some(format!("`{typed}` is no verb of skyline\nhint: skyline {meant}"));
+    }
     let typed = context(ContextKind::InvalidArg)?;
     match error.kind() {
         ErrorKind::UnknownArgument if typed.starts_with('-') => instead_of(typed, command),
-        ErrorKind::UnknownArgument => stray_bound(typed),
+        ErrorKind::UnknownArgument => stray_value(typed),
         ErrorKind::ValueValidation if !typed.starts_with('-') => {
-            stray_bound(context(ContextKind::InvalidValue)?)
+            stray_value(context(ContextKind::InvalidValue)?)
         }
         ErrorKind::InvalidValue if typed.starts_with("--endpoint ") => {
             let path = context(ContextKind::InvalidValue).filter(|value| value.starts_with('/'))?;
@@ -147,8 +165,14 @@ pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<S
     }
 }
 
-/// What is said of a bound behind those of `--slo`.
-fn stray_bound(typed: &str) -> Option<String> {
+/// What is said of a bound behind those of `--slo`, and of an address.
+fn stray_value(typed: &str) -> Option<String> {
+    if typed.contains("://") {
+        return Some(
+            "an address belongs to an option\nhint: --url names the server: --url http://host:8000"
+                .to_owned(),
+        );
+    }
     Slo::typed(typed).ok()?;
     Some(format!(
         "`{typed}` belongs to no option\nhint: bounds of --slo have commas between them: ttft=500ms,tpot=50ms"
@@ -188,6 +212,16 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
+    #[test]
+    fn verbs_that_are_hinted_at_are_ours_and_those_of_others_are_not() {
+        let command = Cli::command();
+        for (names, hint) in VERBS {
+            let ours = hint.split(' ').next().unwrap_or_default();
+            assert!(command.find_subcommand(ours).is_some(), "{ours}");
+            assert!(names.split(' ').all(|name| command.find_subcommand(name).is_none()), "{names}");
+        }
+    }
+
     fn said(typed: &[&str]) -> Option<String> {
         let command = Cli::command();
         advice(&command.clone().try_get_matches_from([&["skyline"], typed].concat()).unwrap_err(), &command)
@@ -213,6 +247,10 @@ mod tests {
             (&["bench", "short_chat", "9", "--slo", "ttft=1s", "tpot=9ms"], "commas between them"),
             (&["bench", "short_chat", "--slo", "ttft=1s", "tpot=9ms"], "commas between them"),
             (&["bench", "short_chat", "--users=3", "--rate=3"], "leave one of them out"),
+            (&["check", "http://host:8000"], "--url http://host:8000"),
+            (&["bench", "short_chat", "http://key@host:8000"], "--url http://host:8000"),
+            (&["run", "short_chat"], "skyline bench short_chat 60"),
+            (&["diff", "a", "b"], "skyline compare"),
         ] {
             let said = said(typed).unwrap_or_default();
             assert!(said.contains(cure), "{typed:?}: {said}");

@@ -64,7 +64,7 @@ impl ShowArgs {
     pub(in crate::cli) fn check(&self) -> Result<(), Stop> {
         if self.to_stdout().count() > 1 {
             return Err(Stop::usage(
-                "two formats both go to standard output\nhint: name a file for one of them, as in --format html=page.html",
+                "two formats both go to standard output\nhint: name a file for one of them, as in --format html=report.html",
             ));
         }
         for (number, asked) in self.formats.iter().enumerate() {

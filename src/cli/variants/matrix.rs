@@ -85,7 +85,7 @@ What is saved, in results/NAME-matrix-TIME:
   row-A/run-1/   every run, as `skyline bench` saves it (with several variants: VARIANT/row-A/run-1/)
   matrix.json    the table with its figures; matrix.txt the same as text
   decision.md    what was accepted, what was rejected and why, and why it stopped
-  page.html      the table with its charts
+  report.html    the table with its charts
   *.log          output of the commands that start and reset servers
 
 Exit codes:

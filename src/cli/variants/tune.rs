@@ -29,7 +29,7 @@ What is saved, in results/NAME-tune-TIME:
   VARIANT/run-1/   every run, as `skyline bench` saves it
   tune.json        the decision with its figures; tune.txt the same as text
   decision.md      the best flags, the runner-up and why, what was dropped at which load
-  page.html        the same as a page
+  report.html      the same as a page
   *.log            output of the commands that start and reset servers
 
 Exit codes:

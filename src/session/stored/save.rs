@@ -11,10 +11,8 @@ use crate::session::whole_file::whole_file;
 
 /// File of the summary in a run's folder.
 pub(super) const SUMMARY: &str = "summary.json";
-/// File of the page in a run's folder.
-pub(crate) const RUN_PAGE: &str = "report.html";
-/// The page with an experiment's pictures, in its folder.
-pub(crate) const PAGE: &str = "page.html";
+/// File of the page in the folder of a run or an experiment.
+pub(crate) const PAGE: &str = "report.html";
 /// File of what an A/B test found, in its folder.
 pub(super) const AB: &str = "ab.json";
 /// File of what repeats say together, in the folder that holds their folders.
@@ -25,7 +23,7 @@ pub(crate) fn run(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {
     let RunReport { log, summary, extras } = report;
     text(&folder.join(SUMMARY), &report::json_with(summary, extras).map_err(Stop::impossible)?)?;
     let page = render::html(&documents::run(summary, extras, Some(log)));
-    text(&folder.join(RUN_PAGE), &page)
+    text(&folder.join(PAGE), &page)
 }
 
 /// The same with the log itself.

@@ -74,7 +74,7 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
     let name = folder.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("quick-ab-"), "{name}");
     assert_eq!(read(&folder.join("ab.json")), test);
-    assert!(std::fs::read_to_string(folder.join("page.html")).unwrap().contains("p50 ttft"));
+    assert!(std::fs::read_to_string(folder.join("report.html")).unwrap().contains("p50 ttft"));
     // Both sides of a round are asked the same, other rounds something else; each goes first in one of two rounds.
     let mut texts = BTreeSet::new();
     for round in 1..=7 {
@@ -155,7 +155,7 @@ fn one_machine_is_switched_once_a_round_and_reset_before_each_run() {
     // What was typed for a shell may hold a secret.
     let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
     assert!(words.contains("switching to B\n"), "{words}");
-    let kept = ["asked.json", "ab.json", "page.html", "round-1/a/run.jsonl"]
+    let kept = ["asked.json", "ab.json", "report.html", "round-1/a/run.jsonl"]
         .map(|file| std::fs::read_to_string(desk.run().join(file)).unwrap());
     assert!(kept[0].contains("switch_cmd_sha256") && kept[3].contains("--switch-cmd"), "{}", kept[0]);
     assert!(

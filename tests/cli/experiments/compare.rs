@@ -152,7 +152,7 @@ fn sweeps_are_compared_by_their_answers_and_load_by_load() {
     let one = sweep("one", &["--repeats", "2"]);
     let slow = sweep("slow", &["--repeats", "2", "--hardware", "l4"]);
     let base = desk.file("x", "").parent().unwrap().to_path_buf();
-    let page = std::fs::read_to_string(base.join(&one).join("page.html")).unwrap();
+    let page = std::fs::read_to_string(base.join(&one).join("report.html")).unwrap();
     assert!(
         page.contains("TTFT over load") && page.contains("<svg") && page.matches("<script").count() == 1,
         "{page}"

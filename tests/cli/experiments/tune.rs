@@ -69,7 +69,7 @@ fn the_flags_that_serve_most_are_found_stored_and_shown_again() {
     assert_eq!((&json["schema"], &json["decision"]["best"]), (&1.into(), &"8".into()));
     assert!(json["decision"]["per_gpu"].as_f64().unwrap() > 22.0, "{}", json["decision"]);
     assert_eq!(json["variants"][0]["standing"], "dropped");
-    let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(page.contains("--slots 8 serves most"));
     let folder = folder.to_str().unwrap();
     let again = desk.skyline(&["report", folder]).assert().code(0);

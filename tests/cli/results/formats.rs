@@ -162,7 +162,7 @@ fn experiments_have_tables_and_pages_of_their_own() {
     let points = std::fs::read_to_string(folder.join("points.csv")).unwrap();
     assert!(points.starts_with("load_kind,load,class,metric,value,"), "{points}");
     assert!(points.lines().count() > 10 && points.contains(",ttft_p99_ms,"), "{points}");
-    let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
     desk.skyline(&["report", data, "--format", "markdown=-"])
         .assert()

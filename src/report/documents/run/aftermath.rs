@@ -3,8 +3,15 @@
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{GoodputStretch, SpikeAftermath, Summary};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series, Zone, ZoneKind};
-use crate::report::document::{BarChart, BarRow, Chart, Section, Table};
+use crate::report::document::{BarChart, BarRow, Chart, Level, Section, Table};
 use crate::units::three_digits;
+
+/// Whether goodput came back, for the screen.
+pub(super) fn in_brief(summary: &Summary) -> Section {
+    let mut section = Section::continued(Level::Brief);
+    section.facts("goodput recovery", summary.aftermath.as_ref().map(in_words));
+    section
+}
 
 pub(super) fn section(summary: &Summary) -> Section {
     let mut section = Section::detail("The spike of the load, and after it");

@@ -35,7 +35,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
         .about(head::about(summary))
         .dated(head::dated(summary));
     document.add(head::sections(summary));
-    document.add([costs::in_brief(summary)]);
+    document.add([slo::in_brief(summary), aftermath::in_brief(summary), costs::in_brief(summary)]);
     document.add(latency::sections(summary));
     document.add(head::failures(summary));
     document.add(head::findings(summary));

@@ -2,10 +2,27 @@
 
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Group, SloTarget, Summary};
-use crate::report::document::{NOTHING, Section};
+use crate::report::document::{Level, NOTHING, Section};
 use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, three_digits};
 use crate::workload::Slo;
+
+/// Classes that a screen has room for.
+const SHOWN: usize = 4;
+
+/// Which classes missed their SLO, the worst first, where there are several.
+pub(super) fn in_brief(summary: &Summary) -> Section {
+    let mut section = Section::continued(Level::Brief);
+    let share = |class: &Group| Some((class.slo.slo_attainment?, class.name.clone()));
+    let mut classes: Vec<(f64, String)> = summary.by_class.iter().filter_map(share).collect();
+    classes.sort_by(|one, other| one.0.total_cmp(&other.0));
+    if classes.len() > 1 && classes.iter().any(|(met, _)| *met < 1.0) {
+        let shown = classes.iter().take(SHOWN).map(|(met, name)| format!("{name} {}", percent(*met)));
+        let more = if classes.len() > SHOWN { ", …" } else { "" };
+        section.text(format!("SLO met by class: {}{more}", shown.collect::<Vec<_>>().join(", ")));
+    }
+    section
+}
 
 pub(super) fn section(summary: &Summary) -> Section {
     let slo = &summary.slo;
