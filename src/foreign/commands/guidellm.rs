@@ -266,12 +266,14 @@ fn length(typed: &TypedFlags, profile: &Map<String, Value>, to: &mut Builder) {
         (Some(_), None, None) => to.differs("warmup", PHASE),
     }
     if cooldown.is_some() {
+        if length.is_none() && number.is_some() {
+            to.switch("--cooldown");
+        }
         to.differs(
             "cooldown",
-            if shorter.is_some() {
-                "the counted part ends that much sooner, and load continues, uncounted, until its last request is done"
-            } else {
-                UNCOUNTED
+            match shorter {
+                Some(_) => "the counted part ends that much sooner, and load goes on, uncounted, until its last request is done",
+                None => PHASE,
             },
         );
     }

@@ -248,6 +248,10 @@ fn guidellm_says_several_loads_at_once() {
             "--constraint kind=max_requests,count=200 --profile kind=concurrent,streams=4,warmup.percent=0.1",
             "bench --users 4 --requests 200 --warmup-requests 20 ",
         ),
+        (
+            "--constraint kind=max_requests,count=200 --profile kind=concurrent,streams=4,cooldown=0.1",
+            "bench --users 4 --requests 200 --cooldown ",
+        ),
         ("--profile kind=poisson,rate[0]=1,rate[1]=2", "sweep --rates 1,2 "),
         (r#"--profile '{"kind": "concurrent", "streams": [1, 8]}'"#, "sweep --users 1,8 "),
         ("--profile kind=concurrent --override profile.streams 1,4", "sweep --users 1,4 "),
