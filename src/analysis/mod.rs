@@ -66,6 +66,7 @@ pub(crate) use load::stretches::{LoadCourse, PhaseOfLoad};
 pub use load::timeline::{Bin, BinWait, Timeline};
 pub use requests::delivery::StreamDelivery;
 pub use requests::observed::{answers_end, of_request};
+pub use requests::oddities::OddAnswers;
 pub use requests::outcomes::{FailureCount, Failures, RequestCounts};
 pub use requests::quality::{
     AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality, SlicePasses,

@@ -57,6 +57,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         finish_reason: None,
         usage: None,
         impossible_usage: None,
+        oddities: None,
         output_tokens: 0,
         output_tokens_source: TokenSource::Chunks,
         hidden_tokens: 0,

@@ -12,7 +12,7 @@ use super::secrets::Secrets;
 use super::stream::chunk::ChunkText;
 use crate::clock::{RunClock, Timestamp};
 use crate::generator::RequestSpec;
-use crate::record::{Failure, FinishReason, Usage};
+use crate::record::{Failure, FinishReason, Oddities, Usage};
 
 /// Answers requests with token streams.
 pub trait Engine: Send + Sync + 'static {
@@ -174,6 +174,8 @@ pub struct AnswerEnd {
     pub hidden_tokens: u64,
     /// Whether the last chunk said the whole answer once more.
     pub last_repeats: bool,
+    /// What it had that answers do not need.
+    pub oddities: Oddities,
     /// Its text, where it was captured and came whole.
     pub captured: Option<CapturedText>,
     /// How long the server asks to wait before the request is sent again, with an answer that is an HTTP error.
@@ -192,6 +194,7 @@ impl AnswerEnd {
             impossible_usage: None,
             hidden_tokens: 0,
             last_repeats: false,
+            oddities: Oddities::default(),
             captured: None,
             retry_after: None,
         }

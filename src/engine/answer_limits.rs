@@ -36,7 +36,7 @@ impl AnswerLimits {
     pub fn of(self, requested: Option<u64>) -> AnswerBudget {
         let most = |requested: u64| requested.saturating_mul(self.times_requested.into()).max(LEAST_TOKENS);
         let tokens = requested.map_or(u64::MAX, most);
-        AnswerBudget { of: Purpose::Run, requested, tokens, bytes: self.bytes }
+        AnswerBudget { of: Purpose::Run, requested, forced: None, tokens, bytes: self.bytes }
     }
 }
 
@@ -46,6 +46,8 @@ pub struct AnswerBudget {
     of: Purpose,
     /// Tokens requested, where that is known.
     requested: Option<u64>,
+    /// Tokens that the answer is forced to have.
+    forced: Option<u64>,
     tokens: u64,
     bytes: u64,
 }
@@ -60,7 +62,7 @@ impl Default for AnswerBudget {
     /// Where the length requested is not known.
     fn default() -> Self {
         let bytes = AnswerLimits::default().bytes;
-        Self { of: Purpose::Run, requested: None, tokens: u64::MAX, bytes }
+        Self { of: Purpose::Run, requested: None, forced: None, tokens: u64::MAX, bytes }
     }
 }
 
@@ -75,7 +77,27 @@ pub(crate) struct AnswerSize {
 impl AnswerBudget {
     /// That of a request before any load.
     pub(crate) fn of_test() -> Self {
-        Self { of: Purpose::Test, requested: None, tokens: LEAST_TOKENS, bytes: TEST_BYTES }
+        Self { of: Purpose::Test, requested: None, forced: None, tokens: LEAST_TOKENS, bytes: TEST_BYTES }
+    }
+
+    /// The same for an answer whose request forces it to have so many tokens.
+    pub(crate) fn forcing(self, forced: Option<u64>) -> Self {
+        Self { forced, ..self }
+    }
+
+    /// Whether it is that of a test request, whose answer is forced to a length and has all of it.
+    pub(crate) fn tests_forcing(self, tokens: u64) -> bool {
+        self.of == Purpose::Test && self.forced.is_some_and(|forced| tokens >= forced)
+    }
+
+    /// Whether so many tokens are all that were requested.
+    pub(crate) fn is_reached_by(self, tokens: u64) -> bool {
+        self.requested.or(self.forced).is_some_and(|requested| tokens >= requested)
+    }
+
+    /// The tokens that the answer was forced to have, where so many are less than half of them.
+    pub(crate) fn missed_by_far(self, tokens: u64) -> Option<u64> {
+        self.forced.filter(|forced| tokens.saturating_mul(2) < *forced)
     }
 
     /// What the server can report of such an answer to a request of so many bytes.

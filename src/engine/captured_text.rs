@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::answer_limits::HeldMemory;
 use super::stream::chunk::ChunkJson;
+use super::stream::chunk::repair::readable;
 use crate::record::Failure;
 
 /// Whether the text of an answer is captured.
@@ -39,6 +40,9 @@ impl fmt::Debug for CapturedText {
     }
 }
 
+/// Stands after each document; JSON holds no such byte (RFC 7464).
+const SEPARATOR: u8 = 0x1e;
+
 /// The text of an answer: of its first choice, where there are several (`n`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerText {
@@ -63,7 +67,7 @@ impl CapturedText {
     pub(super) fn push(&mut self, document: &[u8]) {
         self.bytes.reserve(document.len() + 1);
         self.bytes.extend_from_slice(document);
-        self.bytes.push(b'\n');
+        self.bytes.push(SEPARATOR);
     }
 
     /// Where the next document will begin.
@@ -73,7 +77,7 @@ impl CapturedText {
 
     /// Takes the document that begins at `start` away.
     pub(super) fn remove(&mut self, start: usize) {
-        let length = self.bytes[start..].iter().position(|byte| *byte == b'\n');
+        let length = self.bytes[start..].iter().position(|byte| *byte == SEPARATOR);
         self.bytes.drain(start..length.map_or(self.bytes.len(), |length| start + length + 1));
     }
 
@@ -108,9 +112,10 @@ impl CapturedText {
     pub fn read_all(&self) -> BTreeMap<u32, AnswerText> {
         let mut answers = BTreeMap::from([(0, AnswerText::default())]);
         let mut calls: BTreeMap<(u32, u32), ToolCall> = BTreeMap::new();
-        // An answer that came whole is nothing but documents; if one is broken, those before it count.
-        let documents = serde_json::Deserializer::from_slice(&self.bytes).into_iter::<ChunkJson<'_>>();
-        for document in documents.map_while(Result::ok) {
+        for document in self.bytes.split(|&byte| byte == SEPARATOR) {
+            let json = readable(document);
+            // What is no document was passed over.
+            let Ok(document) = ChunkJson::parse(&json) else { continue };
             for choice in document.choices() {
                 let text = answers.entry(choice.index()).or_default();
                 text.content.push_str(choice.content());

@@ -295,6 +295,7 @@ impl RequestRun {
         self.record.usage = end.usage;
         self.record.impossible_usage = end.impossible_usage.map(Box::new);
         self.record.hidden_tokens = end.hidden_tokens;
+        self.record.oddities = end.oddities.into_record();
         self.record.whole_answer = end.whole_answer;
         if end.last_repeats {
             let again = self.record.chunks.pop().map(|chunk| chunk.at);
@@ -349,6 +350,7 @@ impl RequestRun {
             usage: None,
             impossible_usage: None,
             hidden_tokens: 0,
+            oddities: None,
             merged_reads: 0,
             late_stamps: None,
             ..std::mem::take(record)

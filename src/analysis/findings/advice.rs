@@ -32,6 +32,7 @@ impl Finding {
             answers::output_length,
             answers::prompt_length,
             answers::impossible_usage,
+            answers::odd_answers,
             answers::estimated_tokens,
             answers::hidden_tokens,
             answers::token_mismatch,

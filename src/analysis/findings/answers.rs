@@ -2,6 +2,7 @@
 
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::requests::delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED};
+use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::quality::ClassForms;
 use crate::analysis::requests::tokens::IMPOSSIBLE_CURE;
 use crate::analysis::summary::run::Summary;
@@ -86,6 +87,12 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
 pub(super) fn impossible_usage(summary: &Summary) -> Option<Finding> {
     let found = summary.tokens.impossible_usage?;
     Some(finding(FindingKind::ImpossibleUsage, found.sentence(), IMPOSSIBLE_CURE))
+}
+
+pub(super) fn odd_answers(summary: &Summary) -> Option<Finding> {
+    let lines: Vec<_> = summary.oddities.iter().map(OddAnswers::sentence).collect();
+    let cure = "look at the bytes of one answer (curl -N), and at the gateway before the server: clients may read it otherwise";
+    (!lines.is_empty()).then(|| finding(FindingKind::OddAnswers, lines.join("; "), cure))
 }
 
 pub(super) fn estimated_tokens(summary: &Summary) -> Option<Finding> {

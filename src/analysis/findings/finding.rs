@@ -59,6 +59,8 @@ pub enum FindingKind {
     PromptLength,
     /// The server's token counts are impossible, and are ignored.
     ImpossibleUsage,
+    /// Answers had what answers do not need, or ended for a reason that nobody knows.
+    OddAnswers,
     /// Token counts are guessed from chunks.
     EstimatedTokens,
     /// The server counts tokens whose text it did not send.
@@ -123,6 +125,7 @@ impl FindingKind {
             | Self::OutputLength
             | Self::PromptLength
             | Self::ImpossibleUsage
+            | Self::OddAnswers
             | Self::EstimatedTokens
             | Self::HiddenTokens
             | Self::TokenMismatch => "workloads",

@@ -4,6 +4,7 @@ pub(super) mod acceptable;
 mod by_request;
 pub(super) mod delivery;
 pub(super) mod observed;
+pub(super) mod oddities;
 pub(super) mod outcomes;
 pub(super) mod quality;
 pub(super) mod sampled;

@@ -22,6 +22,7 @@ use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::served::Served;
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::requests::delivery::StreamDelivery;
+use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
 use crate::analysis::requests::quality::{AnswerForms, Quality};
 use crate::analysis::requests::sessions::Sessions;
@@ -108,6 +109,9 @@ pub struct Summary {
     pub failures: Failures,
     /// Tokens requested, reported and received.
     pub tokens: TokenAccount,
+    /// What answers had that answers do not need, by its kind; left out where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub oddities: Vec<OddAnswers>,
     /// Whether streams came token by token.
     pub delivery: StreamDelivery,
     /// What requests share, and how much of it a prefix cache gave back; absent where they share nothing.

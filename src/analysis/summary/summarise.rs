@@ -22,6 +22,7 @@ use crate::analysis::load::served::Served;
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::requests::acceptable::Acceptable;
 use crate::analysis::requests::observed::{Observed, unrecorded_requests};
+use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
 use crate::analysis::requests::quality::{AnswerForms, Quality};
 use crate::analysis::requests::sessions::Sessions;
@@ -86,6 +87,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         costs,
         failures: Failures::of(&observed),
         tokens: TokenAccount::of(&observed),
+        oddities: OddAnswers::all(&observed),
         request_speed: RequestSpeed::of(&observed),
         delivery: observed.delivery,
         prefix_cache: PrefixCache::of(log),

@@ -183,8 +183,10 @@ impl Engine for OpenAiEngine {
     type Answer = HttpAnswer;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        let prepared = self.templates.of(&request.planned).prepare(request, self.capture);
-        prepared.within(self.limits.of(self.requested_tokens(request.planned.output_tokens)))
+        let template = self.templates.of(&request.planned);
+        let requested = self.requested_tokens(request.planned.output_tokens);
+        let forced = requested.filter(|_| template.is_forced && !self.sets_length());
+        template.prepare(request, self.capture).within(self.limits.of(requested).forcing(forced))
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> HttpAnswer {

@@ -14,9 +14,10 @@ use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
 use crate::engine::answer_limits::AnswerBudget;
 use crate::engine::dialect::Dialect;
+use crate::engine::dialect_traits::LengthForcing;
 use crate::engine::intake::listing;
 use crate::engine::target::{PriorityField, Target};
-use crate::record::{Failure, FailureKind, FinishReason, TokenSource, Usage};
+use crate::record::{Failure, FailureKind, FinishReason, Oddity, TokenSource, Usage};
 use crate::units::spoken;
 
 /// Once text comes, the test request waits this part of its limit for the end.
@@ -36,6 +37,8 @@ pub struct SmokeReport {
     pub usage: Option<Usage>,
     /// Its counts, where they are impossible.
     pub impossible_usage: Option<Usage>,
+    /// What its answer had that answers do not need.
+    pub oddities: Vec<Oddity>,
     /// The server's best count of an answer's tokens. One that was cut off could not count them: its texts count.
     pub token_source: TokenSource,
     /// The prompt; `None` where the extra body replaces it.
@@ -122,7 +125,9 @@ impl OpenAiEngine {
     /// What went wrong, with a hint.
     pub async fn smoke_test(&self, prompt: &'static str, limit: Duration) -> Result<SmokeReport, SmokeError> {
         let body = self.templates.test_request(prompt);
-        let request = PreparedRequest::new(0, body).within(AnswerBudget::of_test());
+        let forces = self.target.length_fields().forcing != LengthForcing::None && !self.sets_length();
+        let budget = AnswerBudget::of_test().forcing(forces.then_some(TEST_TOKENS.into()));
+        let request = PreparedRequest::new(0, body).within(budget);
         let delays = Arc::default();
         let mut answer = self.exchange(request, RunClock::starting_in(Duration::ZERO), &delays);
         let mut events = Vec::new();
@@ -245,6 +250,7 @@ impl SmokeReport {
             chunks,
             usage,
             impossible_usage: end.and_then(|end| end.impossible_usage),
+            oddities: end.map_or_else(Vec::new, |end| end.oddities.0.clone()),
             token_source,
             prompt,
             finish_reason,

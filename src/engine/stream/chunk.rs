@@ -1,91 +1,59 @@
 //! Reads the JSON of a chunk or of a whole answer from any server.
 
+mod loose;
+mod message;
+pub(crate) mod repair;
+
 use std::borrow::Cow;
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::engine::intake::ServerText;
 use crate::engine::secrets::Secrets;
-use crate::record::{FinishReason, Usage};
+use crate::record::Usage;
 
-use super::fault::words_of;
+use super::fault::{excerpt, words_of};
+use super::reasons::{is_error, is_ping};
+use loose::{LooseValue, Members};
+use message::Message;
 
-/// One JSON document of an answer: a chunk of a stream, or a whole answer. Unknown fields are ignored.
-#[derive(Debug, Default, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
+/// One JSON document of an answer: a chunk of a stream, or a whole answer.
+///
+/// Unknown fields are ignored. A field that cannot be read counts as absent, and its name is kept.
+#[derive(Debug, Default)]
 pub(crate) struct ChunkJson<'a> {
+    whole: &'a [u8],
     /// Its choices; empty in vLLM's usage chunk.
     choices: Option<Vec<Choice<'a>>>,
-    usage: Option<UsageFields>,
+    usage: Option<Usage>,
+    /// Whether a count of its usage is none.
+    pub(crate) wrong_usage: bool,
+    /// Its error, or that of a choice or of its usage, where that says something.
     error: Option<&'a RawValue>,
-    detail: Option<&'a RawValue>,
-    message: Option<&'a RawValue>,
+    /// Whether its type, state or code is that of an error.
+    is_error: bool,
+    /// A text outside of choices: an error of FastAPI and of older vLLM.
+    bare: Option<&'a RawValue>,
+    /// Whether its type says that it only keeps the connection alive.
+    is_ping: bool,
+    /// Names of its fields.
+    names: Vec<Cow<'a, str>>,
+    /// Fields that could not be read.
+    pub(crate) unread: Vec<&'static str>,
 }
 
 /// One choice of a document.
-#[derive(Debug, Default, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
+#[derive(Debug, Default)]
 pub(crate) struct Choice<'a> {
-    index: Option<u32>,
-    /// Chat, streamed.
-    delta: Option<Message<'a>>,
-    /// Chat, whole.
+    index: u32,
+    /// Chat: `delta` where it is streamed, else `message`.
     message: Option<Message<'a>>,
+    /// Whether that is the message of a whole answer.
+    is_whole: bool,
     /// Completions.
-    text: Option<Text<'a>>,
-    finish_reason: Option<Text<'a>>,
-    token_ids: Option<Vec<IgnoredAny>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct Message<'a> {
-    content: Option<Text<'a>>,
-    /// vLLM's name.
-    reasoning: Option<Text<'a>>,
-    /// SGLang's name, and that of most others.
-    reasoning_content: Option<Text<'a>>,
-    refusal: Option<Text<'a>>,
-    tool_calls: Option<Vec<ToolCall<'a>>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct ToolCall<'a> {
-    /// Index among the calls of the answer; absent in a whole answer. No value of it fails a stream.
-    index: Option<&'a RawValue>,
-    function: Option<ToolFunction<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct ToolFunction<'a> {
-    name: Option<Text<'a>>,
-    arguments: Option<Text<'a>>,
-}
-
-/// A string, borrowed unless it has escapes.
-#[derive(Debug, Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-#[derive(Debug, Deserialize)]
-struct UsageFields {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    prompt_tokens_details: Option<PromptDetails>,
-    completion_tokens_details: Option<CompletionDetails>,
-}
-
-#[derive(Debug, Deserialize)]
-struct PromptDetails {
-    cached_tokens: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct CompletionDetails {
-    reasoning_tokens: Option<u64>,
+    text: Cow<'a, str>,
+    finish: Option<Cow<'a, str>>,
+    token_ids: Option<u32>,
 }
 
 /// The kind of a chunk's text.
@@ -114,22 +82,119 @@ impl ChunkText {
 impl<'a> ChunkJson<'a> {
     /// Reads a document.
     pub(crate) fn parse(json: &'a [u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(json)
+        let Members(members) = serde_json::from_slice(json)?;
+        let mut document = Self { whole: json, ..Self::default() };
+        for (name, value) in members {
+            let value = LooseValue(value);
+            match &*name {
+                "choices" if value.0.get() != "null" => document.read_choices(value),
+                "usage" => document.read_usage(value),
+                "error" | "errors" => document.note_error(value),
+                "object" | "type" | "event" | "status" | "status_code" | "code" => {
+                    let word = value.string().unwrap_or_default();
+                    document.is_error |= name != "code" && is_error(&word);
+                    document.is_error |= value.count().is_some_and(|code| (400..600).contains(&code));
+                    document.is_ping |= is_ping(&word);
+                }
+                "detail" | "message" | "msg" if !value.is_empty() => document.bare = Some(value.0),
+                _ => {}
+            }
+            document.names.push(name);
+        }
+        Ok(document)
     }
 
-    /// The server's message, where the document is an error object.
-    pub(crate) fn error(&self, secrets: &Secrets) -> Option<String> {
-        if let Some(error) = self.error {
-            return Some(words_of(error.get().as_bytes(), secrets));
+    fn note_error(&mut self, value: LooseValue<'a>) {
+        if !value.is_empty() {
+            self.error.get_or_insert(value.0);
         }
-        // `{"detail": …}` (FastAPI) and `{"object": "error", "message": …}` (older vLLM).
-        let bare = self.detail.or(self.message).filter(|_| self.choices.is_none());
-        bare.map(|words| words_of(words.get().as_bytes(), secrets))
+    }
+
+    fn read_choices(&mut self, value: LooseValue<'a>) {
+        let choices = self.choices.get_or_insert_default();
+        choices.clear();
+        let Some(items) = value.items() else { return self.unread.push("choices") };
+        for item in items {
+            let Some(members) = LooseValue(item).members() else {
+                self.unread.push("choices");
+                continue;
+            };
+            let mut choice = Choice::default();
+            for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
+                match (&*name, LooseValue(value)) {
+                    ("error", value) if !value.is_empty() => _ = self.error.get_or_insert(value.0),
+                    (name, value) => choice.read(name, value, &mut self.unread),
+                }
+            }
+            choices.push(choice);
+        }
+    }
+
+    fn read_usage(&mut self, value: LooseValue<'a>) {
+        self.usage = None;
+        let Some(members) = value.members() else {
+            self.wrong_usage = !value.is_empty();
+            self.unread.extend(self.wrong_usage.then_some("usage"));
+            return;
+        };
+        let mut usage = Usage::default();
+        for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
+            let value = LooseValue(value);
+            let (count, name) = match &*name {
+                "prompt_tokens" => (&mut usage.prompt_tokens, "usage.prompt_tokens"),
+                "completion_tokens" => (&mut usage.completion_tokens, "usage.completion_tokens"),
+                "prompt_tokens_details" => {
+                    usage.cached_tokens = detail(value, "cached_tokens", &mut self.unread);
+                    continue;
+                }
+                "completion_tokens_details" => {
+                    usage.reasoning_tokens = detail(value, "reasoning_tokens", &mut self.unread);
+                    continue;
+                }
+                "error" => {
+                    self.note_error(value);
+                    continue;
+                }
+                _ => continue,
+            };
+            *count = value.count().unwrap_or_else(|| {
+                self.wrong_usage = true;
+                self.unread.push(name);
+                0
+            });
+        }
+        self.usage = Some(usage);
+    }
+
+    /// The server's message, where the document is an error; in an event of a foreign name a bare message is none.
+    pub(crate) fn error(&self, secrets: &Secrets, foreign: bool) -> Option<String> {
+        let words = |value: &RawValue| words_of(value.get().as_bytes(), secrets);
+        if self.is_error {
+            let said = self.error.or(self.bare).map(words);
+            return Some(said.unwrap_or_else(|| excerpt(self.whole, secrets)));
+        }
+        // A message beside usage, or one that is an object, is part of an answer in another API.
+        let known = foreign || self.is_answer() || self.is_ping;
+        let bare = self.bare.filter(|bare| !known && !bare.get().starts_with('{'));
+        self.error.or(bare).map(words)
     }
 
     /// Whether it has any field of an answer.
     pub(crate) fn is_answer(&self) -> bool {
-        self.choices.is_some() || self.usage.is_some()
+        self.choices.is_some() || self.usage.is_some() || self.wrong_usage
+    }
+
+    /// Whether it is a part of an answer, of which more follow, or at least of one that is no whole answer.
+    pub(crate) fn is_chunk(&self) -> bool {
+        let part =
+            |choice: &Choice<'_>| !choice.is_whole && (choice.message.is_some() || choice.finish.is_none());
+        !self.choices().is_empty() && self.choices().iter().all(part)
+    }
+
+    /// The names of its fields, which are not said where they are many.
+    pub(crate) fn kind(&self) -> String {
+        let shown: Vec<&str> = self.names.iter().map(|name| &**name).take(4).collect();
+        if shown.is_empty() { "{}".to_owned() } else { format!("{{{}}}", shown.join(", ")) }
     }
 
     pub(crate) fn choices(&self) -> &[Choice<'a>] {
@@ -137,103 +202,120 @@ impl<'a> ChunkJson<'a> {
     }
 
     pub(crate) fn usage(&self) -> Option<Usage> {
-        let fields = self.usage.as_ref()?;
-        counted(Usage {
-            prompt_tokens: fields.prompt_tokens.unwrap_or(0),
-            completion_tokens: fields.completion_tokens.unwrap_or(0),
-            cached_tokens: fields.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens),
-            reasoning_tokens: fields.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens),
-        })
+        self.usage.and_then(counted)
     }
 }
 
-impl Choice<'_> {
+/// The count called `wanted` in an object of details.
+fn detail(value: LooseValue<'_>, wanted: &'static str, unread: &mut Vec<&'static str>) -> Option<u64> {
+    let found = value.members().and_then(|members| {
+        let (_, value) = members.into_iter().rfind(|(name, _)| name == wanted)?;
+        Some(value)
+    })?;
+    let count = LooseValue(found).count();
+    if count.is_none() && found.get() != "null" {
+        unread.push(wanted);
+    }
+    count
+}
+
+impl<'a> Choice<'a> {
+    /// Reads one of its members.
+    fn read(&mut self, name: &str, value: LooseValue<'a>, unread: &mut Vec<&'static str>) {
+        let mut text = |field: &mut Cow<'a, str>, name| match value.text() {
+            Some(text) => *field = text,
+            None => unread.push(name),
+        };
+        match name {
+            "text" => text(&mut self.text, "text"),
+            "finish_reason" => match value.string() {
+                Some(word) => self.finish = Some(word).filter(|word| !word.is_empty()),
+                None if value.is_empty() => {}
+                None => unread.push("finish_reason"),
+            },
+            "index" => match value.count() {
+                Some(index) => self.index = u32::try_from(index).unwrap_or(u32::MAX),
+                None => unread.push("index"),
+            },
+            "token_ids" => match value.read::<Vec<IgnoredAny>>() {
+                Some(ids) => self.token_ids = Some(ids.len() as u32),
+                None => unread.push("token_ids"),
+            },
+            "delta" | "message" if name == "delta" || self.message.is_none() || self.is_whole => {
+                self.is_whole = name == "message";
+                match value.members() {
+                    Some(members) => self.message = Some(Message::read(members, unread)),
+                    None => unread.push("delta"),
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Choice index (`n`).
     pub(crate) fn index(&self) -> u32 {
-        self.index.unwrap_or(0)
+        self.index
     }
 
     /// The kind of its text, if any; the answer itself where there are several kinds.
     pub(crate) fn text_kind(&self) -> Option<ChunkText> {
-        let full = |text: &Option<Text<'_>>| text.as_ref().is_some_and(|text| !text.0.is_empty());
-        if full(&self.text) {
+        let Some(message) = &self.message else {
+            return (!self.text.is_empty()).then_some(ChunkText::Content);
+        };
+        if !self.text.is_empty() || !message.content.is_empty() || !message.refusal.is_empty() {
             return Some(ChunkText::Content);
         }
-        let message = self.said()?;
-        if full(&message.content) || full(&message.refusal) {
-            return Some(ChunkText::Content);
-        }
-        let functions = message.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref());
-        if functions.into_iter().any(|function| full(&function.name) || full(&function.arguments)) {
+        if message.tool_calls.iter().any(|call| !call.name.is_empty() || !call.arguments.is_empty()) {
             return Some(ChunkText::ToolCall);
         }
-        (full(&message.reasoning) || full(&message.reasoning_content)).then_some(ChunkText::Reasoning)
+        (!message.thought().is_empty()).then_some(ChunkText::Reasoning)
     }
 
     /// Bytes of all its texts.
     pub(crate) fn text_bytes(&self) -> usize {
-        let length = |text: &Option<Text<'_>>| text.as_ref().map_or(0, |text| text.0.len());
-        let said = self.said().map_or(0, |said| {
-            let functions = said.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref());
-            let called: usize = functions.map(|call| length(&call.name) + length(&call.arguments)).sum();
-            let reasoning = length(&said.reasoning) + length(&said.reasoning_content);
-            length(&said.content) + length(&said.refusal) + reasoning + called
+        let said = self.message.as_ref().map_or(0, |said| {
+            let called: usize =
+                said.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+            let reasoning = said.reasoning.len() + said.reasoning_content.len();
+            said.content.len() + said.refusal.len() + reasoning + called
         });
-        length(&self.text) + said
+        self.text.len() + said
     }
 
     /// Number of token ids (`return_token_ids`).
     pub(crate) fn token_ids(&self) -> Option<u32> {
-        self.token_ids.as_ref().map(|ids| ids.len() as u32)
+        self.token_ids
     }
 
     /// The server's finish reason.
     pub(crate) fn finish(&self) -> Option<&str> {
-        self.finish_reason.as_ref().map(|reason| &*reason.0).filter(|reason| !reason.is_empty())
+        self.finish.as_deref()
     }
 
     /// The answer's own text.
     pub(crate) fn content(&self) -> &str {
-        let text = self.text.as_ref().or_else(|| self.said()?.content.as_ref());
-        text.map_or("", |text| &text.0)
+        match &self.message {
+            Some(message) if self.text.is_empty() => &message.content,
+            _ => &self.text,
+        }
     }
 
     /// The text of the model's reasoning.
     pub(crate) fn reasoning(&self) -> &str {
-        let text = self.said().and_then(|said| said.reasoning.as_ref().or(said.reasoning_content.as_ref()));
-        text.map_or("", |text| &text.0)
+        self.message.as_ref().map_or("", Message::thought)
     }
 
     /// Tool calls or pieces of them: index, name, arguments.
     pub(crate) fn tool_calls(&self) -> impl Iterator<Item = (u32, &str, &str)> {
-        let calls = self.said().and_then(|said| said.tool_calls.as_deref()).unwrap_or_default();
-        calls.iter().zip(0..).filter_map(|(call, index)| {
-            let function = call.function.as_ref()?;
-            Some((
-                call.index.and_then(|index| index.get().parse().ok()).unwrap_or(index),
-                function.name.as_ref().map_or("", |name| &name.0),
-                function.arguments.as_ref().map_or("", |arguments| &arguments.0),
-            ))
-        })
-    }
-
-    fn said(&self) -> Option<&Message<'_>> {
-        self.delta.as_ref().or(self.message.as_ref())
+        let calls = self.message.as_ref().map_or(&[][..], |said| &said.tool_calls);
+        calls
+            .iter()
+            .zip(0..)
+            .map(|(call, index)| (call.index.unwrap_or(index), &*call.name, &*call.arguments))
     }
 }
 
 /// The usage, if it is one: zero prompt and zero answer tokens mean that the server does not count.
 pub(crate) fn counted(usage: Usage) -> Option<Usage> {
     (usage.prompt_tokens > 0 || usage.completion_tokens > 0).then_some(usage)
-}
-
-/// Maps a server's finish reason to ours, without `secrets`.
-pub(crate) fn finish_reason(word: &str, secrets: &Secrets) -> FinishReason {
-    match word {
-        "stop" | "eos" | "eos_token" | "stop_sequence" => FinishReason::Stop,
-        "length" => FinishReason::Length,
-        "tool_calls" | "function_call" => FinishReason::ToolCalls,
-        "content_filter" => FinishReason::ContentFilter,
-        other => FinishReason::Other(ServerText::FinishReason.without(secrets, other)),
-    }
 }

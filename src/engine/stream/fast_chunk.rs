@@ -40,6 +40,9 @@ pub(crate) struct ChunkContents {
     pub usage: Option<Usage>,
 }
 
+/// Types of chunks that are no errors.
+const CHUNKS: [&[u8]; 2] = [b"chat.completion.chunk", b"text_completion"];
+
 impl<'a> FastChunk<'a> {
     /// Reads a chunk if it is a common one.
     pub(crate) fn read(json: &'a [u8]) -> Option<Self> {
@@ -52,10 +55,11 @@ impl<'a> FastChunk<'a> {
                 Some(())
             }),
             b"usage" => seen.once(1, walk, |walk| reader.usage(walk)),
+            b"object" => seen.once(2, walk, |walk| CHUNKS.contains(&walk.string()?).then_some(())),
             // Beside choices, an error of `null` is no error; anything else is left to the full reader.
-            b"error" => seen.once(2, walk, |_| None),
-            b"detail" => seen.once(3, walk, |_| None),
-            b"message" => seen.once(4, walk, |_| None),
+            b"error" | b"errors" | b"type" | b"event" | b"status" | b"status_code" | b"code" => {
+                walk.null().then_some(())
+            }
             _ => walk.any(),
         })?;
         walk.end()?;
@@ -89,8 +93,8 @@ impl<'a> Reader<'a> {
                 self.chunk.said.token_ids = Some(walk.array(JsonCursor::any)?);
                 Some(())
             }),
-            // That of a whole answer.
-            b"message" => seen.once(5, walk, |_| None),
+            // The message is that of a whole answer.
+            b"message" | b"error" => walk.null().then_some(()),
             _ => walk.any(),
         })
     }
@@ -144,6 +148,7 @@ impl<'a> Reader<'a> {
             b"completion_tokens_details" => {
                 seen.once(3, walk, |walk| detail(walk, b"reasoning_tokens", &mut usage.reasoning_tokens))
             }
+            b"error" => walk.null().then_some(()),
             _ => walk.any(),
         })?;
         self.chunk.said.usage = counted(usage);

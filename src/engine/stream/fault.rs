@@ -14,7 +14,9 @@ const EXCERPT: usize = 160;
 /// The message of an error body: `{"error": {"message": …}}`, `{"error": "…"}`, `{"detail": …}`, plain text
 /// or HTML; otherwise an excerpt. Without secrets.
 pub(crate) fn words_of(body: &[u8], secrets: &Secrets) -> String {
-    let value = serde_json::from_slice::<Value>(body).ok();
+    // An error may come as an event, whatever its status.
+    let json = body.trim_ascii().strip_prefix(b"data:").unwrap_or(body);
+    let value = serde_json::from_slice::<Value>(json).ok();
     let words = value.as_ref().and_then(words_of_value);
     words.map_or_else(|| excerpt(body, secrets), |words| ServerText::Message.without(secrets, &words))
 }
@@ -107,6 +109,7 @@ mod tests {
             (r#"{"object":"error","message":"too long"}"#, "too long"),
             (r#"{"code":5}"#, r#"{"code":5}"#),
             ("Internal Server Error", "Internal Server Error"),
+            ("data: {\"error\":{\"message\":\"busy\"}}\n\n", "busy"),
             ("<html>\r\n<head><title>502 Bad Gateway</title></head>\n</html>", "502 Bad Gateway"),
             ("", ""),
         ] {

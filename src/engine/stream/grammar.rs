@@ -1,12 +1,22 @@
 //! The grammar of a stream of events: what each one carries, and whether the whole is complete.
 
+use std::sync::Arc;
+
+use serde::de::IgnoredAny;
+
+use crate::engine::answer_limits::AnswerBudget;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::chunk::ChunkText;
-use crate::record::{Failure, FailureKind, FinishReason, ShownText, Usage, UsageBounds};
+use crate::record::{
+    Failure, FailureKind, FinishReason, Oddities, OddityKind, ShownText, Usage, UsageBounds,
+};
 
-use super::chunk::{Choice, ChunkJson, finish_reason};
+use super::chunk::repair::readable;
+use super::chunk::{Choice, ChunkJson};
 use super::fast_chunk::{ChunkContents, FastChunk, TemplateMatch};
-use super::fault::excerpt;
+use super::fault::{excerpt, words_of};
+use super::habits::{Habit, Habits};
+use super::reasons::{Ending, ending, is_error, is_ping, says_failure};
 use super::repetition::Repetition;
 use super::sse::SseEvent;
 
@@ -42,20 +52,29 @@ pub enum BodyEnd {
 ///
 /// An answer is complete when every choice seen has a finish reason, or when `[DONE]` came. `[DONE]` alone
 /// counts only with a clean end of the transport: a server that cuts a stream off sends `[DONE]` and then
-/// breaks the connection.
+/// breaks the connection. It must end as well as the server's other answers: [`Habits`].
 #[derive(Debug, Default)]
 pub(crate) struct Grammar {
     /// Choices seen, one bit each.
     seen: u128,
     /// Choices with a finish reason.
     finished: u128,
+    /// Text came after a finish reason.
+    early: bool,
     done: bool,
     /// The text so far; its bytes are not fewer than it has.
     pub(super) shown: ShownText,
     /// Whether the last of it says all of it once more.
     pub(super) repetition: Repetition,
+    /// Tokens of chunks with text; one without a whole token, or without a count, is as much as one.
+    pub(super) tokens: u64,
     /// The finish reason by which the server gave the answer up.
-    given_up: Option<&'static str>,
+    given_up: Option<String>,
+    /// The server's last words that were no chunk.
+    pub(super) words: Option<String>,
+    pub(super) oddities: Oddities,
+    pub(super) habits: Arc<Habits>,
+    pub(super) budget: AnswerBudget,
     /// The server's last usage that is possible.
     usage: Option<Usage>,
     /// Its last usage that is not.
@@ -93,7 +112,9 @@ impl Grammar {
 
     /// Reads one event.
     pub(crate) fn event(&mut self, event: &SseEvent<'_>) -> Result<Step, Failure> {
-        if let Some(step) = self.without_document(&event.data) {
+        let plain = event.name.is_none() && !event.stray && !self.done;
+        let is_document = plain && event.data.first() == Some(&b'{');
+        if !is_document && let Some(step) = self.without_document(event)? {
             return Ok(step);
         }
         if let Some(step) = self.usual_chunk(&event.data) {
@@ -102,27 +123,51 @@ impl Grammar {
         self.any_document(event)
     }
 
-    /// Reads an event whose JSON does not matter: `[DONE]`, what comes after it, and an empty one.
-    fn without_document(&mut self, data: &[u8]) -> Option<Step> {
-        if data == b"[DONE]" {
-            self.done = true;
-            return Some(if self.all_finished() { Step::Complete } else { Step::Quiet });
+    /// Reads an event that is not, or need not be, the JSON of a chunk: `[DONE]`, an error, one without data.
+    fn without_document(&mut self, event: &SseEvent<'_>) -> Result<Option<Step>, Failure> {
+        if event.stray && event.name.is_none() {
+            self.oddities.note(OddityKind::Line, "{");
         }
-        (self.done || data.is_empty()).then_some(Step::Quiet)
+        let name = String::from_utf8_lossy(event.name.as_deref().unwrap_or_default());
+        if is_error(&name) {
+            let said = words_of(&event.data, &self.secrets);
+            let said = if said.is_empty() { format!("an event `{name}` without a word") } else { said };
+            return Err(self.secrets.failure(FailureKind::StreamError, said));
+        }
+        let data = event.data.trim_ascii();
+        if is_done(data) {
+            self.done = true;
+            return Ok(Some(if self.all_finished() { Step::Complete } else { Step::Quiet }));
+        }
+        let foreign = !matches!(&*name, "" | "message");
+        if data.first() == Some(&b'{') || (data.is_empty() && !foreign) {
+            return Ok(data.is_empty().then_some(Step::Quiet));
+        }
+        // Dynamo's annotations are events with a comment in place of their data.
+        let is_value = || data.first() != Some(&b'"') && serde_json::from_slice::<IgnoredAny>(data).is_ok();
+        let text = String::from_utf8_lossy(data);
+        if foreign || is_ping(&text) || is_value() || (self.done && !says_failure(&text)) {
+            self.pass_over(event, if foreign { &name } else { "no object" });
+            return Ok(Some(Step::Quiet));
+        }
+        Ok(None)
     }
 
     /// Reads a chunk like the last one, or else a common one. For speed alone: [`Self::any_document`] gives
     /// the same result.
     fn usual_chunk(&mut self, data: &[u8]) -> Option<Step> {
+        if self.done {
+            return None;
+        }
         if let Some((index, text, text_bytes, said)) = self.shape.matches(data) {
-            self.choice(index, None);
+            self.choice(index, None, true);
             self.shown.bytes += text_bytes as u64;
             return Some(self.step(said, choice_bit(index), text, text_bytes));
         }
         let chunk = FastChunk::read(data)?;
         self.shape.learn(data, &chunk);
         if let Some(index) = chunk.index {
-            self.choice(index, chunk.finish);
+            self.choice(index, chunk.finish, chunk.said.text.is_some());
         }
         self.shown.bytes += chunk.text_bytes as u64;
         let text = data.get(chunk.text_at).unwrap_or_default();
@@ -131,27 +176,44 @@ impl Grammar {
 
     /// Reads any event.
     fn any_document(&mut self, event: &SseEvent<'_>) -> Result<Step, Failure> {
-        let document = ChunkJson::parse(&event.data).map_err(|error| {
-            let said = excerpt(&event.data, &self.secrets);
-            if let Some(b"error") = event.name.as_deref() {
-                self.secrets.failure(FailureKind::StreamError, said)
-            } else {
-                let message = format!("an event is not the JSON of a chunk ({error}): {said}");
-                self.secrets.failure(FailureKind::Malformed, message)
+        let json = readable(&event.data);
+        match ChunkJson::parse(&json) {
+            Ok(document) => self.document(&document, event),
+            Err(_) if event.stray => {
+                self.words = Some(excerpt(&event.data, &self.secrets));
+                Ok(Step::Quiet)
             }
-        })?;
-        if let Some(words) = document.error(&self.secrets) {
+            Err(error) => {
+                let said = excerpt(&event.data, &self.secrets);
+                let several = event.data.contains(&b'\n') && event.data.starts_with(b"{");
+                let what = if several { "no empty line stands between events, or one" } else { "an event" };
+                let message = format!("{what} is not the JSON of a chunk ({error}): {said}");
+                Err(self.secrets.failure(FailureKind::Malformed, message))
+            }
+        }
+    }
+
+    fn document(&mut self, document: &ChunkJson<'_>, event: &SseEvent<'_>) -> Result<Step, Failure> {
+        let named = event.name.as_deref().is_some_and(|name| !matches!(name, b"" | b"message"));
+        if let Some(words) = document.error(&self.secrets, named) {
             return Err(self.secrets.failure(FailureKind::StreamError, words));
         }
         if !document.is_answer() {
-            let said = excerpt(&event.data, &self.secrets);
-            let message = format!("an event with neither choices nor usage: {said}");
-            return Err(self.secrets.failure(FailureKind::Malformed, message));
+            let name = event.name.as_deref().map(String::from_utf8_lossy).filter(|_| named);
+            self.pass_over(event, &name.unwrap_or_else(|| document.kind().into()));
+            return Ok(Step::Quiet);
+        }
+        for field in &document.unread {
+            self.oddities.note(OddityKind::Unread, field);
+        }
+        let usage = document.usage();
+        if document.wrong_usage {
+            self.impossible_usage = Some(usage.unwrap_or_default());
         }
         let (mut text, mut choices, mut bytes) = (None, 0, 0);
         for choice in document.choices() {
-            self.choice(choice.index(), choice.finish());
             let kind = choice.text_kind();
+            self.choice(choice.index(), choice.finish(), kind.is_some());
             text = ChunkText::stronger(text, kind);
             choices |= kind.map_or(0, |_| choice_bit(choice.index()));
             bytes += choice.text_bytes();
@@ -159,8 +221,20 @@ impl Grammar {
         self.shown.bytes += bytes as u64;
         let token_ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
         let only = document.choices().first().map_or("", Choice::content);
-        let said = ChunkContents { text, token_ids, usage: document.usage() };
+        let said = ChunkContents { text, token_ids, usage: usage.filter(|_| !document.wrong_usage) };
         Ok(self.step(said, choices, only.as_bytes(), bytes))
+    }
+
+    /// Whether every choice has a finish reason.
+    fn all_finished(&self) -> bool {
+        self.seen != 0 && self.seen == self.finished
+    }
+
+    /// Counts an event that is no chunk, and keeps its words.
+    fn pass_over(&mut self, event: &SseEvent<'_>, what: &str) {
+        self.oddities.note(OddityKind::PassedOver, &self.secrets.hide(what.to_owned()));
+        let said = excerpt(&event.data, &self.secrets);
+        self.words = Some(said).filter(|said| said.len() > 2).or_else(|| self.words.take());
     }
 
     /// Takes a chunk with text of these `choices`, of which `text` is one, and `bytes` of texts in all.
@@ -170,6 +244,7 @@ impl Grammar {
         let tokens = self.count(said).filter(|_| choices.count_ones() == 1);
         let Some(kind) = said.text else { return Step::Quiet };
         self.shown.chunks += u64::from(choices.count_ones());
+        self.tokens += u64::from(tokens.unwrap_or(1).max(1)) * u64::from(choices.count_ones());
         match kind {
             ChunkText::Reasoning => self.shown.reasoning_bytes += bytes as u64,
             ChunkText::Content | ChunkText::ToolCall => self.repetition.add(text),
@@ -210,13 +285,27 @@ impl Grammar {
         ShownText { chunks: self.shown.chunks - u64::from(again), bytes, ..self.shown }
     }
 
-    fn choice(&mut self, index: u32, finish: Option<&str>) {
+    fn choice(&mut self, index: u32, finish: Option<&str>, has_text: bool) {
         let bit = choice_bit(index);
         self.seen |= bit;
-        if let Some(word) = finish {
-            self.finished |= bit;
-            self.given_up = self.given_up.or_else(|| gives_up(word));
-            self.finish_reason.get_or_insert_with(|| finish_reason(word, &self.secrets));
+        if has_text && self.finished & bit != 0 {
+            // The answer goes on: the reason was none.
+            self.finished &= !bit;
+            self.finish_reason = None;
+            self.early = true;
+            self.habits.note(Habit::EarlyReasons);
+        }
+        match finish.map(|word| ending(word, &self.secrets)) {
+            None | Some(Ending::GoesOn) => {}
+            Some(Ending::Ended(reason)) => {
+                self.finished |= bit;
+                self.finish_reason.get_or_insert(reason);
+            }
+            Some(Ending::Failed(word)) => {
+                self.finished |= bit;
+                self.finish_reason.get_or_insert_with(|| FinishReason::Other(word.clone()));
+                self.given_up.get_or_insert(word);
+            }
         }
     }
 
@@ -246,50 +335,6 @@ impl Grammar {
             _ => None,
         }
     }
-
-    fn all_finished(&self) -> bool {
-        self.seen != 0 && self.seen == self.finished
-    }
-
-    /// Judges the whole answer when no more bytes come.
-    pub(crate) fn close(&self, close: BodyEnd) -> Result<(), Failure> {
-        let complete = self.all_finished() || (self.done && close == BodyEnd::Clean);
-        if !complete {
-            return Err(self.incomplete(close));
-        }
-        if let Some(word) = self.given_up {
-            return Err(aborted(word));
-        }
-        if self.shown.chunks == 0 {
-            return Err(Failure::new(FailureKind::Empty, no_text(self.usage())));
-        }
-        Ok(())
-    }
-
-    fn incomplete(&self, close: BodyEnd) -> Failure {
-        let after = match self.shown.chunks {
-            0 if self.seen == 0 => "before any chunk".to_owned(),
-            0 => "before any text".to_owned(),
-            1 => "after 1 chunk with text".to_owned(),
-            several => format!("after {several} chunks with text"),
-        };
-        match close {
-            BodyEnd::Broken if self.done => Failure::new(
-                FailureKind::Truncated,
-                format!("the server sent [DONE] without a finish reason and broke the connection, {after}"),
-            ),
-            BodyEnd::Broken => Failure::new(FailureKind::Reset, format!("the connection broke {after}")),
-            BodyEnd::Clean => Failure::new(
-                FailureKind::Truncated,
-                format!("the stream closed without a finish reason or [DONE], {after}"),
-            ),
-        }
-    }
-
-    /// Why the model stopped, once every choice has a reason: no more text will come.
-    pub(crate) fn finish_of_all(&self) -> Option<FinishReason> {
-        self.finish_reason.clone().filter(|_| self.all_finished())
-    }
 }
 
 /// The bit of the choice with this index.
@@ -297,24 +342,12 @@ fn choice_bit(index: u32) -> u128 {
     1 << index.min(127)
 }
 
-/// The finish reason, if it means that the server gave the answer up; vLLM uses both.
-pub(crate) fn gives_up(word: &str) -> Option<&'static str> {
-    ["abort", "error"].into_iter().find(|known| *known == word)
+/// Whether data is the last of a stream.
+pub(crate) fn is_done(data: &[u8]) -> bool {
+    [&b"[DONE]"[..], b"\"[DONE]\""].iter().any(|done| data.eq_ignore_ascii_case(done))
 }
 
-/// The failure of an answer that the server gave up with `word`.
-pub(crate) fn aborted(word: &str) -> Failure {
-    Failure::new(FailureKind::Aborted, format!("the server aborted the answer (finish_reason \"{word}\")"))
-}
-
-/// The message for an answer that ended well without text.
-pub(crate) fn no_text(usage: Option<Usage>) -> String {
-    match usage.map_or(0, |usage| usage.completion_tokens) {
-        0 => "the answer ended without any text".to_owned(),
-        tokens => format!("the answer ended without any text, though its usage counts {tokens} tokens"),
-    }
-}
-
+mod ends;
 #[cfg(test)]
 mod equivalence;
 #[cfg(test)]

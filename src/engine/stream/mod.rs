@@ -6,8 +6,10 @@ pub(crate) mod fault;
 #[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
 pub(crate) mod grammar;
+pub(crate) mod habits;
 mod json;
 pub(crate) mod reader;
+pub(crate) mod reasons;
 mod repetition;
 pub(crate) mod sse;
 

@@ -1,105 +1,59 @@
 //! Reads one response of any kind into the events of an answer.
 
-use std::time::Duration;
+mod content;
+mod explained;
+mod limits;
+mod stream;
+
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 
-use crate::clock::Timestamp;
-use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause};
-use crate::engine::answer_limits::{AnswerBudget, AnswerSize, HeldMemory};
+use content::{Content, content};
+use explained::Explained;
+use limits::ReadingLimits;
+use stream::Stream;
+
+use super::fault::location;
+use super::grammar::{BodyEnd, Grammar};
+use super::habits::Habits;
+use crate::engine::answer::{AnswerEnd, AnswerEvents, Cause};
+use crate::engine::answer_limits::{AnswerBudget, HeldMemory};
 use crate::engine::captured_text::{CaptureText, CapturedText};
 use crate::engine::secrets::Secrets;
-use crate::engine::stream::chunk::ChunkText;
 use crate::engine::target::AnswerForm;
-use crate::record::{Failure, FailureKind, FinishReason, Usage, UsageBounds};
+use crate::record::{Failure, FailureKind, FinishReason};
 
-use super::chunk::{Choice, ChunkJson, finish_reason};
-use super::fault::{blames_model, excerpt, location, words_of};
-use super::grammar::{BodyEnd, Grammar, Step, aborted, gives_up, no_text};
-use super::sse::{SseEvent, SseFramer};
+pub use stream::ArrivalStamp;
 
 /// Bytes read of a body that only explains a failure.
 const EXPLANATION_LIMIT: usize = 16 << 10;
-/// Largest event of a stream.
-const EVENT_LIMIT: usize = 16 << 20;
-
-/// The stamp of a read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArrivalStamp {
-    /// When the bytes arrived: in the kernel where it reports that, else when the read returned.
-    pub at: Timestamp,
-    /// How much earlier the first of its bytes may have arrived, where the client read so late that it matters.
-    pub late_by: Duration,
-    /// Number of the read on this connection.
-    pub read: u64,
-}
 
 /// The reader of one response.
 pub struct ResponseReader {
     body: Body,
+    form: AnswerForm,
+    /// The content type, without parameters.
+    media: String,
     capture: CaptureText,
     /// Secrets that no message may repeat.
     secrets: Secrets,
+    habits: Arc<Habits>,
     limits: ReadingLimits,
 }
 
-/// How much is read, and what has come.
-#[derive(Default)]
-struct ReadingLimits {
-    budget: AnswerBudget,
-    size: AnswerSize,
-    /// The memory that it holds, where that is limited.
-    memory: Option<HeldMemory>,
-    usage: UsageBounds,
-    /// Whether the answer was given up because it does not end.
-    endless: bool,
-}
-
-impl ReadingLimits {
-    /// The failure of an answer that has become too large, with so many bytes held for it.
-    fn exceeded(&mut self, held: usize) -> Option<Failure> {
-        let failure = self.budget.exceeded(&self.size);
-        self.endless |= failure.is_some();
-        failure.or_else(|| self.memory.as_mut()?.hold(held).err())
-    }
-}
-
-/// The kind of body by the response's head.
+/// The kind of body, by the response's head and its own first bytes.
 enum Body {
+    /// The first bytes, of which no kind can be told yet.
+    Begun(BytesMut),
     /// An event stream.
     Stream(Box<Stream>),
-    /// A whole answer.
-    Whole(BytesMut),
+    /// JSON: a whole answer, or one where a stream was requested.
+    Json(BytesMut),
     /// A failure with its message in the body.
     Explained { failure: Explained, bytes: BytesMut },
-}
-
-/// A streamed answer under way.
-struct Stream {
-    framer: SseFramer,
-    grammar: Grammar,
-    /// The read that brought the last chunk with text of each choice.
-    last_text_reads: Vec<Option<u64>>,
-    /// Its text so far, where it is captured.
-    captured: Option<CapturedText>,
-    /// Where the last chunk with text begins in it.
-    last_text_at: usize,
-}
-
-#[derive(Clone, Debug)]
-enum Explained {
-    /// A status other than 2xx.
-    Status(StatusCode),
-    /// A redirect to this address, without secrets.
-    Redirect(StatusCode, String),
-    /// A whole JSON answer to a request for a stream.
-    NotStreamed,
-    /// A content type that no answer has.
-    ContentType(String),
-    /// A compressed body.
-    Compressed(String),
 }
 
 impl ResponseReader {
@@ -111,58 +65,62 @@ impl ResponseReader {
         let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let encoding = field(CONTENT_ENCODING).filter(|name| !name.trim().eq_ignore_ascii_case("identity"));
         let explained = |failure| Body::Explained { failure, bytes: BytesMut::new() };
-        let body = match (encoding, form, media.as_str()) {
-            (Some(encoding), ..) if status.is_success() => explained(Explained::Compressed(encoding)),
+        let body = match encoding {
+            Some(encoding) if status.is_success() => explained(Explained::Compressed(encoding)),
             _ if status.is_redirection() && headers.contains_key(LOCATION) => {
                 explained(Explained::Redirect(status, location(headers, &secrets)))
             }
-            _ if !status.is_success() => explained(Explained::Status(status)),
-            (_, AnswerForm::Streamed, "text/event-stream") => Body::Stream(Box::new(Stream {
-                framer: SseFramer::default(),
-                grammar: Grammar::new(secrets.clone()),
-                last_text_reads: Vec::new(),
-                captured: None,
-                last_text_at: 0,
-            })),
-            (_, AnswerForm::Streamed, "application/json") => explained(Explained::NotStreamed),
-            (_, AnswerForm::Whole, "application/json") => Body::Whole(BytesMut::new()),
-            _ => explained(Explained::ContentType(media)),
+            _ if !status.is_success() || status == StatusCode::NO_CONTENT => {
+                explained(Explained::Status(status))
+            }
+            _ => Body::Begun(BytesMut::new()),
         };
-        Self { body, capture: CaptureText::No, secrets, limits: ReadingLimits::default() }
+        let (capture, limits) = (CaptureText::No, ReadingLimits::default());
+        Self { body, form, media, capture, secrets, habits: Arc::default(), limits }
     }
 
     /// The same reader with these limits for an answer to a request of so many bytes.
     #[must_use]
     pub(crate) fn within(mut self, budget: AnswerBudget, body_bytes: usize, memory: HeldMemory) -> Self {
         let usage = budget.usage_bounds(body_bytes as u64);
-        if let Body::Stream(stream) = &mut self.body {
-            stream.grammar.usage_bounds = usage;
-        }
         self.limits = ReadingLimits { budget, usage, memory: Some(memory), ..ReadingLimits::default() };
         self
     }
 
+    /// The same reader for a server with these habits.
+    #[must_use]
+    pub(crate) fn beside(self, habits: Arc<Habits>) -> Self {
+        Self { habits, ..self }
+    }
+
     /// The same reader with this capture. Must be called before the first piece of the body.
     #[must_use]
-    pub fn capturing(mut self, capture: CaptureText) -> Self {
-        if let Body::Stream(stream) = &mut self.body {
-            stream.captured = (capture == CaptureText::Yes).then(CapturedText::default);
-        }
+    pub fn capturing(self, capture: CaptureText) -> Self {
         Self { capture, ..self }
+    }
+
+    /// The reader of a stream, or of one document in its place.
+    fn stream(&self) -> Stream {
+        let mut grammar = Grammar::new(self.secrets.clone());
+        grammar.usage_bounds = self.limits.usage;
+        grammar.habits = Arc::clone(&self.habits);
+        grammar.budget = self.limits.budget;
+        let captured = (self.capture == CaptureText::Yes).then(CapturedText::default);
+        Stream::new(grammar, captured)
+    }
+
+    /// Whether the whole answer has come, though not the whole body.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(&self.body, Body::Stream(stream) if stream.complete)
     }
 
     /// The cause of the failure, if the response is one.
     pub(crate) fn cause(&self) -> Cause {
-        let Body::Explained { failure, bytes } = &self.body else {
-            return if self.limits.endless { Cause::Endless } else { Cause::Unknown };
-        };
-        match failure {
-            Explained::Redirect(_, location) => Cause::Redirects(location.clone()),
-            Explained::Status(_) if blames_model(bytes) => Cause::Model,
-            Explained::Status(_) => Cause::Unknown,
-            Explained::NotStreamed => Cause::NotStreaming,
-            Explained::ContentType(_) => Cause::ContentType,
-            Explained::Compressed(_) => Cause::Compressed,
+        match &self.body {
+            Body::Explained { failure, bytes } => failure.cause(bytes),
+            Body::Json(_) if self.form == AnswerForm::Streamed => Cause::NotStreaming,
+            _ if self.limits.endless => Cause::Endless,
+            _ => Cause::Unknown,
         }
     }
 
@@ -170,7 +128,7 @@ impl ResponseReader {
     pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
         match &self.body {
             Body::Stream(stream) => stream.grammar.finish_of_all(),
-            Body::Whole(_) | Body::Explained { .. } => None,
+            _ => None,
         }
     }
 
@@ -182,12 +140,59 @@ impl ResponseReader {
         events: &mut AnswerEvents,
     ) -> Option<AnswerEnd> {
         self.limits.size.bytes += piece.len() as u64;
+        if let Body::Begun(begun) = &mut self.body {
+            let mut all = std::mem::take(begun);
+            if all.is_empty() {
+                return self.begin(piece, false, arrival, events);
+            }
+            all.extend_from_slice(piece);
+            return self.begin(&all, false, arrival, events);
+        }
+        self.more(piece, arrival, events)
+    }
+
+    /// Takes the first bytes, which say what the body is where its content type does not, at the latest at its end.
+    fn begin(
+        &mut self,
+        bytes: &[u8],
+        at_end: bool,
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
+    ) -> Option<AnswerEnd> {
+        let of_events = self.media == "text/event-stream";
+        let explained = |failure| Body::Explained { failure, bytes: BytesMut::new() };
+        self.body = match content(bytes, self.form, at_end) {
+            None => Body::Begun(BytesMut::new()),
+            Some(Content::Json) => Body::Json(BytesMut::new()),
+            Some(Content::Compressed) => {
+                explained(Explained::Compressed("gzip, which no header says".to_owned()))
+            }
+            Some(Content::Other) if of_events => Body::Stream(Box::new(self.stream())),
+            Some(Content::Other) if bytes.is_empty() => Body::Json(BytesMut::new()),
+            Some(Content::Page) if of_events => explained(Explained::ContentType("text/html".to_owned())),
+            Some(Content::Page | Content::Other) => explained(Explained::ContentType(self.media.clone())),
+            Some(Content::Events) => {
+                let mut stream = self.stream();
+                if !of_events || self.form == AnswerForm::Whole {
+                    stream.note_media(&self.media);
+                }
+                Body::Stream(Box::new(stream))
+            }
+        };
+        self.more(bytes, arrival, events)
+    }
+
+    fn more(&mut self, piece: &[u8], arrival: ArrivalStamp, events: &mut AnswerEvents) -> Option<AnswerEnd> {
         match &mut self.body {
             Body::Stream(stream) => {
-                let end = stream.piece(piece, arrival, events, &mut self.limits)?;
+                let end = stream.piece(piece, self.form, arrival, events, &mut self.limits)?;
                 Some(end.counted_in(self.limits.memory.take()))
             }
-            Body::Whole(bytes) => {
+            Body::Begun(bytes) => {
+                *bytes = piece.into();
+                None
+            }
+            Body::Json(bytes) => {
                 bytes.extend_from_slice(piece);
                 let failure = self.limits.exceeded(bytes.capacity())?;
                 Some(AnswerEnd::failed(arrival.at, failure))
@@ -195,235 +200,64 @@ impl ResponseReader {
             Body::Explained { failure, bytes } => {
                 bytes.extend_from_slice(piece);
                 let enough = bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_));
-                enough.then(|| explain(failure, bytes, arrival.at, &self.secrets))
+                enough.then(|| failure.end(bytes, arrival.at, &self.secrets))
             }
         }
     }
 
     /// Judges the answer at the end of the body. At a clean end an event without its empty line counts if it
     /// is complete: some servers and proxies leave out the last line end.
-    pub fn end(mut self, close: BodyEnd, arrival: ArrivalStamp, events: &mut AnswerEvents) -> AnswerEnd {
-        if let (Body::Stream(stream), BodyEnd::Clean) = (&mut self.body, close)
-            && let Some(last) = stream.framer.unterminated()
-            && (&*last.data == b"[DONE]" || ChunkJson::parse(&last.data).is_ok())
-            && let Some(end) = stream.event(&last, arrival, events, &mut self.limits)
-        {
-            return end.counted_in(self.limits.memory);
+    pub fn end(&mut self, close: BodyEnd, arrival: ArrivalStamp, events: &mut AnswerEvents) -> AnswerEnd {
+        if let Body::Begun(bytes) = &mut self.body {
+            let bytes = std::mem::take(bytes);
+            if let Some(end) = self.begin(&bytes, true, arrival, events) {
+                return end;
+            }
         }
-        let end = match (self.body, close) {
-            (Body::Stream(mut stream), _) => {
-                let result = stream.grammar.close(close);
-                stream.over(arrival.at, result)
+        let end = match (&mut self.body, close) {
+            (Body::Stream(stream), _) => {
+                stream.end(close, self.form, arrival, events, &mut self.limits, &self.secrets)
             }
-            (Body::Explained { failure, bytes }, _) => explain(&failure, &bytes, arrival.at, &self.secrets),
-            (Body::Whole(bytes), BodyEnd::Clean) => {
-                whole_end(&bytes, arrival.at, self.capture, &self.secrets, self.limits.usage)
+            (Body::Explained { failure, bytes }, _) => failure.end(bytes, arrival.at, &self.secrets),
+            (Body::Json(bytes), BodyEnd::Clean) => {
+                let bytes = std::mem::take(bytes);
+                self.whole(&bytes, arrival)
             }
-            (Body::Whole(_), BodyEnd::Broken) => {
-                failed(arrival.at, FailureKind::Reset, "the connection broke before the answer was whole")
+            (Body::Json(_) | Body::Begun(_), _) => {
+                let failure =
+                    Failure::new(FailureKind::Reset, "the connection broke before the answer was whole");
+                AnswerEnd::failed(arrival.at, failure)
             }
         };
-        end.counted_in(self.limits.memory)
-    }
-}
-
-impl Stream {
-    /// Reads all events that end in `piece`.
-    fn piece(
-        &mut self,
-        mut piece: &[u8],
-        arrival: ArrivalStamp,
-        events: &mut AnswerEvents,
-        limits: &mut ReadingLimits,
-    ) -> Option<AnswerEnd> {
-        while let Some(event) = self.framer.next_event(&mut piece) {
-            let over = self.event(&event, arrival, events, limits);
-            if over.is_some() {
-                return over;
-            }
-        }
-        let held = self.framer.held();
-        let too_long = || Failure::new(FailureKind::Malformed, "an event of more than 16 MiB");
-        let captured = self.captured.as_ref().map_or(0, CapturedText::held);
-        let failure = (held > EVENT_LIMIT).then(too_long).or_else(|| limits.exceeded(held + captured))?;
-        Some(self.over(arrival.at, Err(failure)))
+        end.counted_in(self.limits.memory.take())
     }
 
-    fn event(
-        &mut self,
-        event: &SseEvent<'_>,
-        arrival: ArrivalStamp,
-        events: &mut AnswerEvents,
-        limits: &mut ReadingLimits,
-    ) -> Option<AnswerEnd> {
-        limits.size.events += 1;
-        let captured_at = self.captured.as_ref().map_or(0, CapturedText::end);
-        if let Some(captured) = &mut self.captured
-            && *event.data != *b"[DONE]"
-        {
-            captured.push(&event.data);
-        }
-        let result = match self.grammar.event(event) {
-            Ok(Step::Quiet) => limits.exceeded(0).map(Err)?,
-            Ok(Step::Text { tokens, kind, mut choices }) => {
-                self.last_text_at = captured_at;
-                while choices != 0 {
-                    let choice = choices.trailing_zeros() as u8;
-                    choices &= choices - 1;
-                    let merged = self.is_merged(choice, arrival.read);
-                    if merged && !arrival.late_by.is_zero() {
-                        events.push_back(AnswerEvent::LateStamp { by: arrival.late_by });
-                    }
-                    events.push_back(AnswerEvent::Chunk {
-                        at: arrival.at,
-                        tokens,
-                        text: kind,
-                        merged,
-                        choice,
-                    });
-                    // A chunk without a whole token takes as much as one.
-                    limits.size.tokens += u64::from(tokens.unwrap_or(1).max(1));
-                }
-                limits.exceeded(0).map(Err)?
-            }
-            Ok(Step::Complete) => self.grammar.close(BodyEnd::Clean),
-            Err(failure) => Err(failure),
+    /// The end of an answer that is one document, or of one in place of a stream.
+    fn whole(&self, body: &[u8], arrival: ArrivalStamp) -> AnswerEnd {
+        let mut stream = self.stream();
+        let document = whole_document(body);
+        let result = match self.form {
+            AnswerForm::Streamed => Err(Explained::NotStreamed.failure(document, &self.secrets)),
+            AnswerForm::Whole => stream.grammar.whole(document),
         };
-        Some(self.over(arrival.at, result))
-    }
-
-    /// Whether text of this choice had come in the same read.
-    fn is_merged(&mut self, choice: u8, read: u64) -> bool {
-        let place = usize::from(choice);
-        if self.last_text_reads.len() <= place {
-            self.last_text_reads.resize(place + 1, None);
+        if !matches!(self.media.rsplit(['/', '+']).next(), Some("json")) {
+            stream.note_media(&self.media);
         }
-        let merged = self.last_text_reads[place].replace(read) == Some(read);
-        self.grammar.shown.merged += u64::from(merged);
-        merged
-    }
-
-    fn over(&mut self, at: Timestamp, result: Result<(), Failure>) -> AnswerEnd {
-        let last_repeats = self.grammar.last_repeats();
-        let mut captured = self.captured.take().filter(|_| result.is_ok());
-        if let Some(captured) = captured.as_mut().filter(|_| last_repeats) {
-            captured.remove(self.last_text_at);
+        if let Some(captured) = &mut stream.captured {
+            captured.push(document);
         }
-        AnswerEnd {
-            at,
-            result,
-            captured,
-            retry_after: None,
-            whole_answer: None,
-            finish_reason: self.grammar.finish_reason.clone(),
-            usage: self.grammar.usage(),
-            impossible_usage: self.grammar.impossible_usage,
-            hidden_tokens: self.grammar.hidden_tokens(),
-            last_repeats,
-        }
+        stream.over(arrival.at, self.form, result)
     }
 }
 
-fn whole_end(
-    body: &[u8],
-    at: Timestamp,
-    capture: CaptureText,
-    secrets: &Secrets,
-    bounds: UsageBounds,
-) -> AnswerEnd {
-    if body.is_empty() {
-        return failed(at, FailureKind::Empty, "the answer has no body");
-    }
-    let document = match ChunkJson::parse(body) {
-        Ok(document) => document,
-        Err(error) => {
-            let said = excerpt(body, secrets);
-            let message = secrets.hide(format!("the answer is not the JSON of one ({error}): {said}"));
-            return failed(at, FailureKind::Malformed, message);
-        }
-    };
-    if let Some(words) = document.error(secrets) {
-        return failed(at, FailureKind::StreamError, words);
-    }
-    if document.choices().is_empty() {
-        let message = format!("the answer has no choices: {}", excerpt(body, secrets));
-        return failed(at, FailureKind::Malformed, message);
-    }
-    let choices = document.choices();
-    let text_bytes = choices.iter().map(|choice| choice.text_bytes() as u64).sum();
-    let possible = |usage: &Usage| bounds.allow(usage, text_bytes, choices.len() as u32);
-    let usage = document.usage().filter(possible);
-    let given_up = choices.iter().filter_map(Choice::finish).find_map(gives_up);
-    let text = choices.iter().map(Choice::text_kind).fold(None, ChunkText::stronger);
-    let result = match (given_up, text) {
-        (Some(word), _) => Err(aborted(word)),
-        (None, None) => Err(Failure::new(FailureKind::Empty, no_text(usage))),
-        (None, Some(_)) => Ok(()),
-    };
-    let captured = (capture == CaptureText::Yes && result.is_ok()).then(|| {
-        let mut captured = CapturedText::default();
-        captured.push(body);
-        captured
-    });
-    AnswerEnd {
-        at,
-        whole_answer: result.is_ok().then_some(at),
-        result,
-        captured,
-        retry_after: None,
-        finish_reason: choices.iter().find_map(Choice::finish).map(|word| finish_reason(word, secrets)),
-        usage,
-        impossible_usage: document.usage().filter(|usage| !possible(usage)),
-        hidden_tokens: 0,
-        last_repeats: false,
-    }
-}
-
-fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -> AnswerEnd {
-    let (kind, message) = match failure {
-        Explained::Status(status) => {
-            let said = words_of(body, secrets);
-            let reason = status.canonical_reason().unwrap_or("no explanation");
-            let message = if said.is_empty() { reason.to_owned() } else { said };
-            (FailureKind::HttpStatus(status.as_u16()), message)
-        }
-        Explained::Redirect(status, location) => {
-            (FailureKind::HttpStatus(status.as_u16()), format!("it redirects to {location}"))
-        }
-        Explained::NotStreamed => {
-            let error = ChunkJson::parse(body).ok().and_then(|document| document.error(secrets));
-            let message = || {
-                let said = excerpt(body, secrets);
-                format!("not streaming: a whole JSON body in place of the requested stream: {said}")
-            };
-            error.map_or_else(
-                || (FailureKind::Malformed, message()),
-                |words| (FailureKind::StreamError, words),
-            )
-        }
-        Explained::ContentType(media) => {
-            let media = match media.as_str() {
-                "" => "no content type".to_owned(),
-                media => format!("`{}`", excerpt(media.as_bytes(), secrets)),
-            };
-            let message = format!("wrong content type: {media}, with the body: {}", excerpt(body, secrets));
-            (FailureKind::Malformed, message)
-        }
-        Explained::Compressed(encoding) => {
-            let message = format!(
-                "the body is compressed ({}) although `identity` was requested; timestamps through a compressor would be \
-                 wrong",
-                excerpt(encoding.as_bytes(), secrets)
-            );
-            (FailureKind::Malformed, message)
-        }
-    };
-    failed(at, kind, message)
-}
-
-/// An end that is only a failure.
-fn failed(at: Timestamp, kind: FailureKind, message: impl Into<String>) -> AnswerEnd {
-    AnswerEnd::failed(at, Failure::new(kind, message))
+/// The JSON document that a body begins with; `[DONE]` of an event stream may follow.
+fn whole_document(body: &[u8]) -> &[u8] {
+    let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii();
+    let body = body
+        .strip_suffix(b"[DONE]")
+        .and_then(|body| body.trim_ascii().strip_suffix(b"data:"))
+        .unwrap_or(body);
+    body.trim_ascii()
 }
 
 #[cfg(test)]

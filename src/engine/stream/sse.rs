@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
+use super::reasons::says_failure;
+use crate::record::{Oddities, OddityKind};
+
 /// One event: borrowed from the piece that has it whole, else owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SseEvent<'p> {
@@ -11,10 +14,13 @@ pub(crate) struct SseEvent<'p> {
     pub name: Option<Cow<'p, [u8]>>,
     /// The `data:` lines, joined with line feeds.
     pub data: Cow<'p, [u8]>,
+    /// Whether it is none by the standard: a name without data, a field `error`, JSON without a field.
+    pub stray: bool,
 }
 
 /// An incremental parser of `text/event-stream` (WHATWG HTML, 9.2.6): bytes go in as they come, whole events
-/// come out. It ignores `id:` and `retry:`, which do not matter to one answer.
+/// come out. It ignores `id:` and `retry:`, which do not matter to one answer. What the standard drops, and may be the
+/// server's only word on a failure, comes out as stray events, or is kept.
 ///
 /// A common event, whole in one piece and with one `data:` line, is a slice of that piece, without a copy.
 /// For all others the lines are kept until the empty one comes. Between events a framer holds no memory.
@@ -30,7 +36,14 @@ pub(crate) struct SseFramer {
     name: Option<Vec<u8>>,
     /// The `data:` lines of the incomplete event, joined with line feeds.
     data: Option<Vec<u8>>,
+    /// Lines of unknown fields.
+    pub(super) oddities: Oddities,
+    /// The last such line, or comment that says that something failed.
+    pub(super) words: Vec<u8>,
 }
+
+/// Most bytes of a line that are kept as words.
+const WORDS: usize = 1 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -86,7 +99,7 @@ impl SseFramer {
         self.after_carriage_return = empty_line[length - 1] == b'\r';
         *rest = &empty_line[length..];
         let data = Cow::Borrowed(value.strip_prefix(b" ").unwrap_or(value));
-        Some(SseEvent { name: None, data })
+        Some(SseEvent { name: None, data, stray: false })
     }
 
     fn skip_line_feed(&mut self, rest: &mut &[u8]) {
@@ -113,11 +126,10 @@ impl SseFramer {
         if line.is_empty() {
             return self.dispatch();
         }
-        self.field(line);
-        None
+        self.field(line)
     }
 
-    fn field(&mut self, line: &[u8]) {
+    fn field(&mut self, line: &[u8]) -> Option<SseEvent<'static>> {
         let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
         let value = line.get(colon + 1..).unwrap_or_default();
         let value = value.strip_prefix(b" ").unwrap_or(value);
@@ -130,13 +142,43 @@ impl SseFramer {
                 }
             },
             b"event" => self.name = Some(value.to_vec()),
-            _ => {}
+            b"id" | b"retry" => {}
+            b"" => {
+                if says_failure(&String::from_utf8_lossy(&value[..value.len().min(WORDS)])) {
+                    self.keep(value);
+                }
+            }
+            b"error" | b"errors" => {
+                return Some(SseEvent {
+                    name: Some(Cow::Borrowed(b"error")),
+                    data: Cow::Owned(value.to_vec()),
+                    stray: true,
+                });
+            }
+            _ if line.starts_with(b"{") => {
+                return Some(SseEvent { name: None, data: Cow::Owned(line.to_vec()), stray: true });
+            }
+            name => {
+                self.oddities
+                    .note(OddityKind::Line, &String::from_utf8_lossy(&name[..name.len().min(WORDS)]));
+                self.keep(line);
+            }
         }
+        None
+    }
+
+    fn keep(&mut self, words: &[u8]) {
+        self.words = words[..words.len().min(WORDS)].to_vec();
     }
 
     fn dispatch(&mut self) -> Option<SseEvent<'static>> {
         let name = self.name.take().map(Cow::Owned);
-        Some(SseEvent { name, data: Cow::Owned(self.data.take()?) })
+        let stray = self.data.is_none();
+        (name.is_some() || !stray).then(|| SseEvent {
+            name,
+            data: Cow::Owned(self.data.take().unwrap_or_default()),
+            stray,
+        })
     }
 }
 

@@ -117,7 +117,9 @@ fn read(capture: &Capture, size: usize) -> Reading {
             break;
         }
     }
-    let end = end.or_else(|| Some(reader.take()?.end(capture.close?, arrival(reads + 1), &mut events)));
+    let complete = reader.as_ref().is_some_and(ResponseReader::is_complete).then_some(BodyEnd::Clean);
+    let close = capture.close.or(complete);
+    let end = end.or_else(|| Some(reader.take()?.end(close?, arrival(reads + 1), &mut events)));
     reading(capture, &events, end.as_ref())
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::task::coop;
 use tokio::time::{Sleep, sleep};
@@ -23,6 +24,9 @@ use crate::record::{Failure, FinishReason};
 /// Steps per poll; a read that filled the buffer ends the poll. Otherwise a server that never pauses would
 /// keep the thread from everything else, limits and the end of the run included.
 const STEPS_A_POLL: u32 = 16;
+
+/// How long the end of the body is awaited after `[DONE]`: servers send both at once, and an error may stand between.
+const LINGER: Duration = Duration::from_millis(100);
 
 /// One request under way: the [`Answer`] of this engine.
 pub struct HttpAnswer {
@@ -179,7 +183,7 @@ impl HttpAnswer {
         connection.socket.stamped().begin(self.clock);
         let reply = IncomingResponse::new(Arc::clone(&self.head), origin, &request);
         let request = Request::Outgoing(Box::new(Outgoing::new(&self.head, request)));
-        let exchange = HttpExchange { connection, request, turn_over: false, reply };
+        let exchange = HttpExchange { connection, request, turn_over: false, reply, linger: None };
         self.state = State::Exchanging(Box::new(exchange));
     }
 
@@ -232,6 +236,8 @@ struct HttpExchange {
     /// The last read filled the buffer: there is more, but other tasks come first.
     turn_over: bool,
     reply: IncomingResponse,
+    /// Begins when the whole answer has come and its body goes on.
+    linger: Option<Pin<Box<Sleep>>>,
 }
 
 /// How much of the request is written.
@@ -273,6 +279,11 @@ impl HttpExchange {
                 Err(error) => reply.fail(&error, ArrivalStamp { at: clock.now(), ..arrival }, events),
             }
         });
+        if outcome.is_pending() && self.reply.is_complete() {
+            ready!(self.linger.get_or_insert_with(|| Box::pin(sleep(LINGER))).as_mut().poll(cx));
+            let arrival = self.connection.socket.stamped().arrival();
+            return Poll::Ready(self.reply.complete(ArrivalStamp { at: clock.now(), ..arrival }, events));
+        }
         match (outcome, &self.request) {
             // Nothing more will come.
             (Poll::Pending, Request::Unwritten(error)) => {

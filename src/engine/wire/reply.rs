@@ -97,6 +97,20 @@ impl IncomingResponse {
         !matches!(&self.stage, Stage::Head(held) if held.is_empty())
     }
 
+    /// Whether the whole answer has come: what is left of the body is awaited only for a short time.
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(&self.stage, Stage::Body(open) if open.reader.is_complete())
+    }
+
+    /// Ends a complete answer before its body.
+    pub(super) fn complete(
+        &mut self,
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
+    ) -> Option<ResponseOutcome> {
+        self.close(BodyEnd::Clean, &[], arrival, events)
+    }
+
     /// Why the model stopped, where all of the text has come and the response is not over.
     pub(super) fn finish_reason(&self) -> Option<FinishReason> {
         let Stage::Body(open) = &self.stage else { return None };
@@ -174,6 +188,7 @@ impl IncomingResponse {
         events.push_back(AnswerEvent::Headers { at: arrival.at });
         let reader = ResponseReader::new(status, &headers, self.head.form, self.head.secrets.clone())
             .within(self.budget, self.body_bytes, HeldMemory::none(Arc::clone(&self.head.memory)))
+            .beside(Arc::clone(&self.head.habits))
             .capturing(self.capture);
         let retry_after =
             if status.is_success() { None } else { retry_after(&headers, jiff::Timestamp::now()) };
@@ -240,7 +255,10 @@ impl IncomingResponse {
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
     ) -> Option<ResponseOutcome> {
-        self.finish(rest, |reader| (reader.cause(), reader.end(close, arrival, events)))
+        self.finish(rest, |mut reader| {
+            let end = reader.end(close, arrival, events);
+            (reader.cause(), end)
+        })
     }
 
     /// Ends the response with its reader's judgement. A complete answer leaves a usable connection, as does

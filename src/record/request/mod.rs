@@ -3,6 +3,7 @@
 pub(super) mod attempt;
 mod attempts;
 pub(super) mod chunks;
+pub(super) mod oddity;
 pub(super) mod outcome;
 pub(super) mod packed;
 pub(super) mod record;
@@ -11,6 +12,7 @@ pub(super) mod usage_bounds;
 
 pub use attempt::{Attempt, AttemptEnd, AttemptKind};
 pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
+pub use oddity::{Oddities, Oddity, OddityKind};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{
     CheckRecord, CheckResult, CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix,

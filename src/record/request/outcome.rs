@@ -12,7 +12,7 @@ use crate::workload::ShapeFault;
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Outcome {
-    /// The answer is complete: a finish reason for every choice, or `[DONE]`, and no error.
+    /// The answer is complete: it ended as well as this server's answers do, and nothing says that it failed.
     Completed,
     /// The request failed.
     Failed(Box<Failure>),
@@ -69,13 +69,13 @@ pub enum FailureKind {
     Reset,
     /// The server answered with an HTTP status other than 2xx.
     HttpStatus(u16),
-    /// The server sent an error object inside a stream it had begun with status 200.
+    /// The server sent an error inside an answer that it had begun with status 200.
     StreamError,
-    /// The stream closed cleanly without a finish reason or `[DONE]`.
+    /// The answer ended cleanly, too early or not as the server's other answers end.
     Truncated,
     /// The answer did not follow the protocol: broken JSON, wrong content type, broken framing.
     Malformed,
-    /// The server aborted the answer (`finish_reason: "abort"`).
+    /// The server gave the answer up, by its finish reason (`abort`, `error`, `timeout`).
     Aborted,
     /// The answer ended properly without a token.
     Empty,

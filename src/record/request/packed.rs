@@ -164,6 +164,9 @@ impl RequestRecord {
             with.number(&mut late.longest_ns)?;
             with.number(&mut late.first_ns)?;
         }
+        for odd in self.oddities.iter_mut().flat_map(|oddities| oddities.iter_mut()) {
+            small(with, &mut odd.count)?;
+        }
         for attempt in self.attempts.iter_mut().flat_map(|attempts| attempts.iter_mut()) {
             attempt.moments().try_for_each(|at| moment(with, at))?;
             small(with, &mut attempt.discarded_tokens)?;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
 use super::chunks::{ChunkTrain, LateStamps, TokenChunk};
+use super::oddity::Oddity;
 use super::outcome::{Failure, Outcome, Validity};
 use super::turn::{Phase, Turn, is_zero};
 use crate::clock::Timestamp;
@@ -83,6 +84,9 @@ pub struct RequestRecord {
     /// Its counts where they are impossible, by [`UsageBounds`](super::usage_bounds::UsageBounds): nothing uses them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impossible_usage: Option<Box<Usage>>,
+    /// What the answer had that answers do not need, for example fields that could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oddities: Option<Box<Vec<Oddity>>>,
     /// Answer tokens, by the best available source.
     pub output_tokens: u64,
     /// Source of `output_tokens`.
@@ -226,7 +230,16 @@ impl RequestRecord {
             self.turn.as_deref().map_or(0, size_of_val) + self.late_stamps.as_deref().map_or(0, size_of_val);
         let attempts =
             self.attempts.as_deref().map_or(0, |all| size_of_val(all) + size_of_val(all.as_slice()));
-        size_of_val(self) + self.chunks.bytes() + boxed + attempts + usage + failure + reason
+        let odd =
+            self.oddities.iter().flat_map(|all| &***all).map(|odd| size_of_val(odd) + odd.what.capacity());
+        size_of_val(self)
+            + self.chunks.bytes()
+            + boxed
+            + attempts
+            + usage
+            + failure
+            + reason
+            + odd.sum::<usize>()
     }
 
     /// Puts its clock later.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::analysis::Reproduction;
+use crate::analysis::{OddAnswers, Reproduction};
 use crate::engine::{LengthTest, ServerAbilities, SmokeReport};
 use crate::record::{EngineFacts, Usage};
 use crate::report::data::json as indented;
@@ -93,6 +93,9 @@ pub fn document(found: CheckedServer<'_>) -> Document {
         LengthTest::EndsEarly => section.notes([Note::new(NoteKind::Warning, length)]),
         LengthTest::Kept | LengthTest::NotTested => section.fact("requested length", length),
     }
+    let mut odd = Vec::new();
+    OddAnswers::add(&mut odd, &smoke.oddities, smoke.finish_reason.as_ref());
+    section.notes(odd.iter().map(|odd| Note::new(NoteKind::Warning, odd.sentence())));
     section.fact("length fields", abilities.length_fields.as_str());
     let facts_known = Reproduction::of_engine(facts);
     let [endpoints, series] = [endpoints(abilities), series(abilities)];

@@ -36,6 +36,7 @@ fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> R
         impossible_usage: None,
         hidden_tokens: 0,
         last_repeats: false,
+        oddities: crate::record::Oddities::default(),
         captured: None,
         retry_after: None,
     };

@@ -70,6 +70,7 @@ impl Answer for Scripted {
                 impossible_usage: None,
                 hidden_tokens: 0,
                 last_repeats: false,
+                oddities: crate::record::Oddities::default(),
                 captured: None,
                 retry_after: None,
             };
@@ -129,6 +130,7 @@ impl Answer for SeenLateAnswer {
             impossible_usage: None,
             hidden_tokens: 0,
             last_repeats: false,
+            oddities: crate::record::Oddities::default(),
             captured: None,
             retry_after: None,
         };
@@ -262,6 +264,7 @@ impl Answer for ScriptedAnswer {
             impossible_usage: None,
             hidden_tokens: 0,
             last_repeats: false,
+            oddities: crate::record::Oddities::default(),
             captured: (self.request.capture == CaptureText::Yes && !self.fails)
                 .then(|| CapturedText::of_content(&said)),
             retry_after: None,

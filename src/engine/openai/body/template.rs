@@ -18,6 +18,8 @@ pub(crate) struct BodyTemplate {
     fixed: Vec<u8>,
     /// Fields that hold the requested length.
     length_fields: Vec<&'static str>,
+    /// Whether they are forced.
+    pub(crate) is_forced: bool,
     prompt: PromptField,
     /// Whether the text of every answer is captured, for its format is checked.
     pub(super) capture: CaptureText,
@@ -78,7 +80,7 @@ impl BodyTemplate {
         merge(&mut fields, &target.extra_body.0);
         let mut fixed = Value::Object(fields).to_string().into_bytes();
         fixed.pop();
-        Self { fixed, length_fields, prompt, capture }
+        Self { fixed, length_fields, is_forced: forcing != LengthForcing::None, prompt, capture }
     }
 
     /// Whether requests use their own prompts: the extra body may have fixed it.

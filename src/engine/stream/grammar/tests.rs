@@ -6,7 +6,7 @@ use super::*;
 use crate::engine::stream::chunk::ChunkText::{Content, Reasoning, ToolCall};
 
 fn event(data: &str) -> SseEvent<'static> {
-    SseEvent { name: None, data: Cow::Owned(data.as_bytes().to_vec()) }
+    SseEvent { name: None, data: Cow::Owned(data.as_bytes().to_vec()), stray: false }
 }
 
 /// A chat chunk with `delta`, and `rest` inside its choice.
@@ -74,7 +74,7 @@ fn ends_are_distinguished() {
         (vec![event(r#"{"detail":"x"}"#)], Err(FailureKind::StreamError)),
         (vec![event(r#"{"object":"error","message":"x"}"#)], Err(FailureKind::StreamError)),
         (vec![content(), event(r#"{"choices":[{"#)], Err(FailureKind::Malformed)),
-        (vec![event(r#"{"id":"x"}"#)], Err(FailureKind::Malformed)),
+        (vec![event(r#"{"id":"x"}"#)], Err(FailureKind::Truncated)),
         (vec![event("hello")], Err(FailureKind::Malformed)),
     ] {
         assert_eq!(judge(&events).1, end, "{events:?}");
@@ -221,4 +221,151 @@ fn a_chunk_with_text_of_several_choices_is_one_of_each() {
     let kind = Content;
     assert_eq!(grammar.event(&both).unwrap(), Step::Text { tokens: None, kind, choices: 0b101 });
     assert_eq!(grammar.shown.chunks, 2);
+}
+
+fn named(name: &'static str, data: &str) -> SseEvent<'static> {
+    SseEvent { name: Some(Cow::Borrowed(name.as_bytes())), ..event(data) }
+}
+
+/// The end of an answer with some text and these events, of a server with these habits; what was odd.
+fn end_of(
+    habits: &Arc<Habits>,
+    events: &[SseEvent<'_>],
+    close: BodyEnd,
+) -> (Result<(), Failure>, Vec<String>) {
+    let mut grammar = Grammar { habits: Arc::clone(habits), ..Grammar::default() };
+    let text = [delta(r#"{"content":"a"}"#, ""), delta(r#"{"content":"b"}"#, "")];
+    let read = text.iter().chain(events).try_for_each(|event| grammar.event(event).map(drop));
+    let odd = grammar.oddities.0.iter().map(|odd| odd.what.clone()).collect();
+    (read.and_then(|()| grammar.close(close)), odd)
+}
+
+#[test]
+fn a_failure_in_any_form_fails_the_answer_with_the_words_of_the_server() {
+    let finish = || delta("{}", FINISH);
+    let full = r#"{"message":"KV cache is full","code":500}"#;
+    for (events, words) in [
+        (vec![named("error", full)], "KV cache is full"),
+        (vec![named("error", "KV cache is full"), event("[DONE]")], "KV cache is full"),
+        (vec![named("error", ""), finish(), event("[DONE]")], "an event `error` without a word"),
+        (vec![named("exception", full), finish()], "KV cache is full"),
+        (
+            vec![SseEvent { stray: true, ..event(r#"{"error":{"message":"KV cache is full"}}"#) }],
+            "KV cache is full",
+        ),
+        (vec![event("Internal Server Error"), finish()], "Internal Server Error"),
+        (vec![finish(), event("[DONE]"), event(r#"{"error":{"message":"late"}}"#)], "late"),
+        (vec![event(r#"{"errors":[{"message":"KV cache is full"}]}"#), finish()], "KV cache is full"),
+        (vec![event(r#"{"status":500,"choices":[]}"#), finish()], "500"),
+        (vec![event(r#"{"code":"500","msg":"KV cache is full"}"#), finish()], "KV cache is full"),
+        (vec![event(r#"{"object":"error","message":"full","choices":[]}"#), finish()], "full"),
+        (vec![event(r#"{"type":"server_error","message":"full"}"#), finish()], "full"),
+        (vec![event(r#"{"choices":[],"usage":{"completion_tokens":3,"error":"oom"}}"#), finish()], "oom"),
+        (vec![delta("{}", r#","error":{"message":"boom"}"#), finish()], "boom"),
+        (vec![delta("{}", r#","finish_reason":"network_error""#), event("[DONE]")], "network_error"),
+    ] {
+        let failure = end_of(&Arc::default(), &events, BodyEnd::Clean).0.unwrap_err();
+        assert!(failure.message.contains(words), "{events:?}: {failure}");
+        let kinds = [FailureKind::StreamError, FailureKind::Malformed, FailureKind::Aborted];
+        assert!(kinds.contains(&failure.reason), "{failure}");
+    }
+}
+
+#[test]
+fn what_is_no_chunk_is_passed_over_and_counted() {
+    for (odd, what) in [
+        (event("{}"), "{}"),
+        (event("null"), "no object"),
+        (event(r#"{"type":"ping","message":"still here"}"#), "{type, message}"),
+        (event(r#"{"id":"x"}"#), "{id}"),
+        (event("keep-alive"), "no object"),
+        (named("tool_call_dispatch", r#"{"tool_call":{"index":0},"message":"x"}"#), "tool_call_dispatch"),
+        (named("formatted_prompt", ""), "formatted_prompt"),
+    ] {
+        let events = [odd, delta("{}", FINISH), event(" [DONE] ")];
+        let (end, oddities) = end_of(&Arc::default(), &events, BodyEnd::Clean);
+        assert_eq!((end, oddities), (Ok(()), vec![what.to_owned()]), "{events:?}");
+    }
+    for good in [
+        event(r#"{"error":"","choices":[]}"#),
+        event(r#"{"usage":{"prompt_tokens":1},"message":"x"}"#),
+        event(""),
+    ] {
+        let events = [good, delta("{}", FINISH)];
+        assert_eq!(end_of(&Arc::default(), &events, BodyEnd::Clean), (Ok(()), Vec::new()), "{events:?}");
+    }
+}
+
+#[test]
+fn one_field_that_nobody_needs_fails_no_answer() {
+    for (rest, unread) in [
+        (r#"{"content":"c"},"index":"0""#, None),
+        (r#"{"content":"c"},"index":-1"#, Some("index")),
+        (r#"{"content":[{"type":"text","text":"c"}]}"#, None),
+        (r#"{"content":5}"#, Some("content")),
+        (r#"{"content":"\ud83d"}"#, None),
+        (r#"{"content":"c","tool_calls":5}"#, Some("tool_calls")),
+        (r#"{"tool_calls":{"function":{"name":"f","arguments":{"a":1}}}}"#, None),
+        (r#"[]"#, None),
+        (r#"{"content":"c"},"logprobs":{"x":NaN}"#, None),
+        (r#"{"content":"c","content":"d"}"#, None),
+        ("{\"content\":\"\t\"}", None),
+    ] {
+        let events = [event(&format!(r#"{{"choices":[{{"delta":{rest}}}]}}"#)), delta("{}", FINISH)];
+        let (end, odd) = end_of(&Arc::default(), &events, BodyEnd::Clean);
+        assert_eq!((end, odd), (Ok(()), unread.map(str::to_owned).into_iter().collect()), "{rest}");
+    }
+    for usage in ["-1", "8.5", r#""many""#, "[8]"] {
+        let mut grammar = Grammar::default();
+        let chunk = format!(r#"{{"choices":[],"usage":{{"prompt_tokens":20,"completion_tokens":{usage}}}}}"#);
+        grammar.event(&event(&chunk)).unwrap();
+        assert!(grammar.usage().is_none() && grammar.impossible_usage.is_some(), "{usage}");
+    }
+}
+
+#[test]
+fn text_takes_a_reason_back_until_done() {
+    let stop = || delta(r#"{"content":"c"}"#, r#","finish_reason":"stop""#);
+    let (cut, habits) = (BodyEnd::Broken, Arc::<Habits>::default());
+    assert_eq!(end_of(&habits, &[delta("{}", FINISH)], cut).0, Ok(()));
+    assert!(end_of(&habits, &[stop(), stop()], cut).0.is_err());
+    assert_eq!(end_of(&habits, &[stop(), stop(), event("[DONE]")], BodyEnd::Clean).0, Ok(()));
+    // From now on no reason of this server says that an answer is over.
+    assert!(end_of(&habits, &[stop()], cut).0.is_err());
+    let null = || delta(r#"{"content":"c"}"#, r#","finish_reason":"null""#);
+    assert!(end_of(&Arc::default(), &[null()], cut).0.is_err());
+}
+
+#[test]
+fn done_alone_ends_an_answer_only_where_others_end_so() {
+    let (habits, done) = (Arc::<Habits>::default(), [event("[DONE]")]);
+    assert_eq!(end_of(&habits, &done, BodyEnd::Clean).0, Ok(()));
+    assert_eq!(end_of(&habits, &[delta("{}", FINISH)], BodyEnd::Clean).0, Ok(()));
+    let failure = end_of(&habits, &done, BodyEnd::Clean).0.unwrap_err();
+    assert_eq!(failure.reason, FailureKind::Truncated);
+    assert!(failure.message.contains("which this server's other answers have, after 2 chunks"), "{failure}");
+    // All of the requested tokens came.
+    let budget = crate::engine::AnswerLimits::default().of(Some(1));
+    let mut grammar = Grammar { habits, budget, ..Grammar::default() };
+    grammar.event(&delta(r#"{"content":"a"}"#, "")).unwrap();
+    grammar.event(&done[0]).unwrap();
+    assert_eq!(grammar.close(BodyEnd::Clean), Ok(()));
+}
+
+#[test]
+fn a_forced_length_that_is_missed_by_far_is_no_success() {
+    let end = |reason: &str, tokens: u64| {
+        let budget = crate::engine::AnswerLimits::default().of(Some(8)).forcing(Some(8));
+        let mut grammar = Grammar { budget, ..Grammar::default() };
+        grammar.event(&with_usage("a", tokens)).unwrap();
+        grammar.event(&delta("{}", &format!(r#","finish_reason":"{reason}""#))).unwrap();
+        grammar.close(BodyEnd::Clean).map_err(|failure| failure.message)
+    };
+    let message =
+        "the answer ended after 3 of 8 tokens (finish_reason \"length\"), although its length is forced";
+    assert_eq!(end("length", 3), Err(message.to_owned()));
+    for (reason, tokens) in [("stop", 3), ("tool_calls", 3), ("length", 4), ("length", 8)] {
+        assert_eq!(end(reason, tokens), Ok(()), "{reason} {tokens}");
+    }
+    assert!(end("weary", 3).is_err());
 }

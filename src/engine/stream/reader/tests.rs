@@ -1,12 +1,14 @@
 //! Streams cut and corrupted at random: the reader neither panics nor gives different results.
 
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use http::header::HeaderValue;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use super::*;
+use crate::clock::Timestamp;
 use crate::engine::answer_limits::AnswerMemory;
 use crate::engine::stream::transcripts::streamed_bodies;
 
@@ -144,5 +146,116 @@ fn captured_texts_count_as_memory_until_they_are_dropped() {
         let copy = waiting.pop().unwrap().captured;
         assert!(captured(&memory, form, 900_000).result.is_ok(), "{form:?}");
         assert!(captured(&memory, form, 9_000).result.is_ok() && copy.is_some());
+    }
+}
+
+/// The end of an answer with this body under `media`, and its chunks, read in pieces of every size alike.
+fn answered(media: &'static str, form: AnswerForm, body: &[u8]) -> (usize, AnswerEnd) {
+    let read = |size: usize| {
+        let mut headers = HeaderMap::new();
+        if !media.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+        }
+        let mut reader = ResponseReader::new(StatusCode::OK, &headers, form, Secrets::default());
+        let arrival = ArrivalStamp { at: Timestamp::ZERO, late_by: Duration::ZERO, read: 1 };
+        let mut events = AnswerEvents::new();
+        let end = body.chunks(size).find_map(|piece| reader.bytes(piece, arrival, &mut events));
+        (events.len(), end.unwrap_or_else(|| reader.end(BodyEnd::Clean, arrival, &mut events)))
+    };
+    let whole = read(body.len().max(1));
+    assert_eq!(read(1), whole, "{media}");
+    whole
+}
+
+#[test]
+fn the_first_bytes_decide_beside_the_content_type() {
+    let chunk = r#"{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}"#;
+    let last = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    let stream = format!("data: {chunk}\n\ndata: {last}\n\ndata: [DONE]\n\n");
+    let lines = format!("{chunk}\n{last}\n");
+    let whole = r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}]}"#;
+    let ended = format!("{whole}\n\ndata: [DONE]\n\n");
+    let framed = format!("data: {ended}");
+    let good = |media, form, body: &str, chunks, odd: &[&str]| {
+        let (found, end) = answered(media, form, body.as_bytes());
+        assert_eq!((found, &end.result), (chunks, &Ok(())), "{media} {body}");
+        let what: Vec<_> = end.oddities.0.iter().map(|odd| odd.what.as_str()).collect();
+        assert_eq!(what, odd, "{media} {body}");
+        assert_eq!(end.whole_answer.is_some(), form == AnswerForm::Whole);
+    };
+    let (streamed, in_one) = (AnswerForm::Streamed, AnswerForm::Whole);
+    good("text/event-stream; charset=utf-8", streamed, &stream, 1, &[]);
+    good("application/json", streamed, &stream, 1, &["application/json"]);
+    good("", streamed, &stream, 1, &["none"]);
+    good("text/plain", streamed, &stream, 1, &["text/plain"]);
+    good("text/event-stream", streamed, &lines, 1, &["{"]);
+    good("application/x-ndjson", streamed, &lines, 1, &["application/x-ndjson", "{"]);
+    good("application/json", in_one, whole, 0, &[]);
+    good("application/vnd.api+json", in_one, whole, 0, &[]);
+    good("text/plain", in_one, &format!("\u{feff}\n{whole}"), 0, &["text/plain"]);
+    for body in [&ended, &framed, &stream] {
+        good("text/event-stream", in_one, body, 0, &["text/event-stream"]);
+    }
+}
+
+#[test]
+fn what_is_no_answer_is_named_and_its_words_are_shown() {
+    let error = r#"{"error":{"message":"context is full"}}"#;
+    let whole = r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}"#;
+    let chunk = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+    let (streamed, in_one) = (AnswerForm::Streamed, AnswerForm::Whole);
+    let after = |line: &str| format!("{chunk}{line}");
+    for (media, form, body, kind, words) in [
+        ("text/event-stream", streamed, error.to_owned(), FailureKind::StreamError, "context is full"),
+        ("text/event-stream", streamed, after(error), FailureKind::StreamError, "context is full"),
+        (
+            "text/event-stream",
+            streamed,
+            after("error: {\"message\":\"full\"}\n"),
+            FailureKind::StreamError,
+            "full",
+        ),
+        ("text/event-stream", streamed, after(": error: timed out\n\n"), FailureKind::Truncated, "timed out"),
+        ("text/event-stream", streamed, after("Data: x\n\n"), FailureKind::Truncated, "Data: x"),
+        (
+            "text/event-stream",
+            streamed,
+            after("data: Internal Server Error"),
+            FailureKind::Truncated,
+            "Internal",
+        ),
+        (
+            "text/event-stream",
+            streamed,
+            whole.to_owned(),
+            FailureKind::Malformed,
+            "not streaming: a whole JSON body",
+        ),
+        (
+            "text/event-stream",
+            streamed,
+            "{\"a\":1}\n{\"a\":2}\n".to_owned(),
+            FailureKind::Malformed,
+            "lines of JSON",
+        ),
+        ("text/event-stream", streamed, "<html>busy</html>".to_owned(), FailureKind::Malformed, "busy"),
+        ("text/event-stream", streamed, "\u{1f}".to_owned(), FailureKind::Truncated, "before any chunk"),
+        (
+            "text/plain",
+            streamed,
+            "Internal Server Error".to_owned(),
+            FailureKind::Malformed,
+            "Internal Server Error",
+        ),
+        ("application/json", in_one, String::new(), FailureKind::Empty, "no body"),
+        ("application/json", in_one, "{\"a\":1}".to_owned(), FailureKind::Malformed, "no choices"),
+        ("application/json", in_one, error.to_owned(), FailureKind::StreamError, "context is full"),
+    ] {
+        let failure = answered(media, form, body.as_bytes()).1.result.unwrap_err();
+        assert!(failure.reason == kind && failure.message.contains(words), "{body}: {failure}");
+    }
+    for media in ["text/event-stream", "application/json"] {
+        let failure = answered(media, streamed, b"\x1f\x8b\x08\0").1.result.unwrap_err();
+        assert!(failure.message.contains("compressed (gzip"), "{failure}");
     }
 }

@@ -19,11 +19,15 @@ fn events(stream: &[u8], cuts: &[usize]) -> (Vec<(Option<String>, String)>, Opti
         let mut piece = &stream[start..cut];
         start = cut;
         while let Some(event) = framer.next_event(&mut piece) {
+            // What the standard drops.
+            if event.stray {
+                continue;
+            }
             found.push((event.name.as_deref().map(text), text(&event.data)));
         }
         assert!(piece.is_empty(), "left unread");
     }
-    (found, framer.unterminated().map(|event| text(&event.data)))
+    (found, framer.unterminated().filter(|event| !event.stray).map(|event| text(&event.data)))
 }
 
 /// Name and data of every event that the crate `eventsource-stream` finds in the same pieces.

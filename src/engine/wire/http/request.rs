@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderName};
 use crate::engine::answer::PreparedRequest;
 use crate::engine::answer_limits::{AnswerLimits, AnswerMemory};
 use crate::engine::secrets::Secrets;
+use crate::engine::stream::habits::Habits;
 use crate::engine::target::AnswerForm;
 use crate::engine::wire::socket::Socket;
 
@@ -33,6 +34,8 @@ pub(crate) struct RequestHead {
     pub(crate) secrets: Secrets,
     /// What the answers in flight may hold together.
     pub(crate) memory: Arc<AnswerMemory>,
+    /// What the server's answers have shown of their ends.
+    pub(crate) habits: Arc<Habits>,
 }
 
 impl RequestHead {
@@ -54,7 +57,8 @@ impl RequestHead {
         }
         let request_ids = !headers.contains_key(REQUEST_ID);
         let memory = Arc::new(AnswerMemory::new(AnswerLimits::default().memory));
-        Self { common, id_prefix, request_ids, session_header: None, form, secrets, memory }
+        let habits = Arc::default();
+        Self { common, id_prefix, request_ids, session_header: None, form, secrets, memory, habits }
     }
 
     /// The same with so much memory for answers.

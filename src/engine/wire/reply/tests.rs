@@ -80,7 +80,10 @@ fn a_response_is_reported_in_order_whether_or_not_the_request_has_gone_out() {
 fn what_is_left_of_a_response_is_waited_for_and_nothing_else() {
     let all = whole("");
     for (end, good) in [(5, true), (3, true), (0, true)] {
-        let outcome = read(&[&all.as_bytes()[..all.len() - end]]).0.unwrap();
+        let (mut reply, mut events) = (reply(Origin::Opened), AnswerEvents::new());
+        let outcome = reply.take(&all.as_bytes()[..all.len() - end], arrival(1), &mut events);
+        assert_eq!((outcome.is_some(), reply.is_complete()), (end == 0, end > 0));
+        let outcome = outcome.or_else(|| reply.complete(arrival(2), &mut events)).unwrap();
         assert_eq!(outcome.end.result, Ok(()));
         let rest = all.as_bytes()[all.len() - end..].to_vec();
         match outcome.afterwards {

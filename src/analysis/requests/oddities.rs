@@ -1,0 +1,114 @@
+//! What answers had that answers do not need, and the reasons of their ends that nobody knows.
+
+use serde::Serialize;
+
+use super::observed::{Measured, Observed};
+use crate::analysis::wording::counted;
+use crate::record::{FinishReason, Oddity, OddityKind, Outcome};
+
+/// Answers of the window with oddities of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OddAnswers {
+    /// The kind.
+    pub kind: OddityKind,
+    /// How many answers had one.
+    pub answers: u64,
+    /// The first fields, events, content types or finish reasons.
+    pub what: Vec<String>,
+}
+
+/// Most of them that are named.
+const NAMED: usize = 5;
+
+impl OddAnswers {
+    /// Those of the measured requests, by their kind.
+    pub(crate) fn all(observed: &Observed<'_>) -> Vec<Self> {
+        let mut all = Vec::new();
+        for record in observed.requests.iter().map(Measured::record) {
+            let reason = record.finish_reason.as_ref().filter(|_| record.outcome == Outcome::Completed);
+            Self::add(&mut all, record.oddities.as_deref().map_or(&[], Vec::as_slice), reason);
+        }
+        all.sort_by_key(|line| line.kind);
+        all
+    }
+
+    /// Adds an answer with these oddities, which ended well for this reason.
+    pub(crate) fn add(all: &mut Vec<Self>, oddities: &[Oddity], reason: Option<&FinishReason>) {
+        let reason = match reason {
+            Some(FinishReason::Other(word)) => Some(word.as_str()),
+            Some(FinishReason::ContentFilter) => Some("content_filter"),
+            _ => None,
+        };
+        let odd = oddities.iter().map(|odd| (odd.kind, odd.what.as_str()));
+        let mut seen = Vec::new();
+        for (kind, what) in odd.chain(reason.map(|word| (OddityKind::FinishReason, word))) {
+            let at = all.iter().position(|line| line.kind == kind).unwrap_or_else(|| {
+                all.push(Self { kind, answers: 0, what: Vec::new() });
+                all.len() - 1
+            });
+            let line = &mut all[at];
+            line.answers += u64::from(!seen.contains(&kind));
+            seen.push(kind);
+            if line.what.len() < NAMED && line.what.iter().all(|named| named != what) {
+                line.what.push(what.to_owned());
+            }
+        }
+    }
+
+    /// What was found, in words.
+    pub(crate) fn sentence(&self) -> String {
+        let (answers, what) = (counted(self.answers, "answer"), self.what.join("`, `"));
+        match self.kind {
+            OddityKind::Unread => {
+                format!("{answers} had fields that could not be read and count as absent: `{what}`")
+            }
+            OddityKind::PassedOver => {
+                format!("{answers} had events that are no chunks and were passed over: `{what}`")
+            }
+            OddityKind::Line => {
+                format!("{answers} had lines that begin with no field of an event stream: `{what}`")
+            }
+            OddityKind::ContentType => {
+                format!("{answers} came with a wrong content type and were read all the same: `{what}`")
+            }
+            OddityKind::FinishReason => {
+                format!(
+                    "{answers} ended for a reason other than an end, a length or a tool and count as complete: `{what}`"
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+    use crate::record::Oddities;
+
+    #[test]
+    fn answers_are_counted_once_a_kind_and_failed_ones_have_no_odd_end() {
+        let odd = |index, notes: &[(OddityKind, &str)], reason: Option<FinishReason>| {
+            let mut oddities = Oddities::default();
+            notes.iter().for_each(|(kind, what)| oddities.note(*kind, what));
+            let mut record = record(index).sent_at(0, 0, 1).paced(100, 10, 2).build();
+            (record.oddities, record.finish_reason) = (oddities.into_record(), reason);
+            record
+        };
+        let records = vec![
+            odd(0, &[(OddityKind::PassedOver, "ping"), (OddityKind::PassedOver, "{}")], None),
+            odd(1, &[(OddityKind::PassedOver, "ping")], Some(FinishReason::Other("weary".to_owned()))),
+            odd(2, &[], Some(FinishReason::Stop)),
+        ];
+        let all = OddAnswers::all(&Observed::of(&run(1_000, records)));
+        let line = |kind, answers, what: &[&str]| OddAnswers {
+            kind,
+            answers,
+            what: what.iter().map(ToString::to_string).collect(),
+        };
+        let expected =
+            [line(OddityKind::PassedOver, 2, &["ping", "{}"]), line(OddityKind::FinishReason, 1, &["weary"])];
+        assert_eq!(all, expected);
+    }
+}

@@ -1,0 +1,130 @@
+//! Reads what a choice says: its content, its reasoning and its calls of tools.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::loose::{LooseValue, MemberList};
+
+/// The `delta` or the `message` of a choice.
+#[derive(Debug, Default)]
+pub(super) struct Message<'a> {
+    pub content: Cow<'a, str>,
+    /// vLLM's name.
+    pub reasoning: Cow<'a, str>,
+    /// SGLang's name, and that of most others.
+    pub reasoning_content: Cow<'a, str>,
+    pub refusal: Cow<'a, str>,
+    pub tool_calls: Vec<ToolCall<'a>>,
+}
+
+/// A call of a tool, or a part of one.
+#[derive(Debug, Default)]
+pub(super) struct ToolCall<'a> {
+    /// Index among the calls of the answer; absent in a whole answer.
+    pub index: Option<u32>,
+    pub name: Cow<'a, str>,
+    pub arguments: Cow<'a, str>,
+}
+
+impl<'a> Message<'a> {
+    pub(super) fn read(members: MemberList<'a>, unread: &mut Vec<&'static str>) -> Self {
+        let mut message = Self::default();
+        for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
+            let value = LooseValue(value);
+            let (field, name) = match &*name {
+                "content" => {
+                    message.read_content(value, unread);
+                    continue;
+                }
+                "reasoning" => (&mut message.reasoning, "reasoning"),
+                "reasoning_content" => (&mut message.reasoning_content, "reasoning_content"),
+                "refusal" => (&mut message.refusal, "refusal"),
+                "tool_calls" => {
+                    match value.items() {
+                        Some(calls) => {
+                            message.tool_calls =
+                                calls.into_iter().map(|c| ToolCall::read(c, unread)).collect()
+                        }
+                        None => unread.push("tool_calls"),
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            match value.text() {
+                Some(text) => *field = text,
+                None => unread.push(name),
+            }
+        }
+        message
+    }
+
+    /// Reads the content: a text, or a list of parts of which some are the model's thoughts.
+    fn read_content(&mut self, value: LooseValue<'a>, unread: &mut Vec<&'static str>) {
+        let parts = if value.0.get().starts_with('[') { value.items() } else { Some(vec![value.0]) };
+        let (mut content, mut thoughts) = (Vec::new(), Vec::new());
+        for part in parts.unwrap_or_default() {
+            let part = LooseValue(part);
+            let kind = part
+                .members()
+                .and_then(|all| LooseValue(all.into_iter().find(|(name, _)| name == "type")?.1).string());
+            let thinks = kind.is_some_and(|kind| kind.contains("think") || kind.contains("reason"));
+            match part.text() {
+                Some(text) => if thinks { &mut thoughts } else { &mut content }.push(text),
+                None => unread.push("content"),
+            }
+        }
+        self.content = joined(content);
+        if !thoughts.is_empty() {
+            self.reasoning = joined(thoughts);
+        }
+    }
+
+    /// Its reasoning, by whichever name.
+    pub(super) fn thought(&self) -> &str {
+        if self.reasoning.is_empty() { &self.reasoning_content } else { &self.reasoning }
+    }
+}
+
+/// The parts of a text as one, without a copy where there is only one.
+fn joined(mut parts: Vec<Cow<'_, str>>) -> Cow<'_, str> {
+    match parts.len() {
+        0 | 1 => parts.pop().unwrap_or_default(),
+        _ => Cow::Owned(parts.concat()),
+    }
+}
+
+impl<'a> ToolCall<'a> {
+    fn read(call: &'a RawValue, unread: &mut Vec<&'static str>) -> Self {
+        let mut read = Self::default();
+        let members = LooseValue(call).members();
+        if members.is_none() {
+            unread.push("tool_calls");
+        }
+        for (name, value) in members.unwrap_or_default() {
+            match (&*name, LooseValue(value)) {
+                ("index", value) => read.index = value.count().and_then(|index| index.try_into().ok()),
+                ("function", value) if value.0.get() != "null" => match value.members() {
+                    Some(function) => read.read_function(function),
+                    None => unread.push("tool_calls"),
+                },
+                _ => {}
+            }
+        }
+        read
+    }
+
+    /// Arguments that are no string are the JSON that they would have in one.
+    fn read_function(&mut self, members: MemberList<'a>) {
+        for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
+            match &*name {
+                "name" => self.name = LooseValue(value).string().unwrap_or_default(),
+                "arguments" => {
+                    self.arguments = LooseValue(value).string().unwrap_or(Cow::Borrowed(value.get()))
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Makes readable JSON of what is almost JSON.
+
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
+
+/// Numbers of Python and JavaScript that JSON lacks.
+const NO_NUMBERS: [&str; 4] = ["-Infinity", "Infinity", "-NaN", "NaN"];
+
+/// The document, where it is JSON; else the same with each broken character replaced, each control character in a string
+/// escaped, and `null` for each number that is none.
+pub(crate) fn readable(json: &[u8]) -> Cow<'_, [u8]> {
+    let is_text = str::from_utf8(json).is_ok();
+    if is_text && serde_json::from_slice::<IgnoredAny>(json).is_ok() {
+        return Cow::Borrowed(json);
+    }
+    let text = String::from_utf8_lossy(json);
+    let mut repaired = String::with_capacity(text.len());
+    let (mut inside, mut escaped) = (false, false);
+    let mut rest = &*text;
+    while let Some(character) = rest.chars().next() {
+        let none = NO_NUMBERS.iter().find(|word| !inside && rest.starts_with(**word));
+        rest = &rest[none.map_or(character.len_utf8(), |word| word.len())..];
+        match character {
+            _ if none.is_some() => repaired.push_str("null"),
+            '\0'..' ' if inside => repaired.push_str(&format!("\\u{:04x}", u32::from(character))),
+            _ => repaired.push(character),
+        }
+        inside ^= character == '"' && !escaped;
+        escaped = inside && character == '\\' && !escaped;
+    }
+    Cow::Owned(repaired.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_almost_json_is_read() {
+        for (json, expected) in [
+            (&br#"{"a":"b"}"#[..], r#"{"a":"b"}"#),
+            (b"{\"a\":\"\xf0\x9f\"}", "{\"a\":\"\u{fffd}\"}"),
+            (b"{\"a\":\"\tb\\\"\x00\",\t\"c\":1}", "{\"a\":\"\\u0009b\\\"\\u0000\",\t\"c\":1}"),
+            (br#"{"a":NaN,"b":[-Infinity,Infinity],"c":"NaN"}"#, r#"{"a":null,"b":[null,null],"c":"NaN"}"#),
+        ] {
+            let found = readable(json);
+            assert_eq!(String::from_utf8_lossy(&found), expected);
+            assert!(serde_json::from_slice::<IgnoredAny>(&found).is_ok(), "{expected}");
+        }
+        assert!(matches!(readable(br#"{"a":"\ud83d"}"#), Cow::Borrowed(_)));
+    }
+}

@@ -1,0 +1,101 @@
+//! What a body is, by its first bytes.
+
+use crate::engine::stream::chunk::ChunkJson;
+use crate::engine::target::AnswerForm;
+
+/// Kinds of body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// An event stream, or a chunk of JSON in each line.
+    Events,
+    /// JSON.
+    Json,
+    /// A web page.
+    Page,
+    /// Bytes of gzip.
+    Compressed,
+    /// Anything else.
+    Other,
+}
+
+/// Fields of an event stream; a comment is one without a name.
+const FIELDS: [&str; 6] = ["data", "event", "id", "retry", "error", ""];
+
+/// The kind of a body that begins with `bytes`; `None` where more must come, unless this is its end.
+pub(super) fn content(bytes: &[u8], form: AnswerForm, at_end: bool) -> Option<Content> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let begun = bytes.trim_ascii_start();
+    match begun {
+        [0x1f, 0x8b, ..] => Some(Content::Compressed),
+        [b'<', ..] => Some(Content::Page),
+        [b'{', ..] if form == AnswerForm::Streamed => json(begun, at_end),
+        [b'{' | b'[', ..] => Some(Content::Json),
+        _ if begun.len() < bytes.len() && bytes.first() == Some(&b' ') => Some(Content::Other),
+        _ => {
+            let mut starts = FIELDS.iter().map(|field| {
+                let common = field.bytes().chain([b':']).zip(begun).take_while(|(a, b)| a == *b).count();
+                (common == field.len() + 1, common == begun.len())
+            });
+            let marks = [&b"\xEF\xBB\xBF"[..], b"\x1f"];
+            let part =
+                marks.iter().any(|mark| mark.starts_with(begun)) || starts.clone().any(|(_, part)| part);
+            if starts.any(|(whole, _)| whole) {
+                Some(Content::Events)
+            } else {
+                (at_end || !part).then_some(Content::Other)
+            }
+        }
+    }
+}
+
+/// Chunks in lines, or a document: the first line shows it.
+fn json(begun: &[u8], at_end: bool) -> Option<Content> {
+    let line = begun.split(|byte| *byte == b'\n').next().filter(|line| line.len() < begun.len());
+    match line {
+        Some(line) if ChunkJson::parse(line).is_ok_and(|document| document.is_chunk()) => {
+            Some(Content::Events)
+        }
+        None if !at_end && begun.len() < LINE => None,
+        _ => Some(Content::Json),
+    }
+}
+
+/// Longest first line of chunks in lines.
+const LINE: usize = 8 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_say_what_a_body_is() {
+        let chunk = b"{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":null}]}\n";
+        for (bytes, kind) in [
+            (&b"data: x"[..], Some(Content::Events)),
+            (b"\n\n: ping", Some(Content::Events)),
+            (b"\xEF\xBB\xBFevent: x", Some(Content::Events)),
+            (b"dat", None),
+            (b"", None),
+            (b"\x1f", None),
+            (b"\x1f\x8b\x08", Some(Content::Compressed)),
+            (b"<html>", Some(Content::Page)),
+            (b"{\"error\":", None),
+            (b"{\"error\":\"x\"}\n", Some(Content::Json)),
+            (b"{\"choices\":[{\"message\":{\"content\":\"a\"}}]}\n\ndata: [DONE]", Some(Content::Json)),
+            (chunk, Some(Content::Events)),
+            (b"[{", Some(Content::Json)),
+            (b" data: x", Some(Content::Other)),
+            (b"Internal", Some(Content::Other)),
+        ] {
+            assert_eq!(
+                content(bytes, AnswerForm::Streamed, false),
+                kind,
+                "{}",
+                String::from_utf8_lossy(bytes)
+            );
+        }
+        assert_eq!(content(b"dat", AnswerForm::Streamed, true), Some(Content::Other));
+        assert_eq!(content(b"{\"a\":1}", AnswerForm::Streamed, true), Some(Content::Json));
+        assert_eq!(content(b"{\"a\":", AnswerForm::Whole, false), Some(Content::Json));
+    }
+}
