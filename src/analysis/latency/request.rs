@@ -131,7 +131,7 @@ impl RequestLatency {
 fn pace(record: &RequestRecord) -> Option<Figure> {
     let stamps = || record.chunks.iter().map(|chunk| chunk.at);
     let longest = stamps().zip(stamps().skip(1)).map(|(one, next)| next.since(one)).max()?;
-    tpot(record, 1)
+    tpot(record, record.choices())
         .filter(|_| record.chunks.last_at().is_some_and(|last| record.ended.since(last) <= longest))
 }
 
