@@ -156,8 +156,8 @@ pub(super) fn end_without_load(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "the last {} of {} saw no new request ({} of the time; limit: {}): as the server emptied, it completed fewer requests \
-         a second than under steady load, and the last answers were faster",
+        "the last {} of {} saw no new request ({} of the time; limit: {}): a server that empties completes fewer requests \
+         a second than under steady load, and its last answers come faster",
         seconds(counted_s - load_s),
         seconds(counted_s),
         percent(share),

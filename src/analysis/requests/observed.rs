@@ -70,11 +70,11 @@ pub(crate) struct Observed<'a> {
     pub(crate) log: &'a RunLog,
     /// First moment of the window.
     pub(crate) start: Timestamp,
-    /// First moment after the window, or after the last release where the run stopped before the window ended.
+    /// First moment after the window, or after the last release where the run stopped before.
     pub(crate) end: Timestamp,
     /// First moment after the time in which answers count: see [`answers_end`].
     pub(crate) answers_end: Timestamp,
-    /// Whether the run ended before the end of its window: interrupted, or its log cut off.
+    /// Whether the run ended before its window did.
     pub(crate) cut_short: bool,
     /// Measured requests that were dispatched, in the order of the schedule.
     pub(crate) requests: Vec<Measured<'a>>,
@@ -124,8 +124,8 @@ impl<'a> Observed<'a> {
             None => end_of_cut_off_log(log),
         };
 
-        let own = |record: &RequestRecord| (record.phase == Phase::Measured).then_some(record.index);
-        let places = log.records.places_by(own);
+        let places =
+            log.records.places_by(|record| (record.phase == Phase::Measured).then_some(record.index));
         // Requests leave in the order of the plan: of a run that stopped early, what is missing before the last
         // that left a record was lost, what would have come after it was never due.
         let account =
@@ -208,13 +208,10 @@ pub(crate) fn answered(record: &RequestRecord) -> Option<Timestamp> {
 }
 
 /// The first moment after the time in which answers count: the window's end, unless the window shows too little of them.
-///
-/// A burst is over before most of its answers are whole, and nothing follows that would keep the server as busy: per
-/// second of such a window answers would be next to none, however fast they came. They count until the last answer to a
-/// request of the window instead, as throughput elsewhere is over the time from the first request to the last answer, or
-/// until the end of the wait for those that were cut off. The same holds of a window in which no answer at all was whole.
-///
-/// A run that is `counted`, of so many requests, is measured until the last of them has ended, however it did.
+/// A burst is over before most of its answers are whole, and nothing follows that would keep the server as busy. They count
+/// until the last answer to a request of the window instead, or until the end of the wait for those that were cut off. The
+/// same holds of a window in which no answer at all was whole. A run that is `counted`, of so many requests, is measured
+/// until the last of them has ended, however it did.
 pub fn answers_end<R: Deref<Target = RequestRecord>, I: Iterator<Item = R>>(
     records: impl Fn() -> I,
     (start, end): (Timestamp, Timestamp),
@@ -237,8 +234,7 @@ pub fn answers_end<R: Deref<Target = RequestRecord>, I: Iterator<Item = R>>(
             last = last.max(at.after(Duration::from_nanos(1)));
         }
     }
-    let goes_on = records().any(|record| record.phase == Phase::Cooldown);
-    let enough = if goes_on { after.min(1) } else { after };
+    let enough = if records().any(|record| record.phase == Phase::Cooldown) { after.min(1) } else { after };
     if inside < enough { last } else { end }
 }
 

@@ -231,14 +231,14 @@ pub struct Window {
     /// requests, tokens and goodput are then per second until the last answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers_end_s: Option<f64>,
-    /// The end of the load that counts, where a number of requests ends the run and no length of time.
+    /// When the last of the requests that count was due, where their number ends the run and no length of time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_end_s: Option<f64>,
     /// What made the run stop; absent when its log was cut off.
     pub ending: Option<RunEnding>,
     /// Whether the run stopped before every planned request was dispatched.
     pub cut_short: bool,
-    /// Warm-up requests that were sent before the window; not counted.
+    /// Warm-up requests, before the window; not counted.
     pub warmup_requests: u64,
     /// Cool-down requests that were sent after the window, which keep the load up while the window's last ones finish; not counted.
     pub cooldown_requests: u64,

@@ -151,6 +151,8 @@ fn window(observed: &Observed<'_>) -> Window {
     let end = if until_answered { observed.end.max(observed.answers_end) } else { observed.end };
     let planned_end = if plan.is_open_ended() { end } else { plan.window_end };
     let counted = log.header.workload.requests.is_some();
+    let due =
+        log.records.iter().filter(|record| record.phase == Phase::Measured).map(|record| record.scheduled);
     let of_phase = |phase| log.records.iter().filter(|record| record.phase == phase).count() as u64;
     Window {
         start_s: observed.start.as_secs_f64(),
@@ -159,10 +161,10 @@ fn window(observed: &Observed<'_>) -> Window {
         answers_end_s: Some(observed.answers_end)
             .filter(|answers_end| *answers_end > end || counted && *answers_end < end)
             .map(Timestamp::as_secs_f64),
-        load_end_s: counted.then(|| observed.end.as_secs_f64()),
+        load_end_s: due.max().filter(|_| counted).map(Timestamp::as_secs_f64),
         ending: log.footer.as_ref().map(|footer| footer.ending),
         cut_short: observed.cut_short,
-        warmup_requests: of_phase(Phase::Warmup),
+        warmup_requests: plan.warmup_requests.max(of_phase(Phase::Warmup)),
         cooldown_requests: of_phase(Phase::Cooldown),
     }
 }

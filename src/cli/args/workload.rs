@@ -208,7 +208,7 @@ pub(in crate::cli) struct WorkArgs {
     /// After the window let load go on for at most TIME, uncounted, so that its last requests end under load; without a
     /// TIME until they have ended [default: until they have; with --requests none]
     #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, num_args = 0..=1,
-          default_missing_value = "744h", allow_hyphen_values = true)]
+          default_missing_value = "744h")]
     cooldown: Option<std::time::Duration>,
 
     /// After the horizon wait this long for answers, then censor what is left [default: the workload's]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::show::rendered;
 use crate::analysis::LoadForm;
 use crate::analysis::wording::{cap, counted};
-use crate::report::{self, Format, documents};
+use crate::report::{self, Extent, Format, documents};
 use crate::session::run::PlannedLoad;
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{PlannedRun, Printer, Stop, command_line};
@@ -125,6 +125,8 @@ pub(in crate::cli) fn show_dry_run(
     printer: Printer,
     format: Format,
 ) -> Result<(), Stop> {
+    // A person decides by all of it.
+    let format = if let Format::Text(_) = format { Format::Text(Extent::Full) } else { format };
     facts.extend(planned_settings());
     facts.push(("command", command_line::again(command_line::arguments(), &[], &[])));
     let json = || {

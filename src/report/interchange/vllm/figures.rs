@@ -15,15 +15,8 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     let total_input: u64 = good.iter().map(|output| output.prompt_len()).sum();
     let total_output: u64 = good.iter().map(|output| output.output_len()).sum();
     let rate = |count: u64| (duration > 0.0).then(|| count as f64 / duration);
-    // Over a window of some length, as everywhere: what came in it, whosever request it was.
-    let counted = summary.window.load_end_s.is_some();
-    let [requests, output, all] = if counted {
-        [completed, total_output, total_input + total_output].map(rate)
-    } else {
-        let Rates { completed_requests_per_s, input_tokens_per_s, output_tokens_per_s, .. } = summary.rates;
-        let all = output_tokens_per_s.zip(input_tokens_per_s).map(|(output, input)| output + input);
-        [completed_requests_per_s, output_tokens_per_s, all]
-    };
+    let Rates { completed_requests_per_s, input_tokens_per_s, output_tokens_per_s, .. } = summary.rates;
+    let all = output_tokens_per_s.zip(input_tokens_per_s).map(|(output, input)| output + input);
     let peaks = Peaks::of(&good);
 
     let mut map = Map::new();
@@ -33,9 +26,9 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     set("failed", json!(failed));
     set("total_input_tokens", json!(total_input));
     set("total_output_tokens", json!(total_output));
-    set("request_throughput", json!(requests));
+    set("request_throughput", json!(completed_requests_per_s));
     set("request_goodput", json!(met(report, &good).and_then(rate)));
-    set("output_throughput", json!(output));
+    set("output_throughput", json!(output_tokens_per_s));
     set("total_token_throughput", json!(all));
     set("max_output_tokens_per_s", json!(peaks.map(|peaks| peaks.chunks as f64)));
     set("max_concurrent_requests", json!(peaks.map(|peaks| peaks.present)));
