@@ -27,13 +27,10 @@ fn a_translation_can_be_pasted_and_says_what_differs() {
         .map(|text| String::from_utf8_lossy(text).into_owned());
     assert_eq!(
         line,
-        "skyline bench --url http://127.0.0.1:8000 --endpoint completions --model m --rate max --requests 1000 \
+        "skyline bench --url http://127.0.0.1:8000 --endpoint completions --model m --rate inf --requests 1000 \
          --max-concurrency 4 --input-tokens 1024 --output-tokens 128\n"
     );
-    assert!(
-        words.contains("not known here: --frob x") && words.contains("--request-rate inf: a closed loop"),
-        "{words}"
-    );
+    assert!(words.contains("not known here: --frob x") && !words.contains("--request-rate inf"), "{words}");
     let refused = desk.skyline(&["from-guidellm", "--", "vllm", "bench", "serve"]).assert().code(2);
     let words = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
     assert!(words.contains("no `guidellm run` command line"), "{words}");

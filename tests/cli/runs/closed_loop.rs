@@ -36,11 +36,18 @@ fn a_closed_loop_of_so_many_requests_ends_after_them() {
     assert_eq!(simulated["summary"]["requests"]["completed"], 100, "{simulated}");
     assert_eq!(simulated["summary"]["window"]["cut_short"], false);
     // In a closed loop a client that sends late raises no latency, but a busy machine lowers the load.
-    let flags = ["bench", "--json", "--rate", "max", "--max-concurrency", "16", "--no-calibration"];
+    let flags = ["bench", "--json", "--rate", "inf", "--max-concurrency", "16", "--no-calibration"];
     let mut bench = desk.skyline(&[&flags[..], &["--allow-invalid"], &PEERS].concat());
-    let output = bench.assert().code(0).stderr(contains("a closed loop of 16 users"));
+    let output =
+        bench.assert().code(0).stderr(contains("16 requests at once, and the next as each is answered"));
     let bench: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
     assert_eq!(bench["requests"]["completed"], 100, "{bench}");
+    // All that is sent counts, over one time.
+    let window = &bench["window"];
+    assert_eq!((&window["warmup_requests"], &window["cooldown_requests"]), (&0.into(), &0.into()));
+    let rate = bench["rates"]["completed_requests_per_s"].as_f64().unwrap();
+    let seconds = window["end_s"].as_f64().unwrap() - window["start_s"].as_f64().unwrap();
+    assert!((rate * seconds - 100.0).abs() < 1e-3, "{rate} for {seconds}");
     assert_eq!(
         (&bench["run"]["workload"], &bench["window"]["cut_short"]),
         (&"synthetic".into(), &false.into())
