@@ -53,7 +53,7 @@ pub use latency::request::RequestLatency;
 pub use latency::row::{LatencyRow, Percentile};
 pub use latency::table::LatencyTable;
 pub use load::aftermath::{GoodputStretch, SpikeAftermath};
-pub use load::attempts::{AttemptFigures, RetriedFailure};
+pub use load::attempts::{AskedWaits, AttemptFigures, RetriedFailure};
 pub use load::closed_loop::ClosedLoop;
 pub use load::costs::{Costs, UnitCosts};
 pub use load::form::LoadForm;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::analysis::load::form::LoadForm;
 use crate::record::ClientLimits;
 use crate::units::{count, spoken, three_digits};
 
@@ -21,6 +22,14 @@ pub(crate) fn percent(share: f64) -> String {
 /// A length of time in seconds, in words.
 pub(crate) fn seconds(length: f64) -> String {
     spoken(Duration::try_from_secs_f64(length.max(0.0)).unwrap_or(Duration::MAX))
+}
+
+/// How less load is sent.
+pub(crate) const fn less_load(load: LoadForm) -> &'static str {
+    match load {
+        LoadForm::Closed => "let fewer users ask",
+        LoadForm::Open | LoadForm::PartlyOpen => "lower the rate",
+    }
 }
 
 /// The caps on requests in flight: `64 requests`, `chat 16, batch 4`; `None` where there is none.

@@ -19,7 +19,7 @@ use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign, repe
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load};
 use crate::session::settings::{LoadOption, RunSettings};
 use crate::session::{
-    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save,
+    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save, stored,
 };
 use crate::workload::WorkloadSpec;
 
@@ -186,6 +186,15 @@ impl BenchArgs {
 /// One run, one report.
 fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit, Stop> {
     let printer = context.printer;
+    if let Some(salt) = plan.checked.settings.requests.salt
+        && let Some(earlier) = stored::with_salt(&plan.out, salt, &context.engine().url)
+    {
+        printer.words(&format!(
+            "warning: {} sent the same prompts (--salt {salt}): a prefix cache may still hold them; leave --salt out for new \
+             ones",
+            earlier.display()
+        ));
+    }
     let folder = |header: &RunHeader| {
         folder::create(&plan.out, &header.workload.name, &header.engine.engine, header.started_at)
     };

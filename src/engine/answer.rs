@@ -254,8 +254,8 @@ pub(crate) enum Cause {
     ContentType,
     /// The body is compressed.
     Compressed,
-    /// The server's error object names the model.
-    Model,
+    /// The server's error object names this field of the request.
+    Field(String),
     /// The answer has no end.
     Endless,
     /// The server redirects to this address, without secrets.

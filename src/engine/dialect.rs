@@ -9,8 +9,8 @@ use super::dialect_traits::{
     AS_IT_IS, CacheReset, DialectTraits, ENGINE, IdleConnections, LengthForcing, MetricNames, PriorityOrder,
     SchemaField, StartOptions, TokenizeCall,
 };
-use super::exporters;
-use super::exposition::{MetricSample, metric_samples};
+use super::metrics::exporters;
+use super::metrics::exposition::{MetricSample, metric_samples};
 use crate::record::{Counter, Gauge, PageKind, ServerTime};
 
 /// A dialect of the OpenAI protocol.
@@ -27,6 +27,8 @@ pub enum Dialect {
     Tgi,
     /// llama.cpp's llama-server; llama-cpp-python, whose default port is 8000.
     Llamacpp,
+    /// The gateway LiteLLM, whose `/health` sends a completion to each of its models.
+    Litellm,
     /// OpenAI itself and whatever speaks only its protocol: gateways, transformers serve.
     Openai,
     /// Skyline's own mock.
@@ -77,7 +79,7 @@ impl Dialect {
                 ..plain
             },
             Self::Tgi => StartOptions { context: Some("--max-total-tokens"), ..plain },
-            Self::Openai => plain,
+            Self::Litellm | Self::Openai => plain,
         }
     }
 
@@ -178,6 +180,13 @@ impl Dialect {
                 idle_connections: IdleConnections::HoldThreads,
                 ..plain
             },
+            Self::Litellm => DialectTraits {
+                own_port: Some(4000),
+                start_command: Some("litellm --config FILE"),
+                health_path: Some("/health/liveliness"),
+                metrics_path: None,
+                ..plain
+            },
             Self::Openai => DialectTraits {
                 own_port: None,
                 chat_max_tokens: "max_completion_tokens",
@@ -215,12 +224,16 @@ impl MetricNames {
         ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])
     }
 
-    /// The names of a page, by its series; `None` where none is known.
+    /// The names of a page, by the series that are read of it; `None` where none is.
     pub(crate) fn on(page: &str) -> Option<Self> {
         let known = |sample: MetricSample<'_>| {
             let is_of = |names: &Self| {
                 let names_device = || names.device.iter().any(|label| sample.label(label).is_some());
-                sample.name.starts_with(names.prefix) && (names.device.is_empty() || names_device())
+                if names.device.is_empty() {
+                    names.reads(sample.name)
+                } else {
+                    names.own(sample.name).is_some() && names_device()
+                }
             };
             Self::ALL.into_iter().find(is_of)
         };
@@ -248,7 +261,7 @@ const VLLM: MetricNames = MetricNames {
             &["vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"],
         ),
         (Counter::CacheHits, AS_IT_IS, &["vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"]),
-        (Counter::Preemptions, AS_IT_IS, &["vllm:num_preemptions_total", "vllm:num_preemptions"]),
+        (Counter::Preemptions, AS_IT_IS, &["vllm:num_preemptions_total"]),
     ],
     times: &[
         (ServerTime::Ttft, &["vllm:time_to_first_token_seconds"]),

@@ -233,15 +233,3 @@ pub(super) const ENGINE: MetricNames = MetricNames {
     hardware: "",
     driver: "",
 };
-
-impl MetricNames {
-    /// The newest name of a gauge.
-    pub(crate) fn gauge(&self, gauge: Gauge) -> Option<&'static str> {
-        self.gauges.iter().find(|row| row.0 == gauge)?.2.first().copied()
-    }
-
-    /// The newest name of a counter.
-    pub(crate) fn counter(&self, counter: Counter) -> Option<&'static str> {
-        self.counters.iter().find(|row| row.0 == counter)?.2.first().copied()
-    }
-}

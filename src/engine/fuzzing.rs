@@ -10,7 +10,7 @@ pub use super::wire::fuzzing::response;
 /// When a sample has no name.
 pub fn metrics_page(page: &[u8]) {
     let Ok(page) = std::str::from_utf8(page) else { return };
-    for sample in super::exposition::metric_samples(page) {
+    for sample in super::metrics::exposition::metric_samples(page) {
         assert!(!sample.name.is_empty());
         let _ = (sample.label("le"), sample.is_of_failures(), sample.is_of_one_priority());
     }

@@ -6,13 +6,12 @@ mod answer_limits;
 mod captured_text;
 mod dialect;
 mod dialect_traits;
-mod exporters;
-mod exposition;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod http_url;
 mod intake;
 mod limits;
+mod metrics;
 mod metrics_url;
 mod openai;
 mod proxy;
@@ -27,12 +26,14 @@ pub use answer_limits::{AnswerBudget, AnswerLimits};
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub use dialect::Dialect;
 pub(crate) use dialect_traits::MetricNames;
-pub(crate) use exposition::{MetricSample, metric_samples};
 pub use http_url::Scheme;
 pub(crate) use http_url::{http_url, shown_path, without_secrets};
 pub(crate) use intake::ServerText;
 pub(crate) use limits::ConnectionLimits;
+pub(crate) use metrics::exposition::{MetricSample, metric_samples};
+pub(crate) use metrics::series::Series;
 pub use metrics_url::MetricsUrl;
+pub(crate) use openai::MOCK_SERVER;
 pub use openai::{
     ConnectProgress, CounterReading, DEFAULT_WAIT, EndpointAnswer, EndpointPurpose, KnownEndpoint,
     KnownSeries, LengthTest, MetricsClient, MetricsPage, OpenAiEngine, SeriesFigure, ServerAbilities,

@@ -12,6 +12,7 @@ mod sessions;
 mod slots;
 mod traces;
 
+pub(crate) use datasets::texts_of_messages;
 pub use datasets::{Datasets, RequiredEndpoint};
 pub use draws::{LengthSampler, prefixes_of};
 pub use plan_check::check_plan;

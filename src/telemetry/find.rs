@@ -6,6 +6,7 @@ use super::local::LocalDevices;
 use super::taken::{hardware_of, kind_of};
 use crate::engine::{MetricNames, MetricSample, MetricsPage, metric_samples};
 use crate::record::{PageKind, TelemetrySource};
+use crate::units::cut;
 
 /// A metrics page that was probed.
 #[derive(Clone, Debug)]
@@ -59,7 +60,7 @@ impl PageIdentity {
                 own.extend(DEVICE.iter().find_map(|label| sample.label(label)).map(String::from));
             } else if name == PROCESS_START || name.ends_with(SERIES_START) {
                 own.push(format!("{name} {value}"));
-            } else if name.starts_with(names.prefix) && TOTALS.iter().any(|end| name.ends_with(end)) {
+            } else if names.own(name).is_some() && TOTALS.iter().any(|end| name.ends_with(end)) {
                 totals.push(format!("{name} {value}"));
                 counts |= value > 0.0;
             }
@@ -139,7 +140,7 @@ impl FoundPage {
                         identity,
                     };
                 }
-                None => "it has no series of a known server or exporter".to_owned(),
+                None => no_series(&text),
             },
             Err(problem) => problem,
         };
@@ -147,10 +148,35 @@ impl FoundPage {
         Self { origin: ReadingOrigin::Page(page.into()), source, problem: Some(problem), identity: None }
     }
 
+    /// Whether it was read, and has none of the series that are read.
+    pub(crate) fn has_no_series(&self) -> bool {
+        self.problem.as_ref().is_some_and(|problem| problem.starts_with(NO_SERIES))
+    }
+
     pub(super) fn kind(&self) -> Option<PageKind> {
         self.source.kind
     }
 }
+
+/// What is said of a page without a series that is read.
+const NO_SERIES: &str = "it has no series of a known server or exporter";
+/// Series of such a page that are named.
+const NAMED: usize = 3;
+
+/// The same with what it has instead.
+fn no_series(page: &str) -> String {
+    let mut names: Vec<_> =
+        metric_samples(page).filter(|sample| sample.value.is_finite()).map(|sample| sample.name).collect();
+    names.dedup();
+    let named: Vec<_> = names.iter().take(NAMED).map(|name| cut((*name).to_owned(), NAME)).collect();
+    match named.as_slice() {
+        [] => format!("{NO_SERIES}, nor any other: it is no metrics page"),
+        named => format!("{NO_SERIES}, but {}", named.join(", ")),
+    }
+}
+
+/// Longest name that is shown.
+const NAME: usize = 60;
 
 /// The source at `url` whose page is `text`; `None` where no series is known.
 pub(super) fn source(url: String, text: &str) -> Option<TelemetrySource> {

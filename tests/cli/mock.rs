@@ -28,6 +28,28 @@ fn it_says_where_it_listens_and_at_the_end_what_it_did() {
     }
 }
 
+/// As the embedded one is, whatever engine its address is given for.
+#[test]
+fn a_mock_that_is_reached_by_its_address_is_a_mock_in_the_report_and_the_audit() {
+    for engine in ["vllm", "openai"] {
+        let (mock, desk) = (mock(&["--ttft", "5ms", "--itl", "1ms"]), Desk::new());
+        let run = ["bench", "quick.toml", "--engine", engine, "--url", &mock.url, "--no-calibration"];
+        let _ = desk.skyline(&run).args(["--allow-invalid", "--out", "results"]).assert();
+        let summary = desk.summary();
+        assert_eq!(summary["run"]["engine"]["engine"], "mock", "{engine}");
+        assert!(
+            summary["reproduction"]["missing"].as_array().unwrap().is_empty(),
+            "{}",
+            summary["reproduction"]
+        );
+        let folder = desk.run();
+        let audit = ["audit", folder.to_str().unwrap(), "--full"];
+        desk.skyline(&audit)
+            .assert()
+            .stdout(contains("nothing about a real server: Skyline's mock answered"));
+    }
+}
+
 #[test]
 fn mistakes_are_answered_with_what_is_right() {
     let desk = Desk::new();

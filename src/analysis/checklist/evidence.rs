@@ -24,6 +24,8 @@ pub struct Evidence {
     pub prompt_tokens: Option<LengthRange>,
     /// Tokens of the answers.
     pub answer_tokens: Option<LengthRange>,
+    /// Whether answers were streamed.
+    pub streamed: Option<bool>,
     /// When requests arrived.
     pub arrivals: Option<ArrivalEvidence>,
     /// What makes a request wait for an answer before it.

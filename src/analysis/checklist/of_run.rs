@@ -4,20 +4,30 @@ use super::evidence::{
     ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthRange, PercentileEvidence,
     ResultSource, WarmUpEvidence, requests_per_s,
 };
+use super::item::ChecklistRule;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::key::FigureKey;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::figures::set::FigureSet;
 use crate::analysis::load::form::LoadForm;
+use crate::analysis::server::prefix_cache::MeasuredHits;
+use crate::analysis::server::settings::may_be_emptied;
 use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent};
-use crate::record::{Fact, RunHeader, RunLog};
+use crate::record::{Fact, RequestRecord, RunHeader, RunLog};
 use crate::units::count;
-use crate::workload::{ArrivalPattern, Purpose};
+use crate::workload::{ArrivalPattern, PromptSource, Purpose};
 
 /// Above this shape Weibull gaps vary by less than half of their mean.
 const NEARLY_EVEN_WEIBULL: f64 = 2.1;
+/// What helps where nothing empties the prefix cache.
+const BY_METRICS: &str = "--metrics-url reads the server's hit rate from its page of metrics";
+/// Words that a written prompt begins with, so many that differ.
+const WORDS: f64 = 512.0;
+/// Fewer different prompts than this repeat from run to run; above this share of them that is no new prompts.
+const DISTINCT: f64 = 1e6;
+const MAY_REPEAT: f64 = 0.01;
 /// A trace that is over within this time came at once, seconds.
 const AT_ONCE_S: f64 = 1.0;
 
@@ -51,6 +61,7 @@ impl Evidence {
             reason: summary.verdict.gravest().map(|reason| reason.sentence.clone()),
             prompt_tokens,
             answer_tokens,
+            streamed: Some(run.engine.streamed),
             arrivals: Some(arrivals(&run.arrival)),
             load: Some(run.load),
             warm_up: Some(warm_up(header, summary)),
@@ -61,7 +72,7 @@ impl Evidence {
                 .into_iter()
                 .max()
                 .map(|most| most as u64),
-            prefix_cache: prefix_cache(header, summary),
+            prefix_cache: prefix_cache(log, summary),
             judged_answers: Some(judged(summary)),
             runs: 1,
             loads: 1,
@@ -74,6 +85,11 @@ impl Evidence {
             counts_gpus,
             serving: serving(summary),
             source,
+            cures: if may_be_emptied(&run.engine) {
+                Vec::new()
+            } else {
+                vec![(ChecklistRule::PrefixCache, BY_METRICS)]
+            },
             ..Self::default()
         }
     }
@@ -158,28 +174,51 @@ fn warm_up(header: &RunHeader, summary: &Summary) -> WarmUpEvidence {
 }
 
 /// What the prefix cache held, where the preparation, the server or the prompts themselves say.
-fn prefix_cache(header: &RunHeader, summary: &Summary) -> Option<String> {
-    let hits = summary.prefix_cache.as_ref().and_then(|cache| {
-        let hits = cache.measured?;
-        let [least, most] = [cache.expected_least, cache.expected_most].map(percent);
-        Some(format!("hit rate {}, expected {least} to {most}", percent(hits.rate)))
+fn prefix_cache(log: &RunLog, summary: &Summary) -> Option<String> {
+    let hits = summary.cache_hits.map(|MeasuredHits { rate, source }| {
+        let expected = summary.prefix_cache.as_ref().map_or_else(String::new, |cache| {
+            let [least, most] = [cache.expected_least, cache.expected_most].map(percent);
+            if least == most {
+                format!(", expected {least}")
+            } else {
+                format!(", expected {least} to {most}")
+            }
+        });
+        let cold = if rate == 0.0 { "cold: " } else { "" };
+        format!("{cold}hit rate {} by {}{expected}", percent(rate), source.name())
     });
-    let prepared = header.cache.map(|cache| match (cache.emptied, cache.warmed_prefixes) {
+    let prepared = log.header.cache.map(|cache| match (cache.emptied, cache.warmed_prefixes) {
         (true, 0) => "emptied before the run".to_owned(),
         (emptied, prefixes) => {
             let first = if emptied { "emptied, then " } else { "" };
             format!("{first}{} sent before the run", counted(prefixes, "shared text"))
         }
     });
-    let cached = summary.tokens.cached_input_tokens.filter(|_| hits.is_none());
-    let cached = cached.map(|tokens| format!("{} prompt tokens were found in it", count(tokens)));
-    // A salt of the run's own leaves nothing to find; the user's may be that of a run before.
+    // A salt of the run's own leaves nothing to find; the user's may be that of a run before, and the shortest prompts
+    // are those of every run.
     let says_again = summary.run.datasets.iter().any(|taken| !taken.salted)
-        || summary.run.command.iter().any(|word| word.starts_with("--salt"));
-    let is_new = summary.prefix_cache.is_none() && !says_again;
-    let new = is_new.then(|| "prompts share nothing and are new in each run: cold".to_owned());
-    let known: Vec<_> = [prepared, hits, cached, new].into_iter().flatten().collect();
+        || summary.run.command.iter().any(|word| word.starts_with("--salt"))
+        || may_repeat(log);
+    let is_new = summary.prefix_cache.is_none() && hits.is_none() && !says_again;
+    let new = is_new.then(|| "planned cold: prompts share nothing and are new in each run".to_owned());
+    let known: Vec<_> = [prepared, hits, new].into_iter().flatten().collect();
     (!known.is_empty()).then(|| known.join("; "))
+}
+
+/// Whether over 1 % of the prompts are so short that other requests have the same.
+fn may_repeat(log: &RunLog) -> bool {
+    let is_short = |record: &RequestRecord| {
+        let class = log.header.workload.classes.get(usize::from(record.class));
+        let ids = match class.map(|class| &class.prompt) {
+            Some(PromptSource::RandomTokens { vocabulary: Some(size) }) => f64::from(*size),
+            Some(PromptSource::Dataset(_)) => return false,
+            _ => WORDS,
+        };
+        let own = record.input_tokens_asked.saturating_sub(record.prefix.map_or(0, |prefix| prefix.tokens));
+        ids.powf(own.into()) < DISTINCT
+    };
+    let records = &log.records;
+    records.iter().filter(|record| is_short(record)).count() as f64 > MAY_REPEAT * records.len() as f64
 }
 
 /// Answers that golden prompts or a requested form judged, and those that passed.

@@ -86,7 +86,16 @@ pub(super) fn both_phases(evidence: &Evidence) -> Found {
     }
     let shown =
         if known.is_empty() { "nothing of it".to_owned() } else { format!("only {}", known.join(", ")) };
-    let cure = "stream the answers (leave --no-stream out), so that both phases show";
+    let cure = match evidence.streamed {
+        Some(true) if known.is_empty() => {
+            "run for longer, at a load that the server answers: no answer was complete"
+        }
+        Some(true) => {
+            "ask for answers of several tokens, and let nothing before the server gather them: they were streamed"
+        }
+        Some(false) => "stream the answers (leave --no-stream out), so that both phases show",
+        None => "stream the answers, so that both phases show",
+    };
     not_met(format!("{shown}: {} missing", missing.join(", ")), cure)
 }
 

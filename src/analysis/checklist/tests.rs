@@ -1,5 +1,7 @@
 //! Every rule with evidence made by hand, the limits and the sentence that follow from it, and whole runs.
 
+mod cases;
+
 use super::audit::Audit;
 use super::evidence::{
     ArrivalEvidence, ArrivalShape, Evidence, LatencyEvidence, LengthRange, PercentileEvidence, ResultSource,

@@ -3,15 +3,16 @@
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::requests::delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED};
 use crate::analysis::requests::oddities::OddAnswers;
-use crate::analysis::requests::quality::ClassForms;
+use crate::analysis::requests::quality::{ClassForms, FormFault};
 use crate::analysis::requests::tokens::IMPOSSIBLE_CURE;
+use crate::analysis::server::settings::{counts_chunks, forces_length};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::analysis::verdict::client::CURE;
 use crate::analysis::wording::{counted, percent};
 use crate::record::PromptMethod;
 use crate::units::count;
-use crate::workload::TraceFindings;
+use crate::workload::{ShapeFault, TraceFindings};
 
 /// A tenth off what was asked is too much.
 const LENGTH_BAR: f64 = 0.1;
@@ -44,15 +45,22 @@ pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
         count(off),
         counted(balance.requests, "request")
     );
+    let own = if by_tokenizer { "check that the tokenizer is the served model's; if it is, " } else { "" };
     let cure = if ignored {
         "`skyline check` says which fields the server goes by: choose its own --engine, or set its field with --extra-body"
-    } else if by_tokenizer {
-        "check that the tokenizer is the served model's; if it is, use an --engine whose dialect forces the length \
-         (ignore_eos), and check the model's longest answer"
+            .to_owned()
+    } else if forces_length(&summary.run.engine) {
+        format!(
+            "{own}check the model's longest answer and its stop words, and whether a gateway before the server takes \
+             ignore_eos out: it was sent"
+        )
     } else {
-        "use an --engine whose dialect forces the length (ignore_eos), and check the model's longest answer"
+        format!(
+            "{own}check the model's longest answer; an answer ends where the model ends it unless the server forces its \
+             length, as vLLM, SGLang, TensorRT-LLM and llama.cpp do under their own --engine"
+        )
     };
-    Some(finding(FindingKind::OutputLength, sentence, cure))
+    Some(finding(FindingKind::OutputLength, sentence, &cure))
 }
 
 pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
@@ -77,6 +85,9 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
     );
     let cure = match summary.run.prompt_method {
         PromptMethod::Tokenizer { .. } => "check that the tokenizer is the served model's",
+        PromptMethod::AsGiven if summary.run.datasets.is_empty() => {
+            "token ids were sent, as many as requested: look at what the server adds to them, or counts otherwise"
+        }
         PromptMethod::Server | PromptMethod::WordList | PromptMethod::AsGiven | PromptMethod::LengthsOnly => {
             "give --tokenizer, so that prompts are exact"
         }
@@ -112,6 +123,8 @@ pub(super) fn estimated_tokens(summary: &Summary) -> Option<Finding> {
     let cure = if tokens.uncounted_usage > 0 {
         "the server's usage has no count of them, or fewer than chunks came: look at what counts tokens, the server or a proxy \
          before it; or give --tokenizer, which counts answers after the run"
+    } else if !summary.run.engine.streamed {
+        "let the server send usage, or give --tokenizer, which counts answers after the run"
     } else if tokens.from_tokenizer > 0 {
         "the tokenizer counts only complete answers, and only after a run that is not aborted; let the server send usage \
          (stream_options.include_usage)"
@@ -154,11 +167,12 @@ pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
         percent(off),
         percent(MISMATCH_BAR)
     );
-    Some(finding(
-        FindingKind::TokenMismatch,
-        sentence,
-        "for an exact ITL, use an --engine that counts the tokens of each chunk (continuous_usage_stats)",
-    ))
+    let cure = if counts_chunks(&summary.run.engine) {
+        "the server was asked to count the tokens of each chunk (continuous_usage_stats) and did not: compare TPOT, not ITL"
+    } else {
+        "compare TPOT, not ITL; vLLM, SGLang and TensorRT-LLM count the tokens of each chunk under their own --engine"
+    };
+    Some(finding(FindingKind::TokenMismatch, sentence, cure))
 }
 
 /// Where that withholds figures the cause may be this client itself; else a late client says nothing of others.
@@ -207,17 +221,17 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
     if summary.run.shard.is_some() {
         return None;
     }
-    let (rate, shared) = if let Some(cache) = &summary.prefix_cache {
-        (cache.measured?.rate, Some(cache.expected_most))
-    } else {
-        let cached = summary.tokens.cached_input_tokens?;
-        // A trace says what all of its slice shares, and nobody what a part of it does, or what too many blocks do.
-        if summary.run.arrival.found().is_some_and(TraceFindings::names_blocks) {
-            return None;
-        }
-        (cached as f64 / summary.tokens.input.received_tokens.max(1) as f64, None)
+    // A trace says what all of its slice shares, and nobody what a part of it does, or what too many blocks do.
+    let unknown = || summary.run.arrival.found().is_some_and(TraceFindings::names_blocks);
+    let (rate, shared) = match &summary.prefix_cache {
+        Some(cache) => (cache.measured?.rate, Some(cache.expected_most)),
+        None if unknown() => return None,
+        None => (summary.cache_hits?.rate, None),
     };
-    if rate <= shared.unwrap_or(0.0) + CACHED_BAR {
+    // All prompts may begin with what a chat template adds.
+    let input = &summary.tokens.input;
+    let added = (summary.tokens.template_tokens.unwrap_or(0) * input.requests) as f64;
+    if rate <= shared.unwrap_or(added / input.received_tokens.max(1) as f64) + CACHED_BAR {
         return None;
     }
     if summary.run.datasets.iter().any(|taken| !taken.salted) {
@@ -231,21 +245,28 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
                     prompt with different words";
         return Some(finding(FindingKind::WarmCache, sentence, cure));
     }
+    let typed = |option| summary.run.command.iter().any(|word| word.starts_with(option));
     let (rate, bar) = (percent(rate), percent(CACHED_BAR));
+    let although = if typed("--salt") {
+        "although prompts share nothing: --salt repeats those of an earlier run with the same one"
+    } else {
+        "although every prompt is salted"
+    };
     let sentence = shared.map_or_else(
-        || {
-            format!(
-                "{rate} of the prompt tokens came from a prefix cache although every prompt is salted; limit: {bar}"
-            )
-        },
+        || format!("{rate} of the prompt tokens came from a prefix cache {although}; limit: {bar}"),
         |most| {
-            format!(
-                "{rate} of the prompt tokens came from a prefix cache, and at most {} are shared; limit: {bar} more",
-                percent(most)
-            )
+            let most = percent(most);
+            format!("{rate} of the prompt tokens came from a prefix cache, and at most {most} are shared; limit: {bar} more")
         },
     );
-    Some(finding(FindingKind::WarmCache, sentence, "reset the server's prefix cache before the run"))
+    let cure = if typed("--salt") {
+        "leave --salt out, which makes the prompts of each run new, or empty the server's prefix cache before the run"
+    } else if typed("--reset-cache") {
+        "the cache was emptied before the run: look at whether other clients use the server"
+    } else {
+        "reset the server's prefix cache before the run"
+    };
+    Some(finding(FindingKind::WarmCache, sentence, cure))
 }
 
 pub(super) fn lost_prefixes(summary: &Summary) -> Option<Finding> {
@@ -257,9 +278,24 @@ pub(super) fn lost_prefixes(summary: &Summary) -> Option<Finding> {
         percent(cache.expected_least),
         percent(CACHED_BAR)
     );
-    let cure = "check that prefix caching is on, and that the cache has room for the prefixes and the running requests; \
-                behind a load balancer each server computes them again";
+    let cure = if cache.measured?.rate > CACHED_BAR {
+        "check that the cache has room for the prefixes and the running requests; behind a load balancer each server \
+         computes them again"
+    } else {
+        "check that prefix caching is on, and that the cache has room for the prefixes and the running requests"
+    };
     Some(finding(FindingKind::LostPrefixes, sentence, cure))
+}
+
+/// Servers that refuse an empty message fail the next turn, and the cause is the answer before.
+pub(super) fn empty_turns(summary: &Summary) -> Option<Finding> {
+    let empty = counted(summary.sessions.as_ref()?.empty_answers?, "answer");
+    let sentence = format!(
+        "{empty} of conversations had no text, only reasoning or nothing, so that the next turn repeated an empty message of \
+         the assistant, which some servers refuse; limit: none"
+    );
+    let cure = "raise output_tokens, so that the model comes to its answer, or limit its reasoning";
+    Some(finding(FindingKind::EmptyTurns, sentence, cure))
 }
 
 /// Share of answers cut at their longest length from which on that hides what form they have.
@@ -287,9 +323,20 @@ pub(super) fn wrong_forms(summary: &Summary) -> Option<Finding> {
     if wrong.is_empty() {
         return None;
     }
+    let off_schema = |class: &ClassForms| {
+        let is_of_arguments = |fault: &FormFault| {
+            matches!(fault.fault, ShapeFault::ArgumentsNotOfSchema | ShapeFault::ArgumentsNotJson)
+        };
+        class.lax_tools && class.faults.iter().any(is_of_arguments)
+    };
     let (what, cure) = if classes.iter().any(|class| class.invalid > 0) {
-        let cure = "check that the server enforces the form (guided decoding, a parser of tool calls); if answers are cut \
-                    off, raise output_tokens";
+        let cure = if classes.iter().any(off_schema) {
+            "set strict = true in the tools: vLLM and OpenAI hold the arguments of a call to its schema only then; if answers \
+             are cut off, raise output_tokens"
+        } else {
+            "check that the server enforces the form (guided decoding, a parser of tool calls); if answers are cut off, raise \
+             output_tokens"
+        };
         ("answers do not have the requested form (limits: none invalid,", cure)
     } else {
         ("answers were cut off before they could have the requested form (limit:", "raise output_tokens")

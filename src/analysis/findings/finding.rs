@@ -31,6 +31,8 @@ pub enum FindingKind {
     DrainLimit,
     /// Requests waited for a slot under the concurrency cap.
     CapBound,
+    /// Requests waited before a retry for as long as the server asked, longer than their clients do by themselves.
+    AskedWaits,
     /// The client's lateness raised a percentile, and not by enough to make the run INVALID.
     ClientLate,
     /// The run does not show whether the server kept up.
@@ -75,6 +77,8 @@ pub enum FindingKind {
     LostPrefixes,
     /// A golden prompt passed before the run and failed under load.
     WorseUnderLoad,
+    /// Answers in conversations had no text, and the next turn repeated an empty one.
+    EmptyTurns,
     /// Answers do not have the requested form, or were cut off before they could have it.
     WrongForms,
     /// Requests opened their own connections.
@@ -129,9 +133,10 @@ impl FindingKind {
             | Self::EstimatedTokens
             | Self::HiddenTokens
             | Self::TokenMismatch => "workloads",
-            Self::Metastable | Self::NotRecovered => "overload",
+            Self::Metastable | Self::NotRecovered | Self::AskedWaits => "overload",
             Self::UnmeasurableSlo => "objectives",
             Self::WarmCache | Self::LostPrefixes | Self::WorseUnderLoad | Self::WrongForms => "prompts",
+            Self::EmptyTurns => "conversations",
             Self::PageUnread
             | Self::ServerRestarted
             | Self::CacheFull

@@ -6,10 +6,10 @@ use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::summary::run::{Summary, Window};
 use crate::analysis::verdict::client::{CURE, late_but_passed};
 use crate::analysis::verdict::steady_state;
-use crate::analysis::wording::{cap, counted, percent, seconds};
+use crate::analysis::wording::{cap, counted, less_load, percent, seconds};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
-use crate::workload::{ArrivalPattern, RateProfile, Spike};
+use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
 
 /// Failures among the requests that keep the load up after the horizon, as a share.
 const COOLDOWN_BAR: f64 = 0.01;
@@ -84,8 +84,9 @@ pub(super) fn drain_limit(summary: &Summary) -> Option<Finding> {
         count(cut),
         counted(summary.requests.planned, "request")
     );
-    let cure = "raise --drain above the longest answer, or lower the rate if the server does not keep up";
-    Some(finding(FindingKind::DrainLimit, sentence, cure))
+    let less = less_load(summary.run.load);
+    let cure = format!("raise --drain above the longest answer, or {less} if the server does not keep up");
+    Some(finding(FindingKind::DrainLimit, sentence, &cure))
 }
 
 pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
@@ -101,6 +102,21 @@ pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
         three_digits(QUEUE_BAR_MS),
     );
     Some(finding(FindingKind::CapBound, sentence, "raise --max-concurrency or leave it out"))
+}
+
+/// Waits before a retry that the server asked for are in the latencies, and end some requests.
+pub(super) fn asked_waits(summary: &Summary) -> Option<Finding> {
+    let waits = summary.attempts.as_ref()?.asked_waits?;
+    let own = summary.run.clients.as_ref()?.backoff_max_s;
+    let sentence = format!(
+        "{} before a retry lasted as long as the server asked (Retry-After), up to {}; limit: the clients' own wait of up to \
+         {}; latencies include these waits",
+        counted(waits.waits, "wait"),
+        seconds(waits.longest_s),
+        seconds(own)
+    );
+    let cure = "look at why the server asks for them (a limit on requests or tokens, a quota), or offer less";
+    Some(finding(FindingKind::AskedWaits, sentence, cure))
 }
 
 /// The client's lateness had an effect on the figures by which a run is judged, short of making it INVALID.
@@ -264,7 +280,7 @@ pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
     let (window, arrival) = (&summary.window, &summary.run.arrival);
     let (sentence, cure) = match arrival {
         ArrivalPattern::ByClass { classes } => of_classes(window, &summary.run.classes, classes)?,
-        one => uneven(window, one)?,
+        one => uneven(window, one).or_else(|| other_lengths(summary))?,
     };
     Some(finding(FindingKind::UnevenArrivals, sentence, &cure))
 }
@@ -295,7 +311,8 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Uneven> {
                 seconds(all)
             )
         }
-        // What a trace does unevenly is what it is replayed for.
+        // What a trace does unevenly is what it is replayed for, but for a part that is unlike it.
+        (ArrivalPattern::Trace(trace), _) => return cut_trace(window, arrival, trace.found.as_ref()?),
         _ => return None,
     };
     let length = Some(window.length_s()).filter(|&length| length > 0.0)?;
@@ -313,6 +330,59 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Uneven> {
         percent(UNEVEN_BAR)
     );
     Some((sentence, cure))
+}
+
+/// How far the rate of a part of a trace may lie from that of all of it.
+const TRACE_BAR: f64 = 0.5;
+/// And by how many standard deviations of a Poisson process.
+const SURE: f64 = 3.0;
+
+/// Fewer lengths than these have no mean to speak of.
+const ENOUGH_LENGTHS: u64 = 30;
+/// What helps where a part of a trace is unlike it.
+const OTHER_STRETCH: &str =
+    "replay a stretch that is like the whole (--trace-from, --trace-for), or all of it";
+
+/// A part of a trace whose prompts or answers are not as long as those of all of it.
+fn other_lengths(summary: &Summary) -> Option<Uneven> {
+    let found = summary.run.arrival.found().filter(|found| summary.window.end_s < found.ends_s)?;
+    let lengths = [
+        ("prompts", summary.tokens.prompt_lengths.requested, found.input_tokens),
+        ("answers", summary.tokens.answer_lengths.requested, found.output_tokens),
+    ];
+    let (what, here, whole) = lengths.into_iter().find_map(|(what, here, whole)| {
+        let here = here.filter(|here| here.count >= ENOUGH_LENGTHS)?.mean;
+        ((here - whole).abs() > TRACE_BAR * whole).then_some((what, here, whole))
+    })?;
+    let sentence = format!(
+        "the window replays {} of the trace's {}, which are not typical of it: {what} of {} tokens on average, and {} in all \
+         of it; limit: {} apart",
+        seconds(summary.window.length_s()),
+        seconds(found.ends_s),
+        three_digits(here),
+        three_digits(whole),
+        percent(TRACE_BAR)
+    );
+    Some((sentence, OTHER_STRETCH.to_owned()))
+}
+
+/// A part of a trace, its head mostly, that is not like the trace.
+fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -> Option<Uneven> {
+    let length = Some(window.length_s()).filter(|&length| length > 0.0 && window.end_s < found.ends_s)?;
+    let (here, whole) =
+        (arrival.expected_between(window.start_s, window.end_s), found.mean_rate_per_s() * length);
+    if (here - whole).abs() <= (whole * TRACE_BAR).max(SURE * whole.sqrt()) {
+        return None;
+    }
+    let [here, whole] = [here, whole].map(|requests| three_digits(requests / length));
+    let sentence = format!(
+        "the window replays {} of the trace's {}, which are not typical of it: {here} requests/s, and {whole} in all of it; \
+         limit: {} apart",
+        seconds(length),
+        seconds(found.ends_s),
+        percent(TRACE_BAR)
+    );
+    Some((sentence, OTHER_STRETCH.to_owned()))
 }
 
 /// A spike of which the window misses a part: then it says nothing of what the whole spike does.

@@ -40,7 +40,11 @@ pub(super) fn server_restarted(summary: &Summary) -> Option<Finding> {
         ),
         WentBack::AndForth => (
             "went back and forth inside the window: the address leads to several servers, each with its own counters",
-            "give the page of each server with --metrics-url, and leave this one out with --no-metrics",
+            if page.url.starts_with(&summary.run.engine.url) {
+                "give the page of each server with --metrics-url, and leave this one out with --no-metrics"
+            } else {
+                "give the page of each server with --metrics-url, in place of this one"
+            },
         ),
     };
     let sentence = format!("a counter of {} {what}; the server's own figures are lost", page.url);

@@ -1,5 +1,7 @@
 //! Runs built so that one piece of advice, and no other of its kind, is due.
 
+mod cases;
+
 use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;

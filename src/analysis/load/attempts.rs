@@ -1,6 +1,7 @@
 //! What clients that retry or hedge did: attempts, amplification, and how they ended.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -8,6 +9,7 @@ use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::slo::attainment::Attainment;
 use crate::clock::Timestamp;
 use crate::record::{Attempt, AttemptEnd, AttemptKind, FailureKind, Outcome, RequestRecord};
+use crate::workload::{RetryPolicy, WorkloadSpec};
 
 /// Attempts of the requests of the window. An attempt is one sending of a request: the first, a retry after a failure, or a
 /// hedge beside one that is slow. Latencies count from the scheduled moment, so they include all of them.
@@ -34,6 +36,10 @@ pub struct AttemptFigures {
     pub hedges: u64,
     /// Those of them that answered.
     pub hedges_won: u64,
+    /// Waits before a retry that were longer than the client's own, as the server asked (`Retry-After`); those that the end
+    /// of the run cut off included. Left out where there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_waits: Option<AskedWaits>,
     /// Answer tokens that came and were thrown away.
     pub discarded_output_tokens: u64,
     /// Requests scheduled per second of the window; absent in a closed loop.
@@ -42,6 +48,16 @@ pub struct AttemptFigures {
     pub attempts_per_s: Option<f64>,
     /// Requests completed per second that met their SLO; where none has an SLO, all that completed.
     pub goodput_per_s: Option<f64>,
+}
+
+/// Waits that a server asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AskedWaits {
+    /// How many.
+    pub waits: u64,
+    /// The longest, as far as it was waited, seconds.
+    pub longest_s: f64,
 }
 
 /// A failure that was retried.
@@ -61,7 +77,8 @@ impl AttemptFigures {
         offered_requests_per_s: Option<f64>,
         slo: &Attainment,
     ) -> Option<Self> {
-        let clients = observed.log.header.workload.clients.as_ref()?;
+        let WorkloadSpec { clients, seed, .. } = &observed.log.header.workload;
+        let (clients, seed) = (clients.as_ref()?, *seed);
         if !clients.sends_again() {
             return None;
         }
@@ -76,6 +93,7 @@ impl AttemptFigures {
             recovered_requests: 0,
             hedges: 0,
             hedges_won: 0,
+            asked_waits: asked_waits(observed, &RetryPolicy::new(clients.clone(), seed)),
             discarded_output_tokens: 0,
             offered_requests_per_s,
             attempts_per_s: observed.per_second(begun_in_window(observed) as f64),
@@ -130,6 +148,34 @@ fn failure_before(attempts: &[Attempt]) -> Option<FailureKind> {
         _ => None,
     });
     failed.max_by_key(|(ended, _)| *ended).map(|(_, kind)| kind)
+}
+
+/// A retry comes later than it is due by less than this, even from a busy client.
+const LATE: Duration = Duration::from_millis(100);
+
+/// Waits of the window's requests that were longer than `policy` has them.
+fn asked_waits(observed: &Observed<'_>, policy: &RetryPolicy) -> Option<AskedWaits> {
+    let mut longest = Vec::new();
+    for record in observed.requests.iter().map(Measured::record) {
+        let attempts = record.attempts();
+        let next = |place: usize| attempts[place..].iter().find(|attempt| attempt.kind == AttemptKind::Retry);
+        let sent_again =
+            attempts.iter().enumerate().filter(|(_, attempt)| attempt.kind != AttemptKind::Hedge);
+        for ((place, failed), number) in sent_again.zip(1..) {
+            let over = next(place + 1).map(|retry| retry.begun);
+            let cut_off = || (record.outcome == Outcome::Censored).then_some(record.ended);
+            let Some(over) = over.or_else(cut_off).filter(|_| matches!(failed.end, AttemptEnd::Failed(_)))
+            else {
+                continue;
+            };
+            let wait = over.since(failed.ended);
+            if wait > policy.backoff(record.index, number) + LATE {
+                longest.push(wait.as_secs_f64());
+            }
+        }
+    }
+    let longest_s = longest.iter().copied().max_by(f64::total_cmp)?;
+    Some(AskedWaits { waits: longest.len() as u64, longest_s })
 }
 
 fn begun_in_window(observed: &Observed<'_>) -> u64 {
@@ -192,5 +238,10 @@ mod tests {
         // The last retry began after the window.
         assert_eq!((found.offered_requests_per_s, found.attempts_per_s), (Some(4.0), Some(7.0)));
         assert_eq!(found.goodput_per_s, Some(3.0));
+        assert_eq!(
+            found.asked_waits,
+            Some(AskedWaits { waits: 1, longest_s: 1.396 }),
+            "the client's own is under 1 s"
+        );
     }
 }

@@ -38,7 +38,8 @@ const LATE_SHARE: f64 = 0.25;
 
 /// What to do about streams that come gathered.
 pub(crate) const UNGATHERED: &str = "let the proxy or gateway pass events on as they come (nginx: proxy_buffering off and gzip \
-                                     off, or X-Accel-Buffering: no); to measure whole answers, --no-stream";
+                                     off; HAProxy: option http-no-delay and no compression; or the answer's header \
+                                     X-Accel-Buffering: no); to measure whole answers, --no-stream";
 
 /// How the streams of the measured requests came. What came together because the client read late does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

@@ -200,6 +200,9 @@ pub struct ClassForms {
     pub form: &'static str,
     /// Whether an answer of another form misses its SLO.
     pub in_slo: bool,
+    /// Whether it has tools whose schemas the server was not asked to hold to.
+    #[serde(skip)]
+    pub(crate) lax_tools: bool,
     /// Answers of the form.
     pub valid: u64,
     /// Complete answers without that form.
@@ -246,6 +249,7 @@ impl AnswerForms {
                     class: class.name.clone(),
                     form: form.kind(),
                     in_slo: form.is_in_slo(),
+                    lax_tools: form.has_lax_tools(),
                     ..ClassForms::counted(judged(place))
                 };
                 Some(own)

@@ -32,6 +32,10 @@ pub struct Sessions {
     /// Share of the planned turns that were never sent, because the conversation broke off, had no more room in the
     /// context, or the run ended; absent if none were planned, or the number is unknown.
     pub turns_not_reached: Option<f64>,
+    /// Answers without a word, only reasoning or nothing, which the next turn repeated as an empty one; left out where there
+    /// were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub empty_answers: Option<u64>,
     /// From the first turn's scheduled moment to the last token of the last turn, milliseconds; one that broke off or was
     /// still going on is known only to last longer. Absent where none began.
     pub duration: Option<LatencyRow>,
@@ -87,6 +91,8 @@ impl Sessions {
             .turns_planned
             .filter(|planned| *planned > 0)
             .map(|planned| planned.saturating_sub(sessions.turns_sent) as f64 / planned as f64);
+        let counts = observed.log.footer.as_ref().and_then(|footer| footer.sessions);
+        sessions.empty_answers = counts.map(|counts| counts.empty_answers).filter(|&empty| empty > 0);
         sessions.duration = of_requests(durations.into_iter(), &[]);
         Some(sessions)
     }

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
+use super::reported::ServerSide;
 use crate::record::{
-    Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Turn, Usage,
+    Counter, Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Turn, Usage,
 };
 use crate::workload::SharedPrefixes;
 
@@ -59,12 +60,25 @@ pub enum HitSource {
     Counters,
     /// `cached_tokens` in the `usage` of answers.
     Usage,
+    /// The rise of the counters on pages of metrics, over the stretch that they are about.
+    Pages,
+}
+
+impl HitSource {
+    /// Its name in a sentence.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Counters => "the server's counters",
+            Self::Usage => "usage",
+            Self::Pages => "its metrics page",
+        }
+    }
 }
 
 impl PrefixCache {
     /// Absent where requests share nothing; of a shard, for the cache saw what the others sent too; and of a part of a
     /// trace's slice, for the trace says what all of it shares.
-    pub(crate) fn of(log: &RunLog) -> Option<Self> {
+    pub(crate) fn of(log: &RunLog, measured: Option<MeasuredHits>) -> Option<Self> {
         if log.header.shard.is_some() {
             return None;
         }
@@ -72,7 +86,6 @@ impl PrefixCache {
         let block_tokens = log.header.engine.cache_block_tokens.filter(|&tokens| tokens > 0);
         let (shortest, longest) =
             block_tokens.map_or(USUAL_BLOCKS, |tokens| (u64::from(tokens), u64::from(tokens)));
-        let measured = measured(log, shortest);
         let by_usage = measured.is_some_and(|hits| hits.source == HitSource::Usage);
         let places =
             log.records.places_by(|record| was_looked_up(record).then_some((record.scheduled, record.index)));
@@ -218,26 +231,35 @@ fn template_tokens<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> u64 {
     records.filter_map(added).min().unwrap_or(0)
 }
 
-fn measured(log: &RunLog, block: u64) -> Option<MeasuredHits> {
-    let of = |hits: u64, of: u64, source| {
-        (of >= hits.max(1)).then(|| MeasuredHits { rate: hits as f64 / of as f64, source })
-    };
-    let counters = log.footer.as_ref().and_then(|footer| footer.server);
-    if let Some((hits, queries)) =
-        counters.and_then(|counters| Some((counters.cache_hits?, counters.cache_queries?)))
-    {
-        let (golden_hits, golden_queries) = golden(log, block);
-        let (hits, queries) = (hits.saturating_sub(golden_hits), queries.saturating_sub(golden_queries));
-        return of(hits, queries, HitSource::Counters);
+impl MeasuredHits {
+    /// By the server's counters over the run, else by those on its pages, else by the usage of answers; `None` where
+    /// nothing reports hits.
+    pub(crate) fn of(log: &RunLog, pages: Option<&ServerSide>) -> Option<Self> {
+        let of = |hits: f64, all: f64, source| {
+            (all >= hits.max(1.0)).then(|| Self { rate: hits / all, source })
+        };
+        let counters = log.footer.as_ref().and_then(|footer| footer.server);
+        if let Some((hits, queries)) =
+            counters.and_then(|counters| Some((counters.cache_hits?, counters.cache_queries?)))
+        {
+            let block = log.header.engine.cache_block_tokens.filter(|&tokens| tokens > 0);
+            let (golden_hits, golden_queries) = golden(log, block.map_or(USUAL_BLOCKS.0, u64::from));
+            let (hits, queries) = (hits.saturating_sub(golden_hits), queries.saturating_sub(golden_queries));
+            return of(hits as f64, queries as f64, HitSource::Counters);
+        }
+        let rise = |counter| pages?.rise(counter);
+        if let Some((hits, queries)) = rise(Counter::CacheHits).zip(rise(Counter::CacheQueries)) {
+            return of(hits, queries, HitSource::Pages);
+        }
+        let usages = || log.records.iter().filter_map(|record| record.usage);
+        // Servers leave the field out where nothing was found; one that never has it does not tell.
+        usages().find(|usage| usage.cached().is_some())?;
+        let counted =
+            |usage: Usage| Some((usage.cached_tokens.map_or(Some(0), |_| usage.cached())?, usage.prompt()?));
+        let found = usages().filter_map(counted);
+        let (hits, all) = found.fold((0, 0), |(hits, all), (cached, tokens)| (hits + cached, all + tokens));
+        of(hits as f64, all as f64, HitSource::Usage)
     }
-    let usages = || log.records.iter().filter_map(|record| record.usage);
-    // Servers leave the field out where nothing was found; one that never has it does not tell.
-    usages().find(|usage| usage.cached().is_some())?;
-    let counted =
-        |usage: Usage| Some((usage.cached_tokens.map_or(Some(0), |_| usage.cached())?, usage.prompt()?));
-    let found = usages().filter_map(counted);
-    let (hits, queries) = found.fold((0, 0), |(hits, all), (cached, tokens)| (hits + cached, all + tokens));
-    of(hits, queries, HitSource::Usage)
 }
 
 /// Tokens that golden prompts under load found, and looked up. They were all sent before the run, so that a cache finds

@@ -69,6 +69,24 @@ pub(crate) fn in_words_of(engine: &EngineFacts, advice: &str) -> String {
     })
 }
 
+/// Whether requests asked the server to keep an answer to its length: under its own dialect, or as was found to work.
+pub(crate) fn forces_length(engine: &EngineFacts) -> bool {
+    match &engine.length_fields {
+        Some(fields) => fields.contains("ignore_eos"),
+        None => matches!(engine.engine.as_str(), "vllm" | "mock" | "sglang" | "trtllm" | "llamacpp"),
+    }
+}
+
+/// Whether its prefix cache can be emptied by a request (`--reset-cache`).
+pub(crate) fn may_be_emptied(engine: &EngineFacts) -> bool {
+    matches!(engine.engine.as_str(), "vllm" | "mock" | "sglang")
+}
+
+/// Whether they asked it to count the tokens of each chunk.
+pub(crate) fn counts_chunks(engine: &EngineFacts) -> bool {
+    engine.streamed && matches!(engine.engine.as_str(), "vllm" | "mock" | "sglang" | "trtllm")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

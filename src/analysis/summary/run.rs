@@ -29,7 +29,7 @@ use crate::analysis::requests::sessions::Sessions;
 use crate::analysis::requests::speed::RequestSpeed;
 use crate::analysis::requests::taken::{TakenImages, TakenPrompts};
 use crate::analysis::requests::tokens::TokenAccount;
-use crate::analysis::server::prefix_cache::PrefixCache;
+use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCache};
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::group::{Fairness, Group};
@@ -116,6 +116,9 @@ pub struct Summary {
     pub delivery: StreamDelivery,
     /// What requests share, and how much of it a prefix cache gave back; absent where they share nothing.
     pub prefix_cache: Option<PrefixCache>,
+    /// The share of prompt tokens that a prefix cache gave back, whatever requests share; left out where nothing reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_hits: Option<MeasuredHits>,
     /// Long silences inside answers.
     pub stalls: Stalls,
     /// Requests in flight; absent for an empty window.

@@ -29,7 +29,7 @@ use crate::analysis::requests::sessions::Sessions;
 use crate::analysis::requests::speed::RequestSpeed;
 use crate::analysis::requests::taken::{TakenImages, TakenPrompts};
 use crate::analysis::requests::tokens::TokenAccount;
-use crate::analysis::server::prefix_cache::PrefixCache;
+use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCache};
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::group::{Fairness, Group};
@@ -59,6 +59,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let acceptable = Acceptable::of(&observed, quality.as_ref(), objectives);
     let server = ServerSide::of(&observed, &rates);
     let energy = server.as_ref().and_then(|server| server.energy.as_ref());
+    let cache_hits = MeasuredHits::of(log, server.as_ref());
     let costs = Costs::of(&observed, &rates, energy, acceptable);
     let mut summary = Summary {
         schema: Summary::SCHEMA,
@@ -90,7 +91,8 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         oddities: OddAnswers::all(&observed),
         request_speed: RequestSpeed::of(&observed),
         delivery: observed.delivery,
-        prefix_cache: PrefixCache::of(log),
+        prefix_cache: PrefixCache::of(log, cache_hits),
+        cache_hits,
         stalls,
         in_flight: InFlight::of(&observed),
         aftermath: SpikeAftermath::of(&observed),

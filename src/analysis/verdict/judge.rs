@@ -5,8 +5,8 @@ use super::{client, laws, server, stamps, steady_state, tokens};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{counted, percent, seconds};
-use crate::record::{PlanCheck, RunEnding};
+use crate::analysis::wording::{counted, less_load, percent, seconds};
+use crate::record::{FailureKind, PlanCheck, RunEnding};
 use crate::units::count;
 use crate::workload::Purpose;
 
@@ -114,10 +114,12 @@ fn whole_window(summary: &Summary) -> Check {
     };
     let measure = Measure { rule: Rule::WholeWindow, statistic: "window cut short: 1, whole: 0" };
     let short = f64::from(u8::from(window.cut_short));
-    let cure = if summary.breaker.is_some() {
-        "look at the server's log, or lower the load; --abort-on none runs it to its end"
-    } else {
-        "let the run finish; the figures cover only what was run"
+    let cure = match of_cause(summary).filter(|_| summary.breaker.is_some()) {
+        Some(cure) => cure,
+        None if summary.breaker.is_some() => {
+            "look at the server's log, or lower the load; --abort-on none runs it to its end"
+        }
+        None => "let the run finish; the figures cover only what was run",
     };
     measure.at_most(short, 0.0, sentence, cure)
 }
@@ -243,11 +245,15 @@ fn something_completed(summary: &Summary) -> Check {
         count(counts.censored),
         example.unwrap_or_default()
     );
-    let cure = match counts.failed {
-        0 => "lower the rate, or raise --drain: no answer was complete before the run stopped waiting",
-        _ => "try one request by hand against the same address, then run again",
+    let cure = match (counts.failed, of_cause(summary)) {
+        (0, _) => {
+            let less = less_load(summary.run.load);
+            format!("{less}, or raise --drain: no answer was complete before the run stopped waiting")
+        }
+        (_, Some(cure)) => cure.to_owned(),
+        _ => "try one request by hand against the same address, then run again".to_owned(),
     };
-    measure.at_most(1.0, 0.0, sentence, cure)
+    measure.at_most(1.0, 0.0, sentence, &cure)
 }
 
 fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
@@ -265,7 +271,28 @@ fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
         count(summary.slo.scheduled),
         percent(ERROR_RATE_BAR)
     );
-    let cure = "lower the rate or fix the cause of the failures; if failures are expected, allow them with --objective \
-                \"error_rate < 5%\"";
-    measure.at_most(rate, ERROR_RATE_BAR, sentence, cure)
+    let less = less_load(summary.run.load);
+    let cure =
+        of_cause(summary).map_or_else(|| format!("{less} or fix the cause of the failures"), str::to_owned);
+    let cure = format!("{cure}; if failures are expected, allow them with --objective \"error_rate < 5%\"");
+    measure.at_most(rate, ERROR_RATE_BAR, sentence, &cure)
+}
+
+/// What helps where most failures have a cause that no load has; `None` where less load may.
+fn of_cause(summary: &Summary) -> Option<&'static str> {
+    match summary.failures.kinds.first()?.kind {
+        FailureKind::HttpStatus(401 | 403) if summary.requests.completed > 0 => Some(
+            "the server stopped taking the key during the run: look at whether it expired, was revoked or used up its \
+             quota; less load does not help",
+        ),
+        FailureKind::HttpStatus(401 | 403) => Some("the server refuses the key: check it (--api-key-env)"),
+        FailureKind::HttpStatus(402) => Some("the server asks for payment: look at the account of the key"),
+        FailureKind::HttpStatus(400 | 404 | 405 | 413 | 422) => {
+            Some("the server refuses what these requests are, not how many: read its words")
+        }
+        FailureKind::ClientLimit => Some(
+            "raise this machine's limits (`ulimit -n`, net.ipv4.ip_local_port_range), or send from more machines",
+        ),
+        _ => None,
+    }
 }

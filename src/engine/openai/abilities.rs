@@ -1,6 +1,6 @@
 //! What a server lets itself be asked: its endpoints, and the series of its page of metrics.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::future::Future;
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use tokio::time::timeout;
 use super::control::{Control, ControlError};
 use super::engine::OpenAiEngine;
 use crate::engine::dialect_traits::{DialectTraits, MetricNames};
-use crate::engine::exposition::metric_samples;
+use crate::engine::metrics::exposition::metric_samples;
+use crate::engine::metrics::series::bare;
 use crate::record::{Counter, Gauge, ServerTime};
 
 /// Time limit of one endpoint.
@@ -82,10 +83,10 @@ pub enum EndpointAnswer {
 }
 
 /// A series that is read of a page of metrics, and whether this page has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KnownSeries {
-    /// Its name: of several the first on the page, else the newest.
-    pub name: &'static str,
+    /// Its name: that on the page, else the newest.
+    pub name: String,
     /// What it gives.
     pub gives: SeriesFigure,
     /// Whether the page has it.
@@ -112,7 +113,7 @@ impl OpenAiEngine {
         let models = [self.target.url.models_path()];
         let models = models.each_ref().map(String::as_str);
         for (purpose, paths) in [
-            (EndpointPurpose::Health, traits.health_path.as_slice()),
+            (EndpointPurpose::Health, control.health_path().as_slice()),
             (EndpointPurpose::Models, models.as_slice()),
             (EndpointPurpose::Version, traits.version_path.as_slice()),
             (EndpointPurpose::Settings, traits.flags_paths),
@@ -190,22 +191,26 @@ const fn answer_of(error: &ControlError) -> EndpointAnswer {
     }
 }
 
-/// The series that are read of a page of this kind: by its dialect, else by what its names begin with.
-fn known_series(page: &str, traits: &DialectTraits) -> Vec<KnownSeries> {
-    let on_page: BTreeSet<&str> = metric_samples(page).map(|sample| sample.name).collect();
+/// The series that are read of a page of this kind: by its dialect, else by those that it has.
+fn known_series<'p>(page: &'p str, traits: &DialectTraits) -> Vec<KnownSeries> {
     let Some(names) = traits.metrics.copied().or_else(|| MetricNames::on(page)) else {
         return Vec::new();
     };
-    let is_there = |name: &str| on_page.contains(name);
-    let is_histogram = |name: &str| is_there(&format!("{name}_count")) || is_there(&format!("{name}_bucket"));
-    let known = |all: &'static [&'static str], gives, there: &dyn Fn(&str) -> bool| {
-        let found = all.iter().copied().find(|name| there(name));
-        let name = found.or(all.first().copied())?;
+    let of_kind =
+        metric_samples(page).filter_map(|sample| Some((bare(names.own(sample.name)?), sample.name)));
+    let on_page: HashMap<&str, &'p str> = of_kind.collect();
+    let one = |own: &str| on_page.get(bare(own)).copied();
+    let histogram = |own: &str| {
+        ["_count", "_bucket"].iter().find_map(|end| one(&format!("{own}{end}"))?.strip_suffix(end))
+    };
+    let known = |all: &[&'static str], gives, there: &dyn Fn(&str) -> Option<&'p str>| {
+        let found = all.iter().find_map(|known| there(names.own(known)?));
+        let name = found.or(all.first().copied())?.to_owned();
         Some(KnownSeries { name, gives, found: found.is_some() })
     };
-    let gauges = names.gauges.iter().map(|row| known(row.2, SeriesFigure::Gauge(row.0), &is_there));
-    let counters = names.counters.iter().map(|row| known(row.2, SeriesFigure::Counter(row.0), &is_there));
-    let times = names.times.iter().map(|row| known(row.1, SeriesFigure::Time(row.0), &is_histogram));
+    let gauges = names.gauges.iter().map(|row| known(row.2, SeriesFigure::Gauge(row.0), &one));
+    let counters = names.counters.iter().map(|row| known(row.2, SeriesFigure::Counter(row.0), &one));
+    let times = names.times.iter().map(|row| known(row.1, SeriesFigure::Time(row.0), &histogram));
     gauges.chain(counters).chain(times).flatten().collect()
 }
 

@@ -19,6 +19,7 @@ use super::readiness::ready;
 use super::settings::{longest_context, settings};
 use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
+use crate::engine::dialect::Dialect;
 use crate::engine::http_url::Scheme;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
@@ -60,7 +61,8 @@ impl OpenAiEngine {
         let entry = listed.iter().find(|listed| listed.id == model);
         let of_model = entry.and_then(|listed| listed.max_len);
         let facts = EngineFacts {
-            engine: target.dialect.name().to_owned(),
+            // A mock is a mock, whoever reaches it by an address.
+            engine: if control.is_mock() { Dialect::Mock } else { target.dialect }.name().to_owned(),
             url: target.url.to_string(),
             endpoint: target.endpoint.name().to_owned(),
             streamed: target.form == AnswerForm::Streamed,
@@ -144,6 +146,9 @@ async fn model(
             of_redirect(&target.url, &path, location)
                 + "; where only the list is there, name a model with --model"
         }
+        Err(ControlError::Unreadable { .. }) => "is this the address of an LLM server, and not of a web page or its login? \
+                                                 check --url; where only the list is missing, name a model with --model"
+            .to_owned(),
         _ => "name one with --model, or check --url".to_owned(),
     };
     let reason = listed.err().map_or_else(|| format!("{path} lists none"), |error| error.to_string());

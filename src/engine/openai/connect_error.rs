@@ -17,6 +17,11 @@ pub enum ConnectProgress {
         /// How long it may last for this reason.
         limit: Duration,
     },
+    /// Its page of health fails, and it lists its models: the test request decides.
+    HealthPassedOver {
+        /// What the page answered, in a sentence.
+        reason: String,
+    },
     /// No model was given; this is the first of those listed.
     ModelChosen {
         /// Its name.

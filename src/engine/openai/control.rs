@@ -1,8 +1,10 @@
 //! Requests outside the measured path: readiness, models, version, startup flags, token counts.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use http::header::{HeaderMap, LOCATION};
+use http::header::{HeaderMap, LOCATION, SERVER};
 use reqwest::{Client, Method, Response, StatusCode};
 use rustls::ClientConfig;
 use serde_json::{Value, json};
@@ -26,6 +28,21 @@ const REFUSAL_LIMIT: usize = 64 << 10;
 /// takes sixteen times as much.
 const ANSWER_LIMIT: usize = 8 << 20;
 
+/// The page by which LiteLLM says that it lives. Its `/health` sends a completion to every model, which costs.
+const LIVELINESS: &str = "/health/liveliness";
+/// A word of that page.
+const ALIVE: &str = "alive";
+/// What Skyline's mock calls itself in `Server`, and who owns its models.
+pub(crate) const MOCK_SERVER: &str = "skyline-mock";
+const MOCK_OWNER: &str = "skyline";
+
+/// What answers have shown of the server.
+#[derive(Debug, Default)]
+struct Recognised {
+    mock: AtomicBool,
+    gateway: AtomicBool,
+}
+
 /// The client for unmeasured requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
@@ -36,6 +53,7 @@ pub(crate) struct Control {
     tls: ClientConfig,
     proxy: Option<Proxy>,
     secrets: Secrets,
+    recognised: Arc<Recognised>,
 }
 
 /// Why such a request failed.
@@ -100,13 +118,31 @@ impl Control {
         let Target { url, dialect, proxy, .. } = target;
         let client = client(&tls, LIMIT, dialect.traits().idle_connections, proxy.as_ref())?;
         let (url, proxy) = (url.clone(), proxy.clone());
-        Ok(Self { client, url, dialect: *dialect, headers, tls, proxy, secrets })
+        let recognised = Arc::default();
+        Ok(Self { client, url, dialect: *dialect, headers, tls, proxy, secrets, recognised })
+    }
+
+    /// Whether the server was recognised as Skyline's mock.
+    pub(crate) fn is_mock(&self) -> bool {
+        self.recognised.mock.load(Relaxed)
+    }
+
+    /// The page that says whether the server is ready; never one that costs.
+    pub(crate) fn health_path(&self) -> Option<&'static str> {
+        let own = self.dialect.traits().health_path?;
+        Some(if self.recognised.gateway.load(Relaxed) { LIVELINESS } else { own })
     }
 
     /// Whether the server is ready; the error says what is not.
     pub(crate) async fn ready(&self) -> Result<(), ControlError> {
-        let health = self.dialect.traits().health_path;
-        match self.fetch(&health.map_or_else(|| self.url.models_path(), str::to_owned)).await {
+        if self.health_path().is_some_and(|path| path != LIVELINESS) {
+            match self.text(LIVELINESS).await {
+                Ok(page) if page.contains(ALIVE) => self.recognised.gateway.store(true, Relaxed),
+                Err(error @ ControlError::Unreachable(_)) => return Err(error),
+                _ => {}
+            }
+        }
+        match self.fetch(&self.health_path().map_or_else(|| self.url.models_path(), str::to_owned)).await {
             // Servers without that path (llama-cpp-python has no /health, LitServe no list of models) are
             // up. The smoke test reports a bad key, a redirect and the like with its hint.
             Err(ControlError::Status { status, .. }) if is_settled(status) => Ok(()),
@@ -125,6 +161,9 @@ impl Control {
                 let length = [&model["max_model_len"], &model["meta"]["n_ctx"]];
                 let max_len = length.into_iter().find_map(Value::as_u64);
                 let id = model["id"].as_str()?;
+                if model["owned_by"] == MOCK_OWNER {
+                    self.recognised.mock.store(true, Relaxed);
+                }
                 let shown = ServerText::Model.without(&self.secrets, id);
                 Some(ListedModel { id: ServerText::Model.kept(id), shown, max_len })
             })
@@ -227,6 +266,9 @@ impl Control {
 
     async fn accepted(&self, path: &str, response: Response) -> Result<Response, ControlError> {
         let status = response.status();
+        if response.headers().get(SERVER).is_some_and(|server| server == MOCK_SERVER) {
+            self.recognised.mock.store(true, Relaxed);
+        }
         if status.is_success() {
             return Ok(response);
         }

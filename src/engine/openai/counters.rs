@@ -7,7 +7,8 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::control::Control;
 use super::engine::OpenAiEngine;
 use crate::engine::dialect_traits::DialectTraits;
-use crate::engine::exposition::{MetricSample, metric_samples};
+use crate::engine::metrics::exposition::metric_samples;
+use crate::engine::metrics::series::RAY;
 use crate::record::{Counter, Gauge, ServerCounters};
 
 /// Time limit of a reading: a run does not wait longer.
@@ -47,8 +48,11 @@ impl CounterReading {
 
     /// The counters of a page; `None` when it has none of them.
     fn of(page: &str, traits: &DialectTraits) -> Option<Self> {
-        let names = traits.metrics?;
-        let count = |counter| names.counter(counter).and_then(|name| total(page, name));
+        let counted = traits.metrics?.counters_of(&traits.metrics?.series(page));
+        // Ray exports every few seconds: its totals are not those of the moment, and only shares of them tell something.
+        let is_late = metric_samples(page).any(|sample| sample.name.starts_with(RAY));
+        let tells = |counter| !is_late || matches!(counter, Counter::CacheQueries | Counter::CacheHits);
+        let count = |counter| counted.get(&counter).filter(|_| tells(counter)).copied().and_then(whole);
         let counters = ServerCounters {
             prompt_tokens: count(Counter::PromptTokens),
             generation_tokens: count(Counter::GenerationTokens),
@@ -56,7 +60,7 @@ impl CounterReading {
             cache_queries: count(Counter::CacheQueries),
             cache_hits: count(Counter::CacheHits),
         };
-        let block_tokens = traits.cache_config.and_then(|name| block_size(page, name));
+        let block_tokens = block_size(page, traits);
         (counters != ServerCounters::default()).then_some(Self { counters, block_tokens })
     }
 }
@@ -96,18 +100,16 @@ impl OpenAiEngine {
 }
 
 fn in_flight_on(page: &str, traits: &DialectTraits) -> Option<u64> {
-    let names = traits.metrics?;
-    let gauges =
-        [Gauge::Running, Gauge::Waiting].into_iter().filter_map(|gauge| names.gauge(gauge)).map(|name| {
-            let of_name = |sample: &MetricSample<'_>| sample.name == name && !sample.is_of_one_priority();
-            summed(metric_samples(page).filter(of_name))
-        });
-    gauges.flatten().reduce(u64::saturating_add)
+    let gauges = traits.metrics?.gauges_of(&traits.metrics?.series(page));
+    let present =
+        [Gauge::Running, Gauge::Waiting].into_iter().filter_map(|gauge| whole(*gauges.get(&gauge)?));
+    present.reduce(u64::saturating_add)
 }
 
-/// The label `block_size` of the series `name`.
-fn block_size(page: &str, name: &str) -> Option<u32> {
-    let mut series = metric_samples(page).filter(|sample| sample.name == name);
+/// The label `block_size` of the series that has it.
+fn block_size(page: &str, traits: &DialectTraits) -> Option<u32> {
+    let (names, known) = (traits.metrics?, traits.cache_config?);
+    let mut series = metric_samples(page).filter(|sample| names.own(sample.name) == names.own(known));
     series.find_map(|sample| sample.label("block_size")?.parse().ok().filter(|&tokens| tokens > 0))
 }
 
@@ -117,16 +119,8 @@ async fn read(control: &Control, traits: &DialectTraits) -> Result<CounterReadin
     CounterReading::of(&page, traits).ok_or_else(|| format!("{path} has none of the server's counters"))
 }
 
-/// The sum over all label sets of the series `name`, without failed requests. `None` where there is no such
-/// series, or a value that no counter can have.
-fn total(page: &str, name: &str) -> Option<u64> {
-    summed(metric_samples(page).filter(|sample| sample.name == name))
-}
-
-fn summed<'a>(metric_samples: impl Iterator<Item = MetricSample<'a>>) -> Option<u64> {
-    let mut values = metric_samples.peekable();
-    values.peek()?;
-    let sum: f64 = values.filter(|sample| !sample.is_of_failures()).map(|sample| sample.value).sum();
+/// A total in whole numbers; `None` for a value that none can have.
+fn whole(sum: f64) -> Option<u64> {
     (sum.is_finite() && sum >= 0.0).then(|| sum.round() as u64)
 }
 
@@ -164,7 +158,8 @@ mod tests {
                            sglang:num_running_reqs{priority=\"1\"} 4\nsglang:num_queue_reqs{priority=\"\"} 3\n\
                            sglang:num_queue_reqs{priority=\"0\"} 3\n";
         assert_eq!(in_flight_on(prioritised, names), Some(13));
-        assert_eq!(block_size("a:b{block_size=\"0\"} 1\na:c{block_size=\"32\"} 1\n", "a:b"), None);
+        let none = "vllm:cache_config_info{block_size=\"0\"} 1\nvllm:other{block_size=\"32\"} 1\n";
+        assert_eq!(block_size(none, &Dialect::Vllm.traits()), None);
         // A page of another server has none of them.
         let other = include_str!("../../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
         assert_eq!((CounterReading::of(other, names), in_flight_on(other, names)), (None, None));
@@ -172,20 +167,57 @@ mod tests {
 
     #[test]
     fn label_sets_are_summed_and_other_series_left_out() {
-        let page = "# HELP a:b_total Things, as in a:b_total 9.\n# TYPE a:b_total counter\n\
-                    a:b_total{model=\"x} 7\",note=\"\\\"}\"} 2\n\
-                    a:b_total{model=\"y\"} 1e+03 1700000000000\n\
-                    a:b_total_created{model=\"y\"} 1.7e9\n\
-                    a:b_total 5\n\
-                    za:b_total 100\n";
-        assert_eq!(total(page, "a:b_total"), Some(1_007));
-        assert_eq!(total(page, "a:b"), None);
-        let ended = "r{finished_reason=\"stop\"} 3\nr{finished_reason=\"abort\",m=\"x\"} 4\nr{finished_reason=\"error\"} 5\n";
-        assert_eq!(total(ended, "r"), Some(3));
-        assert_eq!(total("a:b NaN\n", "a:b"), None);
-        assert_eq!(total("a:b -1\n", "a:b"), None);
-        assert_eq!(total("a:b{c=\"d\n", "a:b"), None);
-        assert_eq!(total("a:b{c=\"d\"} many\n", "a:b"), None);
+        let of =
+            |page: &str| CounterReading::of(page, &Dialect::Vllm.traits()).map(|reading| reading.counters);
+        let page = "# HELP vllm:prompt_tokens_total Things, as in vllm:prompt_tokens_total 9.\n\
+                    # TYPE vllm:prompt_tokens_total counter\n\
+                    vllm:prompt_tokens_total{model=\"x} 7\",note=\"\\\"}\"} 2\n\
+                    vllm:prompt_tokens_total{model=\"y\"} 1e+03 1700000000000\n\
+                    vllm:prompt_tokens_total_created{model=\"y\"} 1.7e9\n\
+                    vllm:prompt_tokens_total 5\n\
+                    za:prompt_tokens_total 100\n";
+        assert_eq!(of(page), Some(counters(Some(1_007), None, None)));
+        let success = "vllm:request_success_total";
+        let ended = format!(
+            "{success}{{finished_reason=\"stop\"}} 3\n{success}{{finished_reason=\"abort\",m=\"x\"}} 4\n\
+             {success}{{finished_reason=\"error\"}} 5\n"
+        );
+        assert_eq!(of(&ended), Some(counters(None, None, Some(3))));
+        for bad in [" NaN", " -1", "{c=\"d", "{c=\"d\"} many"] {
+            assert_eq!(of(&format!("vllm:prompt_tokens_total{bad}\n")), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_name_of_a_counter_is_known_to_the_run() {
+        let of = |page: &str, dialect: Dialect| {
+            CounterReading::of(page, &dialect.traits()).map(|reading| reading.counters)
+        };
+        let hits = |queries, hits| ServerCounters {
+            cache_queries: Some(queries),
+            cache_hits: Some(hits),
+            ..ServerCounters::default()
+        };
+        for prefix in ["vllm:", "vllm_", "ray_vllm_", "ray_vllm:"] {
+            for name in ["prefix_cache", "gpu_prefix_cache"] {
+                for end in ["_total", ""] {
+                    let page =
+                        format!("{prefix}{name}_queries{end} 500\n{prefix}{name}_hits{end}{{m=\"x\"}} 480\n");
+                    assert_eq!(of(&page, Dialect::Vllm), Some(hits(500, 480)), "{page}");
+                }
+            }
+        }
+        let late = "ray_vllm_prompt_tokens_total 100\nray_vllm_prefix_cache_queries_total 9\n\
+                    ray_vllm_prefix_cache_hits_total 3\nray_vllm_num_requests_running 2\n";
+        assert_eq!(
+            of(late, Dialect::Vllm),
+            Some(hits(9, 3)),
+            "what Ray exports late is compared with nothing"
+        );
+        assert_eq!(in_flight_on(late, &Dialect::Vllm.traits()), Some(2));
+        let sglang = "sglang_prompt_tokens_total 10\nsglang_cached_tokens_total 4\n";
+        let expected = ServerCounters { prompt_tokens: Some(10), ..hits(10, 4) };
+        assert_eq!(of(sglang, Dialect::Sglang), Some(expected));
     }
 
     #[test]

@@ -16,6 +16,21 @@ const LOADING_WORDS: [&str; 6] = ["loading", "starting", "warm", "initializ", "i
 pub(super) const LOADING: &str =
     "the server is up but not ready; a model may take minutes to load: wait longer with --wait";
 
+/// Words of servers that miss a key, or refuse it, whatever their status.
+const KEY_WORDS: [&str; 4] = ["api key", "api_key", "authentication error", "unauthorized"];
+
+/// Whether the server's words are about a key.
+pub(super) fn names_key(words: &str) -> bool {
+    let words = words.to_lowercase();
+    KEY_WORDS.iter().any(|word| words.contains(word))
+}
+
+/// Whether they are of a server that is about to be ready.
+pub(super) fn is_loading(words: &str) -> bool {
+    let words = words.to_lowercase();
+    LOADING_WORDS.iter().any(|word| words.contains(word))
+}
+
 /// For a 401 or 403: which key was sent, and from where.
 pub(super) fn of_refused_key(target: &Target) -> String {
     let replaced = target.headers.iter().any(|header| *header.name() == AUTHORIZATION);
@@ -37,6 +52,47 @@ pub(super) fn of_refused_key(target: &Target) -> String {
          'NAME: env:VARIABLE'",
         sent.join(" and ")
     )
+}
+
+/// Fields that a request can do without, by which servers refuse it in their words.
+const OPTIONAL: [&str; 14] = [
+    "ignore_eos",
+    "min_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "seed",
+    "continuous_usage_stats",
+    "stream_options",
+    "max_completion_tokens",
+    "max_tokens",
+    "priority",
+    "response_format",
+    "tool_choice",
+    "tools",
+];
+/// Fields that it cannot do without.
+const NEEDED: [&str; 4] = ["messages", "prompt", "input", "stream"];
+
+/// For a 400 or 422: the field that the server does not take, as its error object names it, else its words.
+pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str) -> String {
+    let other = format!("choose the server's own --engine (now {})", target.dialect);
+    let by_words = || {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        words.split(|c| !is_word(c)).find_map(|word| OPTIONAL.into_iter().find(|name| *name == word))
+    };
+    match named.or_else(by_words) {
+        Some(name) if NEEDED.contains(&name) => format!(
+            "the server does not take the request's `{name}` as it is: try another --endpoint (now {}), or {other}",
+            target.endpoint.name()
+        ),
+        Some(name) => format!(
+            "the server does not take the field `{name}`: leave it out with --extra-body '{{\"{name}\": null}}', or {other}"
+        ),
+        None => format!(
+            "the server does not take the request as it is, and names no field: {other}, or look at its log"
+        ),
+    }
 }
 
 /// For a redirect of `path` to `location`: the address to give in place of this one.
@@ -73,9 +129,11 @@ pub(super) fn of_no_endpoint(url: &BaseUrl, path: &str, lists: bool) -> String {
 
 /// For a status that may change: whose it is, by the status and by what was said.
 pub(super) fn of_unready(target: &Target, status: u16, words: &str) -> String {
-    let said = words.to_lowercase();
-    if LOADING_WORDS.iter().any(|word| said.contains(word)) {
+    if is_loading(words) {
         return LOADING.to_owned();
+    }
+    if names_key(words) {
+        return of_refused_key(target);
     }
     let around = match &target.proxy {
         Some(proxy) => format!("; NO_PROXY=HOST goes around the proxy {proxy}"),
@@ -119,6 +177,20 @@ mod tests {
     }
 
     #[test]
+    fn a_refused_field_is_named_where_the_server_names_it() {
+        let target = Target::new("http://h".parse().unwrap(), Dialect::Openai);
+        for (named, words, hint) in [
+            (Some("temperature"), "no", r#"--extra-body '{"temperature": null}'"#),
+            (None, "Unexpected fields in the request: {'ignore_eos'}", r#"'{"ignore_eos": null}'"#),
+            (Some("messages"), "too deep", "try another --endpoint (now chat)"),
+            (None, "no", "names no field: choose the server's own --engine (now openai)"),
+        ] {
+            let said = of_refused_field(&target, named, words);
+            assert!(said.contains(hint) && !said.contains("\"field\""), "{said}");
+        }
+    }
+
+    #[test]
     fn the_key_that_was_sent_is_named_by_where_it_came_from() {
         let mut target = Target::new("http://h".parse().unwrap(), Dialect::Vllm);
         assert!(of_refused_key(&target).starts_with("no key was sent"));
@@ -135,6 +207,7 @@ mod tests {
     fn only_a_server_that_says_so_is_loading() {
         let target = Target::new("http://h".parse().unwrap(), Dialect::Vllm);
         for (status, words, cure) in [
+            (500, "Authentication Error, No api key passed in.", "no key was sent: set OPENAI_API_KEY"),
             (503, "Loading model", "take minutes to load"),
             (502, "Bad Gateway", "in place of the server"),
             (504, "", "in place of the server"),

@@ -19,6 +19,7 @@ pub use abilities::{
     EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries, SeriesFigure, ServerAbilities,
 };
 pub use connect_error::ConnectProgress;
+pub(crate) use control::MOCK_SERVER;
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
 pub use http_client::{MetricsClient, MetricsPage};

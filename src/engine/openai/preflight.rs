@@ -8,9 +8,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::body::TEST_TOKENS;
 use super::engine::OpenAiEngine;
-use super::hints::{of_no_endpoint, of_redirect, of_refused_key, of_unready};
+use super::hints::{of_no_endpoint, of_redirect, of_refused_field, of_refused_key, of_unready};
 use super::readiness::hint_for;
 use crate::clock::RunClock;
+use crate::engine::address::Endpoint;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
 use crate::engine::answer_limits::AnswerBudget;
 use crate::engine::dialect::Dialect;
@@ -300,7 +301,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
             format!("the server does not list a model `{model}`; it lists: {}", listing(listed))
         }
         FailureKind::HttpStatus(400 | 404)
-            if *cause == Cause::Model || quotes(&failure.message, model) =>
+            if *cause == Cause::Field("model".to_owned()) || quotes(&failure.message, model) =>
         {
             format!("does the server serve `{model}`? name another with --model")
         }
@@ -317,11 +318,10 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
                 with.unwrap_or_default()
             )
         }
-        FailureKind::HttpStatus(400 | 422) => format!(
-            "the server does not take a field of the request: choose its own --engine (now {}), or take the field \
-             out with --extra-body '{{\"field\": null}}'",
-            target.dialect
-        ),
+        FailureKind::HttpStatus(400 | 422) => {
+            let named = if let Cause::Field(name) = cause { Some(name.as_str()) } else { None };
+            of_refused_field(target, named, &failure.message)
+        }
         FailureKind::HttpStatus(status @ (429 | 500..)) => of_unready(target, status, &failure.message),
         FailureKind::HttpStatus(_) => match cause {
             Cause::Redirects(location) => {
@@ -340,9 +340,13 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
         }
         FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
         FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
-        FailureKind::Empty => {
-            "the model returned no text: try another --endpoint (chat needs a chat template), or look at the server's log"
+        FailureKind::Empty if target.endpoint == Endpoint::Chat => {
+            "the model returned no text: try --endpoint completions (chat needs a chat template), or look at the server's \
+             log"
                 .into()
+        }
+        FailureKind::Empty => {
+            "the model returned no text: try --endpoint chat, or look at the server's log".into()
         }
         FailureKind::Reset | FailureKind::Truncated => {
             "the server or a proxy before it closed the connection: look at its log and time limits".into()

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::connect_error::{ConnectError, ConnectProgress};
 use super::control::{Control, ControlError};
-use super::hints::{LOADING, of_unready};
+use super::hints::{LOADING, is_loading, names_key, of_refused_key, of_unready};
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::dialect::Dialect;
 use crate::engine::target::Target;
@@ -48,7 +48,7 @@ pub(super) async fn ready(
                 }),
             }
         };
-        let NotReadyYet { reason, hint, prospect } = match checked {
+        let NotReadyYet { reason, hint, prospect, lists } = match checked {
             Ok(dialer) => return Ok(dialer),
             Err(not_yet) => not_yet,
         };
@@ -60,6 +60,12 @@ pub(super) async fn ready(
         };
         let elapsed = start.elapsed();
         if elapsed + PAUSE > limit {
+            if let Some(dialer) = lists {
+                let reason =
+                    format!("note: {reason}, and the server lists its models: the test request decides");
+                progress(ConnectProgress::HealthPassedOver { reason });
+                return Ok(dialer);
+            }
             // It was awaited longer where it was about to be ready, and then broke down.
             let waited =
                 if elapsed > limit + SHORT_WAIT { Duration::from_secs(elapsed.as_secs()) } else { limit };
@@ -75,6 +81,8 @@ struct NotReadyYet {
     reason: String,
     hint: String,
     prospect: Prospect,
+    /// The way to it, where it lists its models although its page of health fails.
+    lists: Option<Dialer>,
 }
 
 /// Whether waiting may help.
@@ -107,19 +115,22 @@ impl NotReadyYet {
             Cause::Refused if target.url.is_loopback() => Prospect::Poor,
             _ => Prospect::Good,
         };
-        Self { hint: hint_for(target, &fault), reason: fault.failure.message, prospect }
+        Self { hint: hint_for(target, &fault), reason: fault.failure.message, prospect, lists: None }
     }
 
     fn of_answer(target: &Target, error: &ControlError) -> Self {
         let (hint, prospect) = match error {
             // Only a proxy asks for this.
             ControlError::Status { status: 407, .. } => (CHECK_PROXY.to_owned(), Prospect::None),
+            ControlError::Status { words, .. } if names_key(words) => {
+                (of_refused_key(target), Prospect::None)
+            }
             ControlError::Status { status, words, .. } => {
                 (of_unready(target, *status, words), Prospect::Good)
             }
             _ => (LOADING.to_owned(), Prospect::Good),
         };
-        Self { reason: error.to_string(), hint, prospect }
+        Self { reason: error.to_string(), hint, prospect, lists: None }
     }
 
     /// An address without TLS, at a port that wants it.
@@ -131,7 +142,15 @@ impl NotReadyYet {
                 target.url.to_string().replacen("http://", "https://", 1)
             ),
             prospect: Prospect::None,
+            lists: None,
         }
+    }
+
+    /// The same of a server that lists its models, so that another page of it fails: nothing says that waiting helps, but
+    /// for SGLang, which lists them while it warms up.
+    fn that_lists(self, dialer: Dialer, dialect: Dialect) -> Self {
+        let prospect = if dialect == Dialect::Sglang { Prospect::Good } else { Prospect::Poor };
+        Self { prospect, lists: Some(dialer), ..self }
     }
 }
 
@@ -145,7 +164,7 @@ async fn check_once(
     let end = Instant::now() + limit;
     let silence = |what: &str, hint: &str| {
         let reason = format!("{what} within {}", spoken(limit));
-        NotReadyYet { reason, hint: hint.to_owned(), prospect: Prospect::Good }
+        NotReadyYet { reason, hint: hint.to_owned(), prospect: Prospect::Good, lists: None }
     };
     let refused = |fault| NotReadyYet::of(target, fault);
     let unknown = silence("the host's name was not found", CHECK_NAME);
@@ -166,7 +185,14 @@ async fn check_once(
     if (is_refusal || matches!(error, ControlError::Unreachable(_))) && dialer.meets_tls(&target.url).await {
         return Err(NotReadyYet::of_tls(target, &error));
     }
-    if is_refusal { Ok(dialer) } else { Err(NotReadyYet::of_answer(target, &error)) }
+    if is_refusal {
+        return Ok(dialer);
+    }
+    let not_yet = NotReadyYet::of_answer(target, &error);
+    let fails = matches!(&error, ControlError::Status { status: 500.., words, .. } if !is_loading(words));
+    let lists = fails && matches!(not_yet.prospect, Prospect::Good) && control.health_path().is_some();
+    let listed = if lists { control.models().await.unwrap_or_default() } else { Vec::new() };
+    Err(if listed.is_empty() { not_yet } else { not_yet.that_lists(dialer, target.dialect) })
 }
 
 /// What comes of `action`, or `silence` if it does not end by `end`.

@@ -23,7 +23,7 @@ mod stamps;
 mod tls;
 mod urls;
 
-use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, send, serve, serve_with};
+use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, pages, send, serve, serve_with};
 
 fn target(server: &Server) -> Target {
     let mut target = Target::new(server.url.parse().unwrap(), Dialect::Vllm);

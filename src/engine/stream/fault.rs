@@ -8,6 +8,8 @@ use crate::engine::intake::ServerText;
 use crate::engine::secrets::Secrets;
 use crate::units::cut;
 
+/// Longest name of a field that is repeated.
+const MOST_OF_NAME: usize = 64;
 /// Longest excerpt of a body that is not JSON, in characters.
 const EXCERPT: usize = 160;
 
@@ -29,11 +31,24 @@ pub(crate) fn location(headers: &HeaderMap, secrets: &Secrets) -> String {
     cut(if shown.contains("://") { shown } else { shown_path(&shown) }, EXCERPT)
 }
 
-/// Whether a field of an error body, not only its text, names the model as the problem.
-pub(crate) fn blames_model(body: &[u8]) -> bool {
+/// The field of the request that an error body blames, by a field of its own and not by its text: `param`, or the last
+/// name in a `loc`.
+pub(crate) fn blamed_field(body: &[u8]) -> Option<String> {
     let value = serde_json::from_slice::<Value>(body).unwrap_or_default();
     let error = value.get("error").unwrap_or(&value);
-    error["param"] == "model" || error["code"] == "model_not_found"
+    if error["code"] == "model_not_found" {
+        return Some("model".to_owned());
+    }
+    let of_detail = || {
+        let all = [&error["detail"], &value["detail"], error];
+        let steps = all.into_iter().find_map(|detail| detail.get(0).unwrap_or(detail)["loc"].as_array())?;
+        steps.iter().filter_map(Value::as_str).find(|step| *step != "body")
+    };
+    let name = error["param"].as_str().or_else(of_detail)?.trim();
+    let name = name.split(['.', '[']).next().unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let known = (1..=MOST_OF_NAME).contains(&name.len()) && name.chars().all(is_name) && name != "None";
+    known.then(|| name.to_owned())
 }
 
 fn words_of_value(value: &Value) -> Option<String> {
@@ -146,16 +161,25 @@ mod tests {
     }
 
     #[test]
-    fn the_model_is_blamed_by_fields_and_not_by_words() {
+    fn a_field_is_blamed_by_fields_and_not_by_words() {
         for (body, blamed) in [
-            (r#"{"error":{"message":"?","param":"model","code":404}}"#, true),
-            (r#"{"error":{"message":"?","code":"model_not_found"}}"#, true),
-            (r#"{"message":"?","param":"model"}"#, true),
-            (r#"{"error":{"message":"no such model","param":null,"code":404}}"#, false),
-            (r#"{"error":"no such model"}"#, false),
-            ("model", false),
+            (r#"{"error":{"message":"?","param":"model","code":404}}"#, Some("model")),
+            (r#"{"error":{"message":"?","code":"model_not_found"}}"#, Some("model")),
+            (r#"{"message":"?","param":"model"}"#, Some("model")),
+            (r#"{"error":{"message":"no","param":"temperature"}}"#, Some("temperature")),
+            (r#"{"error":{"message":"no","param":"messages[0].content"}}"#, Some("messages")),
+            (
+                r#"{"detail":[{"loc":["body","min_tokens"],"msg":"extra fields not permitted"}]}"#,
+                Some("min_tokens"),
+            ),
+            (r#"{"detail":[{"loc":["body",34],"msg":"JSON decode error"}]}"#, None),
+            (r#"{"error":{"message":"no","param":"None"}}"#, None),
+            (r#"{"error":{"message":"no","param":"'; drop it"}}"#, None),
+            (r#"{"error":{"message":"no such model","param":null,"code":404}}"#, None),
+            (r#"{"error":"no such model"}"#, None),
+            ("model", None),
         ] {
-            assert_eq!(blames_model(body.as_bytes()), blamed, "{body}");
+            assert_eq!(blamed_field(body.as_bytes()).as_deref(), blamed, "{body}");
         }
     }
 }

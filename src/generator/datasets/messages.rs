@@ -19,7 +19,7 @@ struct Message {
 /// # Errors
 ///
 /// When it is not a list of messages.
-pub(super) fn texts(messages: &str) -> Result<Vec<String>, serde_json::Error> {
+pub(crate) fn texts(messages: &str) -> Result<Vec<String>, serde_json::Error> {
     let messages: Vec<Object<Message>> = serde_json::from_str(messages)?;
     let mut texts = Vec::new();
     for (Object(message), number) in messages.into_iter().zip(1..) {
@@ -74,6 +74,11 @@ fn first_text(content: &mut Value) -> Option<&mut Value> {
         Value::Array(parts) => parts.iter_mut().find_map(|part| part.get_mut("text")),
         _ => None,
     }
+}
+
+/// A user's message under one of the system.
+pub(super) fn under(system: &str, text: &str) -> String {
+    json!([{ "role": "system", "content": system }, { "role": "user", "content": text }]).to_string()
 }
 
 /// One user message: a text followed by the images of these data URLs.

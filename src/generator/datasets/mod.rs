@@ -15,4 +15,5 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use messages::texts as texts_of_messages;
 pub use sources::{Datasets, RequiredEndpoint};

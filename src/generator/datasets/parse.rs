@@ -1,6 +1,6 @@
 //! Reads one row of a dataset from its bytes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use csv::{ByteRecord, ReaderBuilder};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use super::json_list::ItemPosition;
 use super::messages;
 use crate::generator::request::Prompt;
 use crate::generator::rows::{Object, cause_of};
-use crate::units::count;
+use crate::units::{count, cut};
 use crate::workload::{DatasetFormat, TOKEN_LIMIT, tag_value};
 
 /// One row, read.
@@ -29,6 +29,8 @@ pub(super) struct DatasetRow {
 pub(super) enum AnswerLength {
     /// Nothing.
     Unknown,
+    /// Nothing under the name that is read, and something under this one.
+    Called(String),
     /// So many tokens.
     Tokens(u32),
     /// As long as this text.
@@ -51,19 +53,33 @@ pub(super) struct CsvColumns {
     pub(super) prompt_name: String,
     pub(super) answer: Option<usize>,
     pub(super) answer_name: String,
+    /// A column of another name that may hold the length of the answer, where none has the right one.
+    pub(super) called: Option<String>,
     /// Where the tags are.
     pub(super) tags: Vec<usize>,
 }
 
+/// What others call the length of an answer.
+pub(super) const LENGTH_NAMES: [&str; 6] = [
+    "max_tokens",
+    "max_completion_tokens",
+    "output_len",
+    "output_length",
+    "completion_tokens",
+    "max_new_tokens",
+];
+
 /// A conversation of `ShareGPT`; other fields are ignored.
 #[derive(Deserialize)]
 struct SharegptRow {
-    #[serde(default, alias = "conversation")]
-    conversations: Vec<Object<SharegptTurn>>,
+    #[serde(alias = "conversation")]
+    conversations: Option<Vec<Object<SharegptTurn>>>,
 }
 
 #[derive(Deserialize)]
 struct SharegptTurn {
+    #[serde(default)]
+    from: String,
     value: String,
 }
 
@@ -73,7 +89,7 @@ struct JsonlRow<'a> {
     prompt: Option<String>,
     #[serde(borrow)]
     messages: Option<&'a RawValue>,
-    output_tokens: Option<u64>,
+    output_tokens: Option<f64>,
 }
 
 impl RowParser {
@@ -98,7 +114,7 @@ impl RowParser {
 
     /// Reads the row of a CSV record.
     pub(super) fn record(&self, record: &ByteRecord, place: ItemPosition) -> Result<DatasetRow, BadRow> {
-        let CsvColumns { prompt, prompt_name, answer, answer_name, tags } = &self.columns;
+        let CsvColumns { prompt, prompt_name, answer, answer_name, called, tags } = &self.columns;
         let named = |name: &str, cause: String| BadRow {
             column: RowPosition::Named(name.to_owned()),
             ..whole(place, cause)
@@ -110,7 +126,7 @@ impl RowParser {
         let prompt = field(*prompt, prompt_name)?;
         let cell = answer.map(|at| field(at, answer_name)).transpose()?.unwrap_or_default().trim();
         let answer = if cell.is_empty() {
-            AnswerLength::Unknown
+            called.clone().map_or(AnswerLength::Unknown, AnswerLength::Called)
         } else {
             let tokens =
                 cell.parse().map_err(|_| named(answer_name, length_mistake(&format!("{cell:?}"))))?;
@@ -154,11 +170,34 @@ fn tag(json: &str) -> Result<String, String> {
 fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
     let Object(read): Object<SharegptRow> =
         serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
-    let mut turns = read.conversations.into_iter().map(|Object(turn)| turn.value);
-    let prompt = turns.next().unwrap_or_default();
-    let answer = turns.next().map_or(AnswerLength::Unknown, AnswerLength::Of);
-    Ok(DatasetRow { prompt: Prompt::Text(prompt), answer, tags: Vec::new() })
+    let Some(conversations) = read.conversations else {
+        return Err(whole(place, format!("it has no `conversations`; {}", fields_of(bytes))));
+    };
+    let mut turns = conversations.into_iter().map(|Object(turn)| turn).peekable();
+    let system = turns.next_if(|turn| turn.from == "system").map(|turn| turn.value);
+    let prompt = turns.next().map(|turn| turn.value).unwrap_or_default();
+    let prompt = match system {
+        Some(system) => Prompt::Messages(messages::under(&system, &prompt)),
+        None => Prompt::Text(prompt),
+    };
+    let answer = turns.next().map_or(AnswerLength::Unknown, |turn| AnswerLength::Of(turn.value));
+    Ok(DatasetRow { prompt, answer, tags: Vec::new() })
 }
+
+/// The names of the fields of a row.
+fn fields_of(bytes: &[u8]) -> String {
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).unwrap_or_default();
+    let names: Vec<_> =
+        fields.keys().take(MOST_NAMED).map(|name| format!("`{}`", cut(name.clone(), 40))).collect();
+    if names.is_empty() {
+        "it has no field".to_owned()
+    } else {
+        format!("its fields are {}", names.join(", "))
+    }
+}
+
+/// Fields of a row that are named.
+const MOST_NAMED: usize = 12;
 
 fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
     let Object(read): Object<JsonlRow<'_>> =
@@ -179,11 +218,29 @@ fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         (Some(_), Some(_)) => {
             return Err(whole(place, "it has both `prompt` and `messages`; leave one of them out"));
         }
-        (None, None) => return Err(whole(place, "it has neither `prompt` nor `messages`")),
+        (None, None) => {
+            let fields = fields_of(bytes);
+            return Err(whole(
+                place,
+                format!("it has neither `prompt` nor `messages`; {fields}: rename the prompt's"),
+            ));
+        }
     };
     let answer = match read.output_tokens {
-        None => AnswerLength::Unknown,
-        Some(tokens) => length(tokens).map_err(|cause| whole(place, format!("`output_tokens` {cause}")))?,
+        None => {
+            let has = |name: &&&str| memchr::memmem::find(bytes, format!("\"{name}\"").as_bytes()).is_some();
+            LENGTH_NAMES
+                .iter()
+                .find(has)
+                .map_or(AnswerLength::Unknown, |name| AnswerLength::Called((*name).to_owned()))
+        }
+        // Python writes whole numbers of a column with gaps as 128.0.
+        Some(tokens) if tokens.fract() == 0.0 && tokens >= 0.0 => {
+            length(tokens as u64).map_err(|cause| whole(place, format!("`output_tokens` {cause}")))?
+        }
+        Some(tokens) => {
+            return Err(whole(place, format!("`output_tokens` {}", length_mistake(&tokens.to_string()))));
+        }
     };
     Ok(DatasetRow { prompt, answer, tags: Vec::new() })
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::{BadRow, DatasetError};
 use super::json_list::{ItemPosition, JsonList, LONGEST_ROW, ListError};
-use super::parse::{CsvColumns, DatasetRow, RowParser, whole};
+use super::parse::{CsvColumns, DatasetRow, LENGTH_NAMES, RowParser, whole};
 use crate::generator::rows::{FileLines, LineError};
 use crate::workload::{Dataset, DatasetFormat, nearest};
 
@@ -155,7 +155,9 @@ fn records(
     };
     let tags = parser.tags.iter().map(tag).collect::<Result<_, _>>()?;
     let (prompt_name, answer_name) = (prompt_name.to_owned(), answer_name.to_owned());
-    parser.columns = CsvColumns { prompt, prompt_name, answer, answer_name, tags };
+    let called =
+        LENGTH_NAMES.into_iter().find(|name| answer.is_none() && find(name).is_some()).map(str::to_owned);
+    parser.columns = CsvColumns { prompt, prompt_name, answer, answer_name, called, tags };
     // With two-byte line ends the reader counts one line less.
     let behind = u64::from(reader.position().line() == 1);
     let mut record = ByteRecord::new();

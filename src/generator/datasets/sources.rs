@@ -119,7 +119,8 @@ fn open_source(
     match &class.prompt {
         PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => Ok((PromptOrigin::Written, false)),
         PromptSource::RandomTokens { vocabulary } => {
-            let vocabulary = vocabulary.map(TokenIdVocabulary::Below).or_else(|| counter.vocabulary());
+            let below = || vocabulary.map(TokenIdVocabulary::Below);
+            let vocabulary = counter.vocabulary(*vocabulary).or_else(below);
             let vocabulary =
                 vocabulary.ok_or_else(|| DatasetError::NoVocabulary { class: class.name.clone() })?;
             Ok((PromptOrigin::TokenIds(vocabulary), false))

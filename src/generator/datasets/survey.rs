@@ -46,7 +46,9 @@ impl Survey {
             match rule.judge(&found) {
                 Ok(Some(entry)) => {
                     let row = found.row.as_ref().ok();
-                    has_messages |= row.is_some_and(|row| matches!(row.prompt, Prompt::Messages(_)));
+                    // A completion takes the system's text before the user's.
+                    has_messages |= dataset.format == DatasetFormat::Jsonl
+                        && row.is_some_and(|row| matches!(row.prompt, Prompt::Messages(_)));
                     let tags = tags.number(row.map_or(&[], |row| &row.tags));
                     let cause = || {
                         let most = count(DatasetFindings::MOST_TAGS as u64);
@@ -146,7 +148,7 @@ impl RowRule<'_> {
         }
         let input = self.input_tokens(&row.prompt);
         let answer_tokens = match &row.answer {
-            AnswerLength::Unknown => None,
+            AnswerLength::Unknown | AnswerLength::Called(_) => None,
             AnswerLength::Tokens(tokens) => Some(*tokens),
             AnswerLength::Of(answer) => Some(self.counter.count(answer)),
         };
@@ -170,10 +172,14 @@ impl RowRule<'_> {
         }
         match answer_tokens.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
             Some(output_tokens) => Ok(Some(entry(output_tokens))),
-            None => Err(whole(
-                place,
-                "it does not say how long its answer is; give the class `output_tokens`, or --output-tokens",
-            )),
+            None => {
+                let called = match &row.answer {
+                    AnswerLength::Called(name) => format!(" (`{name}` is not read: call it `output_tokens`)"),
+                    _ => String::new(),
+                };
+                let cure = "give the class `output_tokens`, or --output-tokens";
+                Err(whole(place, format!("it does not say how long its answer is{called}; {cure}")))
+            }
         }
     }
 
@@ -214,10 +220,11 @@ impl RowRule<'_> {
         const PROMPT: u32 = 1_024;
         /// Most tokens of prompt and answer together.
         const TOGETHER: u32 = 2_048;
-        let (Prompt::Text(prompt), AnswerLength::Of(answer)) = (&row.prompt, &row.answer) else {
-            return false;
+        let AnswerLength::Of(answer) = &row.answer else { return false };
+        let prompt = match &row.prompt {
+            Prompt::Text(prompt) => self.counter.count_with_special(prompt),
+            other => self.input_tokens(other),
         };
-        let prompt = self.counter.count_with_special(prompt);
         let given = &self.class.output_tokens;
         let (answer, least) = if given.is_of_rows() {
             (self.counter.count_with_special(answer), LEAST)

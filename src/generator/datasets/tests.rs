@@ -1,5 +1,6 @@
 //! Holds datasets to their files: what is read, what is refused, what a plan makes of them.
 
+mod fields;
 mod mistakes;
 mod tags;
 

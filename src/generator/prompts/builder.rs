@@ -23,6 +23,8 @@ const ATTEMPTS: u64 = 8;
 /// How many words are tried at the end of a prompt whose count is still wrong.
 const CORRECTIONS: u32 = 64;
 
+/// The branch that says where the walk over first token ids begins.
+const FIRST_IDS: u64 = u64::MAX;
 /// Tokens reserved for a lead alone: more than any lead has.
 const LEAD_ROOM: u32 = 256;
 
@@ -152,7 +154,8 @@ impl PromptBuilder {
                 if *salted { led_by(&self.lead(index), prompt) } else { prompt }
             }
             (PromptOrigin::TokenIds(vocabulary), _) => {
-                Prompt::TokenIds(vocabulary.draw(input_tokens, &mut stream))
+                let number = self.stream.branch(FIRST_IDS).bits().wrapping_add(index);
+                Prompt::TokenIds(vocabulary.draw(input_tokens, number, &mut stream))
             }
             _ => self.written(blocks, request),
         };

@@ -23,26 +23,58 @@ pub(super) struct Hub {
     /// The folder of the cache, in which each model has a folder.
     cache: PathBuf,
     token: Option<String>,
+    /// Whether nothing is fetched.
+    offline: bool,
 }
 
+/// What turns a variable of the hub's own client on, in any case.
+const ON: [&str; 4] = ["1", "on", "yes", "true"];
+
 impl Hub {
-    /// The hub of `HF_ENDPOINT`, with the cache below `HF_HOME`, and the token of `HF_TOKEN` or else the one that
-    /// `hf auth login` stored.
+    /// The hub as its own client reads the environment: `HF_ENDPOINT`; the cache of `HF_HUB_CACHE`, else below `HF_HOME`,
+    /// else below `XDG_CACHE_HOME`; the token of `HF_TOKEN`, else the one that `hf auth login` stored; and
+    /// `HF_HUB_OFFLINE`.
     pub(super) fn from_env() -> Result<Self, String> {
-        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let in_home = || std::env::home_dir().map(|home| home.join(".cache/huggingface"));
-        let home = variable("HF_HOME").map(PathBuf::from).or_else(in_home);
-        let home = home.ok_or("this user has no home folder; set HF_HOME")?;
-        let stored = || fs::read_to_string(home.join("token")).ok();
-        let token = variable("HF_TOKEN").or_else(stored).map(|token| token.trim().to_owned());
+        Self::from_variables(|name| std::env::var(name).ok())
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let home_folder = std::env::home_dir();
+        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let folder = |name: &str| {
+            let path = variable(name)?;
+            let below_home = path.strip_prefix("~/").and_then(|rest| Some(home_folder.as_ref()?.join(rest)));
+            Some(below_home.unwrap_or_else(|| PathBuf::from(&path)))
+        };
+        let usual = || Some(folder("XDG_CACHE_HOME").or_else(|| Some(home_folder.as_ref()?.join(".cache")))?);
+        let home = folder("HF_HOME").or_else(|| usual().map(|cache| cache.join("huggingface")));
+        let cache = folder("HF_HUB_CACHE").or_else(|| folder("HUGGINGFACE_HUB_CACHE"));
+        let cache = cache.or_else(|| Some(home.as_ref()?.join("hub")));
+        let cache = cache.ok_or("this user has no home folder; set HF_HOME")?;
+        let stored = || {
+            let file = folder("HF_TOKEN_PATH").or_else(|| Some(home.as_ref()?.join("token")))?;
+            fs::read_to_string(file).ok()
+        };
+        let token = variable("HF_TOKEN").or_else(|| variable("HUGGING_FACE_HUB_TOKEN")).or_else(stored);
+        let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
         let endpoint = variable("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".to_owned());
-        Ok(Self { endpoint, cache: home.join("hub"), token: token.filter(|token| !token.is_empty()) })
+        let offline = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].iter().any(|name| {
+            variable(name).is_some_and(|value| ON.contains(&value.trim().to_ascii_lowercase().as_str()))
+        });
+        Ok(Self { endpoint, cache, token, offline })
     }
 
     /// The `tokenizer.json` of the model `id`.
     pub(super) fn tokenizer(&self, id: &str) -> Result<PathBuf, String> {
         if let Some(file) = self.cached(id) {
             return Ok(file);
+        }
+        if self.offline {
+            let folder = self.folder(id);
+            return Err(format!(
+                "it is not in {}, and HF_HUB_OFFLINE lets nothing be fetched",
+                folder.display()
+            ));
         }
         // The blocking client has a runtime of its own, which cannot start on a thread that drives another one.
         let fetched = std::thread::scope(|scope| scope.spawn(|| self.fetch(id)).join());
@@ -197,7 +229,7 @@ mod tests {
 
     fn hub(cache: &Path, port: u16) -> Hub {
         let endpoint = format!("http://127.0.0.1:{port}");
-        Hub { endpoint, cache: cache.join("hub"), token: Some("hf_secret".to_owned()) }
+        Hub { endpoint, cache: cache.join("hub"), token: Some("hf_secret".to_owned()), offline: false }
     }
 
     #[test]
@@ -227,6 +259,42 @@ mod tests {
         assert_eq!(fs::read_to_string(folder.join("blobs/c0ffee")).unwrap(), "{\"a\": 1}");
         assert_eq!(fs::read_dir(folder.join("blobs")).unwrap().count(), 1);
         assert_eq!(hub.tokenizer("old/name").unwrap(), file, "from the cache: the server is gone");
+    }
+
+    #[test]
+    fn the_environment_is_read_as_the_hubs_own_client_reads_it() {
+        let hub = |set: &[(&str, &str)]| {
+            Hub::from_variables(|name| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            })
+            .unwrap()
+        };
+        for (set, cache) in [
+            (&[("HF_HOME", "/h")][..], "/h/hub"),
+            (&[("HF_HOME", "/h"), ("HF_HUB_CACHE", "/c")], "/c"),
+            (&[("HF_HOME", "/h"), ("HF_HUB_CACHE", "")], "/h/hub"),
+            (&[("XDG_CACHE_HOME", "/x")], "/x/huggingface/hub"),
+            (&[("HF_HUB_CACHE", "/c"), ("HUGGINGFACE_HUB_CACHE", "/old")], "/c"),
+        ] {
+            assert_eq!(hub(set).cache, Path::new(cache), "{set:?}");
+        }
+        for (value, offline) in
+            [("1", true), ("ON", true), ("yes", true), ("True", true), ("0", false), ("no", false)]
+        {
+            assert_eq!(hub(&[("HF_HUB_OFFLINE", value)]).offline, offline, "{value}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let cache = folder.path().to_str().unwrap();
+        let offline =
+            hub(&[("HF_HUB_OFFLINE", "1"), ("HF_HUB_CACHE", cache), ("HF_ENDPOINT", "http://127.0.0.1:1/")]);
+        let error = offline.tokenizer("owner/name").unwrap_err();
+        assert!(error.contains("HF_HUB_OFFLINE") && error.contains("models--owner--name"), "{error}");
+        let stored = folder.path().join("models--owner--name");
+        fs::create_dir_all(stored.join("refs")).unwrap();
+        fs::create_dir_all(stored.join("snapshots/0a1b")).unwrap();
+        fs::write(stored.join("refs/main"), "0a1b").unwrap();
+        fs::write(stored.join("snapshots/0a1b").join(FILE), "{}").unwrap();
+        assert_eq!(offline.tokenizer("owner/name").unwrap(), stored.join("snapshots/0a1b").join(FILE));
     }
 
     #[test]

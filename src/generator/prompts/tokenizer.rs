@@ -1,6 +1,5 @@
 //! A model's tokenizer: found by path or Hugging Face id, counting existing texts, and the ids that it has.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -76,14 +75,13 @@ impl TokenCounter {
         encodings.map_or_else(|_| one_by_one(), |all| all.iter().map(|ids| ids.len() as u32).collect())
     }
 
-    /// The tokenizer's ids without its special tokens; `None` without a tokenizer.
-    pub(crate) fn vocabulary(&self) -> Option<TokenIdVocabulary> {
+    /// The tokenizer's ids below `size`, if that is given, without those of added tokens, which may have a meaning of their
+    /// own whether they are marked as special or not; `None` without a tokenizer.
+    pub(crate) fn vocabulary(&self, size: Option<u32>) -> Option<TokenIdVocabulary> {
         let Self::Tokenizer(tokenizer) = self else { return None };
         let added = tokenizer.get_added_tokens_decoder();
-        let special: HashSet<u32> =
-            added.into_iter().filter(|(_, token)| token.special).map(|(id, _)| id).collect();
-        let mut ids: Vec<u32> =
-            tokenizer.get_vocab(true).into_values().filter(|id| !special.contains(id)).collect();
+        let is_plain = |id: &u32| !added.contains_key(id) && size.is_none_or(|size| *id < size);
+        let mut ids: Vec<u32> = tokenizer.get_vocab(true).into_values().filter(is_plain).collect();
         ids.sort_unstable();
         ids.dedup();
         (!ids.is_empty()).then_some(TokenIdVocabulary::Listed(ids))
@@ -99,16 +97,23 @@ pub(crate) enum TokenIdVocabulary {
     Listed(Vec<u32>),
 }
 
+/// A prime above the size of every vocabulary: steps of it come to every id before they come to one again.
+const STEP: u64 = 2_654_435_761;
+
 impl TokenIdVocabulary {
-    /// Draws ids independently and uniformly.
-    pub(crate) fn draw(&self, tokens: u32, stream: &mut RandomStream) -> Vec<u32> {
-        let id = |stream: &mut RandomStream| match self {
-            Self::Below(size) => stream.below(u64::from(*size)) as u32,
-            Self::Listed(ids) => {
-                ids.get(stream.below(ids.len() as u64) as usize).copied().unwrap_or_default()
-            }
+    /// Draws ids uniformly: the first by a walk over all of them, of which this is step `number`, so that no two prompts of
+    /// a run begin alike before all ids have been first; the others independently.
+    pub(crate) fn draw(&self, tokens: u32, number: u64, stream: &mut RandomStream) -> Vec<u32> {
+        let size = match self {
+            Self::Below(size) => u64::from(*size),
+            Self::Listed(ids) => ids.len() as u64,
         };
-        (0..tokens).map(|_| id(stream)).collect()
+        let id = |place: u64| match self {
+            Self::Below(_) => place as u32,
+            Self::Listed(ids) => ids.get(place as usize).copied().unwrap_or_default(),
+        };
+        let first = (number % size.max(1)) * STEP % size.max(1);
+        (0..tokens).map(|place| id(if place == 0 { first } else { stream.below(size) })).collect()
     }
 }
 
@@ -167,26 +172,48 @@ mod tests {
         let tokenizer = Tokenizer::from_file(TOKENIZER).unwrap();
         let text = "Explain how photosynthesis works (in 1987).";
         assert_eq!(counter.count(text) as usize, tokenizer.encode(text, false).unwrap().len());
-        let Some(TokenIdVocabulary::Listed(ids)) = counter.vocabulary() else { panic!("no ids") };
-        let special = tokenizer.get_added_tokens_decoder().into_iter().filter(|(_, token)| token.special);
-        let special: Vec<u32> = special.map(|(id, _)| id).collect();
-        assert!(!special.is_empty() && !ids.iter().any(|id| special.contains(id)));
-        assert_eq!(ids.len() + special.len(), tokenizer.get_vocab_size(true));
+        let Some(TokenIdVocabulary::Listed(ids)) = counter.vocabulary(None) else { panic!("no ids") };
+        let added: Vec<u32> = tokenizer.get_added_tokens_decoder().into_keys().collect();
+        assert!(!added.is_empty() && !ids.iter().any(|id| added.contains(id)));
+        assert_eq!(ids.len() + added.len(), tokenizer.get_vocab_size(true));
+        let Some(TokenIdVocabulary::Listed(first)) = counter.vocabulary(Some(100)) else { panic!("no ids") };
+        assert!(first.iter().all(|id| *id < 100) && !first.iter().any(|id| added.contains(id)));
         let texts = [text, "", "the river"];
         let each: Vec<_> = texts.iter().map(|text| counter.count(text)).collect();
         assert_eq!(counter.count_all(&texts), each);
         assert_eq!(TokenCounter::Estimate.count("the river"), 2);
-        assert_eq!(TokenCounter::Estimate.vocabulary(), None);
+        assert_eq!(TokenCounter::Estimate.vocabulary(None), None);
+    }
+
+    #[test]
+    fn an_added_token_is_not_drawn_even_where_it_is_not_marked_as_special() {
+        let mut tokenizer = Tokenizer::from_file(TOKENIZER).unwrap();
+        tokenizer.add_tokens(&[tokenizers::AddedToken::from("<tool_call>", false)]);
+        let added = tokenizer.token_to_id("<tool_call>").unwrap();
+        let counter = TokenCounter::Tokenizer(Arc::new(tokenizer));
+        let Some(TokenIdVocabulary::Listed(ids)) = counter.vocabulary(None) else { panic!("no ids") };
+        assert!(!ids.contains(&added));
+    }
+
+    #[test]
+    fn prompts_of_one_id_repeat_only_when_all_have_come() {
+        let vocabulary = TokenIdVocabulary::Below(3_000);
+        let mut ids: Vec<_> = (7..3_007)
+            .flat_map(|number| vocabulary.draw(1, number, &mut RandomStream::named(number, "ids")))
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 3_000);
     }
 
     #[test]
     fn every_id_comes_and_no_other() {
         let mut stream = RandomStream::named(1, "token_ids");
-        let mut ids = TokenIdVocabulary::Below(5).draw(1_000, &mut stream);
+        let mut ids = TokenIdVocabulary::Below(5).draw(1_000, 0, &mut stream);
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids, [0, 1, 2, 3, 4]);
-        let mut ids = TokenIdVocabulary::Listed(vec![7, 3, 1_000_000]).draw(1_000, &mut stream);
+        let mut ids = TokenIdVocabulary::Listed(vec![7, 3, 1_000_000]).draw(1_000, 0, &mut stream);
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids, [3, 7, 1_000_000]);

@@ -87,12 +87,14 @@ pub(super) struct TraceFacts {
     pub(super) nearest: u64,
     /// Requests that the file lists after a later one.
     pub(super) reordered: u64,
+    /// Whether its times are dates, whatever its format has.
+    pub(super) dated: bool,
 }
 
 impl TraceFacts {
     pub(super) fn of(format: TraceFormat) -> Self {
         let block_tokens = format.block_tokens();
-        Self { format, block_tokens, window: None, skipped: 0, nearest: 0, reordered: 0 }
+        Self { format, block_tokens, window: None, skipped: 0, nearest: 0, reordered: 0, dated: false }
     }
 }
 

@@ -38,7 +38,8 @@ impl TraceSlice {
             (SliceSource::Drawn(pool), Some(0), Some(ends_ns))
         } else {
             let reader = TraceReader::open(trace)?;
-            let zero_ns = (reader.facts().format.zero() == TraceZero::OwnClock).then_some(0);
+            let facts = reader.facts();
+            let zero_ns = (facts.format.zero() == TraceZero::OwnClock && !facts.dated).then_some(0);
             (SliceSource::Recorded(Box::new(SortedRequests::new(reader))), zero_ns, None)
         };
         Ok(Self { source, zero_ns, from_ns: (trace.from_s * 1e9).round() as i64, last_ns: None, ends_ns })

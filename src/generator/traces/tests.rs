@@ -44,6 +44,26 @@ fn replayed(trace: &Trace, seed: u64, length_ns: u64) -> Vec<Replayed> {
 }
 
 #[test]
+fn timestamps_that_are_dates_count_from_the_first_request_in_their_own_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    for (first, second) in [
+        ("1764300000000", "1764300001400"),
+        ("1764300000", "1764300001.4"),
+        ("1764300000000000", "1764300001400000"),
+        ("1764300000000000000", "1764300001400000000"),
+    ] {
+        let line = |at: &str| {
+            format!(r#"{{"timestamp": {at}, "input_length": 5, "output_length": 1, "hash_ids": [1]}}"#)
+        };
+        let found = survey(&written(&folder, &format!("{}\n{}\n", line(first), line(second))), 1).unwrap();
+        assert_eq!((found.requests, found.format), (2, TraceFormat::Mooncake), "{first}");
+        assert!((1.4..1.41).contains(&found.ends_s), "{first}: {}", found.ends_s);
+    }
+    // What is no date keeps the trace's own clock.
+    assert!(survey(&trace_of(&folder, &[600_000, 601_000]), 1).unwrap().ends_s > 600.0);
+}
+
+#[test]
 fn every_public_format_is_recognised_and_read_as_published() {
     let second = 1_000_000_000_i64;
     // Dates by `date -u -d '2023-11-16 18:15:46' +%s` and the like.

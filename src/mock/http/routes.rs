@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Extension, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::connection_log::ConnectionLog;
 use super::responder::{streamed, whole};
-use crate::engine::{AnswerForm, Endpoint};
+use crate::engine::{AnswerForm, Endpoint, MOCK_SERVER};
 use crate::mock::faults::{self, Fault};
 use crate::mock::metrics::exposition;
 use crate::mock::refusal::{Mistake, Refusal};
@@ -54,6 +55,10 @@ pub(crate) fn router(mock: &Arc<Mock>) -> Router {
         })
         // A prompt may be as long as the context.
         .layer(DefaultBodyLimit::disable())
+        .layer(map_response(async |mut response: Response| {
+            response.headers_mut().insert(header::SERVER, HeaderValue::from_static(MOCK_SERVER));
+            response
+        }))
         .with_state(Arc::clone(mock))
 }
 

@@ -72,6 +72,14 @@ pub struct SessionCounts {
     pub full: u64,
     /// Turns missing from these.
     pub turns_not_reached: u64,
+    /// Answers without a word, which the next turn repeats as an empty one.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub empty_answers: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference
+const fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl SessionCounts {
@@ -96,14 +104,14 @@ impl SessionCounts {
 
 impl AddAssign for SessionCounts {
     fn add_assign(&mut self, other: Self) {
-        let Self { warmup_turns, measured_turns, cooldown_turns, broken_off, full, turns_not_reached } =
-            other;
+        let Self { warmup_turns, measured_turns, cooldown_turns, broken_off, .. } = other;
         self.warmup_turns += warmup_turns;
         self.measured_turns += measured_turns;
         self.cooldown_turns += cooldown_turns;
         self.broken_off += broken_off;
-        self.full += full;
-        self.turns_not_reached += turns_not_reached;
+        self.full += other.full;
+        self.turns_not_reached += other.turns_not_reached;
+        self.empty_answers += other.empty_answers;
     }
 }
 
@@ -141,6 +149,7 @@ mod tests {
             broken_off: 4 * times,
             full: 5 * times,
             turns_not_reached: 6 * times,
+            empty_answers: 7 * times,
         };
         let mut sum = of(3);
         sum += of(4);

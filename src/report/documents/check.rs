@@ -125,7 +125,7 @@ fn endpoints(abilities: &ServerAbilities) -> There<'_> {
 
 fn series(abilities: &ServerAbilities) -> There<'_> {
     let of = |found| abilities.series.iter().filter(move |known| known.found == found);
-    let names = |found| of(found).map(|known| known.name).collect();
+    let names = |found| of(found).map(|known| known.name.as_str()).collect();
     (names(true), names(false))
 }
 
@@ -161,7 +161,7 @@ fn abilities_in_full(abilities: &ServerAbilities) -> [Section; 2] {
         .column(TableColumn::new("").left(), |known| known.answer.in_words());
     let there = |found| if found { "is read" } else { "is not there" };
     let series = Table::of("Series of its page of metrics", &abilities.series)
-        .column("series", |known| known.name)
+        .column("series", |known| known.name.as_str())
         .column(TableColumn::new("").left(), |known| there(known.found));
     [
         Section::detail("Endpoints").with_table(endpoints.table()),

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::pacer;
 use super::writer::{TurnEvent, TurnWriter};
 use crate::clock::{Pacing, Timestamp};
-use crate::engine::Engine;
+use crate::engine::{CapturedText, Engine};
 use crate::generator::{ConversationBreak, PlannedRequest, PromptBuilder, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
 use crate::runner::pacer::{DispatchedRequest, Outlet};
@@ -67,6 +67,8 @@ impl NextTurns {
         let next = next.and_then(|next| self.sessions.counted(next));
         // Whoever counts tokens needs the text too.
         let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
+        let is_empty = |text: &CapturedText| text.read().content.is_empty();
+        self.counts.empty_answers += u64::from(next.is_some() && captured.as_ref().is_some_and(is_empty));
         self.announce(TurnEvent::Ended { last, captured, next });
         next.map(|next| next.phase)
     }

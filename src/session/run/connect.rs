@@ -108,13 +108,16 @@ impl ServerConnection {
             let opening = async {
                 let connecting = OpenAiEngine::connect(target, server.wait, |progress| match progress {
                     ConnectProgress::Waiting { reason, elapsed, limit } => {
-                        notice.waiting(&reason, elapsed, limit);
+                        notice.waiting(&reason, elapsed, limit)
                     }
-                    ConnectProgress::ModelChosen { model, listed } if listed > 1 => {
-                        printer.words(&format!(
-                            "{listed} models are served; taking the first, {model} (choose with --model)"
-                        ));
+                    ConnectProgress::HealthPassedOver { reason } => {
+                        // Nothing says that it is ready.
+                        notice.announced = None;
+                        printer.words(&reason);
                     }
+                    ConnectProgress::ModelChosen { model, listed } if listed > 1 => printer.words(&format!(
+                        "{listed} models are served; taking the first, {model} (choose with --model)"
+                    )),
                     ConnectProgress::ModelChosen { .. } => {}
                 });
                 let engine = connecting.await.map_err(of_server)?;
@@ -141,7 +144,7 @@ impl ServerConnection {
     }
 }
 
-/// The wait for one server, in words. On a terminal a line is redrawn; elsewhere there is one line at the beginning and one at the end.
+/// The wait for one server, in words: on a terminal a redrawn line, elsewhere one at the beginning and one at the end.
 struct WaitNotice {
     url: String,
     printer: Printer,
@@ -172,7 +175,6 @@ impl WaitNotice {
         *announced = Some(limit);
     }
 
-    /// It is ready.
     fn over(self) {
         drop(self.line);
         if self.announced.is_some() {
@@ -192,12 +194,10 @@ async fn test_answer<T>(printer: Printer, answer: impl Future<Output = T>) -> T 
     answer.await
 }
 
-/// A failure of the server.
 fn of_server(error: impl std::fmt::Display) -> Stop {
     Stop::impossible(error).of_server()
 }
 
-/// Waits until there is a reason to wait for the server no longer.
 async fn reason_of(give_up: GiveUp<'_>) -> Stop {
     loop {
         if let Some(reason) = give_up() {

@@ -38,6 +38,8 @@ pub(super) fn find(
         if is_asked_for {
             let cure = "check that the address is that of a metrics page, and that this machine can reach it";
             printer.words(&format!("{url} is not read: {problem}\nhint: {cure}"));
+        } else if page.has_no_series() {
+            printer.words(&format!("note: {url} is not read: {problem}; --metrics-url names another page"));
         } else if let Some(option) = engine.metrics_option() {
             printer.words(&format!(
                 "note: the server exports no metrics ({url}: {problem}): with {option} its own figures are shown too"

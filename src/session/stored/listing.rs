@@ -108,12 +108,26 @@ fn run(path: &Path) -> ListedResult {
             ..of.common("/run")
         };
     }
+    let header = header(path);
+    let of = Fields(&header);
+    ListedResult { kind: "run", workload: of.text("/header/workload/name"), ..of.common("/header") }
+}
+
+/// The first line of a run's log; null where there is none.
+fn header(path: &Path) -> Value {
     let mut line = String::new();
     let read =
         File::open(path.join(RunLog::FILE_NAME)).and_then(|log| BufReader::new(log).read_line(&mut line));
-    let header = read.ok().and_then(|_| serde_json::from_str::<Value>(&line).ok()).unwrap_or_default();
-    let of = Fields(&header);
-    ListedResult { kind: "run", workload: of.text("/header/workload/name"), ..of.common("/header") }
+    read.ok().and_then(|_| serde_json::from_str(&line).ok()).unwrap_or_default()
+}
+
+/// The newest run inside `folder` that sent prompts of this salt to the server at `url`.
+pub(crate) fn with_salt(folder: &Path, salt: u64, url: &str) -> Option<PathBuf> {
+    results_in(folder).into_iter().find(|path| {
+        let header = header(path);
+        let is = |at: &str, value: Value| header.pointer(at) == Some(&value);
+        is("/header/prompts/salt", salt.into()) && is("/header/engine/url", url.into())
+    })
 }
 
 /// An experiment by its manifest.
@@ -167,6 +181,20 @@ fn json(path: &Path) -> Option<Value> {
 mod tests {
     use super::*;
     use crate::session::stored::{Stored, open};
+
+    #[test]
+    fn an_earlier_run_of_the_same_salt_is_found_by_its_log() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = base.path().join("chat-vllm-20260101T000000Z");
+        std::fs::create_dir(&folder).unwrap();
+        let header = r#"{"header": {"prompts": {"salt": 7}, "engine": {"url": "http://a"}}}"#;
+        std::fs::write(folder.join(RunLog::FILE_NAME), format!("{header}\n{{}}\n")).unwrap();
+        assert_eq!(with_salt(base.path(), 7, "http://a"), Some(folder));
+        assert_eq!(
+            (with_salt(base.path(), 8, "http://a"), with_salt(base.path(), 7, "http://b")),
+            (None, None)
+        );
+    }
 
     #[test]
     fn a_folder_of_results_is_listed_from_the_newest() {

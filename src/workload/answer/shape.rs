@@ -50,6 +50,9 @@ pub struct ToolSpec {
     pub description: Option<String>,
     /// Schema of the arguments; an object without fields when the file does not say.
     pub parameters: JsonSchema,
+    /// Sent as `strict`: vLLM and `OpenAI` hold the arguments to the schema only then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 /// Whether a model must call a tool.
@@ -115,8 +118,11 @@ impl AnswerShape {
                     let choice = fields.optional("choice", ToolChoice::Auto, |value| {
                         ToolChoice::read(value, tools.as_deref().unwrap_or_default())
                     });
+                    let strict = fields.optional("strict", false, |value| value.flag())?;
                     let in_slo = in_slo(fields);
-                    Some(Self::Tools { tools: tools?, choice: choice?, in_slo: in_slo? })
+                    let of_all = |tool: ToolSpec| ToolSpec { strict: strict || tool.strict, ..tool };
+                    let tools = tools?.into_iter().map(of_all).collect();
+                    Some(Self::Tools { tools, choice: choice?, in_slo: in_slo? })
                 }),
             ],
         )
@@ -132,6 +138,11 @@ impl AnswerShape {
         match self {
             Self::Json { in_slo } | Self::JsonSchema { in_slo, .. } | Self::Tools { in_slo, .. } => *in_slo,
         }
+    }
+
+    /// Whether it has tools whose schemas the server was not asked to hold to.
+    pub fn has_lax_tools(&self) -> bool {
+        matches!(self, Self::Tools { tools, .. } if tools.iter().any(|tool| !tool.strict))
     }
 
     /// Checks an answer with this `content` and these tool calls, each a name with its arguments.
@@ -192,7 +203,8 @@ impl ToolSpec {
             let description = fields.option("description", |value| value.nonblank());
             let nothing = serde_json::json!({ "type": "object", "properties": {} });
             let parameters = fields.optional("parameters", JsonSchema::new(nothing).ok()?, JsonSchema::read);
-            Some(Self { name: name?, description: description?, parameters: parameters? })
+            let strict = fields.optional("strict", false, |value| value.flag());
+            Some(Self { name: name?, description: description?, parameters: parameters?, strict: strict? })
         })
     }
 }

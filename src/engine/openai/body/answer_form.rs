@@ -73,6 +73,9 @@ fn function(tool: &ToolSpec) -> Value {
     if let Some(description) = &tool.description {
         function["description"] = description.as_str().into();
     }
+    if tool.strict {
+        function["strict"] = true.into();
+    }
     json!({ "type": "function", "function": function })
 }
 
@@ -121,7 +124,8 @@ mod tests {
     #[test]
     fn tools_go_as_functions_with_the_choice_of_them() {
         let parameters = JsonSchema::new(json!({ "type": "object" })).unwrap();
-        let tool = ToolSpec { name: "look".to_owned(), description: Some("Looks".to_owned()), parameters };
+        let (name, description) = ("look".to_owned(), Some("Looks".to_owned()));
+        let tool = ToolSpec { name, description, parameters, strict: false };
         for (choice, sent) in [
             (ToolChoice::Auto, json!("auto")),
             (ToolChoice::Required, json!("required")),
@@ -130,8 +134,11 @@ mod tests {
                 json!({ "type": "function", "function": { "name": "look" } }),
             ),
         ] {
-            let shape = AnswerShape::Tools { tools: vec![tool.clone()], choice, in_slo: false };
-            let body = asked(Dialect::Vllm, &shape);
+            let shape =
+                |tool| AnswerShape::Tools { tools: vec![tool], choice: choice.clone(), in_slo: false };
+            let strict = asked(Dialect::Vllm, &shape(ToolSpec { strict: true, ..tool.clone() }));
+            assert_eq!(strict["tools"][0]["function"]["strict"], true);
+            let body = asked(Dialect::Vllm, &shape(tool.clone()));
             assert_eq!(body["tool_choice"], sent);
             let function =
                 json!({ "name": "look", "description": "Looks", "parameters": { "type": "object" } });

@@ -9,7 +9,7 @@ use crate::engine::answer::PreparedRequest;
 use crate::engine::captured_text::CaptureText;
 use crate::engine::dialect_traits::LengthForcing;
 use crate::engine::target::{AnswerForm, Target};
-use crate::generator::{Prompt, RequestSpec};
+use crate::generator::{Prompt, RequestSpec, texts_of_messages};
 
 /// The body of every request of a run: constant fields are serialised once, the prompt and the length are
 /// spliced in. It may hold credentials, so it has no `Debug`.
@@ -147,7 +147,9 @@ fn field(body: &mut Vec<u8>, name: &str) {
 fn content(body: &mut Vec<u8>, prompt: &Prompt) {
     match prompt {
         Prompt::Text(text) => string(body, text),
-        Prompt::Messages(messages) => body.extend_from_slice(messages.as_bytes()),
+        Prompt::Messages(messages) => {
+            string(body, &texts_of_messages(messages).unwrap_or_default().join("\n\n"));
+        }
         // Writing to memory cannot fail; if it did, the server would report what is missing.
         Prompt::TokenIds(ids) => _ = serde_json::to_writer(body, ids),
         Prompt::Conversation(said) => string(body, &said.concat()),
@@ -267,9 +269,9 @@ mod tests {
         target.endpoint = Endpoint::Completions;
         let body = rendered(&target, Prompt::TokenIds(vec![1, 20, 300]));
         assert!(body.ends_with(r#""prompt":[1,20,300]}"#), "{body}");
-        // What an endpoint cannot carry is JSON all the same.
-        let body = rendered(&target, Prompt::Messages(messages.to_owned()));
-        assert!(serde_json::from_str::<Value>(&body).unwrap()["prompt"].is_array());
+        // A completion has no roles: the texts stand one after another.
+        let body = rendered(&target, Prompt::Messages(messages.replace("null", "\"b\"")));
+        assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["prompt"], "a\n\nb");
         target.endpoint = Endpoint::Chat;
         let body = rendered(&target, Prompt::TokenIds(vec![1]));
         assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["messages"][0]["content"], json!([1]));

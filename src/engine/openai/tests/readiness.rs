@@ -19,7 +19,11 @@ async fn smoke_tests_name_the_cure_and_no_secret() {
             "another with --model",
         ),
         (vec![send(&html("<p>compressed, not streaming</p>"))], "m", "not of a web page"),
-        (vec![Act::Send(json(400, r#"{"error":"ignore_eos?"}"#))], "m", "--extra-body"),
+        (
+            vec![Act::Send(json(400, r#"{"error":"ignore_eos?"}"#))],
+            "m",
+            r#"--extra-body '{"ignore_eos": null}'"#,
+        ),
         (vec![Act::Send(json(200, r#"{"choices":[]}"#))], "m", "--no-stream"),
         (vec![Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause], "m", "slow or stuck"),
     ] {
@@ -123,4 +127,86 @@ async fn one_refusal_of_the_test_request_is_waited_for_as_the_server_asks() {
     let error = engine(target(&server)).await.tested(limit, |_| ()).await.err().unwrap().to_string();
     assert!(error.contains("the server asks to wait 2 min"), "{error}");
     assert_eq!(server.seen.lock().unwrap().len(), 1, "nobody comes back early");
+}
+
+async fn connected(url: &str, dialect: Dialect, wait: Duration) -> Result<OpenAiEngine, String> {
+    let target = Target::new(url.parse().unwrap(), dialect);
+    OpenAiEngine::connect(target, wait, |_| ()).await.map_err(|error| error.to_string())
+}
+
+const MODELS: &str = r#"{"data":[{"id":"m"}]}"#;
+
+#[tokio::test]
+async fn the_page_of_a_gateway_that_costs_is_never_asked_for() {
+    let gateway = |line: &str| match line.split(' ').nth(1).unwrap_or_default() {
+        "/health/liveliness" => json(200, r#""I'm alive!""#),
+        "/v1/models" => json(200, MODELS),
+        "/health" => json(200, r#"{"healthy_endpoints":[]}"#),
+        _ => json(404, "{}"),
+    };
+    for dialect in Dialect::ALL {
+        let (url, lines) = pages(gateway).await;
+        let engine = connected(&url, *dialect, Duration::from_secs(5)).await.unwrap();
+        let abilities = engine.abilities().await;
+        let lines = lines.lock().unwrap();
+        assert!(!lines.iter().any(|line| line.starts_with("GET /health ")), "{dialect}: {lines:?}");
+        let health = abilities.endpoints.iter().find(|known| known.path.starts_with("/health"));
+        assert!(health.is_none_or(|known| known.path == "/health/liveliness"), "{dialect}: {health:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_misses_a_key_is_not_awaited() {
+    let locked =
+        |_: &str| json(500, r#"{"error":{"message":"Authentication Error, No api key passed in."}}"#);
+    let (url, _) = pages(locked).await;
+    let error = connected(&url, Dialect::Vllm, Duration::from_mins(10)).await.err().unwrap();
+    assert!(
+        error.contains("cannot be used") && error.contains("no key was sent: set OPENAI_API_KEY"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_page_of_health_that_fails_is_passed_over_where_models_are_listed() {
+    let sick = |line: &str| match line.split(' ').nth(1).unwrap_or_default() {
+        "/v1/models" => json(200, MODELS),
+        "/health" => json(500, "boom"),
+        _ => json(404, "{}"),
+    };
+    let (url, _) = pages(sick).await;
+    let target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+    let mut passed_over = Vec::new();
+    let engine = OpenAiEngine::connect(target, Duration::from_millis(300), |progress| {
+        if let ConnectProgress::HealthPassedOver { reason } = progress {
+            passed_over.push(reason);
+        }
+    });
+    assert_eq!(engine.await.unwrap().facts().model, "m");
+    assert!(
+        passed_over.len() == 1 && passed_over[0].starts_with("note: /health answers 500: boom, and"),
+        "{passed_over:?}"
+    );
+    // One that loads is awaited.
+    let (url, _) = pages(|line| match line.split(' ').nth(1).unwrap_or_default() {
+        "/v1/models" => json(200, MODELS),
+        _ => json(503, "Loading model"),
+    })
+    .await;
+    let error = connected(&url, Dialect::Vllm, Duration::from_millis(300)).await.err().unwrap();
+    assert!(error.contains("was not ready within 300 ms"), "{error}");
+}
+
+#[tokio::test]
+async fn a_mock_is_known_whatever_dialect_it_is_asked_in() {
+    let (url, _) = pages(|_| json(200, r#"{"data":[{"id":"m","owned_by":"skyline"}]}"#)).await;
+    let facts = connected(&url, Dialect::Openai, Duration::from_secs(5)).await.unwrap().facts().clone();
+    assert_eq!(facts.engine, "mock");
+    let (url, _) = pages(|_| {
+        b"HTTP/1.1 200 OK\r\nserver: skyline-mock\r\ncontent-length: 21\r\n\r\n{\"data\":[{\"id\":\"m\"}]}"
+            .to_vec()
+    })
+    .await;
+    let facts = connected(&url, Dialect::Vllm, Duration::from_secs(5)).await.unwrap().facts().clone();
+    assert_eq!(facts.engine, "mock");
 }

@@ -190,3 +190,28 @@ pub(super) async fn repeat(answer: Vec<u8>) -> String {
     });
     url
 }
+
+/// A server that answers each request line by `answer`: its address, and the lines of all requests.
+pub(super) async fn pages(answer: fn(&str) -> Vec<u8>) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&lines);
+    tokio::spawn(async move {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let seen = Arc::clone(&seen);
+            tokio::spawn(async move {
+                while let Some(request) = read_request(&mut socket).await {
+                    let line = request.lines().next().unwrap_or_default().to_owned();
+                    let bytes = answer(&line);
+                    seen.lock().unwrap().push(line);
+                    if socket.write_all(&bytes).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (url, lines)
+}

@@ -8,7 +8,7 @@ use crate::engine::secrets::Secrets;
 use crate::record::{Failure, FailureKind};
 
 use crate::engine::stream::chunk::ChunkJson;
-use crate::engine::stream::fault::{blames_model, excerpt, words_of};
+use crate::engine::stream::fault::{blamed_field, excerpt, words_of};
 
 /// A failure whose message is in the body.
 #[derive(Clone, Debug)]
@@ -30,8 +30,7 @@ impl Explained {
     pub(super) fn cause(&self, body: &[u8]) -> Cause {
         match self {
             Self::Redirect(_, location) => Cause::Redirects(location.clone()),
-            Self::Status(_) if blames_model(body) => Cause::Model,
-            Self::Status(_) => Cause::Unknown,
+            Self::Status(_) => blamed_field(body).map_or(Cause::Unknown, Cause::Field),
             Self::NotStreamed => Cause::NotStreaming,
             Self::ContentType(_) => Cause::ContentType,
             Self::Compressed(_) => Cause::Compressed,

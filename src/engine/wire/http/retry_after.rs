@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use http::header::RETRY_AFTER;
+use http::header::{DATE, RETRY_AFTER};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
@@ -11,7 +11,8 @@ use jiff::fmt::rfc2822::DateTimeParser;
 const IN_MILLIS: &str = "retry-after-ms";
 
 /// How long to wait before the request is sent again: `retry-after-ms`, or `Retry-After` as seconds or as a date
-/// (RFC 9110, section 10.2.3), which is compared with this machine's clock. `None` where the headers do not say.
+/// (RFC 9110, section 10.2.3). A date is the server's: it is compared with the answer's own `Date`, and with this machine's
+/// clock only where there is none. `None` where the headers do not say.
 pub(in crate::engine::wire) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis = text(IN_MILLIS).and_then(|text| text.parse::<f64>().ok());
@@ -22,8 +23,9 @@ pub(in crate::engine::wire) fn retry_after(headers: &HeaderMap, now: Timestamp) 
     if let Ok(seconds) = said.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let date = DateTimeParser::new().parse_timestamp(said).ok()?;
-    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
+    let date = |text: &str| DateTimeParser::new().parse_timestamp(text).ok();
+    let now = text(DATE.as_str()).and_then(date).unwrap_or(now);
+    Some(Duration::try_from(date(said)?.duration_since(now)).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -44,6 +46,15 @@ mod tests {
             (&[("retry-after", "120")][..], Some(seconds(120))),
             (&[("retry-after", " 1.5 ")], Some(Duration::from_millis(1_500))),
             (&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")], Some(seconds(7))),
+            // The server's clock is an hour ahead.
+            (
+                &[
+                    ("retry-after", "Sun, 06 Nov 1994 09:49:37 GMT"),
+                    ("date", "Sun, 06 Nov 1994 09:49:35 GMT"),
+                ],
+                Some(seconds(2)),
+            ),
+            (&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), ("date", "now")], Some(seconds(7))),
             // A moment that is over asks for no wait.
             (&[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT")], Some(seconds(0))),
             (&[("retry-after-ms", "250"), ("retry-after", "1")], Some(Duration::from_millis(250))),

@@ -25,7 +25,7 @@ fn every_bad_row_has_its_place_its_cause_and_its_cure() {
         (
             "a.json",
             "[{\"conversations\": [{\"value\": \"x\"}, {\"value\": \"y\"}]}, {\"id\": 3}]",
-            "row 2, line 1, column 55: `conversations` has no turn, or its first says nothing",
+            "row 2, line 1, column 55: it has no `conversations`; its fields are `id`",
         ),
         (
             "a.json",
@@ -50,7 +50,28 @@ fn every_bad_row_has_its_place_its_cause_and_its_cure() {
             "{\"prompt\": \"x\", \"output_tokens\": 1}\n\n{oops}",
             "row 2, line 3, column 2: key must be a string",
         ),
-        ("a.jsonl", "{\"text\": \"x\"}", "row 1, line 1: it has neither `prompt` nor `messages`"),
+        (
+            "a.jsonl",
+            "{\"text\": \"x\", \"max_tokens\": 3}",
+            "row 1, line 1: it has neither `prompt` nor `messages`; its fields are `max_tokens`, `text`: rename the prompt's",
+        ),
+        (
+            "a.jsonl",
+            "{\"prompt\": \"x\", \"output_tokens\": 1.5}",
+            "row 1, line 1: `output_tokens` is 1.5; it must be a whole number from 1 to 1,000,000",
+        ),
+        (
+            "a.jsonl",
+            "{\"prompt\": \"x\", \"max_tokens\": 3}",
+            "row 1, line 1: it does not say how long its answer is (`max_tokens` is not read: call it `output_tokens`); give \
+             the class `output_tokens`, or --output-tokens",
+        ),
+        (
+            "a.csv",
+            "prompt,output_len\nx,5\n",
+            "row 1, line 2: it does not say how long its answer is (`output_len` is not read: call it `output_tokens`); give \
+             the class `output_tokens`, or --output-tokens",
+        ),
         (
             "a.jsonl",
             "{\"prompt\": \"x\", \"messages\": []}",

@@ -70,6 +70,14 @@ pub(crate) fn public(line: &[u8], unit_ns: f64) -> Result<TracedRequest, BadLine
     })
 }
 
+/// The unit of a timestamp that is a date between 2001 and 2096, in seconds, milliseconds, microseconds or nanoseconds since
+/// 1970; `None` where it is none.
+pub(crate) fn unit_of_date(line: &[u8]) -> Option<f64> {
+    const SINCE_1970: std::ops::Range<f64> = 1e18..4e18;
+    let timestamp = json::<PublicLine>(line).ok()?.timestamp;
+    [1e9, 1e6, 1e3, 1.0].into_iter().find(|unit_ns| SINCE_1970.contains(&(timestamp * unit_ns)))
+}
+
 /// Reads a line of Skyline's own.
 pub(crate) fn own(line: &[u8]) -> Result<TracedRequest, BadLine> {
     let OwnLine { at_ns, input_tokens, output_tokens, class, priority, tenant, model, blocks } = json(line)?;

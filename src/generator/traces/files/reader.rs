@@ -102,8 +102,12 @@ impl TraceReader {
         let format = named.or_else(|| guess(&begins)).ok_or_else(|| self.unknown(&begins))?;
         self.facts = TraceFacts::of(format);
         let (columns, wanted) = match format {
-            TraceFormat::Mooncake => return Ok(LineLayout::Public { unit_ns: 1e6 }),
-            TraceFormat::Bailian => return Ok(LineLayout::Public { unit_ns: 1e9 }),
+            TraceFormat::Mooncake | TraceFormat::Bailian => {
+                let epoch_ns = json_lines::unit_of_date(begins.as_bytes());
+                self.facts.dated = epoch_ns.is_some();
+                let own_ns = if format == TraceFormat::Mooncake { 1e6 } else { 1e9 };
+                return Ok(LineLayout::Public { unit_ns: epoch_ns.unwrap_or(own_ns) });
+            }
             // A pool is a folder; its files do not list requests.
             TraceFormat::ServeGen => return Err(self.unknown(&begins)),
             TraceFormat::Skyline => {

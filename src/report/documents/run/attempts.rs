@@ -1,7 +1,7 @@
 //! What clients that retry or hedge did.
 
-use crate::analysis::wording::{counted, percent};
-use crate::analysis::{AttemptFigures, Summary};
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::{AskedWaits, AttemptFigures, Summary};
 use crate::report::document::{KeyFigure, Level, Section, known};
 use crate::report::documents::parts::clients;
 use crate::units::{count, three_digits};
@@ -45,6 +45,13 @@ pub(super) fn section(summary: &Summary) -> Section {
         let [retried, recovered] = [found.retried_requests, found.recovered_requests];
         let retried = counted(retried, "retried request");
         section.fact("recovered", format!("{} of {retried} were answered in the end", count(recovered)));
+    }
+    if let Some(AskedWaits { waits, longest_s }) = found.asked_waits {
+        let waits = counted(waits, "wait");
+        section.fact(
+            "asked by the server",
+            format!("{waits} (Retry-After), the longest {}", seconds(longest_s)),
+        );
     }
     if found.hedges > 0 {
         section.fact("hedges", hedges(found));

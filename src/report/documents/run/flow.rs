@@ -1,7 +1,7 @@
 //! What flowed: rates, the account of tokens, and how much of the prompts was cached.
 
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Balance, HitSource, MadePrompts, MeasuredHits, Rates, Summary, TokenAccount};
+use crate::analysis::{Balance, MadePrompts, MeasuredHits, Rates, Summary, TokenAccount};
 use crate::report::document::{Section, Table};
 use crate::units::{count, three_digits};
 
@@ -151,13 +151,8 @@ fn prefix_cache(summary: &Summary) -> Section {
     let room = format!("less where the cache has no room for {room}");
     section
         .fact("expected", format!("{range} of prompt tokens by the {source}, in blocks of {blocks}; {room}"));
-    let measured = match cache.measured {
-        Some(MeasuredHits { rate, source: HitSource::Counters }) => {
-            format!("{} by the server's counters", percent(rate))
-        }
-        Some(MeasuredHits { rate, source: HitSource::Usage }) => format!("{} by usage", percent(rate)),
-        None => "not reported by the server".to_owned(),
-    };
+    let by = |MeasuredHits { rate, source }| format!("{} by {}", percent(rate), source.name());
+    let measured = cache.measured.map_or_else(|| "not reported by the server".to_owned(), by);
     section.fact("measured", measured);
     section
 }

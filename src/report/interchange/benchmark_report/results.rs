@@ -73,7 +73,7 @@ fn throughput(summary: &Summary) -> Value {
 
 /// What the server reported of itself over the window, where it did.
 fn resources(summary: &Summary) -> Option<Value> {
-    let hits = summary.prefix_cache.as_ref().and_then(|cache| cache.measured).map(|hits| hits.rate);
+    let hits = summary.cache_hits.map(|hits| hits.rate);
     let gauge = |gauge, units: &str, scale: f64| {
         let report = summary.server.as_ref()?.gauge(gauge)?;
         Some(json!({ "units": units, "mean": report.mean * scale, "max": report.max * scale }))

@@ -1,6 +1,6 @@
 //! What exporters of accelerators call their metrics.
 
-use super::dialect_traits::{AS_IT_IS, ENGINE, MetricNames, SelectingLabel};
+use crate::engine::dialect_traits::{AS_IT_IS, ENGINE, MetricNames, SelectingLabel};
 use crate::record::{Counter, Gauge, PageKind};
 
 const PERCENT: f64 = 0.01;
@@ -13,7 +13,7 @@ const MICRO: f64 = 1e-6;
 /// A partition of a GPU (MIG) is a device of its own, with memory and the share of time in which its engines
 /// were active; the exporter repeats the power of the whole GPU for each. Where a GPU reports its utilisation
 /// both ways, the last row counts.
-pub(super) const DCGM: MetricNames = MetricNames {
+pub(in crate::engine) const DCGM: MetricNames = MetricNames {
     kind: PageKind::Dcgm,
     prefix: "DCGM_FI_",
     gauges: &[
@@ -57,7 +57,7 @@ pub(super) const DCGM: MetricNames = MetricNames {
 /// Activity in percent, memory in MiB, power in watts, energy in microjoules, clocks in MHz, throttling as the percent of
 /// the last interval (`docs/configuration/metricslist.md` of ROCm/device-metrics-exporter). `gpu_umc_activity` is the
 /// share of time in which the memory controller was busy, not a share of its bandwidth.
-pub(super) const AMD_DEVICE: MetricNames = MetricNames {
+pub(in crate::engine) const AMD_DEVICE: MetricNames = MetricNames {
     kind: PageKind::AmdDevice,
     prefix: "gpu_",
     gauges: &[
@@ -90,7 +90,7 @@ pub(super) const AMD_DEVICE: MetricNames = MetricNames {
 
 /// Power in microwatts, temperature in millidegrees, clocks in Hz, as `rocm_smi_lib` has them. Each series names the device in
 /// a label that is called like the series itself, without `amd_`.
-pub(super) const AMD_SMI: MetricNames = MetricNames {
+pub(in crate::engine) const AMD_SMI: MetricNames = MetricNames {
     kind: PageKind::AmdSmi,
     prefix: "amd_gpu_",
     gauges: &[
@@ -117,5 +117,5 @@ pub(super) const AMD_SMI: MetricNames = MetricNames {
 };
 
 /// The management library has no page, so its metrics have no names.
-pub(super) const NVML: MetricNames =
+pub(in crate::engine) const NVML: MetricNames =
     MetricNames { kind: PageKind::Nvml, prefix: "nvml", device: &["gpu"], ..ENGINE };

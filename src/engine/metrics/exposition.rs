@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_recorded_page_is_read_line_by_line() {
-        let page = include_str!("../../tests/data/transcripts/vllm/metrics_after.txt");
+        let page = include_str!("../../../tests/data/transcripts/vllm/metrics_after.txt");
         let lines = page.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()).count();
         assert_eq!(read(page).len(), lines);
         assert!(read(page).iter().all(|(_, value)| value.is_finite()));
