@@ -1,7 +1,7 @@
 //! All advice about a run, the gravest first.
 
 use super::finding::{Finding, FindingKind};
-use super::{answers, connections, devices, load, server};
+use super::{answers, connections, devices, load, server, uneven};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::workload::Purpose;
@@ -23,7 +23,7 @@ impl Finding {
             load::warm_up,
             load::not_settled,
             load::drift,
-            load::uneven_arrivals,
+            uneven::uneven_arrivals,
             load::end_without_load,
             load::cooldown_failures,
             answers::worse_under_load,

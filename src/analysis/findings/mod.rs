@@ -9,3 +9,4 @@ pub(super) mod load;
 pub(super) mod server;
 #[cfg(test)]
 mod tests;
+mod uneven;

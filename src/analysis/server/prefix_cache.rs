@@ -235,9 +235,8 @@ impl MeasuredHits {
     /// By the server's counters over the run, else by those on its pages, else by the usage of answers; `None` where
     /// nothing reports hits.
     pub(crate) fn of(log: &RunLog, pages: Option<&ServerSide>) -> Option<Self> {
-        let of = |hits: f64, all: f64, source| {
-            (all >= hits.max(1.0)).then(|| Self { rate: hits / all, source })
-        };
+        let of =
+            |hits: f64, all: f64, source| (all >= hits.max(1.0)).then(|| Self { rate: hits / all, source });
         let counters = log.footer.as_ref().and_then(|footer| footer.server);
         if let Some((hits, queries)) =
             counters.and_then(|counters| Some((counters.cache_hits?, counters.cache_queries?)))
