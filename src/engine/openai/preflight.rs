@@ -340,13 +340,9 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
         }
         FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
         FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
-        FailureKind::Empty if target.endpoint == Endpoint::Chat => {
-            "the model returned no text: try --endpoint completions (chat needs a chat template), or look at the server's \
-             log"
-                .into()
-        }
         FailureKind::Empty => {
-            "the model returned no text: try --endpoint chat, or look at the server's log".into()
+            let other = if target.endpoint == Endpoint::Chat { Endpoint::Completions } else { Endpoint::Chat };
+            format!("the model returned no text: try --endpoint {other}, or look at the server's log")
         }
         FailureKind::Reset | FailureKind::Truncated => {
             "the server or a proxy before it closed the connection: look at its log and time limits".into()
