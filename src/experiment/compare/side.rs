@@ -210,7 +210,10 @@ impl ComparedSide {
             server_version: header.engine.server_version.clone(),
             deployment: header.deployment.clone(),
             skyline_version: header.skyline_version.clone(),
-            load: LoadForm::of(&header.workload),
+            load: match self.runs.first() {
+                Some(run) if run.is_all_at_once() => LoadForm::Open,
+                _ => LoadForm::of(&header.workload),
+            },
             counted_runs: self.runs.len() as u64,
             requests: self.runs.iter().map(|run| run.requests.planned).sum(),
             outcome: self.outcome,

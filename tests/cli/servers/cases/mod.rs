@@ -57,6 +57,11 @@ struct Case {
     says: Vec<String>,
     #[serde(default)]
     never: Vec<String>,
+    /// What some request for generation says, and what none does.
+    #[serde(default)]
+    sends: Vec<String>,
+    #[serde(default)]
+    never_sends: Vec<String>,
     /// Values of the stored summary, exact, by their JSON pointers.
     #[serde(default)]
     counts: BTreeMap<String, Value>,
@@ -129,7 +134,9 @@ fn tried(case: &Case) -> (Vec<String>, String) {
     for (name, text) in &case.files {
         desk.file(name, text);
     }
-    let url = server::Scripted::of(case).start();
+    let server = server::Scripted::of(case);
+    let asked = server.asked();
+    let url = server.start();
     let line = format!("{} {}", case.run, case.with).replace("URL", &url);
     let words = shlex::split(&line).unwrap();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -142,6 +149,11 @@ fn tried(case: &Case) -> (Vec<String>, String) {
     wrong.extend(lacks.map(|words| format!("lacks {words:?}")));
     let has = case.never.iter().filter(|words| said.contains(&in_one_line(words)));
     wrong.extend(has.map(|words| format!("has {words:?}")));
+    let asked = asked.lock().unwrap();
+    let unsent = case.sends.iter().filter(|words| !asked.contains(words.as_str()));
+    wrong.extend(unsent.map(|words| format!("sends no {words:?}")));
+    let sent = case.never_sends.iter().filter(|words| asked.contains(words.as_str()));
+    wrong.extend(sent.map(|words| format!("sends {words:?}")));
     let code = output.status.code();
     if case.exit.is_some_and(|exit| code != Some(exit)) {
         wrong.push(format!("exit {code:?}"));

@@ -107,6 +107,8 @@ pub(super) struct Scripted {
     answers_a_connection: usize,
     refused: Vec<(String, String, Frame)>,
     of_run: AtomicUsize,
+    /// Bodies of requests for generation.
+    asked: Arc<Mutex<String>>,
     /// Answers, and their tokens.
     answered: Mutex<(usize, usize)>,
 }
@@ -129,8 +131,14 @@ impl Scripted {
             answers_a_connection: case.answers_a_connection,
             refused: refused.collect(),
             of_run: AtomicUsize::new(0),
+            asked: Arc::default(),
             answered: Mutex::new((0, 0)),
         }
+    }
+
+    /// The bodies of the requests for generation that came, as far as it has been asked.
+    pub(super) fn asked(&self) -> Arc<Mutex<String>> {
+        Arc::clone(&self.asked)
     }
 
     /// Starts it on a free port; it lives until the test process ends.
@@ -214,6 +222,7 @@ impl Scripted {
         let of_run = n >= OF_RUN;
         let place = if of_run { self.of_run.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
         let asked = String::from_utf8_lossy(body);
+        self.asked.lock().unwrap().push_str(&asked);
         let (script, frame) = match (self.refused.iter().find(|(words, ..)| asked.contains(words)), &self.bad)
         {
             (Some((_, script, frame)), _) => (script, frame),
