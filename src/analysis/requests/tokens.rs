@@ -131,6 +131,12 @@ impl ImpossibleUsage {
             self.requested_completion_tokens,
         ]
         .map(count);
+        if self.prompt_tokens.max(self.completion_tokens) == 0 {
+            return format!(
+                "the server's usage is impossible in {} and is ignored there: its counts are no whole numbers",
+                counted(self.answers, "answer")
+            );
+        }
         format!(
             "the server's usage is impossible in {} and is ignored there: up to {prompt} prompt tokens ({asked_prompt} \
              requested) and {answer} answer tokens ({asked_answer} requested)",

@@ -17,6 +17,8 @@ use super::reasons::{is_error, is_ping};
 use loose::{LooseValue, Members};
 use message::Message;
 
+pub(super) use message::is_reasoning;
+
 /// One JSON document of an answer: a chunk of a stream, or a whole answer.
 ///
 /// Unknown fields are ignored. A field that cannot be read counts as absent, and its name is kept.
@@ -88,7 +90,13 @@ impl<'a> ChunkJson<'a> {
             let value = LooseValue(value);
             match &*name {
                 "choices" if value.0.get() != "null" => document.read_choices(value),
-                "usage" => document.read_usage(value),
+                "usage" if value.0.get() != "null" => document.read_usage(value),
+                "x_groq" if document.usage.is_none() => {
+                    let members = value.members().unwrap_or_default();
+                    let usage =
+                        members.into_iter().find(|(name, value)| name == "usage" && value.get() != "null");
+                    usage.into_iter().for_each(|(_, usage)| document.read_usage(LooseValue(usage)));
+                }
                 "error" | "errors" => document.note_error(value),
                 "object" | "type" | "event" | "status" | "status_code" | "code" => {
                     let word = value.string().unwrap_or_default();
@@ -114,6 +122,7 @@ impl<'a> ChunkJson<'a> {
         let choices = self.choices.get_or_insert_default();
         choices.clear();
         let Some(items) = value.items() else { return self.unread.push("choices") };
+        let mut usage = None;
         for item in items {
             let Some(members) = LooseValue(item).members() else {
                 self.unread.push("choices");
@@ -123,11 +132,14 @@ impl<'a> ChunkJson<'a> {
             for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
                 match (&*name, LooseValue(value)) {
                     ("error", value) if !value.is_empty() => _ = self.error.get_or_insert(value.0),
+                    // Moonshot.
+                    ("usage", value) => usage = Some(value),
                     (name, value) => choice.read(name, value, &mut self.unread),
                 }
             }
             choices.push(choice);
         }
+        usage.into_iter().for_each(|usage| self.read_usage(usage));
     }
 
     fn read_usage(&mut self, value: LooseValue<'a>) {
@@ -143,12 +155,29 @@ impl<'a> ChunkJson<'a> {
             let (count, name) = match &*name {
                 "prompt_tokens" => (&mut usage.prompt_tokens, "usage.prompt_tokens"),
                 "completion_tokens" => (&mut usage.completion_tokens, "usage.completion_tokens"),
+                "input_tokens" if usage.prompt_tokens == 0 => {
+                    (&mut usage.prompt_tokens, "usage.input_tokens")
+                }
+                "output_tokens" if usage.completion_tokens == 0 => {
+                    (&mut usage.completion_tokens, "usage.output_tokens")
+                }
                 "prompt_tokens_details" => {
-                    usage.cached_tokens = detail(value, "cached_tokens", &mut self.unread);
+                    let own = detail(value, "cached_tokens", &mut self.unread);
+                    usage.cached_tokens = own.or(usage.cached_tokens);
                     continue;
                 }
                 "completion_tokens_details" => {
-                    usage.reasoning_tokens = detail(value, "reasoning_tokens", &mut self.unread);
+                    let own = detail(value, "reasoning_tokens", &mut self.unread);
+                    usage.reasoning_tokens = own.or(usage.reasoning_tokens);
+                    continue;
+                }
+                // Moonshot and DeepSeek; SGLang.
+                "cached_tokens" | "prompt_cache_hit_tokens" => {
+                    usage.cached_tokens = usage.cached_tokens.or(value.count());
+                    continue;
+                }
+                "reasoning_tokens" => {
+                    usage.reasoning_tokens = usage.reasoning_tokens.or(value.count());
                     continue;
                 }
                 "error" => {
@@ -276,7 +305,7 @@ impl<'a> Choice<'a> {
         let said = self.message.as_ref().map_or(0, |said| {
             let called: usize =
                 said.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
-            let reasoning = said.reasoning.len() + said.reasoning_content.len();
+            let reasoning = said.reasoning.len() + said.reasoning_content.len() + said.further.len();
             said.content.len() + said.refusal.len() + reasoning + called
         });
         self.text.len() + said

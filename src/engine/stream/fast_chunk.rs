@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::engine::stream::chunk::ChunkText;
 use crate::record::Usage;
 
-use super::chunk::counted;
+use super::chunk::{counted, is_reasoning};
 use super::json::{JsonCursor, string_length};
 
 /// A chunk with one choice, or with usage alone.
@@ -57,7 +57,7 @@ impl<'a> FastChunk<'a> {
             b"usage" => seen.once(1, walk, |walk| reader.usage(walk)),
             b"object" => seen.once(2, walk, |walk| CHUNKS.contains(&walk.string()?).then_some(())),
             // Beside choices, an error of `null` is no error; anything else is left to the full reader.
-            b"error" | b"errors" | b"type" | b"event" | b"status" | b"status_code" | b"code" => {
+            b"error" | b"errors" | b"type" | b"event" | b"status" | b"status_code" | b"code" | b"x_groq" => {
                 walk.null().then_some(())
             }
             _ => walk.any(),
@@ -93,8 +93,8 @@ impl<'a> Reader<'a> {
                 self.chunk.said.token_ids = Some(walk.array(JsonCursor::any)?);
                 Some(())
             }),
-            // The message is that of a whole answer.
-            b"message" | b"error" => walk.null().then_some(()),
+            // The message is that of a whole answer, the usage Moonshot's.
+            b"message" | b"error" | b"usage" => walk.null().then_some(()),
             _ => walk.any(),
         })
     }
@@ -106,6 +106,8 @@ impl<'a> Reader<'a> {
             b"reasoning_content" => seen.once(2, walk, |walk| self.text(walk, ChunkText::Reasoning)),
             b"refusal" => seen.once(3, walk, |walk| self.text(walk, ChunkText::Content)),
             b"tool_calls" => seen.once(4, walk, |walk| walk.array(|walk| self.tool_call(walk)).map(drop)),
+            b"function_call" => walk.null().then_some(()),
+            name if str::from_utf8(name).is_ok_and(is_reasoning) => walk.null().then_some(()),
             _ => walk.any(),
         })
     }
@@ -138,8 +140,12 @@ impl<'a> Reader<'a> {
     }
 
     fn usage(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        let mut usage = Usage::default();
+        let (mut usage, mut cached, mut reasoning) = (Usage::default(), None, None);
         walk.object(|walk, name, seen| match name {
+            b"cached_tokens" => seen.once(4, walk, |walk| count(walk, &mut cached)),
+            b"reasoning_tokens" => seen.once(5, walk, |walk| count(walk, &mut reasoning)),
+            // Of another API.
+            b"input_tokens" | b"output_tokens" | b"prompt_cache_hit_tokens" => walk.null().then_some(()),
             b"prompt_tokens" => seen.once(0, walk, |walk| count(walk, &mut usage.prompt_tokens)),
             b"completion_tokens" => seen.once(1, walk, |walk| count(walk, &mut usage.completion_tokens)),
             b"prompt_tokens_details" => {
@@ -151,6 +157,8 @@ impl<'a> Reader<'a> {
             b"error" => walk.null().then_some(()),
             _ => walk.any(),
         })?;
+        usage.cached_tokens = usage.cached_tokens.or(cached);
+        usage.reasoning_tokens = usage.reasoning_tokens.or(reasoning);
         self.chunk.said.usage = counted(usage);
         Some(())
     }

@@ -14,6 +14,8 @@ pub(super) struct Message<'a> {
     pub reasoning: Cow<'a, str>,
     /// SGLang's name, and that of most others.
     pub reasoning_content: Cow<'a, str>,
+    /// Reasoning in a field of another name: [`is_reasoning`].
+    pub further: Cow<'a, str>,
     pub refusal: Cow<'a, str>,
     pub tool_calls: Vec<ToolCall<'a>>,
 }
@@ -50,6 +52,16 @@ impl<'a> Message<'a> {
                     }
                     continue;
                 }
+                "function_call" => {
+                    let mut call = ToolCall::default();
+                    call.read_function(value.members().unwrap_or_default());
+                    message.tool_calls.push(call);
+                    continue;
+                }
+                name if is_reasoning(name) && message.further.is_empty() => {
+                    message.further = value.text().unwrap_or_default();
+                    continue;
+                }
                 _ => continue,
             };
             match value.text() {
@@ -83,8 +95,19 @@ impl<'a> Message<'a> {
 
     /// Its reasoning, by whichever name.
     pub(super) fn thought(&self) -> &str {
-        if self.reasoning.is_empty() { &self.reasoning_content } else { &self.reasoning }
+        let all = [&self.reasoning, &self.reasoning_content, &self.further];
+        all.into_iter().find(|text| !text.is_empty()).map_or("", |text| text)
     }
+}
+
+/// Parts of the names of fields that hold reasoning: `thinking`, `thoughts`, `reasoning_details`, `reasoning_text`.
+const REASONING: [&str; 7] = ["reasoning", "think", "thought", "chain_of", "cot", "scratchpad", "monologue"];
+/// Ends of names of what is said about it.
+const ABOUT: [&str; 8] = ["signature", "id", "type", "effort", "format", "status", "tokens", "budget"];
+
+/// Whether a field of this name holds reasoning.
+pub(in crate::engine::stream) fn is_reasoning(name: &str) -> bool {
+    REASONING.iter().any(|part| name.contains(part)) && !ABOUT.iter().any(|end| name.ends_with(end))
 }
 
 /// The parts of a text as one, without a copy where there is only one.
