@@ -294,13 +294,11 @@ impl RequestRun {
         self.record.finish_reason = end.finish_reason;
         self.record.usage = end.usage;
         self.record.impossible_usage = end.impossible_usage.map(Box::new);
-        self.record.hidden_tokens = end.hidden_tokens;
+        self.record.hidden_tokens = u32::try_from(end.hidden_tokens).unwrap_or(u32::MAX);
         self.record.oddities = end.oddities.into_record();
         self.record.whole_answer = end.whole_answer;
         if end.last_repeats {
-            let again = self.record.chunks.pop().map(|chunk| chunk.at);
-            let merged = u32::from(again == self.record.chunks.last_at());
-            self.record.merged_reads = self.record.merged_reads.saturating_sub(merged);
+            self.record.drop_last_chunk();
         }
         let outcome =
             end.result.map_or_else(|failure| Outcome::Failed(failure.into()), |()| Outcome::Completed);

@@ -87,8 +87,9 @@ impl RequestLatency {
             e2e: between(Some(begin), last),
             e2e_from_send: between(record.first_sent(), last),
             tpot: tpot(record, record.choices()),
-            tpot_adjusted: first_tokens(record)
-                .and_then(|tokens| tpot(record, u64::from(tokens).saturating_sub(record.hidden_tokens))),
+            tpot_adjusted: first_tokens(record).and_then(|tokens| {
+                tpot(record, u64::from(tokens).saturating_sub(record.hidden_tokens.into()))
+            }),
             ..Self::until_first(record, begin, first)
         }
     }

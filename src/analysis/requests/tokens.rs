@@ -219,7 +219,7 @@ impl TokenAccount {
                 account.counted_tokens += record.shown_tokens();
                 account.disagreeing_requests += u64::from(seen != record.shown_tokens());
             }
-            account.hidden_tokens += record.hidden_tokens;
+            account.hidden_tokens += u64::from(record.hidden_tokens);
             account.hiding_requests += u64::from(record.hidden_tokens > 0);
             account.uncounted_usage += u64::from(record.is_uncounted() && record.usage.is_some());
             let Some((usage, prompt)) = record.usage.zip(record.counted_prompt()) else { continue };

@@ -61,8 +61,8 @@ pub struct ChunkTrain {
     bytes: Vec<u8>,
     len: u32,
     last: Timestamp,
-    /// The choice of each chunk; empty where all are of the first.
-    choices: Vec<u8>,
+    /// The choice of each chunk; absent where all are of the first. Few have it: boxed.
+    choices: Option<Box<Vec<u8>>>,
 }
 
 impl ChunkTrain {
@@ -71,9 +71,11 @@ impl ChunkTrain {
         let gap = chunk.at.as_nanos().saturating_sub(self.last.as_nanos());
         write_varint(&mut self.bytes, gap);
         write_varint(&mut self.bytes, u64::from(chunk.tokens));
-        if chunk.choice > 0 || !self.choices.is_empty() {
-            self.choices.resize(self.len(), 0);
-            self.choices.push(chunk.choice);
+        if chunk.choice > 0 || self.choices.is_some() {
+            let place = self.len();
+            let choices = self.choices.get_or_insert_default();
+            choices.resize(place, 0);
+            choices.push(chunk.choice);
         }
         self.last = Timestamp::from_nanos(self.last.as_nanos() + gap);
         self.len += 1;
@@ -114,7 +116,7 @@ impl ChunkTrain {
     /// The chunks in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = TokenChunk> + '_ {
         let mut rest = self.bytes.as_slice();
-        let mut choices = self.choices.iter();
+        let mut choices = self.choices.iter().flat_map(|choices| choices.iter());
         let mut at = 0;
         std::iter::from_fn(move || {
             at += read_varint(&mut rest)?;
@@ -142,26 +144,26 @@ impl ChunkTrain {
 
     /// The first chunk of each choice.
     pub fn firsts(&self) -> impl Iterator<Item = TokenChunk> + '_ {
-        let most = if self.choices.is_empty() { 1 } else { self.len() };
+        let most = if self.choices.is_none() { 1 } else { self.len() };
         self.gaps().filter(|(_, gap)| gap.is_none()).map(|(chunk, _)| chunk).take(most)
     }
 
     /// Time from the first chunk of each choice to its last, together.
     pub fn decode_time(&self) -> Option<Duration> {
-        if self.choices.is_empty() {
+        if self.choices.is_none() {
             return Some(self.last_at()?.since(self.first_at()?));
         }
         Some(self.gaps().filter_map(|(_, gap)| Some(gap?.since_chunk)).sum())
     }
 
     /// Bytes that it takes beside itself.
-    pub(super) const fn bytes(&self) -> usize {
-        self.bytes.capacity() + self.choices.capacity()
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.capacity() + self.choices.as_deref().map_or(0, |all| size_of_val(all) + all.capacity())
     }
 
     /// Writes it to the end of `bytes`.
     pub(super) fn pack(&self, bytes: &mut Vec<u8>) {
-        let parts = [&self.bytes, &self.choices];
+        let parts = [&self.bytes[..], self.choices.as_deref().map_or(&[], Vec::as_slice)];
         for number in [u64::from(self.len), self.last.as_nanos()] {
             write_varint(bytes, number);
         }
@@ -179,14 +181,18 @@ impl ChunkTrain {
             Some(own.to_vec())
         };
         let (own, choices) = (part(lengths[0])?, part(lengths[1])?);
-        Some(Self { bytes: own, len: len as u32, last: Timestamp::from_nanos(last), choices })
+        Some(Self { bytes: own, len: len as u32, last: Timestamp::from_nanos(last), choices: boxed(choices) })
     }
 
     /// Frees reserved memory.
     pub fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
-        self.choices.shrink_to_fit();
+        self.choices.iter_mut().for_each(|choices| choices.shrink_to_fit());
     }
+}
+
+fn boxed(choices: Vec<u8>) -> Option<Box<Vec<u8>>> {
+    (!choices.is_empty()).then(|| Box::new(choices))
 }
 
 impl FromIterator<TokenChunk> for ChunkTrain {
@@ -222,7 +228,7 @@ impl Serialize for ChunkTrain {
             last = chunk.at.as_nanos();
         }
         let all_one = tokens.iter().all(|&count| count == 1);
-        let choices = self.choices.clone();
+        let choices = self.choices.as_deref().cloned().unwrap_or_default();
         Stored { gaps_ns, tokens: (!all_one).then_some(tokens), choices }.serialize(serializer)
     }
 }

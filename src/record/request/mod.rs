@@ -8,6 +8,7 @@ pub(super) mod outcome;
 pub(super) mod packed;
 pub(super) mod record;
 pub(super) mod turn;
+pub(super) mod usage;
 pub(super) mod usage_bounds;
 
 pub use attempt::{Attempt, AttemptEnd, AttemptKind};
@@ -16,7 +17,8 @@ pub use oddity::{Oddities, Oddity, OddityKind};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{
     CheckRecord, CheckResult, CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix,
-    TokenSource, UnendedRequest, Usage,
+    TokenSource, UnendedRequest,
 };
 pub use turn::{Phase, SessionCounts, Turn};
+pub use usage::Usage;
 pub use usage_bounds::{ShownText, UsageBounds};

@@ -157,7 +157,7 @@ impl RequestRecord {
             all.into_iter().chain(parts).flatten().try_for_each(|count| with.number(count))?;
         }
         with.number(&mut self.output_tokens)?;
-        with.number(&mut self.hidden_tokens)?;
+        small(with, &mut self.hidden_tokens)?;
         small(with, &mut self.merged_reads)?;
         if let Some(late) = &mut self.late_stamps {
             small(with, &mut late.count)?;

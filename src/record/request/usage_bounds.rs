@@ -1,6 +1,6 @@
 //! Which token counts a server can report of one answer, by what it sent.
 
-use super::record::Usage;
+use super::usage::Usage;
 
 /// The most tokens that a request and its answer can have. A server that reports more counts wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -189,7 +189,7 @@ impl RequestRow<'_> {
                 row.record.usage?.reasoning()
             }),
             tokens("hidden_tokens", "Answer tokens whose text the server did not send", |row| {
-                Some(row.record.hidden_tokens)
+                Some(row.record.hidden_tokens.into())
             }),
             whole("chunks", "Chunks with text", |row| Some(row.record.chunks.len() as u64)),
             whole("merged_reads", "Chunks that arrived in one read with the chunk before them", |row| {
