@@ -177,7 +177,6 @@ impl RequestRun {
                         }
                         known = racers.next_known(which);
                     }
-                    // Let other requests run.
                     consume_budget().await;
                 }
                 () = alarm.as_mut() => {

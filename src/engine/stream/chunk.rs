@@ -14,7 +14,7 @@ use crate::record::Usage;
 
 use super::fault::{excerpt, words_of};
 use super::reasons::{is_error, is_ping};
-use loose::{LooseValue, Members};
+use loose::{LooseValue, members};
 use message::Message;
 
 pub(super) use message::is_reasoning;
@@ -84,7 +84,7 @@ impl ChunkText {
 impl<'a> ChunkJson<'a> {
     /// Reads a document.
     pub(crate) fn parse(json: &'a [u8]) -> Result<Self, serde_json::Error> {
-        let Members(members) = serde_json::from_slice(json)?;
+        let members = members(json)?;
         let mut document = Self { whole: json, ..Self::default() };
         for (name, value) in members {
             let value = LooseValue(value);

@@ -15,7 +15,7 @@ const DEPTH: u32 = 4;
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The members of an object in order; none of an empty list, which PHP writes for an empty object.
-pub(super) struct Members<'a>(pub MemberList<'a>);
+struct Members<'a>(MemberList<'a>);
 
 /// Names and values.
 pub(super) type MemberList<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
@@ -47,6 +47,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
         }
         deserializer.deserialize_any(Reader).map(Self)
     }
+}
+
+/// The members of the object that `json` is.
+pub(super) fn members(json: &[u8]) -> Result<MemberList<'_>, serde_json::Error> {
+    serde_json::from_slice(json).map(|Members(members)| members)
 }
 
 /// A value without its type.
