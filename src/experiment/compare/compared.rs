@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::change::{ChangeStanding, Pairing};
 use super::condition::{Condition, Difference, Role, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{ChangeStanding, ComparedRow, Pairing, RunTrend};
+use super::row::{ComparedRow, RunTrend};
 use super::side::{ComparedSide, SideDescription, SideUnit};
 use crate::analysis::FigureKey;
 use crate::experiment::diagnosis::{Symptom, warm_like_cold};

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::any_side::{AnySide, AnySideDescription, Unchecked, reported_conditions};
+use super::change::Pairing;
 use super::compared::{NotComparable, allowed};
 use super::condition::{Condition, Difference, differences};
 use super::gate::{DISTRUSTED, Gate, GateJudgement};
-use super::row::{ComparedRow, Pairing, unjudged};
+use super::row::{ComparedRow, unjudged};
 use super::side::SideUnit;
 use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Statistic};
 
@@ -121,7 +122,7 @@ impl AgainstForeign {
         for key in &subjects() {
             let (before, after) = (baseline.figure(key), other.figure(key));
             match (before.is_known(), after.is_known()) {
-                (true, true) => rows.extend(ComparedRow::of(key, &before, &after, Pairing::OneRunEach)),
+                (true, true) => rows.extend(ComparedRow::of(key, &before, &after, Pairing::OneRunEach, None)),
                 (true, false) => only_baseline.push(key.to_string()),
                 (false, true) => only_here.push(key.to_string()),
                 (false, false) => {}

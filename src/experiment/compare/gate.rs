@@ -4,11 +4,10 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::pairs::RequestPairs;
-use super::row::{Interval, Pairing, two_means};
+use super::change::{Basis, Change, Interval, Pairing};
 use super::side::ComparedSide;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, FigureUnit, Status, VerdictOutcome};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureUnit, Status, VerdictOutcome};
 use crate::units::three_digits;
 
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
@@ -75,29 +74,6 @@ pub struct GateJudgement {
     pub line: String,
 }
 
-/// The least and the most that a figure can be worse, before chance is thought of, and the interval that chance leaves,
-/// whose ends are infinite where nothing is known.
-struct Worsening {
-    least: f64,
-    most: f64,
-    low: f64,
-    high: f64,
-    basis: Basis,
-}
-
-/// What an interval rests on.
-#[derive(Clone, Copy)]
-enum Basis {
-    /// So many requests of the same plan.
-    Requests(u64),
-    /// The own intervals of single runs of the same plan, or nothing.
-    SamePlan,
-    /// So many runs a side.
-    Runs(u64),
-    /// The same of other single runs, with what to run them with for more.
-    SingleRuns(&'static str),
-}
-
 /// More times as many requests or runs are not worth suggesting.
 const MOST_TIMES: f64 = 100.0;
 /// What a result of another tool should be replaced by.
@@ -144,8 +120,9 @@ impl Gate {
             return self.unmeasured("prices are in different currencies");
         }
         let requests = pairing.requests(figure, baseline, other);
-        let found =
-            worsening(figure, &baseline.figure(figure), &other.figure(figure), pairing, requests.as_ref());
+        let (before, after) = (baseline.figure(figure), other.figure(figure));
+        let found = Change::of(figure, &before, &after, pairing, requests.as_ref())
+            .map(|found| found.worsening(figure));
         // Of a server that does not keep up no run is long enough to tell a latency.
         let overloaded = |side: &ComparedSide| side.outcome == VerdictOutcome::Overloaded;
         let fell_behind = overloaded(other) && !overloaded(baseline) && figure.kind() == FigureKind::Latency;
@@ -163,14 +140,15 @@ impl Gate {
         after: &AcrossRuns,
         pairing: Pairing,
     ) -> GateJudgement {
-        let mut found = worsening(&self.margin().figure, before, after, pairing, None);
-        if let Ok(Worsening { basis: Basis::SingleRuns(otherwise), .. }) = &mut found {
+        let figure = &self.margin().figure;
+        let mut found = Change::of(figure, before, after, pairing, None).map(|found| found.worsening(figure));
+        if let Ok(Change { basis: Basis::SingleRuns(otherwise), .. }) = &mut found {
             *otherwise = if place.is_empty() { FOREIGN } else { "with --repeats 5" };
         }
         self.judge_worsening(place, found)
     }
 
-    fn judge_worsening(&self, place: &str, found: Result<Worsening, &'static str>) -> GateJudgement {
+    fn judge_worsening(&self, place: &str, found: Result<Change, &'static str>) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
         let found = match found {
             Ok(found) => found,
@@ -182,11 +160,7 @@ impl Gate {
         let cure = if status == Status::Undecided { self.cure(&found) } else { String::new() };
         let details = found.in_words(&self.margin().figure, close);
         let line = format!("{}: {gate} ({details}{cure}){decided}", status.word());
-        let worse_by = (found.least == found.most).then_some(Interval {
-            value: found.least,
-            low: Some(found.low).filter(|end| end.is_finite()),
-            high: Some(found.high).filter(|end| end.is_finite()),
-        });
+        let worse_by = found.interval();
         GateJudgement { gate, status, passes, worse_by, close, line }
     }
 
@@ -221,8 +195,8 @@ impl Gate {
     }
 
     /// What is found, and the bound on the same scale, by the rule of [`GateJudgement::status`].
-    fn status(&self, found: &Worsening) -> (Status, f64) {
-        let Worsening { least, most, low, high, .. } = *found;
+    fn status(&self, found: &Change) -> (Status, f64) {
+        let Change { least, most, low, high, .. } = *found;
         match self {
             Self::MaxRegression(Margin { share, .. }) => {
                 let status = if least > share + EXACT && low > 0.0 {
@@ -248,7 +222,7 @@ impl Gate {
     }
 
     /// What would decide it.
-    fn cure(&self, found: &Worsening) -> String {
+    fn cure(&self, found: &Change) -> String {
         // An interval shrinks with the root of the number of requests or runs; where nothing changed, with the number
         // itself (the rule of three).
         let (value, bound) = (found.least, self.status(found).1);
@@ -274,7 +248,7 @@ impl Gate {
     }
 }
 
-impl Worsening {
+impl Change {
     fn is_whole(&self) -> bool {
         self.low.is_finite() && self.high.is_finite()
     }
@@ -298,7 +272,9 @@ impl Worsening {
             }
             (true, false, _) => format!("{was}; 95 % interval from {} on", way(self.low)),
             (false, true, _) => format!("{was}; 95 % interval up to {}", way(self.high)),
-            (false, false, Basis::Runs(_)) => format!("{was}; the runs differ too much for an interval"),
+            (false, false, Basis::Runs(_)) => {
+                format!("{was}; the runs are too few or differ too much for an interval")
+            }
             (false, false, _) => format!("{was}; no interval"),
         }
     }
@@ -315,85 +291,4 @@ fn shown(subject: &FigureKey, share: f64) -> String {
         FigureKind::Share => format!("{} points", three_digits(share * 100.0)),
         FigureKind::Latency | FigureKind::Rate | FigureKind::Count | FigureKind::Cost => percent(share),
     }
-}
-
-/// How much worse a figure became, or why that is unknown; of two runs of one plan by the `requests` of both.
-fn worsening(
-    subject: &FigureKey,
-    before: &AcrossRuns,
-    after: &AcrossRuns,
-    pairing: Pairing,
-    requests: Option<&RequestPairs>,
-) -> Result<Worsening, &'static str> {
-    let is_share = subject.kind() == FigureKind::Share;
-    let turn = |low: f64, high: f64| if subject.less_is_better() { (low, high) } else { (-high, -low) };
-    let open = |(low, high): (Option<f64>, Option<f64>)| {
-        turn(low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY))
-    };
-    if pairing.is_of_single_runs() {
-        let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
-        let (least, most) = turn(least, most);
-        let own = || of_own_intervals(before.level(), after.level(), is_share);
-        let (low, high) = open(requests.map_or_else(own, RequestPairs::ends));
-        let basis = match (requests, pairing) {
-            (Some(requests), _) => Basis::Requests(requests.len()),
-            (None, Pairing::SamePlan) => Basis::SamePlan,
-            (None, _) => Basis::SingleRuns("with the same --seed, or with --repeats 5"),
-        };
-        return Ok(Worsening { least, most, low, high, basis });
-    }
-    let means = two_means(before, after, pairing).ok_or(UNKNOWN)?;
-    let (value, interval) = match (is_share, means.ratio) {
-        (true, _) => (means.difference.value, (Some(means.difference.low), Some(means.difference.high))),
-        (false, Some(ratio)) => (ratio.value - 1.0, (Some(ratio.low - 1.0), Some(ratio.high - 1.0))),
-        // The baseline's runs differ so much that nothing bounds the ratio.
-        (false, None) => {
-            let (before, after) = before.mean.zip(after.mean).ok_or(UNKNOWN)?;
-            let ratio = (before > 0.0).then(|| after / before).ok_or(NO_SHARE)?;
-            (ratio - 1.0, (None, None))
-        }
-    };
-    let (value, _) = turn(value, value);
-    let (low, high) = open(interval);
-    let basis = Basis::Runs(before.values.len() as u64);
-    Ok(Worsening { least: value, most: value, low, high, basis })
-}
-
-/// The change from one figure to another by the 95 % interval of each: the distances from both logarithms, of shares from
-/// the shares themselves, to their ends add up as the sides of a right triangle (the method of variance estimates
-/// recovery: Zou and Donner, *Statistics in Medicine* 27, 2008, 1693–1702; of shares that is Newcombe's method 10,
-/// *Statistics in Medicine* 17, 1998, 873–890). An end is absent where one that it takes is.
-fn of_own_intervals(before: FigureLevel, after: FigureLevel, is_share: bool) -> (Option<f64>, Option<f64>) {
-    let apart = |one: Option<f64>, other: Option<f64>| {
-        let (one, other) = one.zip(other)?;
-        Some(if is_share { one - other } else { libm::log(one / other) })
-    };
-    let change = |sign: f64, own: Option<f64>, others: Option<f64>| {
-        let far = libm::hypot(apart(after.value, own)?, apart(before.value, others)?);
-        let end = apart(after.value, before.value)? + sign * far;
-        Some(if is_share { end } else { libm::expm1(end) }).filter(|end| end.is_finite())
-    };
-    (change(-1.0, after.low, before.high), change(1.0, after.high, before.low))
-}
-
-/// A run lacks the figure, or knows only the least that it can be.
-const UNKNOWN: &str = "not known on both sides";
-/// The figure is reported as a share of the baseline's.
-const NO_SHARE: &str = "the baseline's may be 0, so there is no relative change";
-
-/// The least and the most that the mean can be; `None` where a run has no figure.
-fn ends(across: &AcrossRuns) -> Option<(f64, f64)> {
-    Some((across.mean_at_least?, across.mean_at_most.unwrap_or(f64::INFINITY)))
-}
-
-/// The least and the most that the change from one figure to the other can be, of each the least and the most.
-fn between(before: (f64, f64), after: (f64, f64), is_share: bool) -> Result<(f64, f64), &'static str> {
-    if is_share {
-        return Ok((after.0 - before.1, after.1 - before.0));
-    }
-    let ratio = |after: f64, before: f64| if after == before { 1.0 } else { after / before };
-    if before.0 <= 0.0 {
-        return Err(NO_SHARE);
-    }
-    Ok((ratio(after.0, before.1) - 1.0, ratio(after.1, before.0) - 1.0))
 }

@@ -1,6 +1,7 @@
 //! Compares stored runs with a baseline: conditions that must match, and changes with their significance.
 
 mod any_side;
+mod change;
 mod compared;
 mod condition;
 mod foreign;
@@ -14,10 +15,11 @@ mod sweeps;
 mod tests;
 
 pub use any_side::{AnySide, AnySideDescription, Unchecked};
+pub use change::{ChangeStanding, Interval, Pairing};
 pub use compared::{AgainstBaseline, Compared, NotComparable};
 pub use condition::{Condition, Difference, Role};
 pub use foreign::{AgainstForeign, ComparedForeign, NotComparableForeign};
 pub use gate::{Gate, GateJudgement, Margin};
-pub use row::{ChangeStanding, ComparedRow, Interval, Pairing, RunTrend, TrendLine};
+pub use row::{ComparedRow, RunTrend, TrendLine};
 pub use side::{ComparedSide, SideDescription, SideUnit};
 pub use sweeps::{AnswerOfSide, AtLoad, ComparedSweeps, SweepAgainst, SweepSide};

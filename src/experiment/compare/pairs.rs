@@ -111,7 +111,8 @@ impl RequestPairs {
     pub(super) fn p(&self) -> f64 {
         let way = if self.value < 0.0 { Ordering::Less } else { Ordering::Greater };
         let found = self.beyond(0.0, way).filter(|found| !self.is_unseen(found));
-        found.filter(|found| found.mean.total_cmp(&0.0) == way).map_or(1.0, |found| found.p())
+        let moves = |found: &BatchMeans| self.value != 0.0 && found.mean.total_cmp(&0.0) == way;
+        found.filter(moves).map_or(1.0, |found| found.p())
     }
 
     /// The ends of its 95 % interval, which holds all changes x that the requests allow: those for which the other's
@@ -121,7 +122,13 @@ impl RequestPairs {
     /// difference (Fieller). An end is absent where the requests allow all that lies beyond.
     pub(super) fn ends(&self) -> (Option<f64>, Option<f64>) {
         let end = |from: f64, way: Ordering| {
-            self.surely(from, way).then(|| bisect(from, self.value, |x| self.surely(x, way)))
+            // Whether the interval holds 0 is asked at 0 itself, so that it says the same as the p-value.
+            let passes_zero = from.signum() != self.value.signum() && self.value != 0.0;
+            if passes_zero && self.surely(0.0, way) {
+                return Some(bisect(0.0, self.value, |x| self.surely(x, way)));
+            }
+            let until = if passes_zero { 0.0 } else { self.value };
+            self.surely(from, way).then(|| bisect(from, until, |x| self.surely(x, way)))
         };
         (end(-1.0, Ordering::Greater), end(self.most, Ordering::Less))
     }

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use super::change::Pairing;
 use super::compared::{NotComparable, allowed};
 use super::condition::{Condition, Difference, Facts, differences, facts_of};
 use super::gate::{DISTRUSTED, Gate, GateJudgement};
-use super::row::{ComparedRow, Pairing, correct, unjudged};
+use super::row::{ComparedRow, correct, unjudged};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Objective, Quantile};
 use crate::experiment::sweep::{
     ArrivalUnit, HighestLoad, Load, LoadAxis, LoadClass, Sweep, SweepPoint, Trial, followed,
@@ -85,7 +86,7 @@ pub struct AtLoad {
     pub load: Load,
     /// How the runs of both belong together.
     pub pairing: Pairing,
-    /// The figures; their p-values are corrected for all loads and figures together.
+    /// The figures.
     pub rows: Vec<ComparedRow>,
 }
 
@@ -245,7 +246,8 @@ impl AtLoad {
         let saturated = [before, after].iter().any(|point| is_saturated(point));
         // Beyond saturation a latency depends on the length of the run and says nothing about the server.
         let is_compared = |key: &FigureKey| !saturated || key.kind() != FigureKind::Latency;
-        let row = |key| ComparedRow::of(key, before.figures.get(key)?, after.figures.get(key)?, pairing);
+        let row =
+            |key| ComparedRow::of(key, before.figures.get(key)?, after.figures.get(key)?, pairing, None);
         Self {
             load: before.load,
             pairing,

@@ -89,5 +89,5 @@ fn single_runs_of_one_plan_show_a_trade() {
     assert_eq!(tokens.standing, ChangeStanding::Apart, "{tokens:?}");
     let trade = of.against[0].per_gpu_trade.as_ref().unwrap();
     assert!((trade.per_gpu_change + 0.5).abs() < 0.01, "{trade:?}");
-    assert_eq!(row(&of, "output_tokens_per_s").standing, ChangeStanding::Overlap);
+    assert_eq!(row(&of, "output_tokens_per_s").standing, ChangeStanding::NoSignificantChange);
 }

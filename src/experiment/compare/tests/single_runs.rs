@@ -1,7 +1,7 @@
 //! One run a side: what its gates say of queues whose truth is known, and how often they are wrong.
 
 use super::*;
-use crate::analysis::{AcrossRuns, VerdictOutcome};
+use crate::analysis::{AcrossRuns, FigureKind, VerdictOutcome};
 use crate::record::{Failure, FailureKind, RequestRecord};
 
 /// What a comparison is about: one request every 100 ms, its TTFT as given, then one more token.
@@ -60,7 +60,7 @@ fn the_interval_of_pairs_is_scipys() {
     let p50 = row(&compared, "p50 ttft");
     assert_eq!(p50.standing, ChangeStanding::Apart);
     assert!(p50.p_holm > p50.p && p50.change.unwrap().low > Some(0.18), "{p50:?}");
-    assert_eq!(row(&compared, "error_rate").standing, ChangeStanding::Overlap);
+    assert_eq!(row(&compared, "error_rate").standing, ChangeStanding::NoSignificantChange);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn early_cut_offs_prove_nothing_and_hide_nothing() {
     let many = [with("a", "one", before()), cut_off(16)];
     let compared = Compared::of(&many, &[], &[]).unwrap();
     let p95 = row(&compared, "p95 ttft");
-    assert_eq!((p95.p, p95.standing), (Some(1.0), ChangeStanding::Overlap), "{p95:?}");
+    assert_eq!((p95.p, p95.standing), (Some(1.0), ChangeStanding::NoSignificantChange), "{p95:?}");
     assert_eq!(judged(&many, &["max:p95 ttft 5%"])[0].status, Status::Undecided);
 }
 
@@ -271,4 +271,62 @@ fn own_intervals_combine() {
     assert!((whole.high.unwrap() - 0.645_253_036).abs() < 1e-6, "{whole:?}");
     let open = judge(&before, &known(120.0, Some(110.0), None));
     assert_eq!((open.low, open.high), (whole.low, None));
+}
+
+/// A verdict is what its shown interval says, and so is a p-value, however few the requests and whatever was drawn.
+fn assert_coherent(compared: &Compared) {
+    for row in &compared.against[0].rows {
+        let shown = if row.figure.kind() == FigureKind::Share { row.difference } else { row.change };
+        let Some(Interval { value, low, high }) = shown else { continue };
+        assert!(low.is_none_or(|low| low <= value) && high.is_none_or(|high| value <= high), "{row:?}");
+        let moved = low.is_some_and(|low| low > 0.0) || high.is_some_and(|high| high < 0.0);
+        let expected = match (low, high) {
+            (None, None) => row.standing == ChangeStanding::Unknown,
+            _ if moved => {
+                !matches!(row.standing, ChangeStanding::Unknown | ChangeStanding::NoSignificantChange)
+            }
+            _ => row.standing == ChangeStanding::NoSignificantChange,
+        };
+        assert!(expected, "{row:?}");
+        if let Some(p) = row.p.filter(|_| low.or(high).is_some()) {
+            assert_eq!(p <= 0.05, moved, "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn verdicts_follow_from_their_intervals() {
+    for seed in 0..60_u64 {
+        let n = [24, 60, 90, 150, 400][seed as usize % 5];
+        let (times, spread) = (60 + seed % 11 * 15, 1 + seed % 4 * 40);
+        let drawn = |run: u64, times: u64| {
+            (0..n).map(move |i| times + (i + run * 977) * (i + seed) * 7_919 % spread + i / 40 % 3 * 20)
+        };
+        let one = || with("a", "one", drawn(seed, 120));
+        assert_coherent(&Compared::of(&[one(), with("b", "one", drawn(seed + 1, times))], &[], &[]).unwrap());
+        assert_coherent(&Compared::of(&[one(), with("b", "another", drawn(7, times))], &[], &[]).unwrap());
+        let ttfts = |run| drawn(run, times).take(2 + seed as usize % 5).collect::<Vec<_>>();
+        for other in [1, 2] {
+            let sides = [repeats("a", 1, &ttfts(3)), repeats("b", other, &ttfts(4 + seed))];
+            assert_coherent(&Compared::of(&sides, &[], &[]).unwrap());
+        }
+    }
+}
+
+/// A server 3.5 times faster: every percentile that has an interval says so, and so does a gate on it.
+#[test]
+fn a_server_several_times_faster_is_no_chance() {
+    let faster = || before().map(|ttft| ttft * 2 / 7);
+    for n in [300, 400] {
+        let sides = [with("a", "one", before().take(n)), with("b", "one", faster().take(n))];
+        let compared = Compared::of(&sides, &[], &[gate("req:p95 ttft 50%")]).unwrap();
+        for figure in ["p50 ttft", "p95 ttft"] {
+            let row = row(&compared, figure);
+            assert!(
+                row.change.unwrap().high < Some(-0.5) && row.standing == ChangeStanding::Apart,
+                "{row:?}"
+            );
+        }
+        assert_eq!(compared.against[0].gates[0].status, Status::Met, "{:?}", compared.against[0].gates);
+    }
 }

@@ -25,13 +25,16 @@ pub(super) enum Runs {
 }
 
 /// The figures of a screen.
-static HEADLINE: [FigureKey; 13] = [
+static HEADLINE: [FigureKey; 16] = [
     FigureKey::percentile(Quantile::P50, Metric::Ttft),
+    FigureKey::percentile(Quantile::P95, Metric::Ttft),
     FigureKey::percentile(Quantile::P99, Metric::Ttft),
     FigureKey::percentile(Quantile::P50, Metric::TtftFromSend),
     FigureKey::percentile(Quantile::P99, Metric::TtftFromSend),
     FigureKey::percentile(Quantile::P50, Metric::Tpot),
+    FigureKey::percentile(Quantile::P95, Metric::Tpot),
     FigureKey::percentile(Quantile::P99, Metric::Tpot),
+    FigureKey::percentile(Quantile::P95, Metric::E2e),
     FigureKey::percentile(Quantile::P99, Metric::E2e),
     FigureKey::percentile(Quantile::P99, Metric::E2eFromSend),
     FigureKey::of(Metric::OutputTokens),
@@ -64,6 +67,7 @@ pub(super) fn table<'a>(
     runs: Runs,
 ) -> Table {
     let (several, tested) = (runs == Runs::Several, runs != Runs::One);
+    let has_interval = |(_, row): &(String, &ComparedRow)| change_interval(row).is_some();
     let range = |row: &ComparedRow, level: &FigureLevel| {
         let (low, high) = level.low.zip(level.high)?;
         Some(format!("{}–{}", scaled(row, low), scaled(row, high)))
@@ -76,12 +80,18 @@ pub(super) fn table<'a>(
         .column("other", |(_, row)| value(row, &row.other))
         .column(("95 %", 3), |(_, row)| range(row, &row.other))
         .column("change", |(_, row)| change(row))
-        .column_if(tested, ("95 %", 6), |(_, row)| change_interval(row))
-        .column_if(tested, ("p, Holm", 5), |(_, row)| row.p_holm.map(p_value))
+        .column_where_known(("95 %", 6), |(_, row)| change_interval(row))
+        .column_if(tested, ("p", 5), |(_, row)| row.p.map(p_value))
         .column_if(several, ("detectable", 4), |(_, row)| detectable(row))
         .column("verdict", |(_, row)| verdict(row.standing))
         .table();
     table.detail_rows(|place| !is_headline(&rows[place].1.figure));
+    if rows.iter().any(|row| !has_interval(row) && row_change(row.1).is_some()) {
+        table.explain(
+            NOTHING,
+            "no 95 % interval, so no verdict: too few requests or runs, or they differ too much",
+        );
+    }
     explain_levels(&mut table, rows.iter().flat_map(|(_, row)| [&row.baseline, &row.other]));
     table
 }
@@ -170,9 +180,18 @@ pub(super) fn in_numbers(rows: &[ComparedRow]) -> String {
         _ => None,
     };
     let of = |worse| rows.iter().filter(|row| is_worse(row) == Some(worse)).count() as u64;
+    let tested = rows.iter().filter(|row| row.p.is_some()).count() as u64;
     match (of(true), of(false)) {
         (0, 0) => "no figure changed by more than chance".to_owned(),
-        (worse, better) => format!("{} worse, {} better", counted(worse, "figure"), count(better)),
+        (worse, better) => {
+            let moved = rows.iter().filter(|row| is_worse(row).is_some());
+            let chance = if moved.clone().all(ComparedRow::is_one_of_many) {
+                format!(", which chance alone may do to some of {}", count(tested))
+            } else {
+                String::new()
+            };
+            format!("{} worse, {} better{chance}", counted(worse, "figure"), count(better))
+        }
     }
 }
 
@@ -182,7 +201,6 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
         ChangeStanding::Better => "better",
         ChangeStanding::Worse => "worse",
         ChangeStanding::NoSignificantChange => "not significant",
-        ChangeStanding::Overlap => "overlap",
         ChangeStanding::Apart => "apart",
         ChangeStanding::Unknown => NOTHING,
     }
@@ -345,7 +363,7 @@ mod tests {
         let shown = |low, high| {
             let change = Some(Interval { value: 0.3, low, high });
             let figure = FigureKey::of(Metric::Goodput);
-            let (p, standing) = (None, ChangeStanding::Overlap);
+            let (p, standing) = (None, ChangeStanding::NoSignificantChange);
             let row = ComparedRow {
                 figure,
                 baseline: level,

@@ -1,0 +1,229 @@
+//! The change of a figure from one side to the other, with the interval by which tables and gates alike decide.
+
+use serde::Serialize;
+
+use super::pairs::RequestPairs;
+use super::side::{ComparedSide, SideUnit};
+use crate::analysis::statistics::{TwoMeans, paired, welch};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel};
+
+/// A change whose p-value is at most this has a 95 % interval without 0, and is more than chance.
+pub(super) const SIGNIFICANT: f64 = 0.05;
+
+/// How the runs of two sides pair up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Pairing {
+    /// One run a side, of plans of their own or of unknown ones: the variation between runs is unknown.
+    OneRunEach,
+    /// One run a side, of the same plan: their requests are paired. The variation between runs is unknown too.
+    SamePlan,
+    /// Several runs a side, of plans of their own: Welch's t.
+    Independent,
+    /// Several runs a side, of the same plans one by one: the t of their differences.
+    Paired,
+}
+
+impl Pairing {
+    pub(super) fn of(baseline: &ComparedSide, other: &ComparedSide) -> Self {
+        match (baseline.unit, baseline.flew_the_plans_of(other)) {
+            (SideUnit::Run, true) => Self::SamePlan,
+            (SideUnit::Run, false) => Self::OneRunEach,
+            (SideUnit::Repeats, true) => Self::Paired,
+            (SideUnit::Repeats, false) => Self::Independent,
+        }
+    }
+
+    /// Whether each side has one run.
+    pub const fn is_of_single_runs(self) -> bool {
+        matches!(self, Self::OneRunEach | Self::SamePlan)
+    }
+
+    /// The requests that belong together, where there are such of the figure `key`.
+    pub(super) fn requests(
+        self,
+        key: &FigureKey,
+        baseline: &ComparedSide,
+        other: &ComparedSide,
+    ) -> Option<RequestPairs> {
+        (self == Self::SamePlan).then(|| RequestPairs::of(key, [baseline, other])).flatten()
+    }
+}
+
+/// A value with its 95 % interval, if there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Interval {
+    /// The value.
+    pub value: f64,
+    /// Lower end.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// The verdict on a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeStanding {
+    /// Better than the baseline, by more than chance.
+    Better,
+    /// Worse, by more than chance.
+    Worse,
+    /// The interval holds 0: no significant change, which does not prove equality.
+    NoSignificantChange,
+    /// One run a side, and chance inside the runs does not explain the difference: another run may undo it.
+    Apart,
+    /// The figure is unknown on a side, or the change has no interval, or a side is INVALID.
+    Unknown,
+}
+
+/// The least and the most that a figure can have changed, before chance is thought of, and the 95 % interval that chance
+/// leaves, whose ends are infinite where nothing is known: a share of the baseline, of a share the difference.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    pub(super) least: f64,
+    pub(super) most: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) basis: Basis,
+}
+
+/// The ground of an interval.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Basis {
+    /// So many requests of the same plan.
+    Requests(u64),
+    /// The own intervals of single runs of the same plan, or nothing.
+    SamePlan,
+    /// So many runs a side.
+    Runs(u64),
+    /// The same of other single runs, with what to run them with for more.
+    SingleRuns(&'static str),
+}
+
+impl Change {
+    /// The change of the figure `key`, or why it is unknown; of two runs of one plan by the `requests` of both.
+    pub(super) fn of(
+        key: &FigureKey,
+        before: &AcrossRuns,
+        after: &AcrossRuns,
+        pairing: Pairing,
+        requests: Option<&RequestPairs>,
+    ) -> Result<Self, &'static str> {
+        let is_share = key.kind() == FigureKind::Share;
+        if pairing.is_of_single_runs() {
+            let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
+            let own = || of_own_intervals(before.level(), after.level(), is_share);
+            let basis = match (requests, pairing) {
+                (Some(requests), _) => Basis::Requests(requests.len()),
+                (None, Pairing::SamePlan) => Basis::SamePlan,
+                (None, _) => Basis::SingleRuns("with the same --seed, or with --repeats 5"),
+            };
+            let interval = requests.map_or_else(own, RequestPairs::ends);
+            return Ok(Self { least, most, ..Self::within(interval, basis) });
+        }
+        let means = two_means(before, after, pairing).ok_or(UNKNOWN)?;
+        let found = if is_share { Some(means.difference) } else { means.ratio };
+        // Where the baseline's runs differ too much nothing bounds the ratio; where none differs, few of them prove nothing.
+        let proves = means.error > 0.0 || means.difference.value == 0.0 || means.p <= SIGNIFICANT;
+        let shift = if is_share { 0.0 } else { 1.0 };
+        let ends = found.filter(|_| proves).map(|found| (found.low - shift, found.high - shift)).unzip();
+        let value = match found {
+            Some(found) => found.value - shift,
+            None => {
+                let (before, after) = before.mean.zip(after.mean).ok_or(UNKNOWN)?;
+                (before > 0.0).then(|| after / before).ok_or(NO_SHARE)? - 1.0
+            }
+        };
+        Ok(Self { least: value, most: value, ..Self::within(ends, Basis::Runs(before.values.len() as u64)) })
+    }
+
+    fn within((low, high): (Option<f64>, Option<f64>), basis: Basis) -> Self {
+        let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
+        Self { least: 0.0, most: 0.0, low, high, basis }
+    }
+
+    /// The same by how much worse the figure `key` is: below 0 where it is better.
+    pub(super) fn worsening(self, key: &FigureKey) -> Self {
+        if key.less_is_better() {
+            return self;
+        }
+        let Self { least, most, low, high, basis } = self;
+        Self { least: -most, most: -least, low: -high, high: -low, basis }
+    }
+
+    /// The change with the known ends of its interval; `None` where only bounds of it are known.
+    pub(super) fn interval(&self) -> Option<Interval> {
+        let known = |end: f64| Some(end).filter(|end| end.is_finite());
+        let of = |value| Interval { value, low: known(self.low), high: known(self.high) };
+        (self.least == self.most).then(|| of(self.least))
+    }
+
+    /// The verdict, which follows from the interval alone.
+    pub(super) fn standing(&self, key: &FigureKey, pairing: Pairing) -> ChangeStanding {
+        match (self.low > 0.0, self.high < 0.0) {
+            (false, false) if self.low.is_infinite() && self.high.is_infinite() => ChangeStanding::Unknown,
+            (false, false) => ChangeStanding::NoSignificantChange,
+            _ if pairing.is_of_single_runs() => ChangeStanding::Apart,
+            (_, fell) if fell == key.less_is_better() => ChangeStanding::Better,
+            _ => ChangeStanding::Worse,
+        }
+    }
+}
+
+/// Compares both means of a figure; `None` with one run a side, or where a run lacks the figure.
+pub(super) fn two_means(before: &AcrossRuns, after: &AcrossRuns, pairing: Pairing) -> Option<TwoMeans> {
+    let values = |across: &AcrossRuns| across.values.iter().copied().collect::<Option<Vec<f64>>>();
+    match pairing {
+        Pairing::OneRunEach | Pairing::SamePlan => None,
+        Pairing::Independent => welch(&values(before)?, &values(after)?),
+        Pairing::Paired => {
+            let (before, after) = (values(before)?, values(after)?);
+            let pairs: Vec<_> = before.iter().copied().zip(after.iter().copied()).collect();
+            // A run without a partner makes no pair.
+            (before.len() == after.len()).then(|| paired(&pairs)).flatten()
+        }
+    }
+}
+
+/// The change from one figure to another by the 95 % interval of each: the distances from both logarithms, of shares from
+/// the shares themselves, to their ends add up as the sides of a right triangle (the method of variance estimates
+/// recovery: Zou and Donner, *Statistics in Medicine* 27, 2008, 1693–1702; of shares that is Newcombe's method 10,
+/// *Statistics in Medicine* 17, 1998, 873–890). An end is absent where one that it takes is.
+fn of_own_intervals(before: FigureLevel, after: FigureLevel, is_share: bool) -> (Option<f64>, Option<f64>) {
+    let apart = |one: Option<f64>, other: Option<f64>| {
+        let (one, other) = one.zip(other)?;
+        Some(if is_share { one - other } else { libm::log(one / other) })
+    };
+    let change = |sign: f64, own: Option<f64>, others: Option<f64>| {
+        let far = libm::hypot(apart(after.value, own)?, apart(before.value, others)?);
+        let end = apart(after.value, before.value)? + sign * far;
+        Some(if is_share { end } else { libm::expm1(end) }).filter(|end| end.is_finite())
+    };
+    (change(-1.0, after.low, before.high), change(1.0, after.high, before.low))
+}
+
+/// A run lacks the figure, or knows only the least that it can be.
+const UNKNOWN: &str = "not known on both sides";
+/// The figure is reported as a share of the baseline's.
+const NO_SHARE: &str = "the baseline's may be 0, so there is no relative change";
+
+/// The least and the most that the mean can be; `None` where a run has no figure.
+fn ends(across: &AcrossRuns) -> Option<(f64, f64)> {
+    Some((across.mean_at_least?, across.mean_at_most.unwrap_or(f64::INFINITY)))
+}
+
+/// The least and the most that the change from one figure to the other can be, of each the least and the most.
+fn between(before: (f64, f64), after: (f64, f64), is_share: bool) -> Result<(f64, f64), &'static str> {
+    if is_share {
+        return Ok((after.0 - before.1, after.1 - before.0));
+    }
+    let ratio = |after: f64, before: f64| if after == before { 1.0 } else { after / before };
+    if before.0 <= 0.0 {
+        return Err(NO_SHARE);
+    }
+    Ok((ratio(after.0, before.1) - 1.0, ratio(after.1, before.0) - 1.0))
+}
