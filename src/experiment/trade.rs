@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, Metric};
 
-/// A latency that fell together with the output tokens per second and GPU, both by more than chance: more GPUs for each
-/// answer make it faster, and each of them makes fewer tokens.
+/// A latency that fell together with the output tokens per second and GPU, both by more than chance, while no other grew:
+/// more GPUs for each answer make it faster, and each of them makes fewer tokens.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PerGpuTrade {
@@ -18,14 +18,21 @@ pub struct PerGpuTrade {
     pub per_gpu_change: f64,
 }
 
+/// Latencies that grow by no more than this share do not count as slower.
+const SLOWER: f64 = 0.05;
+
 impl PerGpuTrade {
-    /// The trade among the changes that are more than chance, each a share of the baseline; `None` where there is none.
-    pub(in crate::experiment) fn of(sure: impl Iterator<Item = (FigureKey, f64)>) -> Option<Self> {
-        let fell: Vec<_> = sure.filter(|(key, change)| *change < 0.0 && key.part.is_none()).collect();
+    /// The trade among changes, each a share of the baseline and whether it is more than chance; `None` where there is none.
+    pub(in crate::experiment) fn of(changes: impl Iterator<Item = (FigureKey, f64, bool)>) -> Option<Self> {
+        let all: Vec<_> = changes.filter(|(key, ..)| key.part.is_none()).collect();
+        let is_felt = |key: &FigureKey| Metric::MAIN_AND_ITL.contains(&key.metric);
+        if all.iter().any(|(key, change, _)| is_felt(key) && *change > SLOWER) {
+            return None;
+        }
+        let fell: Vec<_> = all.into_iter().filter(|(_, change, is_sure)| *change < 0.0 && *is_sure).collect();
         let per_gpu = FigureKey::of(Metric::OutputTokensPerGpu);
-        let per_gpu_change = fell.iter().find(|(key, _)| *key == per_gpu)?.1;
-        let is_felt = |(key, _): &(FigureKey, f64)| Metric::MAIN_AND_ITL.contains(&key.metric);
-        let (latency, latency_change) = fell.into_iter().find(is_felt)?;
+        let per_gpu_change = fell.iter().find(|(key, ..)| *key == per_gpu)?.1;
+        let (latency, latency_change, _) = fell.into_iter().find(|(key, ..)| is_felt(key))?;
         Some(Self { latency, latency_change, per_gpu_change })
     }
 
@@ -44,7 +51,7 @@ mod tests {
     use super::*;
 
     fn trade(sure: &[(&str, f64)]) -> Option<PerGpuTrade> {
-        PerGpuTrade::of(sure.iter().map(|(key, change)| (key.parse().unwrap(), *change)))
+        PerGpuTrade::of(sure.iter().map(|(key, change)| (key.parse().unwrap(), *change, true)))
     }
 
     #[test]
@@ -61,6 +68,7 @@ mod tests {
             &[("p50 ttft", -0.36), ("output_tokens_per_s_per_gpu", 0.5)],
             &[("p50 ttft of chat", -0.36), ("output_tokens_per_s_per_gpu", -0.5)],
             &[("p50 schedule_lag", -0.36), ("output_tokens_per_s_per_gpu", -0.5)],
+            &[("p50 tpot", -0.36), ("output_tokens_per_s_per_gpu", -0.5), ("p95 ttft", 10.98)],
         ] {
             assert_eq!(trade(other), None, "{other:?}");
         }

@@ -242,6 +242,7 @@ mod tests {
             fewest_users_per_s: None,
             precision: 0.05,
             within_s: None,
+            sized_for_s: None,
             between_s: 0.0,
             most_trials: 9,
             saturated_in_a_row: 2,

@@ -106,6 +106,7 @@ impl SimulatedLoads {
             fewest_users_per_s: None,
             precision: PRECISION,
             within_s: None,
+            sized_for_s: None,
             between_s: 0.0,
             most_trials: self.max_runs,
             saturated_in_a_row: SATURATED,

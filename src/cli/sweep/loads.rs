@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::analysis::wording::seconds;
 use crate::analysis::{FigureKind, Objective, Quantile};
 use crate::cli::args::{above_zero, rates, share_up_to_half, some_time, users, whole};
-use crate::experiment::{LoadAxis, SweepPlan, either_way};
+use crate::experiment::{CapacityProbe, LoadAxis, SweepPlan, either_way};
 use crate::session::campaign::sweep::SweepStart;
-use crate::units::spoken;
+use crate::units::{count, spoken};
 use crate::workload::WorkloadSpec;
 
 /// Requests that tell a mean.
@@ -40,6 +41,11 @@ pub(super) struct SweepLoadArgs {
           allow_negative_numbers = true)]
     pub(super) start_rate: Option<f64>,
 
+    /// The most users at once in the bursts before a search
+    #[arg(long, value_name = "N", default_value_t = CapacityProbe::MOST, value_parser = whole::<u64>(1..=100_000),
+          conflicts_with_all = ["rates", "users", "start_rate"], allow_negative_numbers = true)]
+    pub(super) max_users: u64,
+
     /// Runs of each load, each with a seed of its own; the search runs more where they do not decide
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u64>(1..=100),
           allow_negative_numbers = true)]
@@ -59,7 +65,8 @@ pub(super) struct SweepLoadArgs {
     #[arg(long, value_name = "SHARE", value_parser = share_up_to_half, allow_hyphen_values = true)]
     pub(super) bracket: Option<f64>,
 
-    /// End the search after this time, once the answer has an interval [default: 5m; with --bracket, no such end]
+    /// End the search after this time, and let its runs be as long as fit; an answer has an interval from about 3m on
+    /// [default: 5m; with --bracket, no such end]
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(super) within: Option<Duration>,
 
@@ -107,6 +114,10 @@ impl SweepLoadArgs {
         let is_search = matches!(axis, LoadAxis::Automatic { .. });
         let within_s = self.within().filter(|_| is_search).map(|within| within.as_secs_f64());
         let is_default = self.within.is_none() && self.bracket.is_none();
+        let sized_for_s = match start.axis {
+            Some(_) => start.sized_for_s,
+            None => within_s.filter(|_| samples.is_none()),
+        };
         let samples = samples.or(start.samples).unwrap_or_else(|| samples_for(objectives));
         SweepPlan {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
@@ -123,6 +134,7 @@ impl SweepLoadArgs {
             fewest_users_per_s: None,
             precision: 2.0 * self.bracket.unwrap_or(EXACT),
             within_s: start.within_s.filter(|_| is_default).or(within_s),
+            sized_for_s,
             between_s: if is_search { start.between_s } else { 0.0 },
             most_trials: max_runs,
             saturated_in_a_row: stop_after_saturated,
@@ -135,11 +147,21 @@ impl SweepLoadArgs {
         let exact = format!("once the answer is known to {}", either_way(plan.precision));
         match (self.within(), self.bracket) {
             (Some(within), None) => {
-                format!("after about {}, longer where the answer has no interval by then", spoken(within))
+                format!("after about {}", spoken(within))
             }
             (Some(within), Some(_)) => format!("{exact}, or after about {}", spoken(within)),
-            (None, _) => format!("{exact}; how long that takes is said after the burst"),
+            (None, _) => format!("{exact}; how long that takes is said after the bursts"),
         }
+    }
+
+    /// The bursts before a search, in words.
+    pub(super) fn bursts_in_words(&self) -> String {
+        format!(
+            "bursts of 1, 4, 16 and more users, up to {} at once (--max-users), show what the server completes: each \
+             lasts about {}, and they end where more users complete no more",
+            count(self.max_users),
+            seconds(CapacityProbe::LOOK.as_secs_f64())
+        )
     }
 }
 

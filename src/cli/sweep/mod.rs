@@ -54,6 +54,9 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     let progress = args.campaign.live.announce(printer);
     announce_load(&args.load(&plan)?, [&plan.checked.settings], progress, printer)?;
+    if let Some(printer) = progress.filter(|_| plan.finds_start) {
+        printer.words(&format!("first: {}", args.loads.bursts_in_words()));
+    }
     folder::base(&args.campaign.out)?;
     // Locked first: to calibrate this machine would disturb another process that runs the sweep.
     let resumed = args.campaign.resume.as_deref().map(ExperimentDir::locked).transpose()?;
@@ -89,8 +92,22 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
 
 /// Where a search begins, and how long it takes.
 fn begins(search: &Search, from_per_s: f64) -> String {
-    let takes = spoken(Duration::from_secs_f64(search.expected_s()));
-    format!("searching from {} on, which takes about {takes}", Load::Rate(from_per_s))
+    let words = |length_s: f64| spoken(Duration::from_secs_f64(length_s.round()));
+    let (takes_s, least_s) = (search.expected_s(), search.least_s());
+    let short = if takes_s < least_s && search.plan().within_s.is_some() {
+        format!(", too short for an interval: that takes {}", words(least_s))
+    } else {
+        String::new()
+    };
+    let from = Load::Rate(from_per_s);
+    match search.plan().within_s {
+        Some(_) => format!("searching from {from} on, which takes about {}{short}", words(takes_s)),
+        None => format!(
+            "searching from {from} on, which takes {} to {}: that depends on how much the runs vary",
+            words(takes_s * LEAST_OF_FORECAST),
+            words(takes_s * MOST_OF_FORECAST)
+        ),
+    }
 }
 
 /// The runs of the sweep.
@@ -124,6 +141,9 @@ fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer
 
 /// Where the length and the load of its runs come from.
 const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than --max-seconds";
+/// How long searches without an end in time took, as multiples of what was expected: nine of ten on queues in virtual time.
+const LEAST_OF_FORECAST: f64 = 0.5;
+const MOST_OF_FORECAST: f64 = 2.0;
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
 /// A sweep that can begin, as far as can be known before the server is asked.
@@ -175,7 +195,7 @@ impl SweepArgs {
         let loads: Vec<_> = axis.loads().iter().map(ToString::to_string).collect();
         let loads = match axis {
             LoadAxis::Automatic { .. } if planned.finds_start => {
-                "searched near what a burst of a few seconds shows that the server completes".to_owned()
+                format!("searched near what the server completes: {}", self.loads.bursts_in_words())
             }
             LoadAxis::Automatic { from_per_s, .. } => {
                 format!("searched from {} on", Load::Rate(*from_per_s))
@@ -243,7 +263,9 @@ impl PlannedSweep {
         let clock = RunClock::starting_in(Duration::ZERO);
         context.warm_server(lowest, warmup_requests);
         if self.finds_start {
-            let Some(found) = measure_capacity(context, spec, lowest)? else { return Ok(None) };
+            let Some(found) = measure_capacity(context, spec, lowest, args.loads.max_users)? else {
+                return Ok(None);
+            };
             let rest_s = spec.warmup_s + args.campaign.pause.as_secs_f64();
             let is_default = args.loads.samples.is_none();
             manifest.plan =

@@ -191,12 +191,13 @@ fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option
 /// A latency that decides and is better, while each GPU makes fewer tokens: that by its verdict where it decides, else by
 /// its own test, for no other figure is looked at so.
 pub(super) fn per_gpu_trade(metrics: &[AbMetric], explored: &[AbMetric]) -> Option<PerGpuTrade> {
-    let sure = |metric: &&AbMetric| match metric.verdict {
+    let is_sure = |metric: &AbMetric| match metric.verdict {
         Some(verdict) => matches!(verdict, AbVerdict::Better | AbVerdict::Worse),
         None => metric.unit == FigureKind::Rate && metric.p.is_some_and(|p| p <= LEVEL),
     };
-    let all = metrics.iter().chain(explored).filter(sure);
-    PerGpuTrade::of(all.filter_map(|metric| Some((metric.metric.parse().ok()?, metric.change()?))))
+    let all = metrics.iter().chain(explored).filter(|metric| metric.scale == DifferenceScale::Ratio);
+    let changed = |metric: &AbMetric| Some((metric.metric.parse().ok()?, metric.change()?, is_sure(metric)));
+    PerGpuTrade::of(all.filter_map(changed))
 }
 
 /// The exploratory metrics.

@@ -152,7 +152,7 @@ impl Compared {
             AgainstBaseline {
                 side: other.name.clone(),
                 pairing,
-                per_gpu_trade: PerGpuTrade::of(rows.iter().filter_map(sure_change)),
+                per_gpu_trade: PerGpuTrade::of(rows.iter().filter_map(changed)),
                 rows,
                 gates: gates.iter().map(|gate| gate.judge(baseline, other, pairing)).collect(),
                 warm_like_cold: cold_and_warm(baseline, other),
@@ -174,11 +174,10 @@ impl Compared {
     }
 }
 
-/// The change of a figure that is more than chance.
-fn sure_change(row: &ComparedRow) -> Option<(FigureKey, f64)> {
+/// The change of a figure, and whether it is more than chance.
+fn changed(row: &ComparedRow) -> Option<(FigureKey, f64, bool)> {
     use ChangeStanding::{Apart, Better, Worse};
-    let change = row.change.filter(|_| matches!(row.standing, Better | Worse | Apart))?;
-    Some((row.figure.clone(), change.value))
+    Some((row.figure.clone(), row.change?.value, matches!(row.standing, Better | Worse | Apart)))
 }
 
 /// The effect of the prefix cache, from the first cold run and the first run with warm prefixes.

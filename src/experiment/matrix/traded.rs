@@ -18,12 +18,12 @@ impl Believed<'_> {
     /// chance no room.
     pub(super) fn per_gpu_trade(&self, first: &Self) -> Option<PerGpuTrade> {
         let (Self::Runs(runs), Self::Runs(first)) = (self, first) else { return None };
-        let sure = |key: &FigureKey| {
+        let changed = |key: &FigureKey| {
             let (runs, first) = (shared_first(runs, first), shared_first(first, runs));
             let ratio = Ratio::of(&AcrossRuns::of(key, &runs), &AcrossRuns::of(key, &first))?;
-            let (low, high) = ratio.interval?;
-            (high < 1.0 || low > 1.0).then(|| (key.clone(), ratio.value - 1.0))
+            let is_sure = ratio.interval.is_some_and(|(low, high)| high < 1.0 || low > 1.0);
+            Some((key.clone(), ratio.value - 1.0, is_sure))
         };
-        PerGpuTrade::of(TRADED.iter().filter_map(sure))
+        PerGpuTrade::of(TRADED.iter().filter_map(changed))
     }
 }

@@ -99,6 +99,24 @@ impl Search {
         FoundLoads::of(self).answer
     }
 
+    /// `between 26.6 and 34.2/s`: the interval of the highest load, and before it has one the loads that its runs so far
+    /// meet and miss; `None` without objectives.
+    pub fn so_far(&self) -> Option<String> {
+        let tallies = self.tallies();
+        let known: Vec<_> = tallies.iter().filter(|tally| tally.counted > 0).collect();
+        let first = known.first().filter(|_| self.demands().len() > 1)?;
+        let over = known.iter().position(|tally| !tally.passes).unwrap_or(known.len());
+        let amount = |place: usize| known.get(place).map(|tally| tally.load.amount());
+        let met = over.checked_sub(1).and_then(amount);
+        let (low, high) = self.interval().map_or((met, amount(over)), |(low, high)| (Some(low), Some(high)));
+        let show = |amount: f64| first.load.of_amount(amount).to_string();
+        match (low, high) {
+            (Some(low), Some(high)) => Some(format!("between {} and {}", three_digits(low), show(high))),
+            (Some(low), None) => Some(format!("above {}", show(low))),
+            (None, high) => Some(format!("below {}", show(high?))),
+        }
+    }
+
     /// Where all trials together cross the limit of the tightest objective.
     pub fn crossing(&self) -> Option<f64> {
         tightest(self.trials(), self.demands()).crossing().map(|crossing| crossing.estimate)
@@ -273,6 +291,7 @@ mod tests {
             fewest_users_per_s: None,
             precision: 0.05,
             within_s: None,
+            sized_for_s: None,
             between_s: 0.0,
             most_trials: 9,
             saturated_in_a_row: 2,

@@ -41,10 +41,14 @@ pub struct SweepPlan {
     pub fewest_users_per_s: Option<f64>,
     /// Target width of the answer's 95 % interval, its upper end ÷ its lower end − 1.
     pub precision: f64,
-    /// The search ends where its next run would be over later than this, seconds of its runs and what is between them,
-    /// once the answer has an interval; absent: it ends by `precision` and `most_trials` alone.
+    /// The search ends where its next run would be over later than this, seconds of its runs and what is between them, or
+    /// [a little later](GRACE) while the answer has no interval; absent: it ends by `precision` and `most_trials` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_s: Option<f64>,
+    /// The time in which its runs are to fit, seconds: such an end, as it was before the first run; absent: their lengths
+    /// follow from their requests alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sized_for_s: Option<f64>,
     /// Time that a run takes beside its window, seconds: its warm-up, its last answers and the pause after it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub between_s: f64,
@@ -109,7 +113,7 @@ impl SweepPlan {
     #[must_use]
     pub fn shorter_by(self, spent_s: f64) -> Self {
         let left = |within_s: f64| (within_s - spent_s).max(within_s / 2.0).round();
-        Self { within_s: self.within_s.map(left), ..self }
+        Self { within_s: self.within_s.map(left), sized_for_s: self.sized_for_s.map(left), ..self }
     }
 
     /// The objectives as typed, one after another.
@@ -137,10 +141,12 @@ fn samples_in_time(within_s: f64, between_s: f64, per_s: f64) -> u64 {
 const SETTLED_S: f64 = 30.0;
 const SETTLED: f64 = 20.0;
 /// A search with an end in time has about so many runs by then, and each at least so many requests.
-const RUNS_IN_TIME: f64 = 7.0;
+pub(super) const RUNS_IN_TIME: f64 = 7.0;
 const FEWEST: f64 = 50.0;
 /// The last answers of a run take so many times as long as that to one request alone.
 const LAST: f64 = 2.0;
+/// A search without an interval goes on for so many times its time.
+pub(super) const GRACE: f64 = 1.2;
 /// A search below a known capacity begins at this share of it.
 const BELOW: f64 = 0.8;
 

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 /// Users of the first look; each further one has so many times as many.
 const MORE: u64 = 4;
-/// More users than this are not looked at.
-const MOST: u64 = 1_024;
 /// The looks end where more users raise the rate by less than this factor.
 const RISES: f64 = 1.2;
 
@@ -20,19 +18,30 @@ pub struct MeasuredCapacity {
 
 /// A burst of a closed loop before a search, so that it begins near the answer: 1, 4, 16… users, each of whom asks again at
 /// once, until more of them complete hardly more. It has no clock and no server.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CapacityProbe {
     /// Requests per second that each look completed.
     looks: Vec<f64>,
+    /// More users are not looked at.
+    most: u64,
 }
 
 impl CapacityProbe {
     /// Length of a look, which ends later where it has too few answers by then.
     pub const LOOK: Duration = Duration::from_secs(4);
+    /// The most users of a look where nothing else is said.
+    pub const MOST: u64 = 1_024;
+
+    /// A probe of at most so many users at once.
+    pub const fn up_to(most: u64) -> Self {
+        Self { looks: Vec::new(), most }
+    }
 
     /// Users of the next look; `None` where enough is known.
     pub fn next(&self) -> Option<u64> {
-        let users = MORE.checked_pow(self.looks.len() as u32).filter(|users| *users <= MOST)?;
+        let of = |look: u32| MORE.saturating_pow(look).min(self.most);
+        let look = self.looks.len() as u32;
+        let users = Some(of(look)).filter(|users| look == 0 || *users > of(look - 1))?;
         match self.looks[..] {
             [.., before, last] if last < RISES * before => None,
             _ => Some(users),
@@ -64,14 +73,15 @@ mod tests {
 
     #[test]
     fn it_ends_where_more_users_complete_no_more() {
-        let looked_at = |of: fn(f64) -> f64| {
-            let (mut probe, mut seen) = (CapacityProbe::default(), Vec::new());
+        let bounded = |of: fn(f64) -> f64, most: u64| {
+            let (mut probe, mut seen) = (CapacityProbe::up_to(most), Vec::new());
             while let Some(users) = probe.next() {
                 seen.push(users);
                 probe.record(of(users as f64));
             }
             (seen, probe.capacity().map(|found| found.per_s))
         };
+        let looked_at = |of| bounded(of, CapacityProbe::MOST);
         // 16 places of 2 s each.
         assert_eq!(looked_at(|users| users.min(16.0) / 2.0), (vec![1, 4, 16, 64], Some(8.0)));
         // One place.
@@ -79,6 +89,9 @@ mod tests {
         // A server that has no end.
         assert_eq!(looked_at(|users| users), (vec![1, 4, 16, 64, 256, 1_024], Some(1_000.0)));
         assert_eq!(looked_at(|_| 0.0).1, None);
+        // It is bounded by what its user allows.
+        assert_eq!(bounded(|users| users, 100), (vec![1, 4, 16, 64, 100], Some(100.0)));
+        assert_eq!(bounded(|users| users, 1).0, [1]);
     }
 
     #[test]

@@ -12,10 +12,11 @@ pub(super) use self::curve::{BAND, Crossing, LimitCrossing, Unsure};
 pub(super) use self::demand::SearchDemand;
 pub(super) use self::tally::{LoadTally, Tightest, limit_crossings, tightest};
 
+use self::forecast::RUNS_OF_INTERVAL;
 use self::refine::{Next, Refinement};
 use self::tally::tallies;
 use super::answer::StopReason;
-use super::plan::{Load, LoadAxis, SweepPlan};
+use super::plan::{GRACE, Load, LoadAxis, RUNS_IN_TIME, SweepPlan};
 use super::trial::{Trial, TrialRequest};
 use crate::experiment::repeats::seed_of_run;
 
@@ -42,7 +43,7 @@ pub enum SearchStep {
 /// its ends are 30 % apart; and then refines in rounds: five loads around the estimate of all runs so far get a run each.
 /// The first runs decide only where to measure next; all runs together decide the answer. It checks whether the answer is
 /// narrow only after whole rounds: checking after every run would stop it where chance makes the figures agree. It also
-/// ends when its time is over, which does not depend on what the runs found, as soon as the answer has an interval.
+/// ends when its time is over, which does not depend on what the runs found; its runs are as long as fit in that time.
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: SweepPlan,
@@ -233,17 +234,22 @@ impl Search {
         }
     }
 
-    /// Whether a run at this rate would be over too late, and the answer is known without it.
+    /// Whether a run at this rate would be over too late.
     fn is_out_of_time(&self, rate: f64) -> bool {
         let next_s = self.window_s(Load::Rate(rate)) + self.plan.between_s;
-        self.refined_from.is_some()
-            && self.plan.within_s.is_some_and(|within_s| self.spent_s() + next_s > within_s)
-            && self.interval().is_ok()
+        let times = if self.interval().is_ok() { 1.0 } else { GRACE };
+        let ends_s = self.plan.within_s.map(|within_s| times * within_s);
+        !self.trials.is_empty() && ends_s.is_some_and(|ends_s| self.spent_s() + next_s > ends_s)
     }
 
     /// Time of the runs so far and what is between them, seconds.
     pub fn spent_s(&self) -> f64 {
-        self.trials.iter().map(|trial| trial.window_s + self.plan.between_s).sum()
+        self.spent_by(self.trials.len())
+    }
+
+    /// The same of so many runs.
+    fn spent_by(&self, runs: usize) -> f64 {
+        self.trials[..runs].iter().map(|trial| trial.window_s + self.plan.between_s).sum()
     }
 
     /// Whether even the shortest run at this rate has too many requests.
@@ -302,7 +308,17 @@ impl Search {
             },
         };
         let length_s = per_s.filter(|&per_s| per_s > 0.0).map_or(f64::INFINITY, |per_s| samples / per_s);
-        length_s.max(SHORTEST_S).min(self.plan.longest_s).max(self.plan.shortest_s.unwrap_or(0.0))
+        let most_s = self.room_s().max(SHORTEST_S).min(self.plan.longest_s);
+        length_s.max(SHORTEST_S).min(most_s).max(self.plan.shortest_s.unwrap_or(0.0))
+    }
+
+    /// The longest window with which the runs that an answer takes fit in the time of the search.
+    fn room_s(&self) -> f64 {
+        let each_s = |all_s: f64| match self.refined_from {
+            Some(from) => (all_s - self.spent_by(from)) / RUNS_OF_INTERVAL as f64,
+            None => all_s / RUNS_IN_TIME,
+        };
+        self.plan.sized_for_s.map_or(f64::INFINITY, |all_s| each_s(all_s) - self.plan.between_s)
     }
 }
 
@@ -325,6 +341,7 @@ mod tests {
             fewest_users_per_s: None,
             precision: 0.05,
             within_s: None,
+            sized_for_s: None,
             between_s: 0.0,
             most_trials: 9,
             saturated_in_a_row: 2,

@@ -276,12 +276,15 @@ impl StopReason {
                 format!("reached the requested {} after {runs}", either_way(plan.precision))
             }
             Self::TrialsSpent => format!("the search had its {runs}"),
-            Self::TimeSpent => {
-                let within = spoken(Duration::from_secs_f64(plan.within_s.unwrap_or_default().round()));
-                format!(
-                    "the search had its {within}, in {runs}: --bracket goes on until the answer is as certain as that says"
-                )
-            }
+            Self::TimeSpent => match search.interval() {
+                Ok(_) => format!(
+                    "the search had its time, in {runs}: --bracket goes on until the answer is as certain as that says"
+                ),
+                Err(why) => {
+                    let least = spoken(Duration::from_secs_f64(search.least_s().max(1.5 * search.spent_s())));
+                    format!("the search had its time, in {runs}, and {why}: give it --within {least} or more")
+                }
+            },
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
             Self::Endless => {
                 let highest = search.tallies().last().map_or(String::new(), |tally| tally.load.to_string());

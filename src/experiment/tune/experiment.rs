@@ -109,10 +109,10 @@ impl<'f> TuneExperiment<'f> {
         last.max_by_key(|trial| trial.number)
     }
 
-    /// The best variant so far, and the load for each accelerator at which it probably ends to meet the objectives.
+    /// The best variant so far, and the highest load for each accelerator that it met in the last round that it ran in.
     pub fn best(&self) -> Option<(&TuneCandidate, f64)> {
-        let best = self.state.best()?;
-        Some((&self.state.candidates[best], self.state.courses[best].estimate()?))
+        let (best, met) = self.state.best_met()?;
+        Some((&self.state.candidates[best], met))
     }
 
     /// Whether the rounds are over, and only the winner runs.
@@ -188,7 +188,13 @@ impl<'f> TuneExperiment<'f> {
         for (of, forecast) in &self.outlook.forecasts {
             state.forecasts[*of] = Some(*forecast);
         }
-        state.note = self.outlook.note.clone().or(state.note.take());
+        // What an earlier look predicted is predicted.
+        let without = untested.iter().filter(|of| state.forecasts[**of].is_none()).count();
+        let none = state.forecasts.iter().all(Option::is_none);
+        state.note = self.outlook.unpredicted.as_ref().filter(|_| without > 0).map(|why| match none {
+            true => format!("nothing is predicted: {why}"),
+            false => format!("{without} of {} variants are not predicted: {why}", untested.len()),
+        });
     }
 
     fn next_variant(&mut self) -> Option<usize> {

@@ -16,8 +16,8 @@ pub trait Forecaster {
 pub struct Outlook {
     /// The load at which each variant is expected to end to meet the objectives, by its place.
     pub forecasts: Vec<(usize, Forecast)>,
-    /// What is not predicted, and why.
-    pub note: Option<String>,
+    /// Why some of them or all are not predicted.
+    pub unpredicted: Option<String>,
     /// What holds the measured variant back, in words, and words in names of flags that would change it, the first best.
     pub held_back: Option<(String, &'static [&'static str])>,
 }

@@ -59,14 +59,13 @@ where
         let (fit, like) = match (fitted, like) {
             (Ok(fit), Ok(like)) => (fit, like),
             (fitted, _) => {
-                let why = fitted.err().unwrap_or_default();
-                let note = Some(format!("nothing is predicted: {why}"));
-                return Outlook { forecasts: Vec::new(), note, held_back: self.seen_in(highest) };
+                let held_back = self.seen_in(highest);
+                return Outlook { forecasts: Vec::new(), unpredicted: fitted.err(), held_back };
             }
         };
         let begin = rate(highest) / f64::from(*own_gpus);
         let error = fit.worst(Quantile::P50).filter(|off| off.is_finite()).unwrap_or(0.0).max(LEAST_ERROR);
-        let mut left_out = Vec::new();
+        let mut left_out = None;
         let mut forecasts = Vec::new();
         for &place in of {
             let (fleet, gpus) = &self.fleets[place];
@@ -79,13 +78,12 @@ where
                     let (low, high) = (per_gpu / (1.0 + error), per_gpu * (1.0 + error));
                     forecasts.push((place, Forecast { per_gpu, low, high }));
                 }
-                None => left_out.push(place),
+                None => left_out = left_out.or(Some(place)),
             }
         }
-        let note = left_out.first().map(|&place| {
+        let unpredicted = left_out.map(|place: usize| {
             let why = self.fleets[place].0.as_ref().err();
-            let why = why.map_or("what the runs show says nothing of it", String::as_str);
-            format!("{} of {} variants are not predicted: {why}", left_out.len(), of.len())
+            why.map_or("what the runs show says nothing of it", String::as_str).to_owned()
         });
         let schedule = Schedule::draw(&highest.header.workload);
         let bottleneck =
@@ -93,7 +91,7 @@ where
         let held_back = bottleneck.map(|(_, predicted)| predicted.bottleneck);
         let held_back = held_back.map(|found| (beginning(&found.sentence), flags_for_limit(found.limit)));
         let held_back = held_back.filter(|(_, flags)| !flags.is_empty());
-        Outlook { forecasts, note, held_back: held_back.or_else(|| self.seen_in(highest)) }
+        Outlook { forecasts, unpredicted, held_back: held_back.or_else(|| self.seen_in(highest)) }
     }
 }
 

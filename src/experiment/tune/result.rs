@@ -64,8 +64,11 @@ pub struct TuneDecision {
     pub flags: String,
     /// The command that starts it, where there is one.
     pub command: Option<String>,
-    /// The load at which it probably ends to meet the objectives.
+    /// The load at which it probably ends to meet the objectives, by estimate: between loads that ran.
     pub per_gpu: f64,
+    /// The highest load up to that one that a run met; absent in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met_per_gpu: Option<f64>,
     /// Lower end of the 95 % interval of that load; absent where the runs show none.
     pub low: Option<f64>,
     /// Upper end of it.
@@ -158,6 +161,12 @@ impl TuneStanding {
 }
 
 impl Tune {
+    /// Variants of which no run was begun: whether one of them is better is not known.
+    pub fn never_run(&self) -> usize {
+        let never = |of: &&TuneVariant| of.standing == TuneStanding::Open && of.trials.is_empty();
+        self.variants.iter().filter(never).count()
+    }
+
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
     /// Its file in the folder of a tuning.
@@ -263,6 +272,7 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
         flags: of.flags.clone(),
         command: server.serve.as_ref().or(server.start.as_ref()).map(|command| server.filled(command)),
         per_gpu,
+        met_per_gpu: highest.map(|trial| trial.per_gpu),
         low: interval.as_ref().ok().map(|(low, _)| *low),
         high: interval.as_ref().ok().map(|(_, high)| *high),
         unsure: interval.err(),

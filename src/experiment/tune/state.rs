@@ -134,9 +134,17 @@ impl TuneState {
         })
     }
 
-    /// The best variant so far: that of the last round in which one met a load.
+    /// The best variant so far: that of the last round in which one met a load, and that load.
+    pub(super) fn best_met(&self) -> Option<(usize, f64)> {
+        (1..=ROUNDS).rev().find_map(|round| {
+            let best = self.best_of(round)?;
+            Some((best, self.courses[best].met(round)?))
+        })
+    }
+
+    /// The best variant so far.
     pub(super) fn best(&self) -> Option<usize> {
-        (1..=ROUNDS).rev().find_map(|round| self.best_of(round))
+        self.best_met().map(|(best, _)| best)
     }
 
     fn is_served(&self, place: usize) -> bool {
@@ -182,6 +190,7 @@ impl TuneState {
             fewest_users_per_s: None,
             precision: KNOWN,
             within_s: None,
+            sized_for_s: None,
             between_s: 0.0,
             most_trials: MOST_AT_THE_END,
             saturated_in_a_row: u64::MAX,

@@ -23,20 +23,21 @@ const UNIT: &str = "requests/s per GPU";
 pub fn document(tune: &Tune, again: Option<&str>) -> Document {
     let (colour, word) = match (&tune.decision, tune.stopped) {
         (_, TuneStopped::Interrupted | TuneStopped::Refused) => (Tone::Neutral, "UNFINISHED"),
+        (Some(_), _) if tune.never_run() > 0 => (Tone::Neutral, "BEST SO FAR"),
         (Some(_), _) => (Tone::Good, "FOUND"),
         (None, _) => (Tone::Bad, "NONE"),
     };
     let sentence = match &tune.decision {
-        Some(decision) => found(decision),
+        Some(decision) => found(tune, decision),
         None => format!("no variant surely meets {} at any load that ran", tune.objectives.join("; ")),
     };
     let headline = tune.decision.as_ref().map(|decision| {
         KeyFigure::new(
-            format!("is the highest load within {}", tune.objectives.join("; ")),
-            three_digits(decision.per_gpu),
+            format!("met {}, the highest load that did", tune.objectives.join("; ")),
+            three_digits(decision.met_per_gpu.unwrap_or(decision.per_gpu)),
             UNIT,
         )
-        .below(interval(decision))
+        .below(estimate(decision))
     });
     let mut document = Document::new(format!("Tuning: {}", tune.name))
         .verdict(VerdictLine::new(colour, word, sentence))
@@ -45,15 +46,30 @@ pub fn document(tune: &Tune, again: Option<&str>) -> Document {
     document
 }
 
-fn found(decision: &TuneDecision) -> String {
+fn found(tune: &Tune, decision: &TuneDecision) -> String {
     let flags = if decision.flags.is_empty() { &decision.best } else { &decision.flags };
-    let interval = interval(decision).map(|interval| format!(" ({interval})")).unwrap_or_default();
-    format!("{flags} serves most: {} {UNIT}{interval}", three_digits(decision.per_gpu))
+    let met = three_digits(decision.met_per_gpu.unwrap_or(decision.per_gpu));
+    let estimate = estimate(decision).map(|estimate| format!("; {estimate}")).unwrap_or_default();
+    let never = match tune.never_run() {
+        0 => String::new(),
+        never => format!("; {never} of {} never ran", counted(tune.variants.len() as u64, "variant")),
+    };
+    format!("{flags} serves most of those that ran: it met {met} {UNIT}{estimate}{never}")
 }
 
-fn interval(decision: &TuneDecision) -> Option<String> {
-    let (low, high) = decision.low.zip(decision.high)?;
-    Some(format!("95 % interval {} to {}", three_digits(low), three_digits(high)))
+/// Up to which load it probably meets them, where that is another than the highest that it met.
+fn estimate(decision: &TuneDecision) -> Option<String> {
+    let interval = decision.low.zip(decision.high);
+    let interval = interval
+        .map(|(low, high)| format!(", 95 % interval {} to {}", three_digits(low), three_digits(high)));
+    let is_other = decision.met_per_gpu != Some(decision.per_gpu);
+    (is_other || interval.is_some()).then(|| {
+        format!(
+            "its limit is estimated at {}{}",
+            three_digits(decision.per_gpu),
+            interval.unwrap_or_default()
+        )
+    })
 }
 
 fn decision(tune: &Tune) -> Section {

@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::dir::{ExperimentDir, ServerManifest};
 use super::executor::{Campaign, runs_left};
 use crate::analysis::Objective;
-use crate::analysis::wording::seconds;
+use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::{
-    CapacityProbe, Experiment, HighestLoad, JudgedObjective, Load, LoadAxis, MeasuredCapacity, RunRequest,
+    CapacityProbe, Experiment, JudgedObjective, Load, LoadAxis, MeasuredCapacity, RunRequest, Search,
     SweepExperiment, SweepPlan, SweepRun, Trial, TrialRequest,
 };
 use crate::generator::Datasets;
@@ -56,6 +56,8 @@ pub(crate) struct SweepStart {
     pub(crate) between_s: f64,
     /// When the search was to end, seconds.
     pub(crate) within_s: Option<f64>,
+    /// The time in which its runs were to fit, seconds.
+    pub(crate) sized_for_s: Option<f64>,
     /// How fast the fewest users were answered, requests per second; absent where no users were swept.
     pub(crate) fewest_users_per_s: Option<f64>,
 }
@@ -74,6 +76,7 @@ impl SweepStart {
             first_samples: number("first_samples").map(|samples| samples as u64),
             between_s: number("between_s").unwrap_or(0.0),
             within_s: number("within_s"),
+            sized_for_s: number("sized_for_s"),
             fewest_users_per_s: number("fewest_users_per_s"),
         })
     }
@@ -102,13 +105,15 @@ pub(crate) fn check_axis(spec: &WorkloadSpec, axis: &LoadAxis, option: &str) -> 
     }
 }
 
-/// Measures how much the server completes, by bursts of a few seconds; `None` where the user stopped it.
+/// Measures how much the server completes, by bursts of a few seconds of at most so many users at once; `None` where the
+/// user stopped it.
 pub(crate) fn measure_capacity(
     context: &RunContext,
     spec: &WorkloadSpec,
     lowest: &PlannedRun,
+    most_users: u64,
 ) -> Result<Option<MeasuredCapacity>, Stop> {
-    let mut probe = CapacityProbe::default();
+    let mut probe = CapacityProbe::up_to(most_users);
     while let Some(users) = probe.next() {
         let asking = asking(spec, lowest, (users * OF_EACH).max(FEWEST))?;
         let schedule = asking.as_ref().map_or(&lowest.schedule, |run| &run.schedule);
@@ -193,9 +198,10 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         experiment: &SweepExperiment,
     ) -> String {
         let search = experiment.search();
-        match (&request.part, &search.plan().axis) {
-            (SweepRun::Load(_), LoadAxis::Automatic { .. }) => {
-                let left_s = (search.expected_s() - search.spent_s()).max(run.length().as_secs_f64());
+        match (&request.part, search.left()) {
+            (SweepRun::Load(_), Some((_, left_s)))
+                if matches!(search.plan().axis, LoadAxis::Automatic { .. }) =>
+            {
                 format!("; about {} left", spoken(Duration::from_secs_f64(left_s.round())))
             }
             _ => runs_left(self, request, run, experiment),
@@ -214,10 +220,10 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         &self,
         request: &RunRequest<SweepRun>,
         _run: &PlannedRun,
-        experiment: &SweepExperiment,
+        _experiment: &SweepExperiment,
     ) -> Option<String> {
         match &request.part {
-            SweepRun::Load(wanted) => Some(title(wanted, experiment.answer())),
+            SweepRun::Load(wanted) => Some(title(wanted)),
             SweepRun::Sustained(wanted) => {
                 Some(format!("holding {} for {}", wanted.load, seconds(wanted.window_s)))
             }
@@ -234,7 +240,8 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         if let (SweepRun::Load(wanted), Some(trial), Some(printer)) = (&request.part, trial, self.progress)
             && trial.number == wanted.number
         {
-            printer.words(&format!("  run {}, {}: {}", trial.number, trial.load, finding(trial)));
+            let (found, known) = (finding(trial), known(experiment.search()));
+            printer.words(&format!("  run {}, {}: {found}{known}", trial.number, trial.load));
             if self.curve {
                 experiment.search().strip().into_iter().flatten().for_each(|line| printer.words(&line));
             }
@@ -243,29 +250,42 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
     }
 }
 
-/// A run, and what is known before it.
-fn title(wanted: &TrialRequest, answer: Option<HighestLoad>) -> String {
+/// A run in words.
+fn title(wanted: &TrialRequest) -> String {
     let TrialRequest { number, load, repeat, window_s, .. } = wanted;
-    let so_far = match answer.map(|answer| (answer.passed, answer.failed)) {
-        Some((Some(passed), Some(failed))) => format!("; so far {passed} passed, {failed} failed"),
-        Some((Some(passed), None)) => format!("; so far {passed} passed"),
-        Some((None, Some(failed))) => format!("; so far {failed} failed"),
-        Some((None, None)) | None => String::new(),
-    };
-    format!("run {number}: {load} for {}, repeat {repeat}{so_far}", seconds(*window_s))
+    let repeat = if *repeat > 1 { format!(", repeat {repeat}") } else { String::new() };
+    format!("run {number}: {load} for {}{repeat}", seconds(*window_s))
 }
 
-/// What a run found.
+/// What a run found: figures, because one run by itself decides nothing.
 fn finding(trial: &Trial) -> String {
     match (&trial.saturated, trial.invalid.first()) {
         (Some(_), _) => "the server did not keep up".to_owned(),
         (None, Some(reason)) => format!("INVALID, and does not count: {}", cut(reason.clone(), REASON)),
         (None, None) if trial.judged.is_empty() => "done".to_owned(),
-        (None, None) => {
-            let each = |judged: &JudgedObjective| format!("{}: {}", judged.status.word(), judged.objective);
-            trial.judged.iter().map(each).collect::<Vec<_>>().join(", ")
-        }
+        (None, None) => trial.judged.iter().map(figure).collect::<Vec<_>>().join(", "),
     }
+}
+
+/// The figure of a run for an objective, of a percentile with the share of its requests over the bound.
+fn figure(judged: &JudgedObjective) -> String {
+    let key = &judged.objective.key;
+    let over = judged.over_share.zip(judged.objective.most_over());
+    let over = over.map_or(String::new(), |(over, most)| {
+        format!(" ({} over the bound, {} may be)", percent(over), percent(most))
+    });
+    match (judged.value, judged.at_least) {
+        (Some(value), _) => format!("{key} {}{over}", key.show(value)),
+        (None, Some(least)) => format!("{key} over {}{over}", key.show(least)),
+        (None, None) => format!("no {key}{over}"),
+    }
+}
+
+/// Where the highest load is by all runs so far, and how many are left.
+fn known(search: &Search) -> String {
+    let so_far = search.so_far().map_or(String::new(), |so_far| format!("; the highest load is {so_far}"));
+    let left = search.left().map_or(String::new(), |(runs, _)| format!(", {} left", counted(runs, "run")));
+    so_far + &left
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
     ) -> Option<String> {
         let TuneRun { candidate, round, per_gpu, wanted } = &request.part;
         let best = experiment.best().map_or(String::new(), |(best, per_gpu)| {
-            format!("; best so far {} with about {}/s per GPU", best.name, three_digits(per_gpu))
+            format!("; best so far {}, which met {}/s per GPU", best.name, three_digits(per_gpu))
         });
         Some(format!(
             "run {}, round {round}: {} at {}/s per GPU for {}{best}",

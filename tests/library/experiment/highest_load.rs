@@ -39,12 +39,14 @@ struct Found {
     sweep: Sweep,
     expected_s: f64,
     took_s: f64,
+    /// The latest end that was expected after any run.
+    latest_s: f64,
 }
 
 impl<S: Fn(u64) -> Box<dyn SimulatedServer>> Searched<S> {
     /// `plan` as `sweep` makes it of what bursts show.
     fn near_capacity(&self, plan: SweepPlan) -> SweepPlan {
-        let mut probe = CapacityProbe::default();
+        let mut probe = CapacityProbe::up_to(CapacityProbe::MOST);
         let mut spent_s = 0.0;
         while let Some(users) = probe.next() {
             let look = WorkloadSpec {
@@ -86,9 +88,14 @@ impl<S: Fn(u64) -> Box<dyn SimulatedServer>> Searched<S> {
             let log = RunLog::of_requests(header(&workload), flown.records, flown.footer);
             Ok(CompletedRun::from(summarise(&log, &objectives)))
         };
-        let recorded = |_: &SweepExperiment| Ok(());
+        let mut latest_s = expected_s;
+        let recorded = |sweep: &SweepExperiment| {
+            let left_s = sweep.search().left().map_or(0.0, |(_, left_s)| left_s);
+            latest_s = f64::max(latest_s, sweep.search().spent_s() + left_s);
+            Ok(())
+        };
         let Ok(()) = drive(&mut sweep, &mut VirtualExecutor { run, recorded });
-        Found { sweep: sweep.result(), expected_s, took_s }
+        Found { sweep: sweep.result(), expected_s, took_s, latest_s }
     }
 
     fn plan(&self, samples: u64, seed: u64) -> SweepPlan {
@@ -105,6 +112,7 @@ impl<S: Fn(u64) -> Box<dyn SimulatedServer>> Searched<S> {
             fewest_users_per_s: None,
             precision: 0.05,
             within_s: None,
+            sized_for_s: None,
             between_s: 0.0,
             most_trials: 40,
             saturated_in_a_row: 2,
@@ -181,47 +189,64 @@ fn of_twenty_searches_eighteen_find_the_truth_and_hold_it_with_half_of_the_load(
 #[derive(Default)]
 struct InTime {
     held: usize,
+    /// Estimates within a fifth of the truth.
+    near: usize,
     widths: Vec<f64>,
     minutes: Vec<f64>,
     /// Time taken ÷ time said before.
     times: Vec<f64>,
+    /// The latest end that was said on the way ÷ time said before.
+    latest: Vec<f64>,
 }
 
 impl InTime {
     fn of(within_s: f64, seeds: u64) -> Self {
+        Self::of_objective(MOCK, Some(within_s), seeds)
+    }
+
+    fn of_objective(objective: &'static str, within_s: Option<f64>, seeds: u64) -> Self {
         let mut all = Self::default();
         for seed in 1..=seeds {
-            let searched = mock();
+            let searched = Searched { objective, ..mock() };
             let plan = SweepPlan {
                 repeats: 3,
                 first_samples: Some(75),
                 longest_s: 300.0,
                 precision: 0.1,
-                within_s: Some(within_s),
+                within_s,
+                sized_for_s: within_s,
                 most_trials: 60,
                 ..searched.plan(130, seed)
             };
             let plan = searched.near_capacity(plan);
-            let spent_s = within_s - plan.within_s.unwrap();
+            let spent_s = within_s.zip(plan.within_s).map_or(0.0, |(within_s, left_s)| within_s - left_s);
             let found = searched.search(plan);
             let answer = found.sweep.answer.unwrap();
-            let (low, high) = answer.interval_low.zip(answer.interval_high).unwrap();
-            all.held += usize::from(low <= TRUTH_OF_MOCK && TRUTH_OF_MOCK <= high);
+            let interval = answer.interval_low.zip(answer.interval_high);
+            let (low, high) = interval.unwrap_or((1.0, f64::INFINITY));
+            let held = interval.is_some() && low <= TRUTH_OF_MOCK && TRUTH_OF_MOCK <= high;
+            all.held += usize::from(held);
+            all.near +=
+                usize::from(answer.estimate.is_some_and(|near| (near / TRUTH_OF_MOCK - 1.0).abs() < 0.2));
             all.widths.push(high / low - 1.0);
             all.minutes.push((spent_s + found.took_s) / 60.0);
             all.times.push(found.took_s / found.expected_s);
+            all.latest.push(found.latest_s / found.expected_s);
         }
-        for figures in [&mut all.widths, &mut all.minutes, &mut all.times] {
+        for figures in [&mut all.widths, &mut all.minutes, &mut all.times, &mut all.latest] {
             figures.sort_by(f64::total_cmp);
         }
-        let Self { held, widths, minutes, times } = &all;
-        println!("{held} of {seeds} hold it; widths {widths:.2?}, minutes {minutes:.1?}, times {times:.2?}");
+        let Self { held, near, widths, minutes, times, latest } = &all;
+        println!(
+            "{objective} within {within_s:?}: {held} of {seeds} hold it, {near} are near; widths {widths:.2?}, minutes {minutes:.1?}, \
+             times {times:.2?}, latest {latest:.2?}"
+        );
         all
     }
 
-    /// How many took the time that was said before, within a factor of 1.5.
+    /// How many took no more than the time that was said before, and a fifth of it.
     fn as_said(&self) -> usize {
-        self.times.iter().filter(|times| (1.0 / 1.5..1.5).contains(*times)).count()
+        self.times.iter().filter(|times| **times <= 1.2).count()
     }
 }
 
@@ -233,16 +258,16 @@ fn a_search_ends_within_five_minutes_with_an_interval_that_holds_the_truth() {
     assert!(found.held >= 54, "{}", found.held);
     assert!(found.widths[30] < 0.35, "{:.2?}", found.widths);
     assert!(found.minutes[54] < 5.2, "{:.1?}", found.minutes);
-    assert!(found.as_said() >= 54, "{:.2?}", found.times);
+    assert!(found.as_said() >= 57, "{:.2?}", found.times);
 }
 
-/// Nearly as many as of five minutes: runs of 10 s end before a queue has settled.
+/// Runs of 10 s, and 12 s between them: too few for an interval by then, and an estimate.
 #[test]
 #[ignore = "takes half a minute unoptimised; `.ci/run` runs it"]
 fn a_search_of_two_minutes_is_a_first_look() {
     let found = InTime::of(120.0, 60);
-    assert!(found.held >= 51, "{}", found.held);
-    assert!(found.minutes[54] < 4.0, "{:.1?}", found.minutes);
+    assert!(found.near >= 51, "{}", found.near);
+    assert!(found.minutes[57] < 2.4, "{:.1?}", found.minutes);
 }
 
 #[test]
@@ -252,7 +277,29 @@ fn within_twenty_minutes_the_highest_load_is_known_to_five_percent() {
     assert!(found.held >= 18, "{}", found.held);
     assert!(found.widths[10] < 0.12, "{:.2?}", found.widths);
     assert!(found.minutes[18] < 20.2, "{:.1?}", found.minutes);
-    assert!(found.as_said() >= 18, "{:.2?}", found.times);
+    assert!(found.as_said() >= 19, "{:.2?}", found.times);
+}
+
+/// However far the answer is from where a search begins, the time that is said before it holds, and what is said on the way
+/// does not grow.
+#[test]
+fn a_search_takes_the_time_that_it_says() {
+    for (objective, within_s) in [(MOCK, 60.0), (MOCK, 120.0), (MOCK, 300.0), ("p95 ttft < 950ms", 300.0)] {
+        let found = InTime::of_objective(objective, Some(within_s), 4);
+        assert!(found.as_said() == 4 && found.latest[3] <= 1.2, "{:.2?} {:.2?}", found.times, found.latest);
+        assert!(found.minutes[3] < 1.2 * within_s / 60.0, "{:.1?}", found.minutes);
+    }
+}
+
+/// Where only the answer's interval ends it, nine of ten take half to twice the time that was expected.
+#[test]
+#[ignore = "40 searches take long unoptimised; `.ci/run` runs it"]
+fn a_search_to_a_precision_takes_half_to_twice_the_time() {
+    for objective in [MOCK, "p95 ttft < 950ms"] {
+        let found = InTime::of_objective(objective, None, 20);
+        let within = found.times.iter().filter(|times| (0.5..=2.0).contains(*times)).count();
+        assert!(within >= 18, "{:.2?}", found.times);
+    }
 }
 
 /// A mock of 16 slots: a first token takes 300 ms on average, exponentially, each other token 10 ms.
@@ -263,9 +310,12 @@ fn mock() -> Searched<impl Fn(u64) -> Box<dyn SimulatedServer>> {
             Box::new(FixedQueue::new(16, Delay::Exponential(0.3), Delay::Constant(0.01), seed))
                 as Box<dyn SimulatedServer>
         },
-        objective: "p95 ttft < 1500ms",
+        objective: MOCK,
     }
 }
+
+/// The objective on it.
+const MOCK: &str = "p95 ttft < 1500ms";
 
 /// The rate at which 5 % of its first tokens take longer: 20 runs of 100,000 requests each.
 const TRUTH_OF_MOCK: f64 = 8.587;

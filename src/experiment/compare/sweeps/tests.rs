@@ -20,6 +20,7 @@ fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) 
         longest_s: 20.0,
         precision: 0.05,
         within_s: None,
+        sized_for_s: None,
         between_s: 0.0,
         most_trials: 60,
         saturated_in_a_row: 2,

@@ -21,6 +21,7 @@ fn sweep_of(axis: LoadAxis) -> SweepExperiment {
         fewest_users_per_s: None,
         precision: 0.05,
         within_s: None,
+        sized_for_s: None,
         between_s: 0.0,
         most_trials: 4,
         saturated_in_a_row: 2,

@@ -1,14 +1,14 @@
 //! How long a search takes, as far as can be said before its end.
 
-use super::Search;
 use super::refine::ROUND;
 use super::tally::{Tightest, tightest};
-use crate::experiment::sweep::plan::{Load, LoadAxis};
+use super::{SHORTEST_S, Search, SearchStep};
+use crate::experiment::sweep::plan::{GRACE, Load, LoadAxis};
 
 /// Runs until a search that begins near its answer has a bracket.
 const RUNS_OF_BRACKET: u64 = 2;
 /// Runs of the refinement until there is an interval.
-const RUNS_OF_INTERVAL: u64 = 5;
+pub(super) const RUNS_OF_INTERVAL: u64 = 5;
 /// The square of an interval's width in logarithms × the requests of the runs behind it × the variance of one request's
 /// share: what searches on queues in virtual time had in the median.
 const WORTH: f64 = 2.4;
@@ -36,9 +36,29 @@ impl Search {
         match self.plan.within_s {
             // It ends before a run that would be over too late.
             Some(within_s) if self.interval().is_ok() => spent_s.max(within_s - run_s / 2.0),
-            Some(within_s) => (within_s - run_s / 2.0).max(begun_s + left(RUNS_OF_INTERVAL) as f64 * run_s),
+            Some(within_s) => {
+                let until_interval = begun_s + left(RUNS_OF_INTERVAL) as f64 * run_s;
+                within_s.max(until_interval.min(GRACE * within_s))
+            }
             None => begun_s + left(self.runs_of_refinement(rate)) as f64 * run_s,
         }
+    }
+
+    /// Seconds within which an answer has an interval: of the shortest runs that it takes.
+    pub fn least_s(&self) -> f64 {
+        (RUNS_OF_BRACKET + RUNS_OF_INTERVAL) as f64 * (SHORTEST_S + self.plan.between_s)
+    }
+
+    /// Runs that are still wanted, and the seconds that they take, as far as can be said now; `None` where none is.
+    pub fn left(&self) -> Option<(u64, f64)> {
+        let SearchStep::Measure(next) = self.next() else { return None };
+        let next_s = next.window_s + self.plan.between_s;
+        if !matches!(self.plan.axis, LoadAxis::Automatic { .. }) {
+            let runs = self.runs_left().max(1);
+            return Some((runs, runs as f64 * next_s));
+        }
+        let left_s = (self.expected_s() - self.spent_s()).max(next_s);
+        Some(((left_s / next_s).round() as u64, left_s))
     }
 
     /// Runs of the refinement until the interval is narrow, in whole rounds.

@@ -65,11 +65,12 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
     let currency = matrix.currency.as_ref().map_or(String::new(), |currency| format!(", {currency}"));
     let mut table = Table::of("Rows", &matrix.cells)
         .column("row", |cell| name(matrix, cell))
+        .column("verdict", verdict)
+        .column_where_known("hypothesis", |cell| cell.standing.map(ClaimStanding::word))
         .column(("load", 2), load)
         .column(("runs", 3), |cell| {
             format!("{}/{}", cell.runs.iter().filter(|run| !run.replaced).count(), cell.planned_runs)
-        })
-        .column("verdict", verdict);
+        });
     let has_gpus = matrix.variants.iter().any(|variant| variant.server.gpus.is_some_and(|gpus| gpus > 1));
     // Of one GPU it is the rate itself.
     let is_shown = |key: &FigureKey| has_gpus || key.metric != Metric::OutputTokensPerGpu;
@@ -83,7 +84,6 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
         .column_where_known((format!("/acceptable{currency}"), 10), |cell| {
             shown_where_known(cell, Metric::CostPerAcceptableAnswer)
         })
-        .column("hypothesis", |cell| cell.standing.map(ClaimStanding::word))
         .table();
     let figures =
         |cell: &MatrixCell| FIGURES.map(|(_, key, _)| cell.figures.get(&key).and_then(|of| of.mark));

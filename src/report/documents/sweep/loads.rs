@@ -2,11 +2,20 @@
 
 use std::ops::Range;
 
-use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Status};
+use crate::analysis::wording::percent;
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::document::{ALWAYS, Section, Table, TableCell, cell};
-use crate::units::count;
+use crate::report::documents::parts::cells::with_unit;
 
+/// The latencies of every sweep, with the worth of their columns.
+const COLUMNS: [(&str, u8, FigureKey); 5] = [
+    ("TTFT p50", 7, FigureKey::percentile(Quantile::P50, Metric::Ttft)),
+    ("TTFT p99", ALWAYS, FigureKey::percentile(Quantile::P99, Metric::Ttft)),
+    ("TPOT p50", 6, FigureKey::percentile(Quantile::P50, Metric::Tpot)),
+    ("TPOT p99", ALWAYS, FigureKey::percentile(Quantile::P99, Metric::Tpot)),
+    ("e2e p99", 8, FigureKey::percentile(Quantile::P99, Metric::E2e)),
+];
 /// The sign of the load at the knee.
 const KNEE: &str = " ◆";
 
@@ -27,25 +36,32 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> Table {
         let figure = point.figures.metric(Metric::OutputTokensPerGpu);
         TableCell::from(figure.filter(|_| has_gpus))
     };
+    // What an objective is about is never left out.
+    let is_bounded = |key: &FigureKey| sweep.plan.objectives.iter().any(|objective| objective.key == *key);
     let mut table = Table::of("Loads, low to high", &sweep.points)
         .column("load", name)
         .column(("runs", 2), |point| point.trials.len() as u64)
         .column_where_known(("offered", 1), |point| mean(point, |trial| trial.offered_per_s))
         .column_where_known(("sent", 3), |point| mean(point, |trial| trial.achieved_per_s))
-        .column_where_known(("done", 5), |point| point.figures.metric(Metric::RequestRate))
-        .column_where_known(("TTFT p50", 7), |point| point.figures.percentile(Quantile::P50, Metric::Ttft))
-        .column_where_known("TTFT p99", |point| point.figures.percentile(Quantile::P99, Metric::Ttft))
-        .column_where_known(("TPOT p50", 6), |point| point.figures.percentile(Quantile::P50, Metric::Tpot))
-        .column_where_known("TPOT p99", |point| point.figures.percentile(Quantile::P99, Metric::Tpot))
-        .column_where_known(("e2e p99", 8), |point| point.figures.percentile(Quantile::P99, Metric::E2e))
+        .column_where_known(("done", 5), |point| point.figures.metric(Metric::RequestRate));
+    for (title, worth, key) in COLUMNS {
+        let worth = if is_bounded(&key) { ALWAYS } else { worth };
+        table = table.column_where_known((title, worth), |point| point.figures.get(&key));
+    }
+    table = table
         .column_where_known(("goodput", 4), goodput)
         .column_where_known("attempts per request", |point| point.figures.metric(Metric::Amplification))
         .column_where_known("recovered", recovered)
         .column_where_known(("tok/s", 9), |point| point.figures.metric(Metric::OutputTokens))
         .column_where_known(("/GPU", 10), per_gpu)
-        .column_where_known(("tok/s/user", 2), |point| point.figures.metric(Metric::TokensPerUser))
-        .column("verdict", |point| word(point.class))
-        .table();
+        .column_where_known(("tok/s/user", 2), |point| point.figures.metric(Metric::TokensPerUser));
+    for (place, objective) in others(sweep) {
+        let scale = objective.key.kind().display_scale();
+        table = table.column_where_known(with_unit(&objective.key.title(), objective.key.kind()), |point| {
+            figure(point, place).map(|value| value * scale)
+        });
+    }
+    let mut table = table.column("verdict", |point| word(point.class)).table();
     explain(&mut table, sweep);
     table.rows_in_brief(&around_the_answer(sweep), "load");
     table
@@ -116,26 +132,61 @@ pub(super) fn intervals(sweep: &Sweep) -> Section {
     Section::detail("95 % intervals of the means, over the runs").with_table(table.table())
 }
 
-/// How many runs of each load met each objective.
+/// By how much each load meets or misses each objective, by all its runs together: of a percentile by the share of requests
+/// over the bound, which decides and is right however short the runs are.
 pub(super) fn objectives(sweep: &Sweep) -> Section {
-    let section = Section::detail("Runs that met each objective, of those that count");
+    let section = Section::detail("Each objective at each load, over all runs that count");
     let objectives = &sweep.plan.objectives;
     if objectives.is_empty() {
         return section;
     }
-    let met = |point: &SweepPoint, place: usize| {
-        let trusted = point.trials.iter().filter(|trial| trial.is_valid());
-        let judged: Vec<_> = trusted.filter_map(|trial| trial.judged.get(place)).collect();
-        let met = judged.iter().filter(|judged| judged.status == Status::Met).count();
-        format!("{} of {}", count(met as u64), count(judged.len() as u64))
-    };
     let mut table =
         Table::of("Objectives by load", &sweep.points).column("load", |point| point.load.to_string());
     // The last ones are left out first where the page is too narrow.
     for ((place, objective), worth) in objectives.iter().enumerate().zip((0..ALWAYS).rev()) {
-        table = table.column((objective.text.as_str(), worth), |point| met(point, place));
+        let most =
+            objective.most_over().map_or(String::new(), |most| format!(", at most {} over", percent(most)));
+        table = table.column((format!("{objective}{most}"), worth), |point| over(point, place));
     }
     section.with_table(table.table())
+}
+
+/// The share of the requests of all runs that are over the bound, or the mean figure where it is not judged by requests.
+fn over(point: &SweepPoint, place: usize) -> Option<String> {
+    let judged = counting(point).filter_map(|trial| Some((trial.judged.get(place)?, trial.requests as f64)));
+    let judged: Vec<_> = judged.collect();
+    let shares = judged.iter().map(|(judged, requests)| Some((judged.over_share? * requests, *requests)));
+    let shares: Option<Vec<(f64, f64)>> = shares.collect();
+    if let Some(shares) = shares.filter(|shares| !shares.is_empty()) {
+        let (over, all) = shares.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        return Some(format!("{} over", percent(over / all)));
+    }
+    let key = &judged.first()?.0.objective.key;
+    Some(key.show(figure(point, place)?))
+}
+
+/// The runs of a load that count; all where none does.
+fn counting(point: &SweepPoint) -> impl Iterator<Item = &Trial> {
+    let any = point.trials.iter().any(Trial::is_valid);
+    point.trials.iter().filter(move |trial| trial.is_valid() || !any)
+}
+
+/// The mean figure of an objective over the runs of a load; absent where it is not known of all.
+fn figure(point: &SweepPoint, place: usize) -> Option<f64> {
+    let figures = counting(point).map(|trial| trial.judged.get(place)?.value);
+    crate::analysis::statistics::mean(&figures.collect::<Option<Vec<f64>>>()?)
+}
+
+/// The objectives whose figures have no column of their own, each once, by their places.
+fn others(sweep: &Sweep) -> Vec<(usize, &Objective)> {
+    let mut others: Vec<(usize, &Objective)> = Vec::new();
+    for (place, objective) in sweep.plan.objectives.iter().enumerate() {
+        let is_shown = COLUMNS.iter().any(|(.., key)| *key == objective.key);
+        if !is_shown && others.iter().all(|(_, other)| other.key != objective.key) {
+            others.push((place, objective));
+        }
+    }
+    others
 }
 
 /// The mean of what each run says.

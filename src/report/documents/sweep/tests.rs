@@ -41,6 +41,7 @@ fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog
         fewest_users_per_s: None,
         precision: 0.05,
         within_s: None,
+        sized_for_s: None,
         between_s: 0.0,
         most_trials: 60,
         saturated_in_a_row: 2,
