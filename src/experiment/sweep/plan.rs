@@ -42,7 +42,7 @@ pub struct SweepPlan {
     /// Target width of the answer's 95 % interval, its upper end ÷ its lower end − 1.
     pub precision: f64,
     /// The search ends where its next run would be over later than this, seconds of its runs and what is between them, or
-    /// [a little later](GRACE) while the answer has no interval; absent: it ends by `precision` and `most_trials` alone.
+    /// a fifth later while the answer has no interval; absent: it ends by `precision` and `most_trials` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_s: Option<f64>,
     /// The time in which its runs are to fit, seconds: such an end, as it was before the first run; absent: their lengths

@@ -182,6 +182,9 @@ pub(super) fn in_numbers(rows: &[ComparedRow]) -> String {
     let of = |worse| rows.iter().filter(|row| is_worse(row) == Some(worse)).count() as u64;
     let tested = rows.iter().filter(|row| row.p.is_some()).count() as u64;
     match (of(true), of(false)) {
+        (0, 0) if rows.iter().all(|row| row.standing == ChangeStanding::Unknown) => {
+            "no figure has an interval that tells a change from chance".to_owned()
+        }
         (0, 0) => "no figure changed by more than chance".to_owned(),
         (worse, better) => {
             let moved = rows.iter().filter(|row| is_worse(row).is_some());
