@@ -108,13 +108,15 @@ impl Search {
         let over = known.iter().position(|tally| !tally.passes).unwrap_or(known.len());
         let amount = |place: usize| known.get(place).map(|tally| tally.load.amount());
         let met = over.checked_sub(1).and_then(amount);
-        let (low, high) = self.interval().map_or((met, amount(over)), |(low, high)| (Some(low), Some(high)));
+        let interval = self.interval().ok();
+        let (low, high) = interval.map_or((met, amount(over)), |(low, high)| (Some(low), Some(high)));
         let show = |amount: f64| first.load.of_amount(amount).to_string();
-        match (low, high) {
-            (Some(low), Some(high)) => Some(format!("between {} and {}", three_digits(low), show(high))),
-            (Some(low), None) => Some(format!("above {}", show(low))),
-            (None, high) => Some(format!("below {}", show(high?))),
-        }
+        let place = match (low, high) {
+            (Some(low), Some(high)) => format!("between {} and {}", three_digits(low), show(high)),
+            (Some(low), None) => format!("above {}", show(low)),
+            (None, high) => format!("below {}", show(high?)),
+        };
+        Some(if interval.is_some() { place } else { format!("probably {place}") })
     }
 
     /// Where all trials together cross the limit of the tightest objective.
