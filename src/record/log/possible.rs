@@ -3,7 +3,8 @@
 use super::plausibility::in_order;
 use crate::record::request::chunks::ChunkTrain;
 use crate::record::request::outcome::{Failure, FailureKind, Outcome, Validity};
-use crate::record::request::record::{CheckRecord, RequestRecord, TokenSource, Usage};
+use crate::record::request::record::{CheckRecord, RequestRecord, TokenSource};
+use crate::record::request::usage::Usage;
 use crate::record::telemetry::Reading;
 
 impl Usage {
