@@ -52,7 +52,7 @@ pub(super) struct SweepLoadArgs {
     pub(super) repeats: u64,
 
     /// Requests that each run is to measure; its length follows from it and the rate [default: what the highest
-    /// percentile of the objectives needs: 662 for p99, 130 for p95]
+    /// percentile of the objectives is reported from: 662 for p99, 130 for p95]
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     pub(super) samples: Option<u64>,
 
