@@ -60,7 +60,6 @@ pub use load::form::LoadForm;
 pub use load::movement::Movement;
 pub use load::phases::LoadPhase;
 pub use load::rates::{InFlight, Rates, TimeAverage};
-pub use load::served::Served;
 pub use load::steady_state::{Beginning, SteadyState, Trend};
 pub(crate) use load::stretches::{LoadCourse, PhaseOfLoad};
 pub use load::timeline::{Bin, BinWait, Timeline};

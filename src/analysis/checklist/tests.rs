@@ -141,14 +141,20 @@ fn the_server_is_warm_and_the_window_long_enough() {
         of.window_s = Some(60.0);
         of.latencies[0].n = Some(500);
     };
-    is(Rule::Window, NotMet, "1 min and 500 samples; p99 needs 1,000 samples; limit: 1 min", few);
+    is(
+        Rule::Window,
+        NotMet,
+        "1 min and 500 samples; p99 needs 1,000 independent samples, about 2 min at this rate; limit: 1 min",
+        few,
+    );
     // Our own report says elsewhere for how long.
-    let timed = "1 min and 500 samples; p99 needs 1,000 samples (about 2 min at this rate); limit: 1 min";
+    let timed =
+        "1 min and 500 samples; p99 needs 1,000 independent samples, about 2 min at this rate; limit: 1 min";
     is(Rule::Window, NotMet, timed, |of| {
         few(of);
         of.source = ResultSource::Other("vllm".to_owned());
     });
-    is(Rule::Window, NotMet, "500 samples; p99 needs 1,000 samples; limit: 1 min", |of| {
+    is(Rule::Window, NotMet, "500 samples; p99 needs 1,000 independent samples; limit: 1 min", |of| {
         few(of);
         of.source = ResultSource::Other("vllm".to_owned());
         of.arrivals = arrivals(ArrivalShape::AtOnce);
@@ -272,9 +278,12 @@ fn what_cannot_be_concluded_has_its_reason() {
         assert!(found.iter().any(|limit| limit == words), "`{words}` is not in {found:?}");
     };
     has(|of| of.loads = 1, "no capacity: one load only");
-    has(|of| of.latencies[0].n = Some(300), "no p99: 300 samples, and p99 needs 1,000");
-    has(|of| of.latencies[0].n = Some(700), "no p99: 700 samples, and p99 needs 1,000");
-    has(|of| of.latencies[0].n = Some(19), "no p90, p95, p99: 19 samples, and p90 needs 64");
+    has(|of| of.latencies[0].n = Some(300), "no p99: 300 samples, and p99 needs 1,000 independent samples");
+    has(|of| of.latencies[0].n = Some(700), "no p99: 700 samples, and p99 needs 1,000 independent samples");
+    has(
+        |of| of.latencies[0].n = Some(19),
+        "no p90, p95, p99: 19 samples, and p90 needs 64 independent samples",
+    );
     has(|of| of.load = Some(LoadForm::Closed), "no saturation: closed loop");
     has(|of| of.hardware = None, "not comparable: hardware not reported");
     has(|of| of.serving[1].1 = None, "not repeatable: precision not reported");

@@ -64,7 +64,7 @@ fn what_drifts_alone_is_told() {
         "{said}"
     );
     // Both, and that is an overload.
-    let both = minute(|i| 300 + i * 4, |i| 1_000 + i * 4);
+    let both = minute(|i| 300 + i * 8, |i| 1_000 + i * 8);
     assert!(both.verdict.is_overloaded());
     assert_eq!([FindingKind::Drift, FindingKind::NotSettled].map(|kind| sentence(&both, kind)), [None, None]);
 }

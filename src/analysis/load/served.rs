@@ -20,8 +20,8 @@ const FEWEST_NEW: usize = 10;
 const SLOWER: f64 = 1.5;
 /// Requests that did not leave may be this share of those that were to arrive, or this share of those that the load holds
 /// when it is new: so far the requests present wander by themselves. One standard deviation of how many arrive is no limit:
-/// in 30 s at 90 % of an L40S' limit one of ten runs was called an overload by it, and one of 66 by these.
-const WANDERING: (f64, f64) = (0.1, 0.7);
+/// in 30 s at 90 % of an L40S' limit 16 of 120 runs were called an overload by it, and one by these.
+const WANDERING: (f64, f64) = (0.125, 0.7);
 /// Of fewer than this share of what was offered an end is not a delay.
 pub(crate) const LEAST_SERVED: f64 = 0.75;
 /// Φ⁻¹(0.99): how surely fewer must end than would have.
@@ -30,15 +30,15 @@ const SURELY: f64 = 2.326_347_874_040_841;
 /// Requests that were offered in the window, and those that ended in it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Served {
+pub(crate) struct Served {
     /// Requests scheduled in the window.
-    pub offered: u64,
+    pub(crate) offered: u64,
     /// Requests of every phase that ended in it.
-    pub ended: u64,
+    pub(crate) ended: u64,
     /// How long the first tenth of all requests took, on average, seconds.
-    pub first_s: f64,
+    pub(crate) first_s: f64,
     /// Requests that would have ended in it, had each taken 1.5 times as long as those.
-    pub expected: u64,
+    pub(crate) expected: u64,
 }
 
 impl Served {
@@ -63,7 +63,7 @@ impl Served {
     }
 
     /// The share of what was offered that ended.
-    pub fn share(&self) -> f64 {
+    pub(crate) fn share(&self) -> f64 {
         self.ended as f64 / self.offered.max(1) as f64
     }
 

@@ -91,7 +91,7 @@ impl Objective {
             interval,
             over_share: over.map(|over| over.share()),
             needed_requests,
-            over,
+            over: over.map(OrderedShare::by_count),
             mark: warning.map(|(mark, _)| mark),
             by_tail: largest.is_some(),
             line: format!("{}: {} ({was}{doubt})", status.word(), self.text),

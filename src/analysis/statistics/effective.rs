@@ -114,7 +114,7 @@ const TAIL: usize = 10;
 /// The powers of the value between which a tail is taken to fall.
 const POWERS: (f64, f64) = (1.0, 3.0);
 /// A hit counts as at most so many times as rare as a value beyond the largest: what is that rare may be of another kind.
-const MOST_RARE: f64 = 5.0;
+const MOST_RARE: f64 = 8.0;
 
 impl OrderedShare {
     /// Of requests in order of arrival, of each whether it holds, `None` where that is not known; `memory` is that of the
@@ -149,11 +149,7 @@ impl OrderedShare {
             let k = runs.len() as f64;
             k * share * (1.0 - share) / spread * discount(CONFIDENT, k - 1.0)
         });
-        let inside = |a: Option<(f64, f64)>, b| {
-            a.zip(b).map(|((a, x), (b, y)): ((f64, _), (f64, f64))| (a.max(b), x.min(y)))
-        };
-        let inside = runs.iter().map(|run| run.inside).reduce(inside).flatten();
-        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most, inside })
+        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most, inside: None })
     }
 
     /// The same of requests of a window that holds so many correlation times, as another latency of them shows.
@@ -170,7 +166,7 @@ impl OrderedShare {
     ///
     /// Beyond the largest of them the tail is assumed to fall at least as fast as the power α of the value: as it falls among
     /// the largest tenth, by the lower end of Hill's estimate (*Annals of Statistics* 3, 1975, 1163–1174), from 1 to 3. A
-    /// share p beyond the largest leaves p·(largest ÷ bound)^α beyond the bound, and at the least a fifth of p.
+    /// share p beyond the largest leaves p·(largest ÷ bound)^α beyond the bound, and at the least an eighth of p.
     #[must_use]
     pub fn inside(self, values: &[f64], bound: f64) -> Self {
         let mut values = values.to_vec();
@@ -191,9 +187,13 @@ impl OrderedShare {
     /// The largest value, where it takes the assumption of [`Self::inside`] to tell that the share lies below `limit`.
     pub fn assumes(&self, limit: f64) -> Option<f64> {
         let is_below = |one: Self| one.side_of(limit) == Some(Ordering::Less);
-        self.inside
-            .filter(|_| is_below(*self) && !is_below(Self { inside: None, ..*self }))
-            .map(|(largest, _)| largest)
+        self.inside.filter(|_| is_below(*self) && !is_below(self.by_count())).map(|(largest, _)| largest)
+    }
+
+    /// The same by how many are hits alone.
+    #[must_use]
+    pub fn by_count(self) -> Self {
+        Self { inside: None, ..self }
     }
 
     /// The share, between 0 and 1, of which it holds or may hold.

@@ -130,7 +130,7 @@ pub struct Summary {
     /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.
     pub steady_state: Option<SteadyState>,
     /// What ended in the window beside what was offered; absent in a closed loop and for a burst.
-    pub served: Option<Served>,
+    pub(crate) served: Option<Served>,
     /// What the measuring machine had to do; absent where it was not watched.
     pub client: Option<ClientLoad>,
     /// What the server and its devices reported; absent if no metrics page was requested.

@@ -181,12 +181,12 @@ fn what_lies_beyond_all_that_was_seen_is_seldom_passed_over() {
             }
         }
     }
-    // One in 20 takes ten times as long: five times what a p99 allows.
+    // One in 20 takes ten times as long: five times what a p99 allows. Of 75 requests none is among them in 2 of 100 runs.
     let spikes: Draw = (500.0, |stream| {
         let usual = 100.0 + 10.0 * stream.normal();
         if stream.open_unit() < 0.05 { 10.0 * usual } else { usual }
     });
-    for n in [60, 114] {
+    for n in [75, 114] {
         let passed = passed(n, 0.01, spikes);
         println!("{n} with spikes: {passed} of 1,000");
         assert!(passed <= 50, "{passed}");
@@ -208,6 +208,9 @@ fn far_inside_the_bound_a_short_run_tells() {
     assert_eq!(share.inside(&values[..9], 500.0), share);
     // What the count tells takes no assumption.
     assert_eq!(even(0, 400).inside(&values, 500.0).assumes(0.01), None);
-    assert_eq!(OrderedShare::pooled(&[inside, inside]).unwrap().assumes(0.01), Some(139.0));
-    assert_eq!(OrderedShare::pooled(&[inside, even(1, 114)]).unwrap().inside, None);
+    assert_eq!(
+        OrderedShare::pooled(&[inside, inside]).unwrap().inside,
+        None,
+        "several runs are judged by their count"
+    );
 }
