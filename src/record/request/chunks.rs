@@ -62,6 +62,10 @@ pub struct ChunkTrain {
     len: u32,
     last: Timestamp,
     /// The choice of each chunk; absent where all are of the first. Few have it: boxed.
+    #[allow(
+        clippy::box_collection,
+        reason = "a list inline would take three times the place in each of millions"
+    )]
     choices: Option<Box<Vec<u8>>>,
 }
 
@@ -163,7 +167,7 @@ impl ChunkTrain {
 
     /// Writes it to the end of `bytes`.
     pub(super) fn pack(&self, bytes: &mut Vec<u8>) {
-        let parts = [&self.bytes[..], self.choices.as_deref().map_or(&[], Vec::as_slice)];
+        let parts = [&self.bytes[..], self.choices.as_deref().map_or(&[][..], Vec::as_slice)];
         for number in [u64::from(self.len), self.last.as_nanos()] {
             write_varint(bytes, number);
         }
