@@ -61,11 +61,10 @@ impl Objective {
         let largest = over.zip(self.most_over()).and_then(|(over, most)| over.assumes(most));
         let largest = largest.filter(|_| status == Status::Met);
         let doubt = match (over, self.most_over()) {
-            (Some(over), _) if largest.is_some() => format!(
-                "; the largest of {} was {}: met if no rare, slow kind of request is missing among them",
-                counted(over.n, "request"),
-                self.key.show(largest.unwrap_or_default())
-            ),
+            (Some(over), _) if largest.is_some() => {
+                let all = counted(over.n, "request");
+                format!("; the largest of {all} was {}", self.key.show(largest.unwrap_or_default()))
+            }
             _ if !undecided => String::new(),
             (Some(over), _) => {
                 let cure = needed_requests.map(|needed| {
@@ -81,6 +80,7 @@ impl Objective {
                 format!("; {} are too few for it", counted(requests, "request"))
             }),
         };
+        let assumed = largest.map_or("", |_| ", assuming that no rare slow requests are missing");
         let open = figure.filter(|figure| figure.exact().is_none());
         Judgement {
             objective: self.clone(),
@@ -94,7 +94,7 @@ impl Objective {
             over: over.map(OrderedShare::by_count),
             mark: warning.map(|(mark, _)| mark),
             by_tail: largest.is_some(),
-            line: format!("{}: {} ({was}{doubt})", status.word(), self.text),
+            line: format!("{}: {}{assumed} ({was}{doubt})", status.word(), self.text),
         }
     }
 
