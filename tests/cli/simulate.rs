@@ -18,7 +18,7 @@ fn a_prediction_shows_the_envelope_the_report_and_the_bottleneck_and_keeps_nothi
     let text = String::from_utf8(out.get_output().stdout.clone()).unwrap();
     let mut rest = text.as_str();
     for part in
-        ["VALID", "TTFT", "hardware a10g", "Bottleneck", "→", "Bandwidth math", "KV cache  31,758 tokens"]
+        ["VALID", "TTFT", "hardware h100", "Bottleneck", "→", "Bandwidth math", "KV cache  462,251 tokens"]
     {
         rest =
             &rest[rest.find(part).unwrap_or_else(|| unreachable!("no {part} where it belongs in\n{text}"))..];
@@ -97,17 +97,21 @@ fn a_limit_that_was_not_given_follows_those_that_were() {
         let modelled = json(&desk, &arguments)["summary"]["run"]["engine"]["modelled"].clone();
         (modelled["max_num_batched_tokens"].clone(), modelled["max_num_seqs"].clone())
     };
-    assert_eq!(limits(&[]), (2048.into(), 256.into()));
-    assert_eq!(limits(&["--max-num-batched-tokens", "64"]), (64.into(), 64.into()));
-    assert_eq!(limits(&["--no-chunked-prefill"]), (31_744.into(), 256.into()));
-    assert_eq!(limits(&["--no-chunked-prefill", "--max-model-len", "900"]), (2048.into(), 256.into()));
+    let a10g = |arguments: &[&str]| limits(&[&["--hardware", "a10g"], arguments].concat());
+    assert_eq!((limits(&[]), a10g(&[])), ((8192.into(), 1024.into()), (2048.into(), 256.into())));
+    assert_eq!(a10g(&["--max-num-batched-tokens", "64"]), (64.into(), 64.into()));
+    assert_eq!(a10g(&["--no-chunked-prefill"]), (31_744.into(), 256.into()));
+    assert_eq!(a10g(&["--no-chunked-prefill", "--max-model-len", "900"]), (2048.into(), 256.into()));
 }
 
 #[test]
 fn steps_are_planned_ahead_unless_that_is_turned_off() {
     let desk = Desk::new();
     let ttft = |arguments: &[&str]| {
-        let all = json(&desk, &[&["simulate", "quick.toml", "--json", "--rate", "5"], arguments].concat());
+        let all = json(
+            &desk,
+            &[&["simulate", "quick.toml", "--json", "--rate", "5", "--hardware", "a10g"], arguments].concat(),
+        );
         let modelled = &all["summary"]["run"]["engine"]["modelled"]["async_scheduling"];
         (modelled.clone(), all["summary"]["latency"]["ttft"]["p50"]["value_ms"].as_f64().unwrap())
     };
@@ -128,7 +132,7 @@ fn steps_are_planned_ahead_unless_that_is_turned_off() {
 fn a_kv_cache_of_8_bits_holds_twice_the_tokens() {
     let desk = Desk::new();
     let capacity = |format| {
-        json(&desk, &["simulate", "quick.toml", "--json", "--kv-cache-dtype", format])["bandwidth_math"]
+        json(&desk, &["simulate", "quick.toml", "--json", "--hardware", "a10g", "--kv-cache-dtype", format])["bandwidth_math"]
             ["kv_capacity_tokens"]
             .as_u64()
             .unwrap()
@@ -187,7 +191,7 @@ fn mistakes_are_answered_with_the_cure() {
         (&["--pools", "1:1", "--replicas", "2"], 2, "cannot be used with"),
         (&["--speculative", "2:4"], 2, "such as 0.8:4"),
         (&["--gpu-memory-utilization", "1.5"], 2, "up to 1"),
-        (&["--max-model-len", "100000"], 2, "ask for at most 31744"),
+        (&["--max-model-len", "100000", "--hardware", "a10g"], 2, "ask for at most 31744"),
         (&["--max-num-seqs", "0"], 2, "0"),
         (&["--kv-cache-dtype", "int4"], 2, "known: auto, fp8"),
         (&["--kv-transfer-gbps", "25"], 2, "--pools"),
@@ -195,14 +199,14 @@ fn mistakes_are_answered_with_the_cure() {
         (&["--tensor-parallel", "3"], 2, "it can be 1, 2, 4, 8"),
         (&["--no-chunked-prefill", "--max-num-batched-tokens", "512"], 2, "must hold the longest prompt"),
         (&["--max-num-batched-tokens", "64", "--max-num-seqs", "65"], 2, "no token for each"),
-        (&["--gpu-memory-utilization", "0.3"], 3, "let the server fill more of the memory"),
+        (&["--gpu-memory-utilization", "0.1"], 3, "let the server fill more of the memory"),
         (&["--ttft", "80ms"], 2, "--itl"),
         (&["--ttft", "soon", "--itl", "1ms"], 2, "log-normal:80ms:0.45"),
         (&["--ttft", "80ms", "--itl", "1ms", "--hardware", "h100"], 2, "cannot be used with"),
         (&["--ttft", "80ms", "--itl", "1ms", "--no-async-scheduling"], 2, "cannot be used with"),
         (&["--async-scheduling", "--no-async-scheduling"], 2, "cannot be used with"),
         (&["--ttft", "80ms", "--itl", "1ms", "--pools", "1:1"], 2, "leave out --pools"),
-        (&["--serving-model", "llama-3.1-405b"], 3, "does not fit on 1 × a10g"),
+        (&["--serving-model", "llama-3.1-405b"], 3, "does not fit on 1 × h100"),
         (&["--objective", "p95 tftt < 500ms"], 2, "tftt"),
     ] {
         let arguments: Vec<_> = ["simulate", "quick.toml"].iter().chain(arguments).copied().collect();

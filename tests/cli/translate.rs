@@ -60,7 +60,7 @@ fn value<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
     words.iter().skip_while(|word| *word != option).nth(1).map(String::as_str)
 }
 
-/// The same command against the server at `url`, with eight requests, or as the shortest sweep.
+/// The same command against the server at `url`, with sixteen requests, or as the shortest sweep.
 fn shortened(words: &[String], url: &str) -> Vec<String> {
     let tokenizer = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
     let mut short: Vec<String> = Vec::new();
@@ -77,7 +77,7 @@ fn shortened(words: &[String], url: &str) -> Vec<String> {
     let few = if words[0] == "sweep" {
         "--rates 20 --samples 20 --max-seconds 1s --repeats 1 --pause 0s --warmup 0s --warmup-requests 2"
     } else {
-        "--requests 8"
+        "--requests 16"
     };
     let always = "--no-calibration --allow-invalid --quiet --json";
     short.extend(always.split(' ').chain(few.split(' ')).map(str::to_owned));
@@ -90,9 +90,9 @@ fn desk_with_data() -> Desk {
     let share_gpt = include_str!("../data/datasets/sharegpt.json");
     desk.file("ShareGPT_V3_unfiltered_cleaned_split.json", share_gpt);
     desk.file("<your data path>/ShareGPT_V3_unfiltered_cleaned_split.json", share_gpt);
-    let rows = (0..9).map(|row| format!("{{\"prompt\": \"Say {row} in words.\", \"output_tokens\": 4}}\n"));
+    let rows = (0..17).map(|row| format!("{{\"prompt\": \"Say {row} in words.\", \"output_tokens\": 4}}\n"));
     let rows = rows.collect::<String>();
-    for name in ["data.jsonl", "InstructCoder.jsonl", "Open-Platypus.jsonl"] {
+    for name in ["data.jsonl", "InstructCoder.jsonl", "Open-Platypus.jsonl", "cnn_dailymail.jsonl"] {
         desk.file(name, &rows);
     }
     desk
@@ -111,7 +111,7 @@ fn problem(words: &[String], url: &str) -> Option<String> {
     let (requests, warmup) = (&summary["requests"], &summary["window"]["warmup_requests"]);
     let completed =
         requests["completed"].as_u64().zip(warmup.as_u64()).map(|(counted, warmup)| counted + warmup);
-    let sound = words[0] == "sweep" || (requests["failed"] == 0 && completed == Some(8));
+    let sound = words[0] == "sweep" || (requests["failed"] == 0 && completed == Some(16));
     if sound { None } else { failed(&requests.to_string()) }
 }
 

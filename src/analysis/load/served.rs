@@ -101,7 +101,7 @@ impl NewLoad {
         let half = observed.end.since(self.began) / 2;
         let from = self.began.after(self.stay.mul_f64(SLOWER).min(half)).max(observed.start);
         let (expected, left) = sections.flow(observed, from);
-        let chance = libm::sqrt(expected * dispersion(&observed.log.header.workload.arrival).max(1.0));
+        let chance = libm::sqrt(expected * dispersion(&observed.log.header.workload.arrival));
         let present = expected * self.stay.as_secs_f64() / observed.end.since(from).as_secs_f64();
         let (of_all, of_present) = WANDERING;
         (expected - left) / chance.max((of_all * expected).min(of_present * present))

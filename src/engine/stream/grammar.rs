@@ -144,7 +144,8 @@ impl Grammar {
             return Ok(data.is_empty().then_some(Step::Quiet));
         }
         // Dynamo's annotations are events with a comment in place of their data.
-        let is_value = || data.first() != Some(&b'"') && serde_json::from_slice::<IgnoredAny>(data).is_ok();
+        let has_words = data.first() == Some(&b'"') && data != br#""""#;
+        let is_value = || !has_words && serde_json::from_slice::<IgnoredAny>(data).is_ok();
         let text = String::from_utf8_lossy(data);
         if foreign || is_ping(&text) || is_value() || (self.done && !says_failure(&text)) {
             self.pass_over(event, if foreign { &name } else { "no object" });
@@ -282,7 +283,9 @@ impl Grammar {
     fn shown_once(&self) -> ShownText {
         let again = self.last_repeats();
         let bytes = if again { self.shown.bytes - self.repetition.bytes / 2 } else { self.shown.bytes };
-        ShownText { chunks: self.shown.chunks - u64::from(again), bytes, ..self.shown }
+        // Chunks of several choices come together: that says nothing of a chunk that is sent twice.
+        let merged = if self.seen.count_ones() > 1 { 0 } else { self.shown.merged };
+        ShownText { chunks: self.shown.chunks - u64::from(again), bytes, merged, ..self.shown }
     }
 
     fn choice(&mut self, index: u32, finish: Option<&str>, has_text: bool) {

@@ -71,7 +71,7 @@ fn tokens_are_counted_by_the_best_source_there_is() {
         // Text came, so a count of zero is no count.
         (&uncounted[..], usage(0), 2, TokenSource::Chunks),
         (&counted[..], usage(0), 5, TokenSource::ChunkCounts),
-        (&[], usage(0), 0, TokenSource::Usage),
+        (&[], usage(0), 0, TokenSource::Chunks),
     ] {
         let record = executed(chunks, usage);
         assert_eq!((record.output_tokens, record.output_tokens_source), (tokens, source));

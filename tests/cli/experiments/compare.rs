@@ -29,7 +29,7 @@ fn a_run_is_held_against_itself_and_against_another() {
         .assert()
         .code(2)
         .stdout("")
-        .stderr(contains("modelled.hardware: a10g (").and(contains("--vary hardware")));
+        .stderr(contains("modelled.hardware: h100 (").and(contains("--vary hardware")));
     compare(&["--vary", "hardware"]).assert().code(0).stdout(contains("one run a side cannot show"));
     compare(&["--vary", "hardware", "--max-regression", "p50 ttft 1%"])
         .assert()
@@ -79,7 +79,7 @@ fn a_comparison_for_the_summary_of_a_job() {
     let table = contains("## ❌ FAILED: 1 of 2 demands met; p95 TTFT +")
         .and(contains("missed: p50 ttft at most 1 % worse ("))
         .and(contains("met: error_rate at most"))
-        .and(contains("modelled.hardware: a10g → l4"));
+        .and(contains("modelled.hardware: h100 → l4"));
     // It takes the place of the text, and the exit code is as ever.
     compare(&["--markdown", "-"]).code(1).stdout(table);
     compare(&["--markdown", "both.md"])

@@ -55,7 +55,7 @@ fn the_flags_that_serve_most_are_found_stored_and_shown_again() {
     desk.file("t.toml", &slots(port));
     let run = desk.skyline(&[&["tune", "t.toml"], SHORT.as_slice()].concat()).assert().code(0);
     let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
-    assert!(text.starts_with("FOUND: --slots 8 serves most: "), "{text}");
+    assert!(text.starts_with("FOUND: --slots 8 serves most"), "{text}");
     for said in ["gain", "cost", "runner-up", "2: at ", "--ttft 20ms --itl 10ms --slots 8", "1 of 2 variants"]
     {
         assert!(text.contains(said), "no {said} in\n{text}");

@@ -135,7 +135,7 @@ fn conversations_are_told_turn_by_turn() {
     Sessions, of those that began in the window
       begun     199: 188 completed, 0 broken off by a failure, 11 cut off by the end of the run
       turns     3.00 each as planned, 2.92 sent; 2.51 % not reached
-      duration  p50 2.4 s, p90 2.4 s, p99 > 2.4 s*, from the first turn's scheduled moment to the last
+      duration  p50 2.4 s~, p90 2.4 s~, p99 > 2.4 s*, from the first turn's scheduled moment to the last
                 token
       turn  requests  prompt tokens  cached  TTFT p50, ms    p99  e2e p50
       1          199           8.00       0          50.0  50.0*      120

@@ -15,7 +15,7 @@ fn outcomes(desk: &Desk, rule: &str) -> Vec<String> {
 #[test]
 fn ten_chats_a_second_overload_an_a10g_and_three_do_not() {
     let desk = Desk::new();
-    let overloaded = ["simulate", "short_chat", "60"];
+    let overloaded = ["simulate", "short_chat", "60", "--hardware", "a10g"];
     desk.skyline(&[&overloaded[..], &["--out", "results"]].concat())
         .assert()
         .code(1)

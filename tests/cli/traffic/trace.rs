@@ -81,7 +81,7 @@ fn a_trace_is_replayed_at_its_own_moments() {
 #[test]
 fn a_trace_of_a_run_is_the_same_plan() {
     let first = Desk::new();
-    first.skyline(&["simulate", "bursty_mix", "20", "--out", "results"]).assert().code(1);
+    first.skyline(&["simulate", "bursty_mix", "20", "--out", "results"]).assert().success();
     let run = first.run();
     let made = first.file("some.jsonl", "").with_file_name("made.jsonl");
     let (run, made) = (run.to_str().unwrap().to_owned(), made.to_str().unwrap().to_owned());

@@ -3,6 +3,7 @@
 use super::*;
 use crate::analysis::wording::percent;
 use crate::record::{Outcome, RunLog, SessionCounts, Turn};
+use crate::workload::Conversation;
 
 /// Twenty answers of 4 tokens of 10, whose chunks nobody counted.
 fn short() -> RunLog {
@@ -153,6 +154,12 @@ fn an_empty_answer_that_the_next_turn_repeats_is_named() {
     let mut opener = record(0).sent_at(0, 0, 0).paced(100, 10, 10).build();
     opener.turn = Some(Box::new(Turn { session: 0, number: 0, of: Some(2), begun: 0, history_tokens: 0 }));
     let mut log = run(1_000, vec![opener]);
+    log.header.workload.classes[0].conversation = Some(Conversation {
+        turns: Distribution::Constant { value: 2 },
+        think_time_s: ThinkTime::default(),
+        first_input_tokens: None,
+        max_context_tokens: None,
+    });
     let said = |log: &RunLog| sentence(&summarise(log, &[]), FindingKind::EmptyTurns);
     log.footer.as_mut().unwrap().sessions = Some(SessionCounts::default());
     assert_eq!(said(&log), None);

@@ -85,7 +85,11 @@ pub(super) fn table<'a>(
         .column_if(several, ("detectable", 4), |(_, row)| detectable(row))
         .column("verdict", |(_, row)| verdict(row.standing))
         .table();
-    table.detail_rows(|place| !is_headline(&rows[place].1.figure));
+    // Without a verdict a p95 between the median and the p99 says little.
+    let is_between = |row: &ComparedRow| {
+        row.standing == ChangeStanding::Unknown && row.figure.quantile() == Some(Quantile::P95)
+    };
+    table.detail_rows(|place| !is_headline(&rows[place].1.figure) || is_between(rows[place].1));
     if rows.iter().any(|row| !has_interval(row) && row_change(row.1).is_some()) {
         table.explain(
             NOTHING,
