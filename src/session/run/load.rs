@@ -196,14 +196,14 @@ impl PlannedLoad {
         }
     }
 
-    /// What of it does not count, and why it is sent: `; 547 count, 30 are warm-up; uncounted load follows until the last
-    /// answer`.
+    /// What of it does not count, and why it is sent: `; 547 count, 30 for warm-up; uncounted load follows until the
+    /// last answer`.
     fn beside(&self) -> String {
         let mut said = String::new();
         if self.warm_up > 0.0 && self.requests.is_finite() {
             let [counted, warm_up] =
                 [self.requests - self.warm_up, self.warm_up].map(|requests| count(requests.round() as u64));
-            said = format!("; {counted} count, {warm_up} are warm-up");
+            said = format!("; {counted} count, {warm_up} for warm-up");
         }
         if self.goes_on {
             said.push_str("; uncounted load follows until the last answer");

@@ -74,11 +74,11 @@ pub(super) fn about(summary: &Summary) -> String {
     .join(" · ")
 }
 
-/// The load that was sent beside what counts: `, 547 of 603 requests: 30 are warm-up, 26 keep up the load after it`.
+/// The load that was sent beside what counts: `, 547 of 603 requests: 30 warm-up, 26 to keep up the load until the last answer`.
 fn beside(summary: &Summary) -> String {
     let Window { warmup_requests: before, cooldown_requests: after, .. } = summary.window;
     let counted = summary.requests.executed();
-    let parts = [(before, "are warm-up"), (after, "keep up the load until the last answer")];
+    let parts = [(before, "warm-up"), (after, "to keep up the load until the last answer")];
     let parts: Vec<_> = parts
         .into_iter()
         .filter(|(number, _)| *number > 0)
@@ -143,18 +143,23 @@ fn latency(metric: Metric, figure: &Percentile) -> KeyFigure {
 
 fn flows(summary: &Summary) -> Vec<KeyFigure> {
     let rates = &summary.rates;
-    let offered = match rates.offered_requests_per_s {
-        Some(offered) => format!("{}/s offered", known(Some(offered))),
-        None if summary.is_all_at_once() => "all sent at once".to_owned(),
-        None => "closed loop: users decide".to_owned(),
-    };
     // What a burst offers a second is as long as a moment is.
-    let below = match summary.window.answers_s() {
+    let offered = rates.offered_requests_per_s.filter(|_| summary.window.answers_s().is_none());
+    let load = match rates.offered_requests_per_s {
+        Some(_) => None,
+        None if summary.is_all_at_once() => Some("all sent at once".to_owned()),
+        None => Some("closed loop: users decide".to_owned()),
+    };
+    let below: Vec<_> = match summary.window.answers_s() {
         Some(counted) => vec![format!("until the last answer, {}", seconds(counted))],
-        None => vec!["ended in the window".to_owned(), offered],
+        None => ["ended in the window".to_owned()].into_iter().chain(load).collect(),
     };
     let completed = known(rates.completed_requests_per_s);
-    let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below(below)];
+    // Goodput is of those that were offered, and more or fewer may end in the same time.
+    let mut figures: Vec<_> =
+        offered.map(|all| KeyFigure::new("requests offered", known(Some(all)), "/s")).into_iter().collect();
+    let name = if figures.is_empty() { "requests completed" } else { "completed" };
+    figures.push(KeyFigure::new(name, completed, "/s").below(below));
     if let Some(output) = rates.output_tokens_per_s {
         let input = rates.input_tokens_per_s.map(|input| format!("{}/s input", known(Some(input))));
         let each = rates.output_tokens_per_s_per_gpu.map(|each| format!("{}/s per GPU", known(Some(each))));
