@@ -46,7 +46,7 @@ pub struct ResponseReader {
 
 /// The kind of body, by the response's head and its own first bytes.
 enum Body {
-    /// The first bytes, of which no kind can be told yet.
+    /// The first bytes, whose kind is not known yet.
     Begun(BytesMut),
     /// An event stream.
     Stream(Box<Stream>),

@@ -142,6 +142,8 @@ const SETTLED_S: f64 = 30.0;
 const SETTLED: f64 = 20.0;
 /// A search with an end in time has about so many runs by then, and each at least so many requests.
 pub(super) const RUNS_IN_TIME: f64 = 7.0;
+/// Runs of the refinement until there is an interval.
+pub(super) const RUNS_OF_INTERVAL: u64 = 5;
 const FEWEST: f64 = 50.0;
 /// The last answers of a run take so many times as long as that to one request alone.
 const LAST: f64 = 2.0;

@@ -12,11 +12,10 @@ pub(super) use self::curve::{BAND, Crossing, LimitCrossing, Unsure};
 pub(super) use self::demand::SearchDemand;
 pub(super) use self::tally::{LoadTally, Tightest, limit_crossings, tightest};
 
-use self::forecast::RUNS_OF_INTERVAL;
 use self::refine::{Next, Refinement};
 use self::tally::tallies;
 use super::answer::StopReason;
-use super::plan::{GRACE, Load, LoadAxis, RUNS_IN_TIME, SweepPlan};
+use super::plan::{GRACE, Load, LoadAxis, RUNS_IN_TIME, RUNS_OF_INTERVAL, SweepPlan};
 use super::trial::{Trial, TrialRequest};
 use crate::experiment::repeats::seed_of_run;
 

@@ -93,7 +93,7 @@ fn a_value_that_is_none_is_answered_with_what_it_must_be() {
         ("--burstiness", "0", "not a number above 0"),
         ("--burstiness", "5000", "`--burstiness` is 5000; it must be a number from 0.01 to 1,000"),
         ("--rate", "5/s", "not a number above 0, nor `inf`"),
-        ("--rate", "inf", "add --max-concurrency N"),
+        ("--rate", "inf", "or --max-concurrency N, which keeps N in flight"),
         ("--users", "-3", "`-3` is not a whole number from 1 to 100,000"),
         ("--users", "2.5", "`2.5` is not a whole number from 1 to 100,000"),
         ("--requests", "1k", "`1k` is not a whole number from 1 on"),

@@ -169,7 +169,7 @@ fn an_empty_answer_that_the_next_turn_repeats_is_named() {
 }
 
 #[test]
-fn a_head_that_is_not_typical_of_its_trace_is_told() {
+fn a_head_that_is_not_typical_of_its_trace_is_named() {
     let said = |arrivals: Vec<u64>, sent: u64, input_tokens: f64| {
         let requests: u64 = arrivals.iter().sum();
         let found = TraceFindings {

@@ -196,8 +196,8 @@ fn what_lies_beyond_all_that_was_seen_is_seldom_passed_over() {
 #[test]
 fn far_inside_the_bound_a_short_run_tells() {
     let calm: Draw = (500.0, |stream| 60.0 + 15.0 * stream.exponential().min(5.2));
-    let told = passed(114, 0.01, calm);
-    assert!(told >= 900, "{told} of 1,000");
+    let decided = passed(114, 0.01, calm);
+    assert!(decided >= 900, "{decided} of 1,000");
     let values: Vec<f64> = (0..114).map(|i| f64::from(60 + (i * 37) % 80)).collect();
     let share = OrderedShare::of(&[Some(false); 114], Memory::of_ranks(&values)).unwrap();
     assert_eq!((share.side_of(0.01), share.assumes(0.01)), (None, None));

@@ -3,12 +3,10 @@
 use super::refine::ROUND;
 use super::tally::{Tightest, tightest};
 use super::{SHORTEST_S, Search, SearchStep};
-use crate::experiment::sweep::plan::{GRACE, Load, LoadAxis};
+use crate::experiment::sweep::plan::{GRACE, Load, LoadAxis, RUNS_OF_INTERVAL};
 
 /// Runs until a search that begins near its answer has a bracket.
 const RUNS_OF_BRACKET: u64 = 2;
-/// Runs of the refinement until there is an interval.
-pub(super) const RUNS_OF_INTERVAL: u64 = 5;
 /// The square of an interval's width in logarithms × the requests of the runs behind it × the variance of one request's
 /// share: what searches on queues in virtual time had in the median.
 const WORTH: f64 = 2.4;
