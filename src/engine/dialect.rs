@@ -27,7 +27,7 @@ pub enum Dialect {
     Tgi,
     /// llama.cpp's llama-server; llama-cpp-python, whose default port is 8000.
     Llamacpp,
-    /// The gateway LiteLLM, whose `/health` sends a completion to each of its models.
+    /// The gateway `LiteLLM`, whose `/health` sends a completion to each of its models.
     Litellm,
     /// OpenAI itself and whatever speaks only its protocol: gateways, transformers serve.
     Openai,

@@ -37,13 +37,11 @@ pub(crate) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<
 
 /// Finds out whether a file can be written to `path`; nothing is left of the attempt.
 pub(crate) fn try_whole_file(path: &Path) -> io::Result<()> {
-    match replaced(path)? {
-        None => through_could_be_written(path),
-        Some(_) => {
-            let (temporary, _) = unfinished(missing_folder(path).unwrap_or(path))?;
-            fs::remove_file(temporary)
-        }
+    if replaced(path)?.is_none() {
+        return through_could_be_written(path);
     }
+    let (temporary, _) = unfinished(missing_folder(path).unwrap_or(path))?;
+    fs::remove_file(temporary)
 }
 
 /// The folder of a file that is not there.

@@ -168,11 +168,11 @@ fn no_series(page: &str) -> String {
     let mut names: Vec<_> =
         metric_samples(page).filter(|sample| sample.value.is_finite()).map(|sample| sample.name).collect();
     names.dedup();
-    let named: Vec<_> = names.iter().take(NAMED).map(|name| cut((*name).to_owned(), NAME)).collect();
-    match named.as_slice() {
-        [] => format!("{NO_SERIES}, nor any other: it is no metrics page"),
-        named => format!("{NO_SERIES}, but {}", named.join(", ")),
+    if names.is_empty() {
+        return format!("{NO_SERIES}, nor any other: it is no metrics page");
     }
+    let some: Vec<_> = names.iter().take(NAMED).map(|name| cut((*name).to_owned(), NAME)).collect();
+    format!("{NO_SERIES}, but {}", some.join(", "))
 }
 
 /// Longest name that is shown.

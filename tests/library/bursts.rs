@@ -79,7 +79,7 @@ fn a_hundred_requests_at_once_are_a_valid_run_with_rates_until_the_last_answer()
     for part in [
         "as in a trace, 100 requests within 1.00 ms · window 1.00 ms, answers counted for 25.5 s",
         "requests completed 3.91/s (until the last answer, 25.5 s)",
-        "Throughput: requests over the window, answers over 25.5 s",
+        "Throughput: requests over the 1.00 ms in which they came, answers over 25.5 s",
         "until the last answer\n",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");

@@ -32,6 +32,7 @@ pub(crate) struct LoadStretch {
 
 /// A stretch at a higher rate, and the stretch at the base rate that follows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_field_names, reason = "every field ends with its unit")]
 pub(crate) struct Burst {
     /// When it begins, seconds of the run.
     pub(crate) from_s: f64,

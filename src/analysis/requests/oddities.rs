@@ -91,7 +91,9 @@ mod tests {
     fn answers_are_counted_once_a_kind_and_failed_ones_have_no_odd_end() {
         let odd = |index, notes: &[(OddityKind, &str)], reason: Option<FinishReason>| {
             let mut oddities = Oddities::default();
-            notes.iter().for_each(|(kind, what)| oddities.note(*kind, what));
+            for (kind, what) in notes {
+                oddities.note(*kind, what);
+            }
             let mut record = record(index).sent_at(0, 0, 1).paced(100, 10, 2).build();
             (record.oddities, record.finish_reason) = (oddities.into_record(), reason);
             record

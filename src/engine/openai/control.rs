@@ -28,7 +28,7 @@ const REFUSAL_LIMIT: usize = 64 << 10;
 /// takes sixteen times as much.
 const ANSWER_LIMIT: usize = 8 << 20;
 
-/// The page by which LiteLLM says that it lives. Its `/health` sends a completion to every model, which costs.
+/// The page by which `LiteLLM` says that it lives. Its `/health` sends a completion to every model, which costs.
 const LIVELINESS: &str = "/health/liveliness";
 /// A word of that page.
 const ALIVE: &str = "alive";

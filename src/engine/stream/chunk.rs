@@ -34,7 +34,7 @@ pub(crate) struct ChunkJson<'a> {
     error: Option<&'a RawValue>,
     /// Whether its type, state or code is that of an error.
     is_error: bool,
-    /// A text outside of choices: an error of FastAPI and of older vLLM.
+    /// A text outside of choices: an error of `FastAPI` and of older vLLM.
     bare: Option<&'a RawValue>,
     /// Whether its type says that it only keeps the connection alive.
     is_ping: bool,
@@ -95,7 +95,9 @@ impl<'a> ChunkJson<'a> {
                     let members = value.members().unwrap_or_default();
                     let usage =
                         members.into_iter().find(|(name, value)| name == "usage" && value.get() != "null");
-                    usage.into_iter().for_each(|(_, usage)| document.read_usage(LooseValue(usage)));
+                    if let Some((_, usage)) = usage {
+                        document.read_usage(LooseValue(usage));
+                    }
                 }
                 "error" | "errors" => document.note_error(value),
                 "object" | "type" | "event" | "status" | "status_code" | "code" => {
@@ -139,7 +141,9 @@ impl<'a> ChunkJson<'a> {
             }
             choices.push(choice);
         }
-        usage.into_iter().for_each(|usage| self.read_usage(usage));
+        if let Some(usage) = usage {
+            self.read_usage(usage);
+        }
     }
 
     fn read_usage(&mut self, value: LooseValue<'a>) {

@@ -144,8 +144,6 @@ impl<'a> Reader<'a> {
         walk.object(|walk, name, seen| match name {
             b"cached_tokens" => seen.once(4, walk, |walk| count(walk, &mut cached)),
             b"reasoning_tokens" => seen.once(5, walk, |walk| count(walk, &mut reasoning)),
-            // Of another API.
-            b"input_tokens" | b"output_tokens" | b"prompt_cache_hit_tokens" => walk.null().then_some(()),
             b"prompt_tokens" => seen.once(0, walk, |walk| count(walk, &mut usage.prompt_tokens)),
             b"completion_tokens" => seen.once(1, walk, |walk| count(walk, &mut usage.completion_tokens)),
             b"prompt_tokens_details" => {
@@ -154,7 +152,10 @@ impl<'a> Reader<'a> {
             b"completion_tokens_details" => {
                 seen.once(3, walk, |walk| detail(walk, b"reasoning_tokens", &mut usage.reasoning_tokens))
             }
-            b"error" => walk.null().then_some(()),
+            // Failures, and counts of other APIs.
+            b"error" | b"input_tokens" | b"output_tokens" | b"prompt_cache_hit_tokens" => {
+                walk.null().then_some(())
+            }
             _ => walk.any(),
         })?;
         usage.cached_tokens = usage.cached_tokens.or(cached);

@@ -242,7 +242,7 @@ impl Grammar {
     fn step(&mut self, mut said: ChunkContents, choices: u128, text: &[u8], bytes: usize) -> Step {
         said.usage = said.usage.filter(|usage| self.is_possible(usage));
         self.usage = said.usage.map(|usage| usage.or(self.usage)).or(self.usage);
-        let tokens = self.count(said).filter(|_| choices.count_ones() == 1);
+        let tokens = self.count(said).filter(|_| choices.is_power_of_two());
         let Some(kind) = said.text else { return Step::Quiet };
         self.shown.chunks += u64::from(choices.count_ones());
         self.tokens += u64::from(tokens.unwrap_or(1).max(1)) * u64::from(choices.count_ones());
@@ -276,7 +276,7 @@ impl Grammar {
 
     /// Whether the last chunk said the whole answer once more.
     pub(super) fn last_repeats(&self) -> bool {
-        self.repetition.is_last && self.seen.count_ones() == 1
+        self.repetition.is_last && self.seen.is_power_of_two()
     }
 
     /// The text so far, without that which came twice.

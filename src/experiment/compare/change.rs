@@ -131,12 +131,11 @@ impl Change {
         let proves = means.error > 0.0 || means.difference.value == 0.0 || means.p <= SIGNIFICANT;
         let shift = if is_share { 0.0 } else { 1.0 };
         let ends = found.filter(|_| proves).map(|found| (found.low - shift, found.high - shift)).unzip();
-        let value = match found {
-            Some(found) => found.value - shift,
-            None => {
-                let (before, after) = before.mean.zip(after.mean).ok_or(UNKNOWN)?;
-                (before > 0.0).then(|| after / before).ok_or(NO_SHARE)? - 1.0
-            }
+        let value = if let Some(found) = found {
+            found.value - shift
+        } else {
+            let (before, after) = before.mean.zip(after.mean).ok_or(UNKNOWN)?;
+            (before > 0.0).then(|| after / before).ok_or(NO_SHARE)? - 1.0
         };
         Ok(Self { least: value, most: value, ..Self::within(ends, Basis::Runs(before.values.len() as u64)) })
     }

@@ -191,9 +191,12 @@ impl<'f> TuneExperiment<'f> {
         // What an earlier look predicted is predicted.
         let without = untested.iter().filter(|of| state.forecasts[**of].is_none()).count();
         let none = state.forecasts.iter().all(Option::is_none);
-        state.note = self.outlook.unpredicted.as_ref().filter(|_| without > 0).map(|why| match none {
-            true => format!("nothing is predicted: {why}"),
-            false => format!("{without} of {} variants are not predicted: {why}", untested.len()),
+        state.note = self.outlook.unpredicted.as_ref().filter(|_| without > 0).map(|why| {
+            if none {
+                format!("nothing is predicted: {why}")
+            } else {
+                format!("{without} of {} variants are not predicted: {why}", untested.len())
+            }
         });
     }
 

@@ -56,7 +56,9 @@ pub(super) fn kinded(text: &str) -> Map<String, Value> {
             fields.and_then(|fields| fields.insert(inner.to_owned(), value));
         } else if let Some((list, _)) = key.split_once('[') {
             let values = whole.entry(list).or_insert_with(|| Vec::<Value>::new().into()).as_array_mut();
-            values.into_iter().for_each(|values| values.push(value.clone()));
+            if let Some(values) = values {
+                values.push(value.clone());
+            }
         } else {
             whole.insert(key, value);
         }

@@ -170,16 +170,15 @@ impl RowRule<'_> {
         if !self.class.output_tokens.is_of_rows() {
             return Ok(Some(entry(0)));
         }
-        match answer_tokens.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
-            Some(output_tokens) => Ok(Some(entry(output_tokens))),
-            None => {
-                let called = match &row.answer {
-                    AnswerLength::Called(name) => format!(" (`{name}` is not read: call it `output_tokens`)"),
-                    _ => String::new(),
-                };
-                let cure = "give the class `output_tokens`, or --output-tokens";
-                Err(whole(place, format!("it does not say how long its answer is{called}; {cure}")))
-            }
+        if let Some(output_tokens) = answer_tokens.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
+            Ok(Some(entry(output_tokens)))
+        } else {
+            let called = match &row.answer {
+                AnswerLength::Called(name) => format!(" (`{name}` is not read: call it `output_tokens`)"),
+                _ => String::new(),
+            };
+            let cure = "give the class `output_tokens`, or --output-tokens";
+            Err(whole(place, format!("it does not say how long its answer is{called}; {cure}")))
         }
     }
 

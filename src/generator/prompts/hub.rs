@@ -46,7 +46,7 @@ impl Hub {
             let below_home = path.strip_prefix("~/").and_then(|rest| Some(home_folder.as_ref()?.join(rest)));
             Some(below_home.unwrap_or_else(|| PathBuf::from(&path)))
         };
-        let usual = || Some(folder("XDG_CACHE_HOME").or_else(|| Some(home_folder.as_ref()?.join(".cache")))?);
+        let usual = || folder("XDG_CACHE_HOME").or_else(|| Some(home_folder.as_ref()?.join(".cache")));
         let home = folder("HF_HOME").or_else(|| usual().map(|cache| cache.join("huggingface")));
         let cache = folder("HF_HUB_CACHE").or_else(|| folder("HUGGINGFACE_HUB_CACHE"));
         let cache = cache.or_else(|| Some(home.as_ref()?.join("hub")));

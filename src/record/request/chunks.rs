@@ -171,8 +171,12 @@ impl ChunkTrain {
         for number in [u64::from(self.len), self.last.as_nanos()] {
             write_varint(bytes, number);
         }
-        parts.iter().for_each(|part| write_varint(bytes, part.len() as u64));
-        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        for part in parts {
+            write_varint(bytes, part.len() as u64);
+        }
+        for part in parts {
+            bytes.extend_from_slice(part);
+        }
     }
 
     /// Reads what [`ChunkTrain::pack`] has written from the beginning of `bytes`.
@@ -195,6 +199,10 @@ impl ChunkTrain {
     }
 }
 
+#[expect(
+    clippy::box_collection,
+    reason = "few answers have several choices: a pointer is all that the others pay"
+)]
 fn boxed(choices: Vec<u8>) -> Option<Box<Vec<u8>>> {
     (!choices.is_empty()).then(|| Box::new(choices))
 }

@@ -292,7 +292,7 @@ fn known(search: &Search) -> String {
 mod tests {
     use super::*;
     use crate::analysis::summarise;
-    use crate::analysis::test_runs::{record, run};
+    use crate::analysis::test_runs::{RecordBuilder, record, run};
 
     #[test]
     fn the_line_of_a_run_says_why_it_does_not_count() {
@@ -315,7 +315,7 @@ mod tests {
         // One run decides nothing by itself: its line has figures and no verdict.
         let records =
             (0..40).map(|i| record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 100 + i * 10, 10, 3));
-        let log = run(1_000, records.map(|record| record.build()).collect());
+        let log = run(1_000, records.map(RecordBuilder::build).collect());
         let judged = Trial::of(&wanted, &summarise(&log, &["p50 ttft < 295ms".parse().unwrap()]));
         assert_eq!(figure(&judged.judged[0]), "p50 ttft 295 ms (50 % over the bound, 50 % may be)");
         trial.saturated = Some("it grew".to_owned());

@@ -108,7 +108,7 @@ impl ServerConnection {
             let opening = async {
                 let connecting = OpenAiEngine::connect(target, server.wait, |progress| match progress {
                     ConnectProgress::Waiting { reason, elapsed, limit } => {
-                        notice.waiting(&reason, elapsed, limit)
+                        notice.waiting(&reason, elapsed, limit);
                     }
                     ConnectProgress::HealthPassedOver { reason } => {
                         // Nothing says that it is ready.

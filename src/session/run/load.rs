@@ -69,7 +69,7 @@ impl PlannedLoad {
             let per_s = workload.arrival.peak_rate_per_s() * turns / generators as f64;
             let load = Self::lasting(seconds, Load::Rate(0.0), workload, cap);
             let (warm_up, exact) = (plan.warmup_requests as f64 * turns, exact && turns <= 1.0);
-            return Self { generators, requests, per_s, warm_up, exact, ..load };
+            return Self { generators, requests, warm_up, exact, per_s, ..load };
         };
         let own = shard.map_or(users, |shard| shard.among_first(users));
         let load = Self::lasting(seconds, Load::Users(own), workload, cap);

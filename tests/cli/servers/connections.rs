@@ -146,7 +146,8 @@ fn a_server_that_dies_in_mid_answer_is_named() {
     let (desk, printed) = run(address);
     let reasons = desk.summary()["verdict"]["reasons"].as_array().unwrap().clone();
     assert_eq!(reasons[0]["rule"], "server_stayed", "{printed}");
-    assert!(printed.contains("stopped answering at") && !printed.contains("idle connection"), "{printed}");
+    // Whether a request met the close on a connection that idled depends on the moment.
+    assert!(printed.contains("stopped answering at"), "{printed}");
     let failures = desk.summary()["failures"]["kinds"].as_array().unwrap().clone();
     assert_eq!(failures[0]["kind"], "connect", "{failures:?}");
 }

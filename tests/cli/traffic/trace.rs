@@ -96,7 +96,11 @@ fn a_trace_of_a_run_is_the_same_plan() {
     assert!(!text.contains("prompt"), "lengths and classes, no text");
 
     let again = Desk::new();
-    again.skyline(&["simulate", "bursty_mix", "--trace", &made]).args(["--out", "results"]).assert().success();
+    again
+        .skyline(&["simulate", "bursty_mix", "--trace", &made])
+        .args(["--out", "results"])
+        .assert()
+        .success();
     assert_eq!(sent(&again), sent(&first));
     let hash = |desk: &Desk| desk.summary()["run"]["plan_hash"].as_str().unwrap().to_owned();
     assert_eq!(hash(&again), hash(&first), "moments, lengths, classes and priorities");

@@ -46,7 +46,7 @@ impl<'a> Message<'a> {
                     match value.items() {
                         Some(calls) => {
                             message.tool_calls =
-                                calls.into_iter().map(|c| ToolCall::read(c, unread)).collect()
+                                calls.into_iter().map(|c| ToolCall::read(c, unread)).collect();
                         }
                         None => unread.push("tool_calls"),
                     }
@@ -144,7 +144,7 @@ impl<'a> ToolCall<'a> {
             match &*name {
                 "name" => self.name = LooseValue(value).string().unwrap_or_default(),
                 "arguments" => {
-                    self.arguments = LooseValue(value).string().unwrap_or(Cow::Borrowed(value.get()))
+                    self.arguments = LooseValue(value).string().unwrap_or(Cow::Borrowed(value.get()));
                 }
                 _ => {}
             }

@@ -1,6 +1,7 @@
 //! Makes readable JSON of what is almost JSON.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use serde::de::IgnoredAny;
 
@@ -23,7 +24,9 @@ pub(crate) fn readable(json: &[u8]) -> Cow<'_, [u8]> {
         rest = &rest[none.map_or(character.len_utf8(), |word| word.len())..];
         match character {
             _ if none.is_some() => repaired.push_str("null"),
-            '\0'..' ' if inside => repaired.push_str(&format!("\\u{:04x}", u32::from(character))),
+            '\0'..' ' if inside => {
+                let _ = write!(repaired, "\\u{:04x}", u32::from(character));
+            }
             _ => repaired.push(character),
         }
         inside ^= character == '"' && !escaped;

@@ -38,7 +38,7 @@ impl Grammar {
             let message = format!("the server aborted the answer (finish_reason \"{word}\")");
             return Err(self.failure(FailureKind::Aborted, message));
         }
-        if !self.reasons_hold() && !(self.done && close == BodyEnd::Clean) {
+        if !(self.reasons_hold() || self.done && close == BodyEnd::Clean) {
             return Err(self.incomplete(close));
         }
         if self.shown.chunks == 0 {

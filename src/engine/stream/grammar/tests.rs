@@ -167,7 +167,9 @@ fn usage_of(prompt: u64, answer: u64) -> SseEvent<'static> {
 /// What a grammar has read of `events`, each in a read of its own.
 fn read(events: &[SseEvent<'_>]) -> Grammar {
     let mut grammar = Grammar::default();
-    events.iter().for_each(|event| drop(grammar.event(event)));
+    for event in events {
+        drop(grammar.event(event));
+    }
     grammar
 }
 
@@ -309,7 +311,7 @@ fn one_field_that_nobody_needs_fails_no_answer() {
         (r#"{"content":"\ud83d"}"#, None),
         (r#"{"content":"c","tool_calls":5}"#, Some("tool_calls")),
         (r#"{"tool_calls":{"function":{"name":"f","arguments":{"a":1}}}}"#, None),
-        (r#"[]"#, None),
+        (r"[]", None),
         (r#"{"content":"c"},"logprobs":{"x":NaN}"#, None),
         (r#"{"content":"c","content":"d"}"#, None),
         ("{\"content\":\"\t\"}", None),
