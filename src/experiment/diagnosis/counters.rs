@@ -34,9 +34,7 @@ pub(super) fn test(symptom: &mut Symptom, summary: &Summary) {
     let tested = match symptom.regime {
         Regime::MemoryBoundDecode => counters.memory_bound(),
         Regime::ComputeBoundDecode => counters.compute_bound(),
-        Regime::NotMemory => counters.not_memory(),
         Regime::PrefillCost => counters.prefill(symptom, summary),
-        Regime::Throttled => confirmed("the devices report it themselves".to_owned()),
         Regime::Overload | Regime::Queueing => match waiting(summary) {
             Some(tested) => tested,
             None => return,
@@ -156,23 +154,6 @@ impl<'a> Counters<'a> {
             high if high >= DRAM_HIGH => confirmed(sentence),
             low if low < DRAM_LOW => contradicted(format!("{sentence}{}", self.seen())),
             _ => cannot_tell(sentence),
-        }
-    }
-
-    fn not_memory(&self) -> CounterTest {
-        let Some(dram) = self.dram() else { return no_counter(NO_DRAM) };
-        let sentence = format!(
-            "the memory is active in {} of the cycles of the busy time, {} of all (under {} in this regime)",
-            percent(dram.while_busy),
-            percent(dram.mean),
-            percent(DRAM_LOW)
-        );
-        if dram.while_busy < DRAM_LOW {
-            confirmed(format!("{sentence}{}", self.seen()))
-        } else if dram.mean >= DRAM_HIGH {
-            contradicted(sentence)
-        } else {
-            cannot_tell(sentence)
         }
     }
 

@@ -11,8 +11,6 @@ const NEARLY_ALONE: f64 = 1.5;
 const LEAST: usize = 10;
 /// Measured ÷ predicted up to which they agree.
 const NEAR: f64 = 1.35;
-/// The same from which on memory is not what holds the server back.
-const FAR: f64 = 1.6;
 /// Fewest gaps of an answer without a waiting prompt.
 const LEAST_GAPS: usize = 5;
 /// Share of the least time that physics allows below which the facts cannot be true, measuring errors granted.
@@ -58,11 +56,14 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let least = of(|answer| answer.least_ms);
     let ratio = of(|answer| answer.measured_ms / answer.predicted_ms);
     let company = of(|answer| answer.company);
-    // Where the facts may be true, more than all of it is an error of measuring, or context that answers share.
-    let most = if measured < IMPOSSIBLE * least { f64::INFINITY } else { 1.0 };
-    let share = (memory / measured).min(most);
+    let [took, due] = [measured, predicted].map(three_digits);
+    if measured < IMPOSSIBLE * least {
+        return impossible(&format!("{what}: {took} ms, where {} should take about {due} ms", physics.name));
+    }
+    // More than all of it is an error of measuring, or context that answers share.
+    let share = (memory / measured).min(1.0);
     let read = share * physics.memory_bandwidth();
-    let [took, at_a_time, due, speed] = [measured, company, predicted, read / 1e9].map(three_digits);
+    let [at_a_time, speed] = [company, read / 1e9].map(three_digits);
     let seen_so = format!(
         "{what}: {took} ms ({} answers, {at_a_time} at a time), where {} should take about {due} ms; the memory is read at \
          {speed} GB/s, {} of the datasheet's",
@@ -80,7 +81,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         ("answers", answers.len() as f64),
         ("memory_read_bytes_per_s", read),
     ];
-    Ok(judged(ratio, measured, [least, memory, compute], seen_so).map(|symptom| symptom.with(figures)))
+    Ok(judged(ratio, [memory, compute], seen_so).map(|symptom| symptom.with(figures)))
 }
 
 impl TokenTime {
@@ -114,28 +115,20 @@ fn undisturbed_ms(concurrency: &ConcurrencyContext<'_>, answer: &AnswerInContext
     (gaps.len() >= LEAST_GAPS).then(|| median(&gaps)).filter(|&gap| gap > 0.0)
 }
 
-fn judged(ratio: f64, measured: f64, [least, memory, compute]: [f64; 3], seen_so: String) -> Option<Symptom> {
-    Some(if measured < IMPOSSIBLE * least {
-        impossible(seen_so, "speculative decoding")
-    } else if ratio <= NEAR && memory >= compute {
+fn judged(ratio: f64, [memory, compute]: [f64; 2], seen_so: String) -> Option<Symptom> {
+    if ratio > NEAR {
+        return None;
+    }
+    Some(if memory >= compute {
         seen(Regime::MemoryBoundDecode, seen_so)
             .likely("memory-bound decode: it is near what the memory allows")
             .confirmed_by("the memory-bandwidth counters of the GPU: they should be near their ceiling")
             .answered_by("fewer bytes or more bandwidth: quantised weights, tensor parallelism, speculation; a larger batch \
                           is nearly free")
-    } else if ratio <= NEAR {
+    } else {
         seen(Regime::ComputeBoundDecode, seen_so)
             .likely("compute-bound decode: the batch is so large that arithmetic decides")
             .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
             .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
-    } else if ratio >= FAR {
-        seen(Regime::NotMemory, seen_so)
-            .likely("not memory: the decode path does not feed the GPU (CPU, kernels, clocks, a setting)")
-            .confirmed_by("CPU load of the server, GPU clocks and power limit, kernels and attention backend in its log; memory \
-                           counters that are low")
-            .answered_by("remove what else runs there, check CUDA graphs (no --enforce-eager) and the kernels, and measure one \
-                          stream of fixed length again")
-    } else {
-        return None;
     })
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::concurrency::ConcurrencyContext;
 use super::evidence::{Physics, RunEvidence};
 use super::symptom::{Opinion, Regime, Symptom};
-use super::{batching, cache, counters, decode, prefill, stalls, tail, trouble};
+use super::{batching, cache, counters, decode, overload, prefill, stalls, tail};
 use crate::analysis::wording::counted;
 use crate::analysis::{Summary, VerdictOutcome, in_words_of};
 use crate::record::RunLog;
@@ -40,14 +40,9 @@ pub struct MissingEvidence {
 /// A rule: what it is about, and how it looks.
 type Rule = (&'static str, fn(&RunEvidence<'_>) -> Opinion);
 
-/// The gravest first: what makes figures the client's own, then what keeps the server from serving, then where time
-/// goes.
-const RULES: [Rule; 11] = [
-    ("the client's own limits", |evidence| Ok(trouble::client(evidence))),
-    ("refusals", |evidence| Ok(trouble::refusals(evidence))),
-    ("overload", |evidence| Ok(trouble::overload(evidence))),
-    ("the client's own cap", |evidence| Ok(trouble::own_cap(evidence))),
-    ("the clocks of the devices", |evidence| Ok(trouble::throttled(evidence))),
+/// The gravest first: what keeps the server from serving, then where time goes.
+const RULES: [Rule; 7] = [
+    ("overload", overload::rule),
     ("the tail of TTFT", tail::rule),
     ("TTFT by input length", prefill::rule),
     ("the prefix cache", cache::rule),

@@ -13,11 +13,11 @@ mod course;
 mod decode;
 mod evidence;
 mod findings;
+mod overload;
 mod prefill;
 mod stalls;
 mod symptom;
 mod tail;
-mod trouble;
 
 pub use cache::warm_like_cold;
 pub use course::LoadFigures;

@@ -86,21 +86,19 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         count(n as u64),
         percent(share.min(1.0)),
     );
-    let found = match bound {
-        Some((physics, bound)) if slowest > bound => {
-            let [bound, rate, slowest, fastest] = [bound, rate, slowest, fastest].map(three_digits);
-            let name = &physics.name;
-            let faster =
-                format!("{symptom}; {rate} prompt tokens/s ({slowest} to {fastest}), where {name} computes {bound} at most");
-            impossible(faster, "prompts that a prefix cache holds")
-        }
-        _ => seen(Regime::PrefillCost, symptom)
-            .likely(likely(rates, bound))
-            .confirmed_by("prompt tokens/s and the GPU's compute utilisation while only long prompts come")
-            .answered_by(
-                "try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts",
-            ),
-    };
+    if let Some((physics, bound)) = bound.filter(|(_, bound)| slowest > *bound) {
+        let [rate, bound] = [rate, bound].map(three_digits);
+        return impossible(&format!(
+            "{rate} prompt tokens/s, where {} computes {bound} at most",
+            physics.name
+        ));
+    }
+    let found = seen(Regime::PrefillCost, symptom)
+        .likely(likely(rates, bound))
+        .confirmed_by("prompt tokens/s and the GPU's compute utilisation while only long prompts come")
+        .answered_by(
+            "try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts",
+        );
     let symptom = found.with([
         ("slope_ms_per_1000_tokens", per_thousand),
         ("slope_low_ms_per_1000_tokens", low),

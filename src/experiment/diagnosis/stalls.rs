@@ -1,4 +1,4 @@
-//! What answers waited for when they paused: the prompts of others, or nothing that requests show.
+//! Answers that paused for the prompts of others.
 
 use super::concurrency::ConcurrencyContext;
 use super::evidence::{RunEvidence, median};
@@ -16,8 +16,6 @@ const SHORTEST_S: f64 = 0.1;
 const WITH_PROMPTS: f64 = 0.8;
 /// … if that is rarer in other gaps by this much.
 const RARER: f64 = 0.25;
-/// Share of stalls with a prompt in them below which prompts are not the cause.
-const WITHOUT: f64 = 0.5;
 /// How late a first token may be seen after the step that also ended a stall, seconds: on a wire they come one after
 /// the other.
 const SAME_STEP_S: f64 = 0.003;
@@ -51,21 +49,13 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         percent(in_stalls),
         percent(elsewhere),
     );
-    let symptom = if in_stalls >= WITH_PROMPTS && elsewhere + RARER <= in_stalls {
-        seen(Regime::InterruptedDecode, met)
-            .likely("prefill interrupts decode: a step that computes a prompt takes long for all")
-            .confirmed_by("p99 ITL with max_num_batched_tokens halved: it should fall, and TTFT rise")
-            .answered_by(
-                "a smaller max_num_batched_tokens, chunked prefill, or prompts in a pool of their own",
-            )
-    } else if in_stalls < WITHOUT {
-        seen(Regime::UnexplainedStalls, met)
-            .likely("memory pressure (preemption, swapping) or pauses: the prompts of others do not explain it")
-            .confirmed_by("the server's preemption counter and the KV cache's usage at those moments; then its log")
-            .answered_by("fewer slots (max_num_seqs) or more memory for the KV cache; else look for what pauses the server")
-    } else {
-        return Err("prompts are computed nearly all the time, so that stalls cannot be distinguished from other gaps".to_owned());
-    };
+    if in_stalls < WITH_PROMPTS || elsewhere + RARER > in_stalls {
+        return Ok(None);
+    }
+    let symptom = seen(Regime::Interference, met)
+        .likely("prefill interrupts decode: a step that computes a prompt takes long for all")
+        .confirmed_by("p99 ITL with max_num_batched_tokens halved: it should fall, and TTFT rise")
+        .answered_by("a smaller max_num_batched_tokens, chunked prefill, or prompts in a pool of their own");
     Ok(Some(symptom.with([
         ("stalls", stalls.count as f64),
         ("answers_with_stalls_share", stalls.requests as f64 / answers),

@@ -31,40 +31,20 @@ pub struct Symptom {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
-    /// The measuring machine, not the server, shaped the figures.
-    ClientBound,
-    /// The server turned requests away.
-    Refusals,
     /// Requests arrived faster than they were served.
     Overload,
-    /// Requests waited for the client's own cap on concurrency.
-    OwnCap,
-    /// Heat, the power supply or the hardware lowered the clocks of the devices.
-    Throttled,
     /// Requests waited for others that were there before them.
     Queueing,
-    /// Short prompts waited for long ones.
+    /// Prompts of others hold up short ones, or interrupt answers.
     Interference,
-    /// The slowest first tokens belong to the longest prompts.
-    LongPrompts,
-    /// A tail that neither prompts nor a queue explain.
-    UnexplainedTail,
     /// Computing the prompt decides TTFT.
     PrefillCost,
     /// A prefix cache gave back less than requests share.
     CacheMiss,
-    /// Prompts of others interrupt answers.
-    InterruptedDecode,
-    /// Answers pause, and no prompt of others explains it.
-    UnexplainedStalls,
     /// Decode runs at the speed of the memory.
     MemoryBoundDecode,
     /// Decode runs at the speed of the arithmetic.
     ComputeBoundDecode,
-    /// Decode is far slower than the hardware.
-    NotMemory,
-    /// Decode or prefill is faster than the hardware that was named can be.
-    DoubtfulFacts,
     /// More requests at a time: more tokens in all, fewer for each.
     BatchingTrade,
     /// More requests at a time bring no more tokens.
@@ -131,12 +111,11 @@ pub(super) fn seen(regime: Regime, symptom: String) -> Symptom {
     }
 }
 
-/// What is faster than the hardware that was named can be, unless `other` explains it.
-pub(super) fn impossible(symptom: String, other: &str) -> Symptom {
-    seen(Regime::DoubtfulFacts, symptom)
-        .likely(format!("faster than that hardware can be: other hardware, fewer bits, a smaller model, or {other}"))
-        .confirmed_by("what the server says at its start: model, quantisation, devices, speculation")
-        .answered_by("correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them")
+/// What a rule lacks that saw `what` faster than the hardware that was named can be.
+pub(super) fn impossible(what: &str) -> Opinion {
+    Err(format!(
+        "{what}: faster than that hardware can be; check --hardware, --serving-model, --precision and --gpus"
+    ))
 }
 
 impl Symptom {

@@ -1,4 +1,4 @@
-//! What the slowest first tokens waited for: their own prompts, a queue, or the long prompts of others.
+//! What the slowest first tokens waited for beside their own prompts: a queue, or the long prompts of others.
 
 use super::concurrency::AnswerInContext;
 use super::evidence::{RunEvidence, median};
@@ -61,18 +61,20 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         seconds(p50 / 1e3),
         three_digits(ratio)
     );
-    Ok(Some(tail.explained(evidence, &spread).with([
-        ("ttft_p50_ms", p50),
-        ("ttft_p99_ms", p99),
-        ("p99_over_p50", ratio),
-        ("own_prompt_share", tail.own_share),
-        ("long_prompts_ahead_share", tail.long_share),
-        ("long_prompts_share", tail.long_prompts),
-        ("requests_ahead_of_slowest", tail.ahead[0]),
-        ("requests_ahead_usual", tail.ahead[1]),
-        ("in_flight_at_sending_of_slowest", tail.others[0]),
-        ("in_flight_at_sending_usual", tail.others[1]),
-    ])))
+    Ok(tail.explained(evidence, &spread).map(|symptom| {
+        symptom.with([
+            ("ttft_p50_ms", p50),
+            ("ttft_p99_ms", p99),
+            ("p99_over_p50", ratio),
+            ("own_prompt_share", tail.own_share),
+            ("long_prompts_ahead_share", tail.long_share),
+            ("long_prompts_share", tail.long_prompts),
+            ("requests_ahead_of_slowest", tail.ahead[0]),
+            ("requests_ahead_usual", tail.ahead[1]),
+            ("in_flight_at_sending_of_slowest", tail.others[0]),
+            ("in_flight_at_sending_usual", tail.others[1]),
+        ])
+    }))
 }
 
 impl<'e, 'a> Tail<'e, 'a> {
@@ -111,21 +113,12 @@ impl<'e, 'a> Tail<'e, 'a> {
         }
     }
 
-    fn explained(&self, evidence: &RunEvidence<'_>, spread: &str) -> Symptom {
+    fn explained(&self, evidence: &RunEvidence<'_>, spread: &str) -> Option<Symptom> {
         let (slowest, all) = (self.slowest.len() as u64, evidence.concurrency.answers.len() as u64);
         let sampled = evidence.concurrency.sampled();
         let of = format!("of the {} slowest of {}{sampled}", count(slowest), count(all));
         if self.own_share >= MOSTLY {
-            let symptom = format!(
-                "{spread}; {of} the length of their own prompts accounts for {} of the delay",
-                percent(self.own_share)
-            );
-            return seen(Regime::LongPrompts, symptom)
-                .likely("no queue: the slowest first tokens are those of the longest prompts")
-                .confirmed_by("TTFT by input length, class by class: each length for itself has a short tail")
-                .answered_by(
-                    "set the SLO of TTFT by input length, or shorten and share what the longest prompts begin with",
-                );
+            return None;
         }
         let waited = self.ahead[0] >= 1.0;
         if waited && self.long_share >= MOSTLY && self.long_prompts <= EXCEPTION {
@@ -137,13 +130,14 @@ impl<'e, 'a> Tail<'e, 'a> {
                 percent(self.long_share),
                 percent(self.long_prompts),
             );
-            return seen(Regime::Interference, symptom)
+            let seen = seen(Regime::Interference, symptom)
                 .likely("interference: short prompts wait while long ones are computed")
                 .confirmed_by("the same workload without the long prompts, at the rate of the short ones")
                 .answered_by(
                     "keep long prompts apart (a pool or a lane of their own, priority scheduling), or a smaller \
                      max_num_batched_tokens so that each step takes less of them",
                 );
+            return Some(seen);
         }
         if waited || self.others[0] >= 1.5 * self.others[1].max(1.0) {
             let [[ahead, ahead_usual], [others, others_usual]] =
@@ -152,26 +146,16 @@ impl<'e, 'a> Tail<'e, 'a> {
                 "{spread}; {of} half had {ahead} requests or more before them that had no token yet (of all: {ahead_usual}), \
                  and {others} in flight when they were sent (of all: {others_usual})"
             );
-            return seen(Regime::Queueing, symptom)
+            let seen = seen(Regime::Queueing, symptom)
                 .likely("queueing: requests that arrive in bunches wait for one another")
                 .confirmed_by("the server's own queue depth (such as vllm:num_requests_waiting) at those moments")
                 .answered_by(
                     "shape the bursts (a rate limit, a queue at the gateway) or keep headroom for them: replicas, or more \
                      slots (max_num_seqs) if slots are short",
                 );
+            return Some(seen);
         }
-        let symptom = format!(
-            "{spread}; {of} neither their prompts ({} of the delay) nor a queue (half had no request before them) explain it",
-            percent(self.own_share)
-        );
-        seen(Regime::UnexplainedTail, symptom)
-            .likely("something that requests do not show: cache misses, preemption, pauses")
-            .confirmed_by(
-                "the server's log and counters at those moments: preemptions, evictions, garbage collection",
-            )
-            .answered_by(
-                "check whether the slow ones are close in time, and what else ran on the machine then",
-            )
+        None
     }
 
     /// The class to which most of the long prompts belong, where there are several.

@@ -60,17 +60,9 @@ pub fn flags_for_limit(limit: Limit) -> &'static [&'static str] {
 pub fn flags_for_regime(regime: Regime) -> &'static [&'static str] {
     match regime {
         Regime::Queueing | Regime::Overload | Regime::Saturation => SLOTS,
-        Regime::Interference | Regime::LongPrompts | Regime::PrefillCost | Regime::InterruptedDecode => STEPS,
+        Regime::Interference | Regime::PrefillCost => STEPS,
         Regime::CacheMiss => PREFIXES,
         Regime::MemoryBoundDecode => MEMORY,
         Regime::ComputeBoundDecode | Regime::BatchingTrade => COMPUTE,
-        Regime::NotMemory => &["async", "eager", "compilation"],
-        Regime::ClientBound
-        | Regime::Refusals
-        | Regime::OwnCap
-        | Regime::UnexplainedTail
-        | Regime::UnexplainedStalls
-        | Regime::DoubtfulFacts
-        | Regime::Throttled => &[],
     }
 }

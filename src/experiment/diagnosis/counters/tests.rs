@@ -74,9 +74,6 @@ fn a_throttled_device_contradicts_it_and_is_named_instead() {
         assert!(decode.likely.contains(part), "{part} is not in {}", decode.likely);
     }
     assert!(!decode.likely.contains("memory-bound") && decode.first_response.contains("cool the device"));
-    let throttled = symptom(&log, Regime::Throttled);
-    assert_eq!(throttled.counters.unwrap().outcome, CounterOutcome::Confirmed);
-    assert_eq!((throttled.figures["slowed_share"], throttled.figures["sm_clock_mhz"]), (1.0, 900.0));
 }
 
 #[test]
@@ -107,7 +104,6 @@ fn devices_that_served_nothing_say_nothing() {
     let idle = format!("{idle}DCGM_FI_DEV_GPU_UTIL{{gpu=\"0\"}} 0\n");
     let log = with_page(decode(), &idle);
     assert_eq!(tested(&log, Regime::MemoryBoundDecode).0, CounterOutcome::NoCounter);
-    assert!(!Diagnosis::of_run(&log, &summarise(&log, &[])).names(Regime::Throttled));
 }
 
 /// The share of time in which memory is touched at all is no share of what it can do: high, it fits every regime.
