@@ -6,26 +6,20 @@ use clap::Args;
 
 use super::args::{self, PriceArgs, above_zero, whole};
 use super::output::ShowArgs;
-use super::simulate;
 use crate::experiment::Sweep;
 use crate::experiment::capacity::{Candidate, CapacityPlan, CapacityTarget, Offer};
 use crate::report::{documents, render};
 use crate::session::stored::{self, Stored};
 use crate::session::{Exit, Printer, Stop, folder, save};
-use crate::simulator::Hardware;
 use crate::units::count;
 
 /// Compute how many instances and GPUs a rate needs within the objectives of a sweep, and their cost
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct CapacityArgs {
-    /// Folders of sweeps, or their sweep.json; of several the cheapest that meets the contract is named; with --hardware a
-    /// workload, by name or file
-    #[arg(value_name = "SWEEP|WORKLOAD", required = true)]
+    /// Folders of sweeps, or their sweep.json; of several the cheapest that meets the contract is named
+    #[arg(value_name = "SWEEP", required = true)]
     sweeps: Vec<PathBuf>,
-
-    #[command(flatten)]
-    simulated: SimulatedArgs,
 
     /// Requests per second of all instances together; in conversations each turn is a request
     #[arg(long, value_name = "PER_S", value_parser = target_rate, allow_negative_numbers = true)]
@@ -54,76 +48,6 @@ pub(super) struct CapacityArgs {
     show: ShowArgs,
 }
 
-/// What is simulated in place of sweeps that are stored.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Without a sweep")]
-struct SimulatedArgs {
-    /// Simulate a sweep of the workload on each of these accelerators, such as h100,l40s, as `simulate --sweep` does; the
-    /// cheapest comes first [default: stored sweeps]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    hardware: Vec<Hardware>,
-
-    /// Objective that an instance meets, as in `simulate`; may be repeated [default: the workload's SLO, met by more than
-    /// 95 % of the requests]
-    #[arg(long = "objective", value_name = "OBJECTIVE", requires = "hardware")]
-    objectives: Vec<String>,
-
-    /// Other options of `simulate`, in quotes, such as '--serving-model llama-3.1-70b --tensor-parallel 4 --precision fp8'
-    /// [default: none]
-    #[arg(long, value_name = "OPTIONS", requires = "hardware", allow_hyphen_values = true)]
-    simulate: Option<String>,
-}
-
-/// A sweep to make an offer from.
-struct Found {
-    name: String,
-    sweep: Sweep,
-}
-
-/// The objective where none is given.
-const USUAL_OBJECTIVE: &str = "slo_attainment > 95%";
-
-impl SimulatedArgs {
-    /// A simulated sweep of `workload` on each accelerator.
-    fn sweeps(&self, workload: &Path, printer: Printer) -> Result<Vec<Found>, Stop> {
-        let usual = [USUAL_OBJECTIVE.to_owned()];
-        let objectives = if self.objectives.is_empty() { &usual[..] } else { &self.objectives };
-        let more = shlex::split(self.simulate.as_deref().unwrap_or_default())
-            .ok_or_else(|| Stop::usage("--simulate: a quote is not closed"))?;
-        let own = |word: &&String| OWN.contains(&word.split('=').next().unwrap_or_default());
-        if let Some(word) = more.iter().find(own) {
-            return Err(Stop::usage(format!(
-                "--simulate: {word} has no place there\nhint: give it to `capacity` itself, as far as it has it; the options of \
-                 a model and of a workload have theirs there"
-            )));
-        }
-        let workload = workload.display().to_string();
-        let sweep = |hardware: &Hardware| {
-            let mut words = vec!["simulate", &workload, "--sweep", "--hardware", hardware.name];
-            words.extend(more.iter().map(String::as_str));
-            words.extend(objectives.iter().flat_map(|objective| ["--objective", objective]));
-            let found = simulate::sweep_of(&words, printer);
-            let sweep = found.map_err(|stop| stop.about(&format!("on {}", hardware.name)))?;
-            Ok(Found { name: hardware.name.to_owned(), sweep })
-        };
-        self.hardware.iter().map(sweep).collect()
-    }
-}
-
-/// Options of `simulate` that this command decides or does not use.
-const OWN: [&str; 11] = [
-    "--hardware",
-    "--objective",
-    "--sweep",
-    "--ab",
-    "--tune",
-    "--out",
-    "--format",
-    "--json",
-    "--quiet",
-    "--help",
-    "-h",
-];
 /// The highest target, requests per second: more than all of mankind asks.
 const MOST_PER_S: f64 = 1e9;
 
@@ -141,33 +65,16 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
         gpus_per_instance: args.gpus_per_instance,
         max_gpus: args.max_gpus,
     };
-    let simulated = !args.simulated.hardware.is_empty();
+    let sweeps: Vec<Sweep> = args.sweeps.iter().map(|path| stored_sweep(path)).collect::<Result<_, _>>()?;
+    let hardware = |sweep: &Sweep| sweep.deployment.hardware.clone();
     let names: Vec<_> =
-        args.simulated.hardware.iter().map(|hardware| (hardware.name.to_owned(), None)).collect();
-    // Before anything is simulated.
-    let early = simulated.then(|| args.prices.of(&names, "sweep")).transpose()?;
-    let found = match args.sweeps.as_slice() {
-        [workload] if simulated => args.simulated.sweeps(workload, printer)?,
-        _ if simulated => {
-            return Err(Stop::usage("--hardware takes one workload\nhint: run the others each by itself"));
-        }
-        paths => paths.iter().map(|path| stored_sweep(path)).collect::<Result<_, _>>()?,
-    };
-    let names = found.iter().map(|found| (found.name.clone(), found.sweep.deployment.hardware.clone()));
-    let prices = early.map_or_else(|| args.prices.of(&names.collect::<Vec<_>>(), "sweep"), Ok)?;
-    let mut made = Vec::new();
-    for (Found { name, sweep }, gpu_hour) in found.into_iter().zip(prices) {
-        let candidate = Candidate { name: &name, sweep: &sweep, gpu_hour };
-        let offer = Offer::of(&candidate, &contract).map_err(Stop::usage)?;
-        made.push((Offer { currency: args.prices.currency.clone(), ..offer }, sweep));
+        args.sweeps.iter().zip(&sweeps).map(|(path, sweep)| (name(path), hardware(sweep))).collect();
+    let prices = args.prices.of(&names, "sweep")?;
+    let mut offers = Vec::new();
+    for (((name, _), sweep), gpu_hour) in names.iter().zip(&sweeps).zip(prices) {
+        let offer = Offer::of(&Candidate { name, sweep, gpu_hour }, &contract).map_err(Stop::usage)?;
+        offers.push(Offer { currency: args.prices.currency.clone(), ..offer });
     }
-    if simulated {
-        let least = |offer: &Offer| {
-            offer.cost_per_hour.or(offer.gpus.map(|gpus| gpus as f64)).unwrap_or(f64::INFINITY)
-        };
-        made.sort_by(|(a, _), (b, _)| b.keeps().cmp(&a.keeps()).then(least(a).total_cmp(&least(b))));
-    }
-    let (offers, sweeps): (Vec<_>, Vec<_>) = made.into_iter().unzip();
     let capacity = CapacityPlan::of(contract, offers);
     let document = || documents::capacity(&capacity, &sweeps);
     args.show.result(printer, &capacity, document)?;
@@ -179,13 +86,12 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// The sweep that is stored at `path`.
-fn stored_sweep(path: &Path) -> Result<Found, Stop> {
-    let sweep = match stored::open(path, None)? {
+fn stored_sweep(path: &Path) -> Result<Sweep, Stop> {
+    Ok(match stored::open(path, None)? {
         Stored::Sweep(sweep) => *sweep,
         // A sweep under another name, or what is missing for it to be one.
         _ => Sweep::read(path).map_err(Stop::usage)?,
-    };
-    Ok(Found { name: name(path), sweep })
+    })
 }
 
 /// The last part of a sweep's folder.

@@ -20,7 +20,7 @@ use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs, note_idl
 use super::output::{ShowArgs, advise_repeats, render};
 use super::variants::{self, VirtualTuning};
 use crate::analysis::Objective;
-use crate::experiment::{EngineFit, Grade, LoadAxis, Sweep, SweepPlan};
+use crate::experiment::{EngineFit, Grade, LoadAxis, SweepPlan};
 use crate::record::ClientLimits;
 use crate::report::{Extent, Format, documents};
 use crate::session::{Exit, PlannedRun, Printer, Stop, both, datasets, folder};
@@ -89,7 +89,11 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.loads.tune {
         return args.tune(printer);
     }
-    let SimulatePlan { simulation, work, .. } = args.plan(printer)?.begun(printer)?;
+    let SimulatePlan { simulation, work, notes } = args.plan(printer)?;
+    for note in &notes {
+        printer.words(note);
+    }
+    refuse_poor_fit(simulation.engine_fit.as_ref(), printer)?;
     simulation.out.as_deref().map_or(Ok(()), folder::base)?;
     // Where the fit has no place in what is shown.
     let apart = matches!(work, Work::Sweep(_) | Work::Ab(_)) || simulation.repeats > 1;
@@ -107,17 +111,6 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
                 Err(runs) => runs::repeatedly(&simulation, runs, printer),
             }
         }
-    }
-}
-
-impl SimulatePlan {
-    /// The same once its notes are shown, and nothing is to be predicted from a poor fit.
-    fn begun(self, printer: Printer) -> Result<Self, Stop> {
-        for note in &self.notes {
-            printer.words(note);
-        }
-        refuse_poor_fit(self.simulation.engine_fit.as_ref(), printer)?;
-        Ok(self)
     }
 }
 
@@ -230,14 +223,6 @@ impl SimulateArgs {
         }
         Ok(())
     }
-}
-
-/// The sweep that a command line of `simulate --sweep` makes.
-pub(in crate::cli) fn sweep_of(words: &[&str], printer: Printer) -> Result<Sweep, Stop> {
-    let typed = parsed(words.iter().map(OsString::from).collect()).map_err(|error| ab::by_clap(&error));
-    let plan = typed.map_err(Stop::usage)?.plan(printer)?.begun(printer)?;
-    let Work::Sweep(sweep) = plan.work else { return Err(Stop::impossible("no sweep is planned")) };
-    sweep::search(&plan.simulation, sweep, |_, _| Ok(()), |_| Ok(()))
 }
 
 fn parsed(words: Vec<OsString>) -> Result<SimulateArgs, clap::Error> {

@@ -98,33 +98,3 @@ fn what_cannot_be_searched_or_read_is_refused() {
         .code(2)
         .stderr(contains("there is no nowhere").and(contains("`skyline report results` lists")));
 }
-
-#[test]
-fn hardware_is_compared_in_one_command() {
-    let desk = Desk::new();
-    let needs =
-        ["capacity", "quick.toml", "--hardware", "h100,l40s", "--target-rate", "400", "--currency", "EUR"];
-    let few = ["--simulate", "--samples 60 --max-runs 5 --max-num-seqs 4"];
-    let prices = ["--gpu-hour", "h100=2.50,l40s=0.90", "--json"];
-    let out = desk.skyline(&[&needs[..], &few, &prices].concat()).assert().code(0);
-    let capacity: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
-    desk.assert_schema("capacity", &capacity);
-    let offers = capacity["offers"].as_array().unwrap();
-    let cost = |offer: &Value| offer["cost_per_hour"].as_f64().unwrap();
-    assert!(cost(&offers[0]) <= cost(&offers[1]) && capacity["cheapest"] == 0, "the cheapest comes first");
-    for offer in offers {
-        let price = if offer["name"] == "h100" { 2.5 } else { 0.9 };
-        assert_eq!(cost(offer), offer["instances"].as_f64().unwrap() * price);
-        assert_eq!(offer["currency"], "EUR");
-    }
-    assert!(capacity["sentence"].as_str().unwrap().contains(" EUR an hour"), "{}", capacity["sentence"]);
-    for (wrong, why) in [
-        (&["--gpu-hour", "l4=2"][..], "prices l4, which is not here"),
-        (&["--gpu-hour", "h100=2"], "has no price of l40s"),
-        (&["--gpu-hour", "2", "--simulate", "--no-such"], "unexpected argument '--no-such'"),
-        (&["--gpu-hour", "2", "--objective", "p95 ttft"], "p95 ttft"),
-    ] {
-        desk.skyline(&[&needs[..], wrong].concat()).assert().code(2).stderr(contains(why));
-    }
-    desk.skyline(&["capacity", "x", "--target-rate", "1", "--simulate", "--samples 9"]).assert().code(2);
-}

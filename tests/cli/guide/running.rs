@@ -31,8 +31,6 @@ fn turn(named: &Named) -> Turn {
         "ab" => Turn::Slow,
         "tune" if !named.has("--plan") && !named.has("--example") => Turn::Slow,
         "simulate" if named.has("--fit") => Turn::Slow,
-        // It simulates a sweep of each accelerator: minutes without optimisation.
-        "capacity" if named.has("--hardware") => Turn::Slow,
         "merge" => Turn::Later,
         "matrix" if named.has("--resume") => Turn::Later,
         "report" if named.words.get(1).is_some_and(|path| path.contains("-sweep-")) => Turn::Later,
