@@ -1,5 +1,6 @@
 //! Measures this machine: loads of a known kind against the reference server, executed exactly as a run is.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use super::server::{ReferenceServer, Writes};
+use super::server::ReferenceServer;
 use crate::analysis::Sample;
 use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::{Dialect, Engine, OpenAiEngine, Target};
@@ -89,7 +90,7 @@ fn evenly(per_s: f64, length: Duration, tokens: u32) -> CalibrationLoad {
 
 /// For every event that arrived: |client's stamp − time at which the server began to write it|. A kernel
 /// stamp on the run's clock may be before the write: that is an error too.
-fn stamp_delays(result: &LoadResult, writes: &Writes) -> Vec<Duration> {
+fn stamp_delays(result: &LoadResult, writes: &HashMap<u64, Vec<Timestamp>>) -> Vec<Duration> {
     let written = result.records.iter().filter_map(|record| Some((record, writes.get(&record.index)?)));
     written
         .flat_map(|(record, writes)| {

@@ -20,7 +20,7 @@ const STOP: Token = Token(usize::MAX - 1);
 const NAP: Duration = Duration::from_millis(1);
 
 /// When the writes of each paced answer's tokens began, by the index of its request.
-pub(super) type Writes = HashMap<u64, Vec<Timestamp>>;
+type Writes = HashMap<u64, Vec<Timestamp>>;
 
 /// The server; dropping it ends it.
 pub(super) struct ReferenceServer {

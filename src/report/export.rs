@@ -38,9 +38,9 @@ pub(crate) struct Export {
     /// What a run is written as; nothing: it is not for runs.
     pub(crate) run: &'static [ExportFile<WriteRun>],
     /// What a sweep is written as.
-    pub(crate) sweep: &'static [ExportFile<WriteSweep>],
+    pub(crate) sweep: &'static [ExportFile<WriteOf<Sweep>>],
     /// What an A/B experiment is written as.
-    pub(crate) ab: &'static [ExportFile<WriteAb>],
+    pub(crate) ab: &'static [ExportFile<WriteOf<AbTest>>],
 }
 
 /// Where a format goes unless another place is named.
@@ -76,10 +76,8 @@ pub(crate) enum Content {
 
 /// Writes a run.
 pub(crate) type WriteRun = fn(RunReport<'_>, Out<'_>) -> io::Result<()>;
-/// Writes a sweep.
-pub(crate) type WriteSweep = fn(&Sweep, Out<'_>) -> io::Result<()>;
-/// Writes an A/B experiment.
-pub(crate) type WriteAb = fn(&AbTest, Out<'_>) -> io::Result<()>;
+/// Writes an experiment, such as a sweep.
+pub(crate) type WriteOf<T> = fn(&T, Out<'_>) -> io::Result<()>;
 
 impl<W> ExportFile<W> {
     const fn text(file: &'static str, write: W) -> Self {

@@ -15,7 +15,7 @@ mod unit;
 
 pub(crate) use data::{JSON_SCHEMAS, fitted_json, foreign_json, json, json_with};
 pub use document::Document;
-pub(crate) use export::{Content, Export, ExportFile, Format, UsualPlace, WriteAb, WriteRun, WriteSweep};
+pub(crate) use export::{Content, Export, ExportFile, Format, UsualPlace, WriteOf, WriteRun};
 pub(crate) use interchange::otlp_json;
 pub use render::{Colour, Extent, Style, printable};
 pub use run_report::Extras;

@@ -21,7 +21,7 @@ use crate::record::UnendedRequest;
 pub type DispatchSink = Box<dyn FnMut(UnendedRequest) + Send>;
 
 /// A task of a request that has ended.
-pub(super) type EndedTask = Result<(PlannedRequest, FinishedRequest), JoinError>;
+type EndedTask = Result<(PlannedRequest, FinishedRequest), JoinError>;
 
 /// The requests that have been dispatched and have not ended.
 pub(super) struct InFlightSet<E> {

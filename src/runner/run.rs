@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinError;
 use tokio::time::{Sleep, sleep_until};
 
 use super::breaker::BreakerWatch;
-use super::in_flight::{DispatchSink, EndedTask, InFlightSet};
+use super::in_flight::{DispatchSink, InFlightSet};
 use super::options::{Interrupt, RunOptions};
 use super::pacer::{self, DispatchedRequest, Outlet, RequestFeed};
 use super::progress::Progress;
@@ -19,6 +20,7 @@ use super::turns::NextTurns;
 use super::watch::{ClientWatch, SampleSink};
 use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
+use crate::generator::PlannedRequest;
 use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
 
 /// One run: its engine, clock, plan and options.
@@ -161,7 +163,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Continue(())
     }
 
-    fn take_ended(&mut self, ended: EndedTask) -> ControlFlow<()> {
+    fn take_ended(&mut self, ended: Result<(PlannedRequest, FinishedRequest), JoinError>) -> ControlFlow<()> {
         if let Some((request, mut finished)) = self.in_flight.take_ended(ended) {
             self.awaited -= u64::from(finished.record.phase != Phase::Cooldown);
             // After an interrupt no session continues.

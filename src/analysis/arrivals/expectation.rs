@@ -154,14 +154,14 @@ const MOST: f64 = 700.0;
 
 /// Independent gaps of one form with mean 1/rate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DeclaredGaps {
-    pub(super) rate_per_s: f64,
-    pub(super) form: GapForm,
+struct DeclaredGaps {
+    rate_per_s: f64,
+    form: GapForm,
 }
 
 impl DeclaredGaps {
     /// The hazard integrated over a gap that has lasted for so many seconds: −ln P(gap > seconds).
-    pub(super) fn hazard(self, seconds: f64) -> f64 {
+    fn hazard(self, seconds: f64) -> f64 {
         let due = match self.form {
             GapForm::Gamma(shape) => -ln_gamma_survival(shape, shape * self.rate_per_s * seconds),
             GapForm::Weibull(shape) => self.weibull_power(shape, seconds),
@@ -173,7 +173,7 @@ impl DeclaredGaps {
     /// `seconds` on (Cox, *Renewal Theory*, 1962, section 5.4).
     ///
     /// Gamma with shape k at z = k·rate·seconds: Q(k + 1, z) − z/k · Q(k, z). Weibull: Q(1/shape, (seconds/scale)^shape).
-    pub(super) fn hazard_of_rest(self, seconds: f64) -> f64 {
+    fn hazard_of_rest(self, seconds: f64) -> f64 {
         let due = match self.form {
             GapForm::Gamma(shape) => {
                 let z = shape * self.rate_per_s * seconds;

@@ -13,16 +13,10 @@ pub(crate) const SLOWED: f64 = 0.05;
 /// The device of a run that was slowed down for longest.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slowdown {
-    /// Share of the window, over [`SLOWED`].
-    pub(crate) share: f64,
     /// Why.
     pub(crate) reason: Gauge,
     /// What was seen, with its figures.
     pub(crate) words: String,
-    /// Mean clock over the window, MHz, if reported.
-    pub(crate) sm_clock_mhz: Option<f64>,
-    /// Highest temperature, degrees Celsius, if reported.
-    pub(crate) temperature_c: Option<f64>,
 }
 
 impl Slowdown {
@@ -43,13 +37,7 @@ impl Slowdown {
             reason_in_words(reason),
             clock_and_heat(device).map(|seen| format!("; {seen}")).unwrap_or_default()
         );
-        Some(Self {
-            share,
-            reason,
-            words,
-            sm_clock_mhz: device.sm_clock_mhz.map(|clock| clock.mean),
-            temperature_c: device.temperature_c.map(|heat| heat.max),
-        })
+        Some(Self { reason, words })
     }
 
     /// What to do about it.

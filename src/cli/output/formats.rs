@@ -9,8 +9,9 @@ use clap::Args;
 
 use super::place::Place;
 use super::show::ShowArgs;
+use crate::experiment::{AbTest, Sweep};
 use crate::report::{
-    Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace, WriteAb, WriteRun, WriteSweep,
+    Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace, WriteOf, WriteRun,
 };
 use crate::session::{Collector, Printer, Stop, whole_file};
 
@@ -112,9 +113,9 @@ pub(in crate::cli) struct Kind<W: 'static> {
 
 pub(in crate::cli) const RUN: Kind<WriteRun> =
     Kind { name: "a run", files: |export| export.run, is_pushed: true };
-pub(in crate::cli) const SWEEP: Kind<WriteSweep> =
+pub(in crate::cli) const SWEEP: Kind<WriteOf<Sweep>> =
     Kind { name: "a sweep", files: |export| export.sweep, is_pushed: false };
-pub(in crate::cli) const AB: Kind<WriteAb> =
+pub(in crate::cli) const AB: Kind<WriteOf<AbTest>> =
     Kind { name: "an A/B experiment", files: |export| export.ab, is_pushed: false };
 
 /// A document that is to be written.

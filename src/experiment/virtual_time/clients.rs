@@ -11,7 +11,7 @@ use crate::simulator::{Driver, Job, JobEnd, JobHistory, JobId, PrefixHashes, Sim
 use crate::workload::RetryPolicy;
 
 /// A request that has ended, and its record.
-pub(super) type EndedRequest = (PlannedRequest, RequestRecord);
+type EndedRequest = (PlannedRequest, RequestRecord);
 
 /// Sends requests to a simulated server and keeps what becomes of them.
 ///

@@ -32,7 +32,7 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// Says why to stop waiting for the server, once there is a reason: the process that was to serve has ended, say.
-pub(crate) type GiveUp<'a> = &'a dyn Fn() -> Option<Stop>;
+type GiveUp<'a> = &'a dyn Fn() -> Option<Stop>;
 
 /// What requests of a run ask for one by one. The default asks for nothing but the one model.
 #[derive(Clone, Debug, Default)]

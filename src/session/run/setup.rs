@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::connect::{GiveUp, RequestNeeds, ServerConnection};
+use super::connect::{RequestNeeds, ServerConnection};
 use super::context::{Conditions, RunContext};
 use super::{cache, connect, embedded, golden, machine, pages, tokens};
 use crate::analysis::{FigureKey, Objective};
@@ -147,7 +147,7 @@ impl CheckedWorkload {
     /// The same, until `give_up` knows a reason not to wait for the server.
     pub(crate) fn connect_unless(
         &self,
-        give_up: GiveUp<'_>,
+        give_up: &dyn Fn() -> Option<Stop>,
         interrupts: &Interrupts,
         printer: Printer,
     ) -> Result<RunContext, Stop> {
@@ -178,7 +178,7 @@ impl CheckedWorkload {
 
     fn open(
         &self,
-        give_up: GiveUp<'_>,
+        give_up: &dyn Fn() -> Option<Stop>,
         calibration: Option<Calibration>,
         interrupts: &Interrupts,
         printer: Printer,

@@ -6,7 +6,7 @@ use strum::IntoStaticStr;
 use super::clients::{CV, Client, GapFamily, GapForm, RateSpread};
 use super::stages::{RATE_OR_NONE, RateStage, RateState, SECONDS_OR_NONE, Spike};
 use super::think_time::ThinkTime;
-use crate::workload::reading::fields::{Fields, KindReader};
+use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::{Allowed, RATE, SECONDS, SpecValue, USERS};
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
@@ -23,7 +23,7 @@ const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
 
 /// Processes that a class may have; then one that only a workload may have; then two that only run logs contain,
 /// where files have `[trace]` or arrivals of their classes.
-const KINDS: [(&str, KindReader<ArrivalPattern>); 14] = [
+const KINDS: [(&str, fn(&mut Fields<'_>) -> Option<ArrivalPattern>); 14] = [
     ("poisson", |fields| Some(ArrivalPattern::Poisson { rate_per_s: rate(fields) })),
     ("constant", |fields| Some(ArrivalPattern::Constant { rate_per_s: rate(fields) })),
     ("gamma", gamma),

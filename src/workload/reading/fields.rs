@@ -7,7 +7,7 @@ use super::node::{Entry, Node, NodeValue};
 use super::value::{SpecValue, list};
 
 /// Reads one kind of a tagged value from the fields beside its `kind`.
-pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
+type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
 
 /// A table being read. Fields that nobody has read by the end are mistakes.
 pub(crate) struct Fields<'n> {

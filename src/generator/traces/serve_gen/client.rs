@@ -76,7 +76,7 @@ impl PoolStretch {
 }
 
 /// A moment in nanoseconds on the pool's clock, prompt tokens, answer tokens.
-pub(super) type DrawnRequest = (u64, u32, u32);
+type DrawnRequest = (u64, u32, u32);
 
 /// The requests of one client in order, drawn lazily.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine,
 use crate::report::document::{
     Chart, Document, KeyFigure, Level, Note, Section, Table, Tone, VerdictLine, cell,
 };
-use crate::report::documents::sweep::latencies::{Marked, that_decide};
+use crate::report::documents::sweep::latencies::that_decide;
 use crate::report::documents::sweep::loads_table;
 use crate::units::{count, three_digits};
 
@@ -169,7 +169,7 @@ fn curves(capacity: &CapacityPlan, offer: &Offer, sweep: Option<&Sweep>) -> Sect
 }
 
 /// The highest rate of an instance and the rate requested of each, as loads of the sweep.
-fn marked(capacity: &CapacityPlan, offer: &Offer, sweep: &Sweep) -> Vec<Marked> {
+fn marked(capacity: &CapacityPlan, offer: &Offer, sweep: &Sweep) -> Vec<(f64, String)> {
     let turns = sweep.workload.mean_turns();
     let highest = offer.per_instance.map(Basis::per_s);
     let each = offer.instances.map(|instances| capacity.contract.target_per_s / instances as f64);

@@ -8,7 +8,7 @@ use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell, figure};
 use crate::units::three_digits;
 
 /// Loads that stand out, each with its name.
-pub(in crate::report::documents) type Marked = (f64, String);
+type Marked = (f64, String);
 
 /// The highest load that meets the objectives, or else the knee.
 pub(super) fn answered(sweep: &Sweep) -> Vec<Marked> {

@@ -8,7 +8,7 @@ use crate::report::interchange::facts;
 use crate::report::sides::side_figures;
 use crate::report::unit::Unit;
 
-pub(super) type Labels = Vec<(&'static str, String)>;
+type Labels = Vec<(&'static str, String)>;
 
 /// Series that share a name.
 #[derive(Clone, Debug, PartialEq)]
