@@ -31,7 +31,7 @@ pub(crate) use http_url::{http_url, shown_path, without_secrets};
 pub(crate) use intake::ServerText;
 pub(crate) use limits::ConnectionLimits;
 pub(crate) use metrics::exposition::{MetricSample, metric_samples};
-pub(crate) use metrics::series::Series;
+pub(crate) use metrics::series::MetricSeries;
 pub use metrics_url::MetricsUrl;
 pub(crate) use openai::MOCK_SERVER;
 pub use openai::{

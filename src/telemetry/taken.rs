@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::{MetricNames, MetricSample, Series, ServerText, metric_samples};
+use crate::engine::{MetricNames, MetricSample, MetricSeries, ServerText, metric_samples};
 use crate::record::{DeviceReading, Gauge, PageKind, Reading};
 
 /// Devices of a page that are stored: more than any server has.
@@ -49,7 +49,7 @@ pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
         taken.gauges = names.gauges_of(&series);
         taken.counters = names.counters_of(&series);
     } else {
-        let mut of_device: BTreeMap<String, Series<'_>> = BTreeMap::new();
+        let mut of_device: BTreeMap<String, MetricSeries<'_>> = BTreeMap::new();
         for sample in series.values().flatten() {
             if let Some(device) = device_of(sample, names)
                 && (of_device.len() < MOST || of_device.contains_key(&device))
@@ -81,7 +81,7 @@ pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
 }
 
 /// For which shares of time the clocks of a device were lowered.
-fn throttling(names: &MetricNames, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
+fn throttling(names: &MetricNames, series: &MetricSeries<'_>) -> BTreeMap<Gauge, f64> {
     let value = |name: &str| Some(series.get(names.own(name)?)?.first()?.value).filter(|value| *value >= 0.0);
     let mask = names.throttle_mask.iter().find_map(|name| value(name));
     let mut shares: BTreeMap<_, _> =

@@ -20,7 +20,7 @@ const TOTAL: &str = "_total";
 const OF_HISTOGRAM: [&str; 3] = ["_count", "_sum", "_bucket"];
 
 /// The samples of a page by the own names of their series: `num_requests_running`.
-pub(crate) type Series<'p> = HashMap<&'p str, Vec<MetricSample<'p>>>;
+pub(crate) type MetricSeries<'p> = HashMap<&'p str, Vec<MetricSample<'p>>>;
 
 impl MetricNames {
     /// The own name of a series: `vllm:x`, `vllm_x` and `ray_vllm_x` are all `x`; `None` for a series of another kind.
@@ -42,8 +42,8 @@ impl MetricNames {
     }
 
     /// The series of such a page, without values that are none.
-    pub(crate) fn series<'p>(&self, page: &'p str) -> Series<'p> {
-        let mut series = Series::new();
+    pub(crate) fn series<'p>(&self, page: &'p str) -> MetricSeries<'p> {
+        let mut series = MetricSeries::new();
         let known = metric_samples(page).filter(|sample| sample.value.is_finite() && sample.value < BLANK);
         for mut sample in known {
             let Some(name) = self.own(sample.name) else { continue };
@@ -69,7 +69,7 @@ impl MetricNames {
     }
 
     /// The samples of the first of these names on the page; the name of a counter ends in `_total` or does not.
-    fn first<'s, 'p>(&self, known: &[&str], series: &'s Series<'p>) -> Option<&'s [MetricSample<'p>]> {
+    fn first<'s, 'p>(&self, known: &[&str], series: &'s MetricSeries<'p>) -> Option<&'s [MetricSample<'p>]> {
         let samples = |own: &str| match series.get(own) {
             None if bare(own) == own => series.get(format!("{own}{TOTAL}").as_str()),
             None => series.get(bare(own)),
@@ -79,7 +79,7 @@ impl MetricNames {
     }
 
     /// The gauges of a page; label sets, such as several engines, together.
-    pub(crate) fn gauges_of(&self, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
+    pub(crate) fn gauges_of(&self, series: &MetricSeries<'_>) -> BTreeMap<Gauge, f64> {
         let value = |(gauge, scale, known): &(Gauge, f64, &[&str])| {
             let of_all = self.first(known, series)?.iter().filter(|sample| !sample.is_of_one_priority());
             let all = gauge.together(of_all.map(|sample| sample.value))?;
@@ -89,7 +89,7 @@ impl MetricNames {
     }
 
     /// The counters of a page; label sets are summed, failed requests left out.
-    pub(crate) fn counters_of(&self, series: &Series<'_>) -> BTreeMap<Counter, f64> {
+    pub(crate) fn counters_of(&self, series: &MetricSeries<'_>) -> BTreeMap<Counter, f64> {
         let value = |(counter, scale, known): &(Counter, f64, &[&str])| {
             let well = self.first(known, series)?.iter().filter(|sample| !sample.is_of_failures());
             Some((*counter, well.map(|sample| sample.value).sum::<f64>() * scale))
@@ -98,7 +98,7 @@ impl MetricNames {
     }
 
     /// The first of these histograms on the page, its label sets added up.
-    pub(crate) fn histogram_of(&self, known: &[&str], series: &Series<'_>) -> Option<TimeHistogram> {
+    pub(crate) fn histogram_of(&self, known: &[&str], series: &MetricSeries<'_>) -> Option<TimeHistogram> {
         known.iter().find_map(|name| histogram(series, self.own(name)?))
     }
 }
@@ -108,7 +108,7 @@ pub(in crate::engine) fn bare(name: &str) -> &str {
     name.strip_suffix(TOTAL).unwrap_or(name)
 }
 
-fn histogram(series: &Series<'_>, name: &str) -> Option<TimeHistogram> {
+fn histogram(series: &MetricSeries<'_>, name: &str) -> Option<TimeHistogram> {
     let total = |part: &str| {
         let samples = series.get(format!("{name}_{part}").as_str())?;
         Some(samples.iter().map(|sample| sample.value).sum::<f64>())

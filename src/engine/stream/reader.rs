@@ -11,10 +11,10 @@ use bytes::BytesMut;
 use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 
-use content::{Content, content};
+use content::{BodyContent, content};
 use explained::Explained;
 use limits::ReadingLimits;
-use stream::Stream;
+use stream::StreamedAnswer;
 
 use super::fault::location;
 use super::grammar::{BodyEnd, Grammar};
@@ -49,7 +49,7 @@ enum Body {
     /// The first bytes, whose kind is not known yet.
     Begun(BytesMut),
     /// An event stream.
-    Stream(Box<Stream>),
+    Stream(Box<StreamedAnswer>),
     /// JSON: a whole answer, or one where a stream was requested.
     Json(BytesMut),
     /// A failure with its message in the body.
@@ -100,13 +100,13 @@ impl ResponseReader {
     }
 
     /// The reader of a stream, or of one document in its place.
-    fn stream(&self) -> Stream {
+    fn stream(&self) -> StreamedAnswer {
         let mut grammar = Grammar::new(self.secrets.clone());
         grammar.usage_bounds = self.limits.usage;
         grammar.habits = Arc::clone(&self.habits);
         grammar.budget = self.limits.budget;
         let captured = (self.capture == CaptureText::Yes).then(CapturedText::default);
-        Stream::new(grammar, captured)
+        StreamedAnswer::new(grammar, captured)
     }
 
     /// Whether the whole answer has come, though not the whole body.
@@ -163,15 +163,17 @@ impl ResponseReader {
         let explained = |failure| Body::Explained { failure, bytes: BytesMut::new() };
         self.body = match content(bytes, self.form, at_end) {
             None => Body::Begun(BytesMut::new()),
-            Some(Content::Json) => Body::Json(BytesMut::new()),
-            Some(Content::Compressed) => {
+            Some(BodyContent::Json) => Body::Json(BytesMut::new()),
+            Some(BodyContent::Compressed) => {
                 explained(Explained::Compressed("gzip, which no header says".to_owned()))
             }
-            Some(Content::Other) if of_events => Body::Stream(Box::new(self.stream())),
-            Some(Content::Other) if bytes.is_empty() => Body::Json(BytesMut::new()),
-            Some(Content::Page) if of_events => explained(Explained::ContentType("text/html".to_owned())),
-            Some(Content::Page | Content::Other) => explained(Explained::ContentType(self.media.clone())),
-            Some(Content::Events) => {
+            Some(BodyContent::Other) if of_events => Body::Stream(Box::new(self.stream())),
+            Some(BodyContent::Other) if bytes.is_empty() => Body::Json(BytesMut::new()),
+            Some(BodyContent::Page) if of_events => explained(Explained::ContentType("text/html".to_owned())),
+            Some(BodyContent::Page | BodyContent::Other) => {
+                explained(Explained::ContentType(self.media.clone()))
+            }
+            Some(BodyContent::Events) => {
                 let mut stream = self.stream();
                 if !of_events || self.form == AnswerForm::Whole {
                     stream.note_media(&self.media);

@@ -88,12 +88,12 @@ pub(super) struct Change {
     pub(super) most: f64,
     pub(super) low: f64,
     pub(super) high: f64,
-    pub(super) basis: Basis,
+    pub(super) basis: ChangeBasis,
 }
 
 /// The ground of an interval.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Basis {
+pub(super) enum ChangeBasis {
     /// So many requests of the same plan.
     Requests(u64),
     /// The own intervals of single runs of the same plan, or nothing.
@@ -118,9 +118,9 @@ impl Change {
             let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
             let own = || of_own_intervals(before.level(), after.level(), is_share);
             let basis = match (requests, pairing) {
-                (Some(requests), _) => Basis::Requests(requests.len()),
-                (None, Pairing::SamePlan) => Basis::SamePlan,
-                (None, _) => Basis::SingleRuns("with the same --seed, or with --repeats 5"),
+                (Some(requests), _) => ChangeBasis::Requests(requests.len()),
+                (None, Pairing::SamePlan) => ChangeBasis::SamePlan,
+                (None, _) => ChangeBasis::SingleRuns("with the same --seed, or with --repeats 5"),
             };
             let interval = requests.map_or_else(own, RequestPairs::ends);
             return Ok(Self { least, most, ..Self::within(interval, basis) });
@@ -137,10 +137,14 @@ impl Change {
             let (before, after) = before.mean.zip(after.mean).ok_or(UNKNOWN)?;
             (before > 0.0).then(|| after / before).ok_or(NO_SHARE)? - 1.0
         };
-        Ok(Self { least: value, most: value, ..Self::within(ends, Basis::Runs(before.values.len() as u64)) })
+        Ok(Self {
+            least: value,
+            most: value,
+            ..Self::within(ends, ChangeBasis::Runs(before.values.len() as u64))
+        })
     }
 
-    fn within((low, high): (Option<f64>, Option<f64>), basis: Basis) -> Self {
+    fn within((low, high): (Option<f64>, Option<f64>), basis: ChangeBasis) -> Self {
         let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
         Self { least: 0.0, most: 0.0, low, high, basis }
     }

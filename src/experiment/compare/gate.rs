@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::change::{Basis, Change, Interval, Pairing};
+use super::change::{Change, ChangeBasis, Interval, Pairing};
 use super::side::ComparedSide;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureUnit, Status, VerdictOutcome};
@@ -142,7 +142,7 @@ impl Gate {
     ) -> GateJudgement {
         let figure = &self.margin().figure;
         let mut found = Change::of(figure, before, after, pairing, None).map(|found| found.worsening(figure));
-        if let Ok(Change { basis: Basis::SingleRuns(otherwise), .. }) = &mut found {
+        if let Ok(Change { basis: ChangeBasis::SingleRuns(otherwise), .. }) = &mut found {
             *otherwise = if place.is_empty() { FOREIGN } else { "with --repeats 5" };
         }
         self.judge_worsening(place, found)
@@ -236,10 +236,10 @@ impl Gate {
             needed.map(|times| counted(two_digits(times * n as f64), thing))
         };
         let (needed, otherwise) = match found.basis {
-            Basis::Requests(n) => (of(n, "request"), "longer or with --repeats 5"),
-            Basis::SamePlan => (None, "longer or with --repeats 5"),
-            Basis::Runs(n) => (of(n, "run"), "with more --repeats"),
-            Basis::SingleRuns(otherwise) => (None, otherwise),
+            ChangeBasis::Requests(n) => (of(n, "request"), "longer or with --repeats 5"),
+            ChangeBasis::SamePlan => (None, "longer or with --repeats 5"),
+            ChangeBasis::Runs(n) => (of(n, "run"), "with more --repeats"),
+            ChangeBasis::SingleRuns(otherwise) => (None, otherwise),
         };
         match needed {
             Some(needed) => format!("; about {needed} a side would tell"),
@@ -272,7 +272,7 @@ impl Change {
             }
             (true, false, _) => format!("{was}; 95 % interval from {} on", way(self.low)),
             (false, true, _) => format!("{was}; 95 % interval up to {}", way(self.high)),
-            (false, false, Basis::Runs(_)) => {
+            (false, false, ChangeBasis::Runs(_)) => {
                 format!("{was}; the runs are too few or differ too much for an interval")
             }
             (false, false, _) => format!("{was}; no interval"),

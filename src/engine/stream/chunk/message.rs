@@ -17,12 +17,12 @@ pub(super) struct Message<'a> {
     /// Reasoning in a field of another name: [`is_reasoning`].
     pub further: Cow<'a, str>,
     pub refusal: Cow<'a, str>,
-    pub tool_calls: Vec<ToolCall<'a>>,
+    pub tool_calls: Vec<ToolCallJson<'a>>,
 }
 
 /// A call of a tool, or a part of one.
 #[derive(Debug, Default)]
-pub(super) struct ToolCall<'a> {
+pub(super) struct ToolCallJson<'a> {
     /// Index among the calls of the answer; absent in a whole answer.
     pub index: Option<u32>,
     pub name: Cow<'a, str>,
@@ -46,14 +46,14 @@ impl<'a> Message<'a> {
                     match value.items() {
                         Some(calls) => {
                             message.tool_calls =
-                                calls.into_iter().map(|c| ToolCall::read(c, unread)).collect();
+                                calls.into_iter().map(|c| ToolCallJson::read(c, unread)).collect();
                         }
                         None => unread.push("tool_calls"),
                     }
                     continue;
                 }
                 "function_call" => {
-                    let mut call = ToolCall::default();
+                    let mut call = ToolCallJson::default();
                     call.read_function(value.members().unwrap_or_default());
                     message.tool_calls.push(call);
                     continue;
@@ -118,7 +118,7 @@ fn joined(mut parts: Vec<Cow<'_, str>>) -> Cow<'_, str> {
     }
 }
 
-impl<'a> ToolCall<'a> {
+impl<'a> ToolCallJson<'a> {
     fn read(call: &'a RawValue, unread: &mut Vec<&'static str>) -> Self {
         let mut read = Self::default();
         let members = LooseValue(call).members();

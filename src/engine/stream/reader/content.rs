@@ -5,7 +5,7 @@ use crate::engine::target::AnswerForm;
 
 /// Kinds of body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum BodyContent {
     /// An event stream, or a chunk of JSON in each line.
     Events,
     /// JSON.
@@ -22,15 +22,15 @@ pub(super) enum Content {
 const FIELDS: [&str; 6] = ["data", "event", "id", "retry", "error", ""];
 
 /// The kind of a body that begins with `bytes`; `None` where more must come, unless this is its end.
-pub(super) fn content(bytes: &[u8], form: AnswerForm, at_end: bool) -> Option<Content> {
+pub(super) fn content(bytes: &[u8], form: AnswerForm, at_end: bool) -> Option<BodyContent> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let begun = bytes.trim_ascii_start();
     match begun {
-        [0x1f, 0x8b, ..] => Some(Content::Compressed),
-        [b'<', ..] => Some(Content::Page),
+        [0x1f, 0x8b, ..] => Some(BodyContent::Compressed),
+        [b'<', ..] => Some(BodyContent::Page),
         [b'{', ..] if form == AnswerForm::Streamed => json(begun, at_end),
-        [b'{' | b'[', ..] => Some(Content::Json),
-        _ if begun.len() < bytes.len() && bytes.first() == Some(&b' ') => Some(Content::Other),
+        [b'{' | b'[', ..] => Some(BodyContent::Json),
+        _ if begun.len() < bytes.len() && bytes.first() == Some(&b' ') => Some(BodyContent::Other),
         _ => {
             let mut starts = FIELDS.iter().map(|field| {
                 let common = field.bytes().chain([b':']).zip(begun).take_while(|(a, b)| a == *b).count();
@@ -40,23 +40,23 @@ pub(super) fn content(bytes: &[u8], form: AnswerForm, at_end: bool) -> Option<Co
             let part =
                 marks.iter().any(|mark| mark.starts_with(begun)) || starts.clone().any(|(_, part)| part);
             if starts.any(|(whole, _)| whole) {
-                Some(Content::Events)
+                Some(BodyContent::Events)
             } else {
-                (at_end || !part).then_some(Content::Other)
+                (at_end || !part).then_some(BodyContent::Other)
             }
         }
     }
 }
 
 /// Chunks in lines, or a document: the first line shows it.
-fn json(begun: &[u8], at_end: bool) -> Option<Content> {
+fn json(begun: &[u8], at_end: bool) -> Option<BodyContent> {
     let line = begun.split(|byte| *byte == b'\n').next().filter(|line| line.len() < begun.len());
     match line {
         Some(line) if ChunkJson::parse(line).is_ok_and(|document| document.is_chunk()) => {
-            Some(Content::Events)
+            Some(BodyContent::Events)
         }
         None if !at_end && begun.len() < LINE => None,
-        _ => Some(Content::Json),
+        _ => Some(BodyContent::Json),
     }
 }
 
@@ -71,21 +71,21 @@ mod tests {
     fn the_first_bytes_say_what_a_body_is() {
         let chunk = b"{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":null}]}\n";
         for (bytes, kind) in [
-            (&b"data: x"[..], Some(Content::Events)),
-            (b"\n\n: ping", Some(Content::Events)),
-            (b"\xEF\xBB\xBFevent: x", Some(Content::Events)),
+            (&b"data: x"[..], Some(BodyContent::Events)),
+            (b"\n\n: ping", Some(BodyContent::Events)),
+            (b"\xEF\xBB\xBFevent: x", Some(BodyContent::Events)),
             (b"dat", None),
             (b"", None),
             (b"\x1f", None),
-            (b"\x1f\x8b\x08", Some(Content::Compressed)),
-            (b"<html>", Some(Content::Page)),
+            (b"\x1f\x8b\x08", Some(BodyContent::Compressed)),
+            (b"<html>", Some(BodyContent::Page)),
             (b"{\"error\":", None),
-            (b"{\"error\":\"x\"}\n", Some(Content::Json)),
-            (b"{\"choices\":[{\"message\":{\"content\":\"a\"}}]}\n\ndata: [DONE]", Some(Content::Json)),
-            (chunk, Some(Content::Events)),
-            (b"[{", Some(Content::Json)),
-            (b" data: x", Some(Content::Other)),
-            (b"Internal", Some(Content::Other)),
+            (b"{\"error\":\"x\"}\n", Some(BodyContent::Json)),
+            (b"{\"choices\":[{\"message\":{\"content\":\"a\"}}]}\n\ndata: [DONE]", Some(BodyContent::Json)),
+            (chunk, Some(BodyContent::Events)),
+            (b"[{", Some(BodyContent::Json)),
+            (b" data: x", Some(BodyContent::Other)),
+            (b"Internal", Some(BodyContent::Other)),
         ] {
             assert_eq!(
                 content(bytes, AnswerForm::Streamed, false),
@@ -94,8 +94,8 @@ mod tests {
                 String::from_utf8_lossy(bytes)
             );
         }
-        assert_eq!(content(b"dat", AnswerForm::Streamed, true), Some(Content::Other));
-        assert_eq!(content(b"{\"a\":1}", AnswerForm::Streamed, true), Some(Content::Json));
-        assert_eq!(content(b"{\"a\":", AnswerForm::Whole, false), Some(Content::Json));
+        assert_eq!(content(b"dat", AnswerForm::Streamed, true), Some(BodyContent::Other));
+        assert_eq!(content(b"{\"a\":1}", AnswerForm::Streamed, true), Some(BodyContent::Json));
+        assert_eq!(content(b"{\"a\":", AnswerForm::Whole, false), Some(BodyContent::Json));
     }
 }

@@ -29,7 +29,7 @@ pub struct ArrivalStamp {
 }
 
 /// A streamed answer under way.
-pub(super) struct Stream {
+pub(super) struct StreamedAnswer {
     framer: SseFramer,
     pub grammar: Grammar,
     /// The read that brought the last chunk with text of each choice.
@@ -42,7 +42,7 @@ pub(super) struct Stream {
     pub complete: bool,
 }
 
-impl Stream {
+impl StreamedAnswer {
     /// A stream of which nothing has come.
     pub(super) fn new(grammar: Grammar, captured: Option<CapturedText>) -> Self {
         let framer = SseFramer::default();

@@ -226,7 +226,7 @@ fn try_all(kinds: &[&str]) {
                 while let Some(case) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (wrong, printed) = tried(case);
                     if only.is_some() {
-                        println!("== {}: {wrong:?}\n{printed}", case.name);
+                        eprintln!("== {}: {wrong:?}\n{printed}", case.name);
                     }
                     if !wrong.is_empty() {
                         all_wrong.lock().unwrap().push(format!(

@@ -200,15 +200,12 @@ impl Scripted {
                 Some((from.parse::<usize>().ok()? + step * each, after))
             });
             out.push_str(before);
-            rest = match counter {
-                Some((value, after)) => {
-                    out.push_str(&value.to_string());
-                    after
-                }
-                None => {
-                    out.push('<');
-                    after
-                }
+            rest = if let Some((value, after)) = counter {
+                out.push_str(&value.to_string());
+                after
+            } else {
+                out.push('<');
+                after
             };
         }
         out + rest
@@ -349,7 +346,7 @@ fn dated(headers: &str) -> String {
 
 /// The head and body of the next request; what was read behind it stays in `read`.
 fn next_request(socket: &mut TcpStream, read: &mut Vec<u8>) -> Option<(String, Vec<u8>)> {
-    let mut buffer = [0; 65_536];
+    let mut buffer = vec![0; 65_536];
     loop {
         if let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&read[..end]).into_owned();
