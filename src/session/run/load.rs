@@ -303,7 +303,7 @@ mod tests {
             ),
             (
                 counted.and(counted),
-                "about 1,000 requests in 2 runs, 265k prompt + 133k answer tokens, at most 8 in flight",
+                "1,000 requests in 2 runs, 265k prompt + 133k answer tokens, at most 8 in flight",
             ),
             (
                 open.and(closed),
@@ -316,7 +316,7 @@ mod tests {
             ),
         ] {
             // So many requests are all sent and all count.
-            let is_counted = line.starts_with("about 1,000 requests");
+            let is_counted = line.starts_with("1,000 requests");
             let after = if is_counted { "" } else { "; uncounted load follows until the last answer" };
             assert_eq!(load.to_string(), format!("{line}{after}"));
         }
