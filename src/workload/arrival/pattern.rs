@@ -21,9 +21,12 @@ const AMPLITUDE: Allowed = Allowed::above(0.0, 1.0);
 const MOST_CLIENTS: u32 = 10_000;
 const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
 
+/// Reads the fields of one kind.
+type KindReader = fn(&mut Fields<'_>) -> Option<ArrivalPattern>;
+
 /// Processes that a class may have; then one that only a workload may have; then two that only run logs contain,
 /// where files have `[trace]` or arrivals of their classes.
-const KINDS: [(&str, fn(&mut Fields<'_>) -> Option<ArrivalPattern>); 14] = [
+const KINDS: [(&str, KindReader); 14] = [
     ("poisson", |fields| Some(ArrivalPattern::Poisson { rate_per_s: rate(fields) })),
     ("constant", |fields| Some(ArrivalPattern::Constant { rate_per_s: rate(fields) })),
     ("gamma", gamma),
