@@ -52,6 +52,7 @@ impl Answer for Ended {
             usage: None,
             impossible_usage: None,
             hidden_tokens: 0,
+            oddities: skyline::record::Oddities::default(),
             last_repeats: false,
             captured: None,
             retry_after: None,

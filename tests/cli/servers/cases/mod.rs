@@ -3,6 +3,8 @@
 //! `SKYLINE_CASE=WORDS cargo test --test cli cases -- --nocapture` tries those with these words in their name alone and
 //! prints what the program says. `SKYLINE_CASES=FILE` takes another table.
 
+#![allow(clippy::print_stderr, reason = "a case that is tried alone is to be read")]
+
 mod script;
 mod server;
 
