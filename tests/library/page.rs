@@ -121,11 +121,7 @@ fn a_million_requests_have_a_small_page_soon() {
     assert_eq!(summary.requests.completed, REQUESTS - CUT_OFF - failed);
 
     let begun = Instant::now();
-    let page = render::html(&documents::run(
-        &summary,
-        Extras { diagnosis: Some(&diagnosis), ..Extras::default() },
-        Some(&log),
-    ));
+    let page = render::html(&documents::run(&summary, Extras { diagnosis: Some(&diagnosis) }, Some(&log)));
     let took = begun.elapsed();
     eprintln!("{} bytes in {took:?}, after {summarised:?} of summary and diagnosis", page.len());
     assert!(page.contains(" of 1,000,000 requests: some evenly"));

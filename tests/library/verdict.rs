@@ -236,11 +236,11 @@ fn who_completes_half_is_overloaded_and_long_answers_are_not() {
 #[test]
 #[ignore = "11,600 runs take half an hour; `tests/interop/long_tests.sh three_outcomes` runs it"]
 fn the_three_outcomes_are_as_often_as_the_guide_says() {
+    const LOADS: [f64; 9] = [0.5, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.3, 2.0];
     let seeds = |runs| {
         let from = std::env::var("FROM").map_or(210_000, |from| from.parse::<u64>().unwrap());
         from..from + runs
     };
-    const LOADS: [f64; 9] = [0.5, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.3, 2.0];
     let runs: u64 = std::env::var("RUNS").map_or(200, |runs| runs.parse().unwrap());
     let share = |part: u32| f64::from(part) / runs as f64;
     let mut wrong = Vec::new();
