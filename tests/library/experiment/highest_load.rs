@@ -169,7 +169,7 @@ fn the_highest_load_of_queues_is_found() {
 /// The load is less than half of what the same searches took when they began at an idle server, with runs of 3,000 and of
 /// 1,000 requests.
 #[test]
-#[ignore = "60 searches of 40 runs take minutes unoptimised; `.ci/run` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
+#[ignore = "60 searches of 40 runs take minutes unoptimised; `tests/interop/long_tests.sh highest_load` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
 fn of_twenty_searches_eighteen_find_the_truth_and_hold_it_with_half_of_the_load() {
     let queues = [
         (Queue::one_place(), 1_900, 399_814.0),
@@ -252,7 +252,7 @@ impl InTime {
 
 /// The estimates of five minutes themselves scatter by 5 %: no estimator knows much more from so little.
 #[test]
-#[ignore = "takes half a minute unoptimised; `.ci/run` runs it"]
+#[ignore = "takes half a minute unoptimised; `tests/interop/long_tests.sh highest_load` runs it"]
 fn a_search_ends_within_five_minutes_with_an_interval_that_holds_the_truth() {
     let found = InTime::of(300.0, 60);
     assert!(found.held >= 54, "{}", found.held);
@@ -263,7 +263,7 @@ fn a_search_ends_within_five_minutes_with_an_interval_that_holds_the_truth() {
 
 /// Runs of 10 s, and 12 s between them: too few for an interval by then, and an estimate.
 #[test]
-#[ignore = "takes half a minute unoptimised; `.ci/run` runs it"]
+#[ignore = "takes half a minute unoptimised; `tests/interop/long_tests.sh highest_load` runs it"]
 fn a_search_of_two_minutes_is_a_first_look() {
     let found = InTime::of(120.0, 60);
     assert!(found.near >= 51, "{}", found.near);
@@ -271,7 +271,7 @@ fn a_search_of_two_minutes_is_a_first_look() {
 }
 
 #[test]
-#[ignore = "20 searches of 20 minutes take long unoptimised; `.ci/run` runs it"]
+#[ignore = "20 searches of 20 minutes take long unoptimised; `tests/interop/long_tests.sh highest_load` runs it"]
 fn within_twenty_minutes_the_highest_load_is_known_to_five_percent() {
     let found = InTime::of(1_200.0, 20);
     assert!(found.held >= 18, "{}", found.held);
