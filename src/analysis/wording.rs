@@ -24,7 +24,7 @@ pub(crate) fn seconds(length: f64) -> String {
     spoken(Duration::try_from_secs_f64(length.max(0.0)).unwrap_or(Duration::MAX))
 }
 
-/// How less load is sent.
+/// Words for how less load is sent.
 pub(crate) const fn less_load(load: LoadForm) -> &'static str {
     match load {
         LoadForm::Closed => "let fewer users ask",

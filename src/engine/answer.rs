@@ -174,7 +174,7 @@ pub struct AnswerEnd {
     pub hidden_tokens: u64,
     /// Whether the last chunk said the whole answer once more.
     pub last_repeats: bool,
-    /// What it had that answers do not need.
+    /// Oddities of the answer.
     pub oddities: Oddities,
     /// Its text, where it was captured and came whole.
     pub captured: Option<CapturedText>,

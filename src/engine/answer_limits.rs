@@ -80,7 +80,7 @@ impl AnswerBudget {
         Self { of: Purpose::Test, requested: None, forced: None, tokens: LEAST_TOKENS, bytes: TEST_BYTES }
     }
 
-    /// The same for an answer whose request forces it to have so many tokens.
+    /// Limits of an answer whose request forces it to have so many tokens.
     pub(crate) fn forcing(self, forced: Option<u64>) -> Self {
         Self { forced, ..self }
     }

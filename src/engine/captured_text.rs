@@ -70,7 +70,7 @@ impl CapturedText {
         self.bytes.push(SEPARATOR);
     }
 
-    /// Where the next document will begin.
+    /// Place at which the next document will begin.
     pub(super) fn end(&self) -> usize {
         self.bytes.len()
     }

@@ -27,7 +27,7 @@ pub struct SessionPlanner {
     users: Option<Users>,
     /// The measured window, which decides a turn's phase.
     window: (Timestamp, Timestamp),
-    /// For how long load may go on after it.
+    /// Longest time for which load may go on after it.
     load_after: Duration,
     /// Requests that the users of a closed loop may still send, where the run has so many.
     left: Option<u64>,

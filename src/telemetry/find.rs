@@ -158,7 +158,7 @@ impl FoundPage {
     }
 }
 
-/// What is said of a page without a series that is read.
+/// Sentence about a page without a series that is read.
 const NO_SERIES: &str = "it has no series of a known server or exporter";
 /// Series of such a page that are named.
 const NAMED: usize = 3;

@@ -44,7 +44,7 @@ pub struct WorkloadSpec {
     /// that a trace was made from, else a tenth of the run and at most 30 s, which lets connections, caches and the
     /// number of requests in flight settle; 0 where `requests` is given.
     pub warmup_s: f64,
-    /// For at most so many seconds load goes on after the window, uncounted, while its last requests finish. Absent: as
+    /// Longest uncounted load after the window, while its last requests finish, seconds. Absent: as
     /// long as they take; where `requests` is given, not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown_s: Option<f64>,
@@ -375,7 +375,7 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// For how many seconds load may go on after the window, uncounted: no longer than its answers are awaited.
+    /// Seconds for which uncounted load may go on after the window: no longer than its answers are awaited.
     pub fn load_after_s(&self) -> f64 {
         let usual = if self.requests.is_some() { 0.0 } else { self.drain_s };
         self.cooldown_s.unwrap_or(usual).min(self.drain_s)

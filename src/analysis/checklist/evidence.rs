@@ -212,7 +212,7 @@ pub struct LatencyEvidence {
     pub metric: Metric,
     /// Samples.
     pub n: Option<u64>,
-    /// How many independent ones they are worth, where that is known.
+    /// Number of independent samples that they are worth, where that is known.
     pub worth: Option<u64>,
     /// Its percentiles, those that are known.
     pub percentiles: Vec<PercentileEvidence>,

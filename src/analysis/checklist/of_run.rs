@@ -21,7 +21,7 @@ use crate::workload::{ArrivalPattern, PromptSource, Purpose};
 
 /// Above this shape Weibull gaps vary by less than half of their mean.
 const NEARLY_EVEN_WEIBULL: f64 = 2.1;
-/// What helps where nothing empties the prefix cache.
+/// Cure where nothing empties the prefix cache.
 const BY_METRICS: &str = "--metrics-url reads the server's hit rate from its page of metrics";
 /// Words that a written prompt begins with, so many that differ.
 const WORDS: f64 = 512.0;

@@ -73,7 +73,7 @@ impl Quantile {
 }
 
 impl Quantile {
-    /// What it needs, in words, with the window that has as many at the rate of a run, where that is known.
+    /// Samples that it needs, in words, with the window that has as many at the rate of a run.
     pub(crate) fn need(self, window_s: Option<f64>) -> String {
         let time = window_s.map(|window_s| format!(", about {} at this rate", seconds(window_s.ceil())));
         format!("{self} needs {} independent samples{}", count(self.plenty()), time.unwrap_or_default())

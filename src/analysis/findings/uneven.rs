@@ -6,10 +6,10 @@ use crate::analysis::wording::{percent, seconds};
 use crate::units::three_digits;
 use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
 
-/// How far the window's expected rate may lie from the mean of the pattern that it was cut from.
+/// Largest distance of the window's expected rate from the mean of the pattern that it was cut from.
 const UNEVEN_BAR: f64 = 0.1;
 
-/// What is unlike the whole, and what to do about it.
+/// Finding for a part that is unlike the whole, with its cure.
 type Uneven = (String, String);
 
 pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
@@ -68,14 +68,14 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Uneven> {
     Some((sentence, cure))
 }
 
-/// How far the rate of a part of a trace may lie from that of all of it.
+/// Largest distance of the rate of a part of a trace from that of all of it …
 const TRACE_BAR: f64 = 0.5;
-/// And by how many standard deviations of a Poisson process.
+/// … and in standard deviations of a Poisson process.
 const SURE: f64 = 3.0;
 
 /// Fewer lengths than these have no mean to speak of.
 const ENOUGH_LENGTHS: u64 = 30;
-/// What helps where a part of a trace is unlike it.
+/// Cure where a part of a trace is unlike it.
 const OTHER_STRETCH: &str =
     "replay a stretch that is like the whole (--trace-from, --trace-for), or all of it";
 

@@ -164,7 +164,7 @@ impl Rates {
 #[derive(Default)]
 struct Flow {
     released: f64,
-    /// Those after the window, while answers count.
+    /// Requests after the window, while answers count.
     released_later: f64,
     /// Turns that count and came after the window.
     later: f64,

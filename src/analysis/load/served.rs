@@ -22,7 +22,7 @@ const SLOWER: f64 = 1.5;
 /// when it is new: so far the requests present wander by themselves. One standard deviation of how many arrive is no limit:
 /// in 30 s at 90 % of an L40S' limit 16 of 120 runs were called an overload by it, and one by these.
 const WANDERING: (f64, f64) = (0.125, 0.7);
-/// Of fewer than this share of what was offered an end is not a delay.
+/// Share of what was offered below which an end is not a delay.
 pub(crate) const LEAST_SERVED: f64 = 0.75;
 /// Φ⁻¹(0.99): how surely fewer must end than would have.
 const SURELY: f64 = 2.326_347_874_040_841;
@@ -35,7 +35,7 @@ pub(crate) struct Served {
     pub(crate) offered: u64,
     /// Requests of every phase that ended in it.
     pub(crate) ended: u64,
-    /// How long the first tenth of all requests took, on average, seconds.
+    /// Mean time of the first tenth of all requests, seconds.
     pub(crate) first_s: f64,
     /// Requests that would have ended in it, had each taken 1.5 times as long as those.
     pub(crate) expected: u64,
@@ -78,7 +78,7 @@ impl Served {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewLoad {
     began: Timestamp,
-    /// How long the first requests stay, on average.
+    /// Mean stay of the first requests.
     stay: Duration,
 }
 

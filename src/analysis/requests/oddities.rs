@@ -12,7 +12,7 @@ use crate::record::{FinishReason, Oddity, OddityKind, Outcome};
 pub struct OddAnswers {
     /// The kind.
     pub kind: OddityKind,
-    /// How many answers had one.
+    /// Number of answers that had one.
     pub answers: u64,
     /// The first fields, events, content types or finish reasons.
     pub what: Vec<String>,
@@ -22,7 +22,7 @@ pub struct OddAnswers {
 const NAMED: usize = 5;
 
 impl OddAnswers {
-    /// Those of the measured requests, by their kind.
+    /// Oddities of the measured requests, by their kind.
     pub(crate) fn all(observed: &Observed<'_>) -> Vec<Self> {
         let mut all = Vec::new();
         for record in observed.requests.iter().map(Measured::record) {
@@ -56,7 +56,7 @@ impl OddAnswers {
         }
     }
 
-    /// What was found, in words.
+    /// Sentence about what was found.
     pub(crate) fn sentence(&self) -> String {
         let (answers, what) = (counted(self.answers, "answer"), self.what.join("`, `"));
         match self.kind {

@@ -122,7 +122,7 @@ impl ImpossibleUsage {
         (all.answers > 0).then_some(all)
     }
 
-    /// What was found, in words.
+    /// Sentence about what was found.
     pub(crate) fn sentence(&self) -> String {
         let [prompt, asked_prompt, answer, asked_answer] = [
             self.prompt_tokens,

@@ -195,7 +195,7 @@ impl EnergyUse {
 
     /// Of all `devices`, for the whole work, if that is known. `None` where not every device tells for most of the window: the
     /// energy of some, or of a part of the time, is not that of the work.
-    /// Of another number of devices than the `gpus` of the deployment it is not that of an answer.
+    /// Energy of another number of devices than the deployment's `gpus` is not that of an answer.
     pub(super) fn of(
         devices: &[DeviceSummary],
         gpus: Option<u32>,

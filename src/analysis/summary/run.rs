@@ -109,7 +109,7 @@ pub struct Summary {
     pub failures: Failures,
     /// Tokens requested, reported and received.
     pub tokens: TokenAccount,
-    /// What answers had that answers do not need, by its kind; left out where there is nothing.
+    /// Oddities of answers, by their kind; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oddities: Vec<OddAnswers>,
     /// Whether streams came token by token.
@@ -129,7 +129,7 @@ pub struct Summary {
     pub aftermath: Option<SpikeAftermath>,
     /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.
     pub steady_state: Option<SteadyState>,
-    /// What ended in the window beside what was offered; absent in a closed loop and for a burst.
+    /// Requests that ended in the window beside those offered; absent in a closed loop and for a burst.
     pub(crate) served: Option<Served>,
     /// What the measuring machine had to do; absent where it was not watched.
     pub client: Option<ClientLoad>,
@@ -234,7 +234,7 @@ pub struct Window {
     /// requests, tokens and goodput are then per second until the last answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers_end_s: Option<f64>,
-    /// When the last of the requests that count was due, where their number ends the run and no length of time.
+    /// Moment at which the last counted request was due, where their number ends the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_end_s: Option<f64>,
     /// What made the run stop; absent when its log was cut off.
@@ -263,7 +263,7 @@ impl Window {
         Some(self.answers_end_s? - self.start_s)
     }
 
-    /// For how many seconds answers are counted.
+    /// Seconds for which answers are counted.
     pub fn counted_s(&self) -> f64 {
         self.answers_s().unwrap_or_else(|| self.length_s())
     }

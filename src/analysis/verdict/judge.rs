@@ -26,7 +26,7 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
         checks.push(stamps::check(observed));
         checks.push(stamps::held_back(observed));
         checks.push(laws::littles_law(observed));
-        checks.extend(laws::interactive_law(summary));
+        checks.extend(laws::interactive_law(observed.log, summary));
         checks.extend(steady_state::checks(summary));
         checks.extend(tokens::checks(observed));
         checks.extend(client::checks(summary));
@@ -278,7 +278,7 @@ fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
     measure.at_most(rate, ERROR_RATE_BAR, sentence, &cure)
 }
 
-/// What helps where most failures have a cause that no load has; `None` where less load may.
+/// Cure where most failures have a cause that no load has; `None` where less load may help.
 fn of_cause(summary: &Summary) -> Option<&'static str> {
     match summary.failures.kinds.first()?.kind {
         FailureKind::HttpStatus(401 | 403) if summary.requests.completed > 0 => Some(

@@ -8,17 +8,23 @@ use crate::analysis::requests::observed::Observed;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{percent, seconds};
 use crate::clock::Timestamp;
-use crate::record::{Outcome, Phase, RequestRecord};
+use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 use crate::units::three_digits;
 
 /// The two sides of a law may lie this far apart, as a share of L, or of N …
 const BAR: f64 = 0.01;
-/// … or by this much a request, seconds: what lies between an answer's last byte and the run taking note of it.
+/// … or by this much a request, seconds: what lies between an answer's last byte and the run taking note of it …
 const NOTICE_S: f64 = 0.001;
 /// A larger limit than this share would test nothing.
 const LARGEST_BAR: f64 = 0.5;
 /// … or, of users, by so many standard errors of the think times that were drawn.
 const ERRORS: f64 = 3.0;
+
+/// … or, where that is longer, the largest mean delay that the percentiles of its event loop allow.
+fn notice_s(log: &RunLog) -> f64 {
+    let delay = log.footer.as_ref().and_then(|footer| footer.client.as_ref()?.loop_delay);
+    NOTICE_S.max(delay.map_or(0.0, |delay| delay.largest_mean_ns() / 1e9))
+}
 
 /// L against λW (Little, *Operations Research* 9, 1961, 383–387).
 ///
@@ -35,8 +41,8 @@ const ERRORS: f64 = 3.0;
 /// 536–549, eq. 2). Their parts are known: what requests of the warm-up still stayed in the window is added, what the
 /// window's stayed after it is taken off, and what cool-down requests had in it is added: users of a closed loop of so many
 /// requests go on before its last one is sent. What is left needs no allowance for chance, so the limit is 1 % without
-/// standard errors; each request is allowed a millisecond, and its schedule lag, of the time that all were in the window.
-/// Of a burst that is over at once it is most of that time: the law is then not tested.
+/// standard errors; each request is allowed a millisecond (more where this machine was busy),
+/// and its schedule lag, of the time that all were in the window. Of a burst that is over at once it is most of that time: the law is then not tested.
 pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let measure = Measure { rule: Rule::LittlesLaw, statistic: "|L − λW| / L" };
     if observed.cut_short {
@@ -71,7 +77,7 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let apart = (l - lambda_w).abs() / l;
     let mean_stay = stayed / requests as f64;
     // W counts the pacer's lag, L does not: another rule judges it.
-    let bar = BAR.max((NOTICE_S * requests as f64 + lag) / present);
+    let bar = BAR.max((notice_s(observed.log) * requests as f64 + lag) / present);
     if bar > LARGEST_BAR {
         return measure.not_tested(format!(
             "Little's law: requests were in the window for {} each, and when they left and ended is uncertain by {} of that: \
@@ -116,7 +122,7 @@ fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) ->
 ///
 /// N and Z are what the workload declares, X and R what the records say. A user who was forgotten, a record that was lost
 /// or doubled, a think time that was not kept all set them apart.
-pub(super) fn interactive_law(summary: &Summary) -> Option<Check> {
+pub(super) fn interactive_law(log: &RunLog, summary: &Summary) -> Option<Check> {
     let closed = summary.closed_loop.as_ref()?;
     let measure = Measure { rule: Rule::InteractiveLaw, statistic: "|N − X (R + Z)| / N" };
     if summary.window.cut_short {
@@ -135,7 +141,7 @@ pub(super) fn interactive_law(summary: &Summary) -> Option<Check> {
         return Some(measure.not_tested("no request ended in the window"));
     };
     let apart = (users_begun - accounted).abs() / users_begun;
-    let bar = BAR.max((ERRORS * error + throughput * NOTICE_S) / users_begun);
+    let bar = BAR.max((ERRORS * error + throughput * notice_s(log)) / users_begun);
     let sentence = format!(
         "interactive response time law: {} users; {} requests a second of {} s each with {} s of think time after each, \
          corrected for those that straddle the window's ends, account for {}: {} apart; limit: {}",

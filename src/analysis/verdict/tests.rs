@@ -12,8 +12,8 @@ use crate::analysis::test_runs::{ms, record, run};
 use crate::analysis::verdict::check::{Check, CheckOutcome, Rule, VerdictOutcome};
 use crate::clock::Timestamp;
 use crate::record::{
-    CheckRecord, CheckResult, ClientFacts, Failure, FailureKind, FinishReason, Outcome, Phase, RunEnding,
-    RunLog, ServerCounters, Usage,
+    CheckRecord, CheckResult, ClientFacts, Delays, Failure, FailureKind, FinishReason, Outcome, Phase,
+    RunEnding, RunLog, ServerCounters, Usage,
 };
 use crate::workload::{ArrivalPattern, Purpose, RateStage};
 
@@ -107,6 +107,18 @@ fn littles_law_allows_for_the_lag_that_another_rule_judges() {
     let law = checks(&summarise(&late, &[]), Rule::LittlesLaw).remove(0);
     assert_eq!(law.outcome, CheckOutcome::Passed);
     assert!(law.sentence.contains("3.09 % apart; limit: 3.19 %"), "{}", law.sentence);
+}
+
+#[test]
+fn littles_law_allows_for_a_run_that_was_slow_to_notice_what_ended() {
+    // Each end was noted 30 ms late: an event loop that is late by 65 ms at p99 may do that.
+    let mut busy = steady();
+    busy.footer.as_mut().unwrap().present_ns = Some(206_400_000_000);
+    assert_eq!(outcomes(&summarise(&busy, &[]), Rule::LittlesLaw), [CheckOutcome::Failed]);
+    let delay = Delays { n: 100, p50_ns: 100_000, p99_ns: 65_000_000, max_ns: 80_000_000 };
+    let client = ClientFacts { loop_delay: Some(delay), ..ClientFacts::default() };
+    busy.footer.as_mut().unwrap().client = Some(client);
+    assert_eq!(outcomes(&summarise(&busy, &[]), Rule::LittlesLaw), [CheckOutcome::Passed]);
 }
 
 #[test]

@@ -165,7 +165,7 @@ pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<S
     }
 }
 
-/// What is said of a bound behind those of `--slo`, and of an address.
+/// Hint for a bound behind those of `--slo`, and for an address.
 fn stray_value(typed: &str) -> Option<String> {
     if typed.contains("://") {
         return Some(

@@ -141,7 +141,7 @@ fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer
 
 /// Where the length and the load of its runs come from.
 const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than --max-seconds";
-/// How long a search without an end in time may take, as multiples of what is expected.
+/// Longest time of a search without an end in time, as a multiple of what is expected.
 const LEAST_OF_FORECAST: f64 = 0.5;
 const MOST_OF_FORECAST: f64 = 2.0;
 /// A rate of an automatic search before it is known where that begins, requests per second.

@@ -6,13 +6,13 @@ use super::exposition::{MetricSample, metric_samples};
 use crate::engine::dialect_traits::MetricNames;
 use crate::record::{Counter, Gauge, Reading, TimeHistogram};
 
-/// From here on, values mean that the exporter has none (`DCGM_INT64_BLANK` and its like).
+/// Lowest value that means that the exporter has none (`DCGM_INT64_BLANK` and its like).
 const BLANK: f64 = 9.2e18;
 /// Buckets of a histogram that are stored: more than any server has.
 const MOST: usize = 1_024;
-/// What Ray puts before the names of its applications' metrics.
+/// Prefix that Ray puts before the names of its applications' metrics.
 pub(in crate::engine) const RAY: &str = "ray_";
-/// What separates the name of an engine from that of a metric; Ray and collectors write `_` for `:`.
+/// Signs between the name of an engine and that of a metric; Ray and collectors write `_` for `:`.
 const SEPARATORS: [char; 2] = [':', '_'];
 /// The end of a counter's name, which some releases leave out.
 const TOTAL: &str = "_total";

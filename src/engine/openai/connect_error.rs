@@ -19,7 +19,7 @@ pub enum ConnectProgress {
     },
     /// Its page of health fails, and it lists its models: the test request decides.
     HealthPassedOver {
-        /// What the page answered, in a sentence.
+        /// Answer of the page, in a sentence.
         reason: String,
     },
     /// No model was given; this is the first of those listed.

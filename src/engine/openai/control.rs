@@ -32,11 +32,11 @@ const ANSWER_LIMIT: usize = 8 << 20;
 const LIVELINESS: &str = "/health/liveliness";
 /// A word of that page.
 const ALIVE: &str = "alive";
-/// What Skyline's mock calls itself in `Server`, and who owns its models.
+/// Name of Skyline's mock in `Server`, and as the owner of its models.
 pub(crate) const MOCK_SERVER: &str = "skyline-mock";
 const MOCK_OWNER: &str = "skyline";
 
-/// What answers have shown of the server.
+/// Habits that answers have shown of the server.
 #[derive(Debug, Default)]
 struct Recognised {
     mock: AtomicBool,

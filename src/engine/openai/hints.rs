@@ -74,7 +74,7 @@ const OPTIONAL: [&str; 14] = [
 /// Fields that it cannot do without.
 const NEEDED: [&str; 4] = ["messages", "prompt", "input", "stream"];
 
-/// For a 400 or 422: the field that the server does not take, as its error object names it, else its words.
+/// Field that a 400 or 422 says the server does not take, by its error object, else by its words.
 pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str) -> String {
     let other = format!("choose the server's own --engine (now {})", target.dialect);
     let by_words = || {

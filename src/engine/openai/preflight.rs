@@ -38,7 +38,7 @@ pub struct SmokeReport {
     pub usage: Option<Usage>,
     /// Its counts, where they are impossible.
     pub impossible_usage: Option<Usage>,
-    /// What its answer had that answers do not need.
+    /// Oddities of its answer.
     pub oddities: Vec<Oddity>,
     /// The server's best count of an answer's tokens. One that was cut off could not count them: its texts count.
     pub token_source: TokenSource,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// What the answers of one server have shown of their ends, those to test requests included.
+/// Habits that the answers of one server have shown, those to test requests included.
 ///
 /// An answer must end as well as they do: `[DONE]` alone is no good end where others have a finish reason.
 #[derive(Debug, Default)]

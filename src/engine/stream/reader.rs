@@ -87,7 +87,7 @@ impl ResponseReader {
         self
     }
 
-    /// The same reader for a server with these habits.
+    /// Reader for a server with these habits.
     #[must_use]
     pub(crate) fn beside(self, habits: Arc<Habits>) -> Self {
         Self { habits, ..self }

@@ -25,7 +25,7 @@ use crate::record::{Failure, FinishReason};
 /// keep the thread from everything else, limits and the end of the run included.
 const STEPS_A_POLL: u32 = 16;
 
-/// How long the end of the body is awaited after `[DONE]`: servers send both at once, and an error may stand between.
+/// Longest wait for the end of the body after `[DONE]`: servers send both at once, and an error may stand between.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// One request under way: the [`Answer`] of this engine.

@@ -10,7 +10,7 @@ use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel};
 /// A change whose p-value is at most this has a 95 % interval without 0, and is more than chance.
 pub(super) const SIGNIFICANT: f64 = 0.05;
 
-/// How the runs of two sides pair up.
+/// Pairing of the runs of two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -94,11 +94,11 @@ pub(super) struct Change {
 /// The ground of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ChangeBasis {
-    /// So many requests of the same plan.
+    /// Requests of the same plan, so many.
     Requests(u64),
     /// The own intervals of single runs of the same plan, or nothing.
     SamePlan,
-    /// So many runs a side.
+    /// Runs, so many a side.
     Runs(u64),
     /// The same of other single runs, with what to run them with for more.
     SingleRuns(&'static str),
@@ -149,7 +149,7 @@ impl Change {
         Self { least: 0.0, most: 0.0, low, high, basis }
     }
 
-    /// The same by how much worse the figure `key` is: below 0 where it is better.
+    /// Change by how much worse the figure `key` is: below 0 where it is better.
     pub(super) fn worsening(self, key: &FigureKey) -> Self {
         if key.less_is_better() {
             return self;

@@ -111,7 +111,7 @@ pub(super) fn seen(regime: Regime, symptom: String) -> Symptom {
     }
 }
 
-/// What a rule lacks that saw `what` faster than the hardware that was named can be.
+/// Evidence that a rule lacks that saw `what` faster than the named hardware can be.
 pub(super) fn impossible(what: &str) -> Opinion {
     Err(format!(
         "{what}: faster than that hardware can be; check --hardware, --serving-model, --precision and --gpus"

@@ -246,7 +246,7 @@ impl Search {
         self.spent_by(self.trials.len())
     }
 
-    /// The same of so many runs.
+    /// Forecast for so many runs.
     fn spent_by(&self, runs: usize) -> f64 {
         self.trials[..runs].iter().map(|trial| trial.window_s + self.plan.between_s).sum()
     }

@@ -17,7 +17,7 @@ const BESIDE: &str = "prefixes, turns and tools are written in a workload file (
 const JOINED: &str = "GuideLLM joins several sets of data; here the first counts";
 const TRACE_COLUMNS: &str = "a trace is recognised by its first line, and has its own columns (skyline guide traces); its requests leave at its moments";
 
-/// How many rows the data have, where that is said.
+/// Number of rows that the data have, where that is said.
 pub(super) fn rows(typed: &TypedFlags) -> Option<String> {
     let samples = |flag: &str| kinded(typed.one(flag)?).get("samples").map(plain);
     samples("--data").or_else(|| samples("--data-loader")).filter(|rows| positive(rows).is_some())

@@ -59,7 +59,7 @@ pub(super) struct CsvColumns {
     pub(super) tags: Vec<usize>,
 }
 
-/// What others call the length of an answer.
+/// Names that others give the length of an answer.
 pub(super) const LENGTH_NAMES: [&str; 6] = [
     "max_tokens",
     "max_completion_tokens",

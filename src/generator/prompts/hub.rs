@@ -27,7 +27,7 @@ pub(super) struct Hub {
     offline: bool,
 }
 
-/// What turns a variable of the hub's own client on, in any case.
+/// Values that turn a variable of the hub's own client on, in any case.
 const ON: [&str; 4] = ["1", "on", "yes", "true"];
 
 impl Hub {

@@ -10,7 +10,7 @@ pub struct Oddity {
     pub kind: OddityKind,
     /// The field, event or content type.
     pub what: String,
-    /// How often it came.
+    /// Number of times that it came.
     pub count: u32,
 }
 

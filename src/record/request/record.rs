@@ -85,14 +85,14 @@ pub struct RequestRecord {
     /// Its counts where they are impossible, by [`UsageBounds`](super::usage_bounds::UsageBounds): nothing uses them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impossible_usage: Option<Box<Usage>>,
-    /// What the answer had that answers do not need, for example fields that could not be read.
+    /// Oddities of the answer, for example fields that could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oddities: Option<Box<Vec<Oddity>>>,
     /// Answer tokens, by the best available source.
     pub output_tokens: u64,
     /// Source of `output_tokens`.
     pub output_tokens_source: TokenSource,
-    /// Those of them whose text never came, as of hidden reasoning: no time between chunks is theirs.
+    /// Tokens whose text never came, as of hidden reasoning: no time between chunks is theirs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hidden_tokens: u32,
     /// Chunks that arrived in the same read, and so have the same stamp, as the one before.

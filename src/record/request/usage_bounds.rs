@@ -48,7 +48,7 @@ impl UsageBounds {
 pub struct ShownText {
     /// Chunks with text.
     pub chunks: u64,
-    /// Those that came in the same read as the one before.
+    /// Chunks that came in the same read as the one before.
     pub merged: u64,
     /// Bytes of all of it.
     pub bytes: u64,

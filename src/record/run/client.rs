@@ -63,6 +63,13 @@ pub struct Delays {
     pub max_ns: u64,
 }
 
+impl Delays {
+    /// Largest mean that these percentiles allow, nanoseconds: each half of the samples is as long as its longest.
+    pub fn largest_mean_ns(&self) -> f64 {
+        0.5 * self.p50_ns as f64 + 0.49 * self.p99_ns as f64 + 0.01 * self.max_ns as f64
+    }
+}
+
 /// A host stall: nothing on this machine ran, because it was suspended or starved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -281,7 +281,7 @@ fn figure(judged: &JudgedObjective) -> String {
     }
 }
 
-/// Where the highest load is by all runs so far, and how many are left.
+/// Highest load by all runs so far, and the number of runs left.
 fn known(search: &Search) -> String {
     let so_far = search.so_far().map_or(String::new(), |so_far| format!("; the highest load is {so_far}"));
     let left = search.left().map_or(String::new(), |(runs, _)| format!(", {} left", counted(runs, "run")));

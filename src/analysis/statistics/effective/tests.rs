@@ -143,7 +143,7 @@ fn runs_that_differ_are_worth_no_more_than_that() {
 /// Values of `n` independent requests, of which the share `limit` lies beyond the bound that comes with the law.
 type Draw = (f64, fn(&mut RandomStream) -> f64);
 
-/// How many of 1,000 runs of `n` such values have surely less than `limit` beyond the bound, if it is a little below.
+/// Number of 1,000 runs of `n` such values have surely less than `limit` beyond the bound, if it is a little below.
 fn passed(n: usize, limit: f64, (bound, draw): Draw) -> usize {
     let passes = |seed| {
         let mut stream = RandomStream::named(seed, "tails");

@@ -155,7 +155,7 @@ impl ModelArgs {
         Self { physics: self.physics.with_facts(facts), ..self.clone() }
     }
 
-    /// The same on this hardware, where none was typed.
+    /// This model on the hardware given, where none was typed.
     pub(in crate::cli) fn on(&self, hardware: Hardware) -> Self {
         let mut model = self.clone();
         model.physics.hardware.get_or_insert(hardware);

@@ -106,7 +106,7 @@ impl Grammar {
         self.failure(kind, message)
     }
 
-    /// How much of the answer has come.
+    /// Amount of the answer that has come.
     fn place(&self) -> String {
         match self.shown.chunks {
             0 if self.seen == 0 => "before any chunk".to_owned(),

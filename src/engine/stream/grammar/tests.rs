@@ -164,7 +164,7 @@ fn usage_of(prompt: u64, answer: u64) -> SseEvent<'static> {
     event(&format!(r#"{{"choices":[],"usage":{{"prompt_tokens":{prompt},"completion_tokens":{answer}}}}}"#))
 }
 
-/// What a grammar has read of `events`, each in a read of its own.
+/// Reading of `events` by a grammar, each in a read of its own.
 fn read(events: &[SseEvent<'_>]) -> Grammar {
     let mut grammar = Grammar::default();
     for event in events {

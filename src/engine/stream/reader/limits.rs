@@ -3,7 +3,7 @@
 use crate::engine::answer_limits::{AnswerBudget, AnswerSize, HeldMemory};
 use crate::record::{Failure, UsageBounds};
 
-/// How much is read, and what has come.
+/// Limits of what is read, and amounts that have come.
 #[derive(Default)]
 pub(super) struct ReadingLimits {
     pub budget: AnswerBudget,

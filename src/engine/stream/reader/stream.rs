@@ -20,9 +20,9 @@ const EVENT_LIMIT: usize = 16 << 20;
 /// The stamp of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivalStamp {
-    /// When the bytes arrived: in the kernel where it reports that, else when the read returned.
+    /// Arrival of the bytes: in the kernel where it reports that, else when the read returned.
     pub at: Timestamp,
-    /// How much earlier the first of its bytes may have arrived, where the client read so late that it matters.
+    /// Time by which its first bytes may have come earlier, where the client read so late that it matters.
     pub late_by: Duration,
     /// Number of the read on this connection.
     pub read: u64,
@@ -36,7 +36,7 @@ pub(super) struct StreamedAnswer {
     last_text_reads: Vec<Option<u64>>,
     /// Its text so far, where it is captured.
     pub captured: Option<CapturedText>,
-    /// Where the last chunk with text begins in it.
+    /// Place at which the last chunk with text begins.
     last_text_at: usize,
     /// Whether all of it has come; what is left of the body may still say that it failed.
     pub complete: bool,

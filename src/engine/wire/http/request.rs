@@ -34,7 +34,7 @@ pub(crate) struct RequestHead {
     pub(crate) secrets: Secrets,
     /// What the answers in flight may hold together.
     pub(crate) memory: Arc<AnswerMemory>,
-    /// What the server's answers have shown of their ends.
+    /// Habits that the server's answers have shown.
     pub(crate) habits: Arc<Habits>,
 }
 

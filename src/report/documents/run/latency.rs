@@ -211,7 +211,7 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
     }
 }
 
-/// How many samples each percentile needs, and how long this run must last for the first that it marks.
+/// Samples that each percentile needs, and the length of this run for the first that it marks.
 fn needs(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
     if rows.iter().flat_map(|(_, row)| &row.percentiles).all(|percentile| percentile.mark.is_none()) {
         return;
@@ -221,7 +221,7 @@ fn needs(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
     section.fact("samples needed", format!("{}, independent ones{need}", all.collect::<Vec<_>>().join(", ")));
 }
 
-/// What the first percentile needs that is marked for its samples, and the window that has as many at this rate, where the
+/// Samples that the first marked percentile needs, and the window that has as many at this rate, where the
 /// window is long enough to tell how much requests depend on one another.
 fn need(summary: &Summary) -> Option<String> {
     let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;

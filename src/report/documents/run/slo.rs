@@ -10,7 +10,7 @@ use crate::workload::Slo;
 /// Classes that a screen has room for.
 const SHOWN: usize = 4;
 
-/// Which classes missed their SLO, the worst first, where there are several.
+/// Classes that missed their SLO, the worst first, where there are several.
 pub(super) fn in_brief(summary: &Summary) -> Section {
     let mut section = Section::continued(Level::Brief);
     let share = |class: &Group| Some((class.slo.slo_attainment?, class.name.clone()));
