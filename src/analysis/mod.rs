@@ -97,4 +97,4 @@ pub(crate) use summary::reproduction::{async_scheduling, tensor_parallel};
 pub use summary::run::{RunDescription, Summary, Window};
 pub use summary::summarise::summarise;
 pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
-pub(crate) use verdict::judge::ERROR_RATE_BAR;
+pub(crate) use verdict::judge::{ERROR_RATE_BAR, failure_cure};

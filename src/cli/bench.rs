@@ -97,6 +97,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     announce_load(&args.load(&plan), [&plan.checked.settings], plan.announce, printer)?;
     folder::base(&plan.out)?;
     let context = plan.checked.connect(&interrupts, printer)?;
+    stored::warn_of_salt(&plan.out, plan.checked.settings.requests.salt, context.engine(), printer);
     if let Some(first) = plan.runs.first() {
         context.warm_server(first, args.warmup_requests);
     }
@@ -186,15 +187,6 @@ impl BenchArgs {
 /// One run, one report.
 fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit, Stop> {
     let printer = context.printer;
-    if let Some(salt) = plan.checked.settings.requests.salt
-        && let Some(earlier) = stored::with_salt(&plan.out, salt, &context.engine().url)
-    {
-        printer.words(&format!(
-            "warning: {} sent the same prompts (--salt {salt}): a prefix cache may still hold them; leave --salt out for new \
-             ones",
-            earlier.display()
-        ));
-    }
     let folder = |header: &RunHeader| {
         folder::create(&plan.out, &header.workload.name, &header.engine.engine, header.started_at)
     };

@@ -36,6 +36,8 @@ pub struct Evidence {
     pub warm_up: Option<WarmUpEvidence>,
     /// Length of the window, or of the whole run of a tool without one, seconds.
     pub window_s: Option<f64>,
+    /// Length of a window with samples enough for p99 at the same rate, seconds, where a longer window has more.
+    pub window_for_p99_s: Option<f64>,
     /// Requests that were sent.
     pub sent: Option<u64>,
     /// Requests that failed.

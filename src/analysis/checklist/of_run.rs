@@ -65,7 +65,8 @@ impl Evidence {
             arrivals: Some(arrivals(&run.arrival)),
             load: Some(run.load),
             warm_up: Some(warm_up(header, summary)),
-            window_s: Some(summary.window.length_s()),
+            window_s: Some(summary.window.counted_s()),
+            window_for_p99_s: summary.window_for(Quantile::P99),
             sent: Some(counts.executed()),
             failed: Some(counts.failed),
             traffics: [run.classes.len(), summary.by_tenant.len(), run.models.len()]

@@ -110,9 +110,7 @@ pub(super) fn window(evidence: &Evidence) -> Found {
     if length_s >= WINDOW_S && worth >= needed {
         return met(format!("{sentence}: enough for p99"));
     }
-    // More of a burst is no longer window.
-    let at_once = evidence.arrivals.as_ref().is_some_and(|arrivals| arrivals.shape == ArrivalShape::AtOnce);
-    let time = (!at_once && (1..needed).contains(&worth)).then(|| length_s * needed as f64 / worth as f64);
+    let time = evidence.window_for_p99_s.filter(|_| worth < needed);
     let (need, limit) = (Quantile::P99.need(time), seconds(WINDOW_S));
     not_met(format!("{sentence}; {need}; limit: {limit}"), CURE)
 }

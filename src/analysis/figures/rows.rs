@@ -74,13 +74,13 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
     FigureInfo {
         field: "goodput_per_s",
         of_parts: true,
-        meaning: "requests whose answer was complete in the window and met their SLO; where none has an SLO, all of them",
+        meaning: "requests scheduled in the window that completed and met their SLO; where none has an SLO, those completed",
         source: "DistServe (OSDI 2024)",
         ..rate(
             "goodput",
             "goodput",
             FigureUnit::RequestsPerSecond,
-            "answers completed in the window that met their SLO / window",
+            "requests scheduled in the window that met their SLO / window",
         )
     },
     FigureInfo {

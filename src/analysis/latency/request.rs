@@ -164,12 +164,8 @@ fn first_tokens(record: &RequestRecord) -> Option<u32> {
     firsts().any(|tokens| tokens > 1).then(|| firsts().sum())
 }
 
-/// (last chunk − first chunk) / (tokens whose text came − `counted`), where there are tokens left to divide by. With several
-/// choices both are sums over them.
 fn tpot(record: &RequestRecord, counted: u64) -> Option<Figure> {
-    let decode = millis(record.chunks.decode_time()?);
-    let tokens = record.shown_tokens().checked_sub(counted).filter(|&left| left > 0)?;
-    Some(Figure::Exact(decode / tokens as f64))
+    record.ms_per_token(counted).map(Figure::Exact)
 }
 
 #[cfg(test)]

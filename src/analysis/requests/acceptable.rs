@@ -1,11 +1,11 @@
 //! Which answers are acceptable: those that a price, or an energy, per acceptable answer is divided by.
 
-use super::observed::{Measured, Observed, answered};
+use super::observed::{Measured, Observed};
 use super::quality::Quality;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::wording::percent;
-use crate::record::Validity;
+use crate::record::{Outcome, Validity};
 
 /// Acceptable answers of a run.
 ///
@@ -13,7 +13,7 @@ use crate::record::Validity;
 /// one was, and if the golden prompts let answers count.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::analysis) struct Acceptable {
-    /// Those that were complete while answers count, per second: a part of the completed requests per second. `None` where an
+    /// Acceptable answers per second, of the requests that goodput counts: those scheduled in the window. `None` where an
     /// SLO cannot be measured, and for an empty window.
     pub(in crate::analysis) answers_per_s: Option<f64>,
     /// Why none is, whatever the answers are; `None` where nothing bars them.
@@ -28,10 +28,8 @@ impl Acceptable {
         objectives: &[Objective],
     ) -> Self {
         let barred = barred_by_quality(quality, objectives);
-        let answers = observed.requests.iter().chain(&observed.others);
-        let counted = answers.filter(|request| {
-            answered(&request.record()).is_some_and(|at| observed.counts_answer(at)) && barred.is_none()
-        });
+        let completed = |request: &&Measured<'_>| request.record().outcome == Outcome::Completed;
+        let counted = observed.requests.iter().filter(|_| barred.is_none()).filter(completed);
         let acceptable: Option<Vec<bool>> = counted.map(is_acceptable).collect();
         let count = acceptable.map(|all| all.into_iter().filter(|is_so| *is_so).count() as f64);
         Self { answers_per_s: count.and_then(|count| observed.answers_per_second(count)), barred }

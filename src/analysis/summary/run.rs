@@ -9,6 +9,8 @@ use crate::analysis::client::effects::ClientEffect;
 use crate::analysis::client::load::{CalibrationSummary, ClientLoad};
 use crate::analysis::client::pauses::HostStallImpact;
 use crate::analysis::figures::aliases::Alias;
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::quantile::{Quantile, Unresolvable};
 use crate::analysis::findings::finding::Finding;
 use crate::analysis::latency::gaps::Stalls;
 use crate::analysis::latency::table::LatencyTable;
@@ -273,10 +275,25 @@ impl Summary {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 3;
 
+    /// Length of a window with as many independent samples as `quantile` needs, at the rate of this run, seconds.
+    ///
+    /// `None` where the window is too short to tell how requests depend on one another, and for a burst or a number of
+    /// requests: more of them is no longer window.
+    pub fn window_for(&self, quantile: Quantile) -> Option<f64> {
+        let row = self.latency.row(Metric::Ttft).or_else(|| self.latency.row(Metric::E2e))?;
+        let rate = self.rates.requests_per_s().filter(|_| self.window.answers_end_s.is_none())?;
+        let median = row.percentile(Quantile::P50);
+        let worth =
+            median.effective_samples.filter(|_| median.unresolvable != Some(Unresolvable::WindowTooShort))?;
+        Some(quantile.plenty() as f64 * row.n as f64 / worth / rate)
+    }
+
     /// Whether all of its requests were to leave at once, so that none waited for the answer to another.
     pub fn is_all_at_once(&self) -> bool {
         let Self { window, run, requests, .. } = self;
-        window.load_end_s.is_some() && run.arrival.users() == Some(requests.planned + window.warmup_requests)
+        let all = requests.planned + window.warmup_requests;
+        let at_once = matches!(run.arrival, ArrivalPattern::Users { users, ramp_s, .. } if users == all && ramp_s <= 0.0);
+        window.load_end_s.is_some() && at_once
     }
 
     /// Which circuit breaker ended the run, and why; `None` where none did.

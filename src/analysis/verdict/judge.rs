@@ -114,7 +114,7 @@ fn whole_window(summary: &Summary) -> Check {
     };
     let measure = Measure { rule: Rule::WholeWindow, statistic: "window cut short: 1, whole: 0" };
     let short = f64::from(u8::from(window.cut_short));
-    let cure = match of_cause(summary).filter(|_| summary.breaker.is_some()) {
+    let cure = match failure_cure(summary).filter(|_| summary.breaker.is_some()) {
         Some(cure) => cure,
         None if summary.breaker.is_some() => {
             "look at the server's log, or lower the load; --abort-on none runs it to its end"
@@ -245,7 +245,7 @@ fn something_completed(summary: &Summary) -> Check {
         count(counts.censored),
         example.unwrap_or_default()
     );
-    let cure = match (counts.failed, of_cause(summary)) {
+    let cure = match (counts.failed, failure_cure(summary)) {
         (0, _) => {
             let less = less_load(summary.run.load);
             format!("{less}, or raise --drain: no answer was complete before the run stopped waiting")
@@ -272,15 +272,20 @@ fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
         percent(ERROR_RATE_BAR)
     );
     let less = less_load(summary.run.load);
-    let cure =
-        of_cause(summary).map_or_else(|| format!("{less} or fix the cause of the failures"), str::to_owned);
+    let cure = failure_cure(summary)
+        .map_or_else(|| format!("{less} or fix the cause of the failures"), str::to_owned);
     let cure = format!("{cure}; if failures are expected, allow them with --objective \"error_rate < 5%\"");
     measure.at_most(rate, ERROR_RATE_BAR, sentence, &cure)
 }
 
-/// Cure where most failures have a cause that no load has; `None` where less load may help.
-fn of_cause(summary: &Summary) -> Option<&'static str> {
+/// Cure of the most frequent failure, where its kind says where the cause is.
+pub(crate) fn failure_cure(summary: &Summary) -> Option<&'static str> {
     match summary.failures.kinds.first()?.kind {
+        FailureKind::Internal => Some("this is a bug in skyline: please report it"),
+        FailureKind::HttpStatus(502 | 504) => Some("look at the log of the gateway before the server"),
+        kind if kind.is_timeout() => {
+            Some("raise this client's limit (--timeout and its like), or lower the rate")
+        }
         FailureKind::HttpStatus(401 | 403) if summary.requests.completed > 0 => Some(
             "the server stopped taking the key during the run: look at whether it expired, was revoked or used up its \
              quota; less load does not help",

@@ -25,6 +25,7 @@ use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, announce_loa
 use crate::session::settings::{LoadOption, MachineCheck};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder,
+    stored,
 };
 use crate::units::spoken;
 use crate::workload::{Overrides, WorkloadSpec};
@@ -281,6 +282,8 @@ impl PlannedSweep {
         let dir = if let Some(dir) = resumed {
             dir
         } else {
+            let salt = self.checked.settings.requests.salt;
+            stored::warn_of_salt(&args.campaign.out, salt, context.engine(), context.printer);
             let name = format!("{}-sweep", spec.name);
             ExperimentDir::create(&args.campaign.out, &name, &context.engine().engine, &manifest)?
         };

@@ -11,6 +11,7 @@ use super::outcome::{Failure, Outcome, Validity};
 use super::turn::{Phase, Turn, is_zero};
 use super::usage::Usage;
 use crate::clock::Timestamp;
+use crate::units::millis;
 use crate::workload::Priority;
 
 /// The course of one request, from its plan to its end. `analysis` computes latencies from these moments; they are
@@ -214,6 +215,14 @@ impl RequestRecord {
     /// Answer tokens whose text came.
     pub fn shown_tokens(&self) -> u64 {
         self.output_tokens.saturating_sub(self.hidden_tokens.into())
+    }
+
+    /// (last chunk − first chunk) / (tokens whose text came − `counted`), ms; with several choices both are sums over them.
+    ///
+    /// `None` where no token is left to divide by.
+    pub fn ms_per_token(&self, counted: u64) -> Option<f64> {
+        let tokens = self.shown_tokens().checked_sub(counted).filter(|&left| left > 0)?;
+        Some(millis(self.chunks.decode_time()?) / tokens as f64)
     }
 
     /// Bytes that it takes in memory.

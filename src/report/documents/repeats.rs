@@ -203,8 +203,7 @@ fn longer(repeats: &Repeats) -> String {
     let counted = repeats.runs.iter().filter(|run| run.counted);
     let fewest = counted.map(|run| run.planned).min().filter(|&requests| requests > 0);
     let next = fewest.and_then(|requests| {
-        let next = Quantile::ALL.into_iter().find(|quantile| quantile.floor() > requests)?;
-        Some(next.need(Some(next.plenty() as f64 * repeats.window_s / requests as f64)))
+        Some(Quantile::ALL.into_iter().find(|quantile| quantile.mark(requests).is_some())?.need(None))
     });
     next.map_or(String::new(), |need| format!(": in a run {need}"))
 }

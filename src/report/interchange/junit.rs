@@ -23,7 +23,7 @@ pub(crate) fn junit(report: RunReport<'_>) -> Result<String, SerializeError> {
     let run = &summary.run;
     let models = run.model_names();
     let mut suite = TestSuite::new(printable(&format!("{} on {models}", run.workload)));
-    suite.set_time(Duration::try_from_secs_f64(summary.window.length_s()).unwrap_or_default());
+    suite.set_time(Duration::try_from_secs_f64(summary.window.counted_s()).unwrap_or_default());
     for (name, value) in properties(summary) {
         suite.add_property((name, printable(&value).as_str()));
     }

@@ -84,7 +84,7 @@ fn concurrency(summary: &Summary) -> String {
 
 fn duration(summary: &Summary) -> String {
     let window = &summary.window;
-    let length = seconds(window.length_s());
+    let length = seconds(window.counted_s());
     if window.start_s > 0.0 {
         format!("{length} after {} of warm-up", seconds(window.start_s))
     } else {

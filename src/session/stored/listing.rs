@@ -11,11 +11,12 @@ use super::run::{is_aside, repeats_in};
 use super::save::{REPEATS, SUMMARY};
 use crate::experiment::Sweep;
 use crate::experiment::tune::Tune;
-use crate::record::RunLog;
+use crate::record::{EngineFacts, RunLog};
 use crate::report::documents::ListedResult;
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::matrix::FILES;
 use crate::session::campaign::tune::TuneManifest;
+use crate::session::console::Printer;
 use crate::session::folder;
 
 /// The results inside `folder`, the newest first; none where it is no folder.
@@ -121,8 +122,20 @@ fn header(path: &Path) -> Value {
     read.ok().and_then(|_| serde_json::from_str(&line).ok()).unwrap_or_default()
 }
 
-/// The newest run inside `folder` that sent prompts of this salt to the server at `url`.
-pub(crate) fn with_salt(folder: &Path, salt: u64, url: &str) -> Option<PathBuf> {
+/// Warns of a typed salt that an earlier run inside `folder` sent to the same server.
+pub(crate) fn warn_of_salt(folder: &Path, salt: Option<u64>, engine: &EngineFacts, printer: Printer) {
+    let Some(salt) = salt else { return };
+    if let Some(earlier) = with_salt(folder, salt, &engine.url) {
+        printer.words(&format!(
+            "warning: {} sent the same prompts (--salt {salt}): a prefix cache may still hold them; leave --salt out for new \
+             ones",
+            earlier.display()
+        ));
+    }
+}
+
+/// Newest run inside `folder` that sent prompts of this salt to the server at `url`.
+fn with_salt(folder: &Path, salt: u64, url: &str) -> Option<PathBuf> {
     results_in(folder).into_iter().find(|path| {
         let header = header(path);
         let is = |at: &str, value: Value| header.pointer(at) == Some(&value);

@@ -8,6 +8,6 @@ pub(crate) mod run;
 pub(crate) mod save;
 
 pub(crate) use self::audit::audits;
-pub(crate) use self::listing::{latest, listed, with_salt};
+pub(crate) use self::listing::{latest, listed, warn_of_salt};
 pub(crate) use self::open::{Stored, is_there, only_foreign_run, open};
 pub(crate) use self::run::JudgedRun;

@@ -15,9 +15,9 @@ fn rates(summary: &Summary) -> Section {
     let speed = summary.request_speed;
     let all = [
         ("requests offered", rates.offered_requests_per_s),
+        ("  that met their SLO (goodput)", slo.goodput_per_s.filter(|_| slo.declared)),
         ("requests sent", rates.achieved_requests_per_s),
         ("requests completed", rates.completed_requests_per_s),
-        ("  that met their SLO (goodput)", slo.goodput_per_s.filter(|_| slo.declared)),
         ("input tokens", rates.input_tokens_per_s),
         ("  from a prefix cache", rates.cached_input_tokens_per_s),
         ("output tokens", rates.output_tokens_per_s),

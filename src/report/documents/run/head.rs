@@ -6,9 +6,9 @@ use super::{attempts, flow};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
     FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status,
-    Summary, VerdictOutcome, Window,
+    Summary, VerdictOutcome, Window, failure_cure,
 };
-use crate::record::{Failure, FailureKind};
+use crate::record::Failure;
 use crate::report::document::{
     KeyFigure, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, known, percentile, range,
 };
@@ -206,7 +206,7 @@ pub(super) fn failures(summary: &Summary) -> [Section; 3] {
     let after = Section::detail("Failures after the window, in no figure");
     let alone = failures_in_brief(summary).filter(|_| summary.verdict.reasons.is_empty());
     [
-        Section::continued(Level::Brief).with_notes(alone.map(|failed| failed.cure(where_to_look(summary)))),
+        Section::continued(Level::Brief).with_notes(alone.map(|failed| failed.cure(cure(summary)))),
         Section::page("Failures").with_table(table("Failures by kind", &summary.failures.kinds)),
         after.with_table(table("Failures after the window", &summary.failures.cooldown_kinds)),
     ]
@@ -223,17 +223,9 @@ fn failures_in_brief(summary: &Summary) -> Option<Note> {
     Some(Note::warning(format!("{failed} failed: {}, such as: {}", kinds.join(", "), example(first))))
 }
 
-/// Where the cause of the most frequent failure is found: not always with the server.
-fn where_to_look(summary: &Summary) -> &'static str {
-    match summary.failures.kinds.first().map(|kind| kind.kind) {
-        Some(FailureKind::Internal) => "this is a bug in skyline: please report it",
-        Some(FailureKind::ClientLimit) => "raise the limit with `ulimit -n`, or send from more machines",
-        Some(kind) if kind.is_timeout() => {
-            "raise this client's limit (--timeout and its like), or lower the rate"
-        }
-        Some(FailureKind::HttpStatus(502 | 504)) => "look at the log of the gateway before the server",
-        _ => "see the server's log",
-    }
+/// Cure of the most frequent failure: its cause is not always with the server.
+fn cure(summary: &Summary) -> &'static str {
+    failure_cure(summary).unwrap_or("see the server's log")
 }
 
 /// What a server said, no longer than messages are kept.
@@ -292,18 +284,20 @@ mod tests {
     use super::*;
     use crate::analysis::summarise;
     use crate::analysis::test_runs::{record, run};
+    use crate::record::FailureKind;
 
     #[test]
     fn a_failure_is_looked_for_where_it_was_made() {
         let advice = |kind| {
             let failed = record(0).sent_at(0, 0, 0).failed(5, Failure::new(kind, "no")).build();
-            where_to_look(&summarise(&run(1_000, vec![failed]), &[]))
+            cure(&summarise(&run(1_000, vec![failed]), &[]))
         };
         for (kind, words) in [
             (FailureKind::Internal, "bug in skyline"),
             (FailureKind::ClientLimit, "ulimit"),
             (FailureKind::TimeoutFirstToken, "this client's limit"),
             (FailureKind::HttpStatus(504), "gateway"),
+            (FailureKind::HttpStatus(401), "refuses the key"),
             (FailureKind::HttpStatus(500), "the server's log"),
             (FailureKind::StreamError, "the server's log"),
         ] {

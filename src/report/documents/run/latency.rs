@@ -227,12 +227,7 @@ fn need(summary: &Summary) -> Option<String> {
     let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
     let marked = |mark| row.percentiles.iter().find(|percentile| percentile.mark == Some(mark));
     let next = marked(SampleWarning::TooFewSamples).or_else(|| marked(SampleWarning::Indicative))?.quantile;
-    // More of a burst is no longer window.
-    let rate = summary.rates.requests_per_s().filter(|_| summary.window.answers_end_s.is_none());
-    let percentile = row.percentile(Quantile::P50);
-    let known = percentile.unresolvable != Some(Unresolvable::WindowTooShort);
-    let worth = percentile.effective_samples.filter(|_| known);
-    Some(next.need(rate.zip(worth).map(|(rate, worth)| next.plenty() as f64 * row.n as f64 / worth / rate)))
+    Some(next.need(summary.window_for(next)))
 }
 
 fn stalls(section: &mut Section, summary: &Summary) {

@@ -14,7 +14,6 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     let (completed, failed) = (good.len() as u64, (outputs.len() - good.len()) as u64);
     let total_input: u64 = good.iter().map(|output| output.prompt_len()).sum();
     let total_output: u64 = good.iter().map(|output| output.output_len()).sum();
-    let rate = |count: u64| (duration > 0.0).then(|| count as f64 / duration);
     let Rates { completed_requests_per_s, input_tokens_per_s, output_tokens_per_s, .. } = summary.rates;
     let all = output_tokens_per_s.zip(input_tokens_per_s).map(|(output, input)| output + input);
     let peaks = Peaks::of(&good);
@@ -27,7 +26,7 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     set("total_input_tokens", json!(total_input));
     set("total_output_tokens", json!(total_output));
     set("request_throughput", json!(completed_requests_per_s));
-    set("request_goodput", json!(met(report, &good).and_then(rate)));
+    set("request_goodput", json!(summary.slo.goodput_per_s.filter(|_| summary.slo.declared)));
     set("output_throughput", json!(output_tokens_per_s));
     set("total_token_throughput", json!(all));
     set("max_output_tokens_per_s", json!(peaks.map(|peaks| peaks.chunks as f64)));
@@ -49,17 +48,6 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
         }
     }
     map
-}
-
-/// How many requests met their SLO, of those that have one; `None` where none has.
-fn met(report: RunReport<'_>, good: &[RequestOutput<'_>]) -> Option<u64> {
-    let workload = &report.log.header.workload;
-    let is_met = |output: &&RequestOutput<'_>| {
-        let record = output.record;
-        let slo = workload.slo_of(record.class, record.priority, record.tenant);
-        !slo.is_empty() && output.is_good(&slo)
-    };
-    report.summary.slo.declared.then(|| good.iter().filter(is_met).count() as u64)
 }
 
 /// Mean, median, standard deviation (over n, as numpy's `std`) and percentiles of a latency, milliseconds.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
-use crate::workload::Slo;
 
 /// A request under the names that `RequestFuncOutput` has for its parts (`vllm/benchmarks/lib/endpoint_request_func.py`).
 #[derive(Clone, Copy, Debug)]
@@ -44,18 +43,10 @@ impl<'a> RequestOutput<'a> {
         last.filter(|_| self.success()).map_or(0.0, |last| self.since_start_s(last))
     }
 
-    /// (latency − TTFT) / (tokens − 1), seconds; `None` under two tokens, or without a first.
+    /// (latency − TTFT) / (tokens − 1), seconds, as the screen has it: of choices each its own, and by the tokens whose
+    /// text came. `None` under two tokens, or without a first.
     pub(super) fn tpot_s(self) -> Option<f64> {
-        let left = self.output_len().checked_sub(1).filter(|&left| left > 0)?;
-        Some((self.latency_s() - self.ttft_s()?) / left as f64)
-    }
-
-    /// Whether it met this SLO as `--goodput` judges it there: by its latencies from sending, a TTFT or TPOT that it
-    /// does not have taken for 0.
-    pub(super) fn is_good(self, slo: &Slo) -> bool {
-        [(slo.ttft_ms, self.ttft_s()), (slo.tpot_ms, self.tpot_s()), (slo.e2e_ms, Some(self.latency_s()))]
-            .into_iter()
-            .all(|(bound, took)| bound.is_none_or(|bound| took.unwrap_or(0.0) * 1e3 <= bound))
+        Some(self.record.ms_per_token(self.record.choices())? / 1e3)
     }
 
     /// From being dispatched to being sent, seconds.
@@ -63,14 +54,9 @@ impl<'a> RequestOutput<'a> {
         self.start().since(self.record.dispatched).as_secs_f64()
     }
 
-    /// The gaps between chunks as they came.
+    /// Gaps between the chunks of each choice as they came.
     pub(super) fn gaps(self) -> impl Iterator<Item = Duration> + 'a {
-        let mut last = self.record.chunks.first_at();
-        self.record
-            .chunks
-            .iter()
-            .skip(1)
-            .filter_map(move |chunk| Some(chunk.at.since(last.replace(chunk.at)?)))
+        self.record.chunks.gaps().filter_map(|(_, gap)| Some(gap?.since_chunk))
     }
 
     /// What went wrong; nothing of a success.
