@@ -137,7 +137,7 @@ impl Rates {
         let known = |tokens| observed.answers_per_second(tokens).filter(|_| tokens > 0.0 || !flow.uncounted);
         let output_tokens_per_s = known(flow.output);
         let gpus = observed.log.header.deployment.gpus.filter(|&gpus| gpus > 0);
-        let cached = |tokens| flow.cache_told.then(|| observed.answers_per_second(tokens)).flatten();
+        let cached = |tokens| flow.cache_counted.then(|| observed.answers_per_second(tokens)).flatten();
         Self {
             offered_requests_per_s: observed
                 .per_second(observed.due() as f64 - flow.later)
@@ -171,7 +171,7 @@ struct Flow {
     completed: f64,
     input: f64,
     cached: f64,
-    cache_told: bool,
+    cache_counted: bool,
     output: f64,
     arrived: f64,
     /// Whether nothing counted the tokens of an answer that came whole.
@@ -198,7 +198,7 @@ impl Flow {
         if within(first) && !failed {
             self.input += record.prompt_tokens() as f64;
             if let Some(cached) = record.usage.and_then(|usage| usage.cached()) {
-                self.cache_told = true;
+                self.cache_counted = true;
                 self.cached += cached as f64;
             }
         }

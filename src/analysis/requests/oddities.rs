@@ -73,9 +73,7 @@ impl OddAnswers {
                 format!("{answers} came with a wrong content type and were read all the same: `{what}`")
             }
             OddityKind::FinishReason => {
-                format!(
-                    "{answers} ended for a reason other than an end, a length or a tool and count as complete: `{what}`"
-                )
+                format!("{answers} ended for an unusual reason and count as complete: `{what}`")
             }
         }
     }

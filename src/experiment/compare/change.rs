@@ -27,7 +27,7 @@ pub enum Pairing {
 
 impl Pairing {
     pub(super) fn of(baseline: &ComparedSide, other: &ComparedSide) -> Self {
-        match (baseline.unit, baseline.flew_the_plans_of(other)) {
+        match (baseline.unit, baseline.ran_the_plans_of(other)) {
             (SideUnit::Run, true) => Self::SamePlan,
             (SideUnit::Run, false) => Self::OneRunEach,
             (SideUnit::Repeats, true) => Self::Paired,

@@ -222,7 +222,7 @@ impl ComparedSide {
     }
 
     /// Whether both ran the same plans, run by run.
-    pub(super) fn flew_the_plans_of(&self, other: &Self) -> bool {
+    pub(super) fn ran_the_plans_of(&self, other: &Self) -> bool {
         let plans =
             |side: &Self| -> Vec<String> { side.runs.iter().map(|run| run.run.plan_hash.clone()).collect() };
         plans(self) == plans(other)

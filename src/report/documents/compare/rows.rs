@@ -193,7 +193,7 @@ pub(super) fn in_numbers(rows: &[ComparedRow]) -> String {
         (worse, better) => {
             let moved = rows.iter().filter(|row| is_worse(row).is_some());
             let chance = if moved.clone().all(ComparedRow::is_one_of_many) {
-                format!(", which chance alone may do to some of {}", count(tested))
+                format!("; chance alone moves some of {} figures so far", count(tested))
             } else {
                 String::new()
             };

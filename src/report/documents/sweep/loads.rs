@@ -146,13 +146,13 @@ pub(super) fn objectives(sweep: &Sweep) -> Section {
     for ((place, objective), worth) in objectives.iter().enumerate().zip((0..ALWAYS).rev()) {
         let most =
             objective.most_over().map_or(String::new(), |most| format!(", at most {} over", percent(most)));
-        table = table.column((format!("{objective}{most}"), worth), |point| over(point, place));
+        table = table.column((format!("{objective}{most}"), worth), |point| share_over(point, place));
     }
     section.with_table(table.table())
 }
 
 /// The share of the requests of all runs that are over the bound, or the mean figure where it is not judged by requests.
-fn over(point: &SweepPoint, place: usize) -> Option<String> {
+fn share_over(point: &SweepPoint, place: usize) -> Option<String> {
     let judged = counting(point).filter_map(|trial| Some((trial.judged.get(place)?, trial.requests as f64)));
     let judged: Vec<_> = judged.collect();
     let shares = judged.iter().map(|(judged, requests)| Some((judged.over_share? * requests, *requests)));
