@@ -39,7 +39,6 @@ const RULES: &[Advice] = &[
     answers::merged_reads,
     answers::warm_cache,
     answers::lost_prefixes,
-    connections::idle_races,
     connections::cold_connections,
     devices::throttled,
     devices::busy_before,

@@ -15,8 +15,8 @@ fn over_bar(summary: &Summary, number: u64) -> Option<String> {
     (share > CONNECTION_BAR).then(|| format!("{} ({})", counted(number, "request"), percent(share)))
 }
 
-/// How the server is made to keep its connections.
-fn keep_alive(summary: &Summary) -> String {
+/// Cure of a server that closes its connections.
+pub(in crate::analysis) fn keep_alive(summary: &Summary) -> String {
     let option = match summary.run.engine.engine.as_str() {
         "vllm" => " (vLLM: VLLM_HTTP_TIMEOUT_KEEP_ALIVE)",
         _ => "",
@@ -25,16 +25,6 @@ fn keep_alive(summary: &Summary) -> String {
         "raise the keep-alive timeout of the server{option}, or of the proxy before it: over 4 s, for which Skyline keeps idle \
          connections"
     )
-}
-
-pub(super) fn idle_races(summary: &Summary) -> Option<Finding> {
-    let again = over_bar(summary, summary.requests.resent)?;
-    let sentence = format!(
-        "{again} had to be sent twice: the server closed an idle connection as the request was sent; latency includes the \
-         first try; limit: {}",
-        percent(CONNECTION_BAR)
-    );
-    Some(finding(FindingKind::IdleRaces, sentence, &keep_alive(summary)))
 }
 
 pub(super) fn cold_connections(summary: &Summary) -> Option<Finding> {

@@ -83,8 +83,6 @@ pub enum FindingKind {
     WrongForms,
     /// Requests opened their own connections.
     ColdConnections,
-    /// The server closed idle connections as requests were sent.
-    IdleRaces,
     /// A requested metrics page could not be read, or not all the time.
     PageUnread,
     /// A total of the server went back inside the window: it was started anew, or there are several.
@@ -123,7 +121,7 @@ impl FindingKind {
             | Self::ClientLate
             | Self::MergedReads
             | Self::CannotTell => "validity",
-            Self::CapBound | Self::ColdConnections | Self::IdleRaces | Self::Proxy => "first-run",
+            Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
             Self::UnevenArrivals
             | Self::NoSlo
             | Self::OutputLength

@@ -2,7 +2,7 @@
 
 pub(super) mod advice;
 pub(super) mod answers;
-mod connections;
+pub(super) mod connections;
 mod devices;
 pub(super) mod finding;
 pub(super) mod load;

@@ -63,7 +63,9 @@ impl LatencyTable {
             Metric::ChunkGap => of_answers(&chunk_gap, asked, answers(), of_chunks),
             Metric::QueueWait if !capped => None,
             Metric::Ttfa if !reasoned => None,
-            metric => in_order(figures(observed.requests.iter(), metric), asked),
+            metric => {
+                in_order(figures(observed.requests.iter(), metric).chain(unended(observed, metric)), asked)
+            }
         });
         (table, stalls)
     }
@@ -103,6 +105,12 @@ impl LatencyRow {
         });
         Some(row)
     }
+}
+
+/// Latencies of the requests that had no end when the log was cut off: each is at least nothing.
+fn unended(observed: &Observed<'_>, metric: Metric) -> impl Iterator<Item = Figure> {
+    let has_one = matches!(metric, Metric::Ttft | Metric::TtftFromSend | Metric::E2e | Metric::E2eFromSend);
+    std::iter::repeat_n(Figure::AtLeast(0.0), if has_one { observed.in_flight as usize } else { 0 })
 }
 
 /// The figures of a latency that each request has one of, in order of arrival.

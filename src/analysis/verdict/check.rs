@@ -149,6 +149,8 @@ pub enum Rule {
     ServerStayed,
     /// Failures are rare.
     ErrorRate,
+    /// Few requests were sent twice because their connection closed as they came.
+    SentTwice,
     /// The planned arrivals follow the process that the workload declares.
     PlannedArrivals,
     /// So do the moments at which requests were dispatched.

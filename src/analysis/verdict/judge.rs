@@ -2,6 +2,7 @@
 
 use super::check::{Check, CheckOutcome, Measure, Reason, Rule, Verdict, VerdictOutcome};
 use super::{client, laws, server, stamps, steady_state, tokens};
+use crate::analysis::findings::connections::keep_alive;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
@@ -66,6 +67,8 @@ fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
 
 /// Largest share of failed requests in a valid run that declares no objective on it.
 pub(crate) const ERROR_RATE_BAR: f64 = 0.01;
+/// Largest share of requests that may be sent twice.
+const SENT_TWICE_BAR: f64 = 0.01;
 
 fn accounting(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Vec<Check> {
     let ran = summary.requests.executed() > 0;
@@ -78,6 +81,7 @@ fn accounting(observed: &Observed<'_>, summary: &Summary, objectives: &[Objectiv
     checks.extend(observed.log.plan_check.as_ref().map(plan));
     if ran {
         checks.extend([something_completed(summary), error_rate(summary, objectives)]);
+        checks.extend(sent_twice(summary));
     }
     checks
 }
@@ -97,7 +101,11 @@ fn whole_window(summary: &Summary) -> Check {
     let window = &summary.window;
     let (after, planned) = (seconds(window.end_s), seconds(window.planned_end_s));
     let sentence = match (window.cut_short, window.ending) {
-        (false, _) => format!("the run reached the end of its window at {planned}"),
+        (false, Some(_)) => format!("the run reached the end of its window at {planned}"),
+        (false, None) => format!(
+            "the log ends before its run did: {} had no end yet",
+            counted(summary.requests.in_flight, "request")
+        ),
         (true, ending) => {
             let what = summary
                 .aborted()
@@ -113,7 +121,7 @@ fn whole_window(summary: &Summary) -> Check {
         }
     };
     let measure = Measure { rule: Rule::WholeWindow, statistic: "window cut short: 1, whole: 0" };
-    let short = f64::from(u8::from(window.cut_short));
+    let short = f64::from(u8::from(window.cut_short || window.ending.is_none()));
     let cure = match failure_cure(summary).filter(|_| summary.breaker.is_some()) {
         Some(cure) => cure,
         None if summary.breaker.is_some() => {
@@ -276,6 +284,24 @@ fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
         .map_or_else(|| format!("{less} or fix the cause of the failures"), str::to_owned);
     let cure = format!("{cure}; if failures are expected, allow them with --objective \"error_rate < 5%\"");
     measure.at_most(rate, ERROR_RATE_BAR, sentence, &cure)
+}
+
+/// Requests that were sent twice, which a server may have had twice.
+fn sent_twice(summary: &Summary) -> Option<Check> {
+    let (twice, all) = (summary.requests.resent, summary.requests.executed());
+    let measure = Measure { rule: Rule::SentTwice, statistic: "share of requests that were sent twice" };
+    let share = twice as f64 / all.max(1) as f64;
+    let sentence = format!(
+        "{} of the requests ({} of {}) were sent twice: the server closed their idle connection as they came, and may have \
+         had them; limit: {}, or one request",
+        percent(share),
+        count(twice),
+        count(all),
+        percent(SENT_TWICE_BAR)
+    );
+    // One may meet a close in any run.
+    let over = if twice == 1 { 0.0 } else { share };
+    (twice > 0).then(|| measure.at_most(over, SENT_TWICE_BAR, sentence, &keep_alive(summary)))
 }
 
 /// Cure of the most frequent failure, where its kind says where the cause is.

@@ -12,7 +12,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::http::{Outgoing, RequestHead};
 use super::pool::{Pool, PooledConnection};
-use super::reply::{Afterwards, IncomingResponse, Origin, RACE, ResponseOutcome};
+use super::reply::{Afterwards, IncomingResponse, Origin, ResponseOutcome};
 use super::socket::ReadDelays;
 use crate::clock::RunClock;
 use crate::engine::answer::{
@@ -55,8 +55,10 @@ enum State {
 /// the bodies of many requests take much memory.
 struct Spare {
     request: PreparedRequest,
-    /// Begins when the request was sent.
-    race: Option<Pin<Box<Sleep>>>,
+    /// Time within which a close may have met the request.
+    race: Duration,
+    /// Its end, from when the request was sent.
+    over: Option<Pin<Box<Sleep>>>,
 }
 
 impl Spare {
@@ -65,7 +67,8 @@ impl Spare {
             return false;
         }
         let begun = !matches!(exchange.request, Request::Outgoing(_));
-        !begun || self.race.get_or_insert_with(|| Box::pin(sleep(RACE))).as_mut().poll(cx).is_pending()
+        let race = self.race;
+        !begun || self.over.get_or_insert_with(|| Box::pin(sleep(race))).as_mut().poll(cx).is_pending()
     }
 }
 
@@ -134,8 +137,9 @@ impl HttpAnswer {
     fn begin(&mut self) {
         let State::Unsent(request) = std::mem::replace(&mut self.state, State::Over) else { return };
         if let Some(connection) = self.pool.take() {
-            self.spare = Some(Spare { request: request.clone(), race: None });
-            self.start_exchange(connection, Origin::Idle, request);
+            let origin = Origin::Idle(connection.opening);
+            self.spare = origin.race().map(|race| Spare { request: request.clone(), race, over: None });
+            self.start_exchange(connection, origin, request);
         } else {
             if self.pool.misses_a_lost_one() {
                 self.events.push_back(AnswerEvent::Reconnects);

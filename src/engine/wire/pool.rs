@@ -117,8 +117,9 @@ impl Pool {
 
     /// Opens a connection for one request.
     pub(super) async fn open(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
+        let begun = Instant::now();
         let socket = self.dialer.open().await?;
-        Ok(Box::new(PooledConnection { socket, answers: 0, tail: None }))
+        Ok(Box::new(PooledConnection { socket, opening: begun.elapsed(), answers: 0, tail: None }))
     }
 
     /// A ready connection, if there is one; keeps a few in reserve.
@@ -266,6 +267,8 @@ const LOOKS: u32 = 4;
 /// task.
 pub(crate) struct PooledConnection {
     pub(super) socket: Socket,
+    /// Time that opening it took.
+    pub(super) opening: Duration,
     /// Number of answers that came over it.
     pub(super) answers: u64,
     /// The rest of the last answer after its end: closing bytes, read when the connection is needed again.

@@ -13,17 +13,29 @@ use crate::engine::stream::grammar::BodyEnd;
 use crate::engine::stream::reader::{ArrivalStamp, ResponseReader};
 use crate::record::{Failure, FailureKind, FinishReason};
 
-/// A server that closes an idle connection just as a request comes is known to within this: later it had the request,
-/// and was at work on it.
-pub(super) const RACE: Duration = Duration::from_secs(1);
+/// Time that a close takes to be read, beside the network's: a server that closes later had the request.
+const CLOSE_IS_READ: Duration = Duration::from_millis(20);
+/// Longest time to open a connection that is taken for one of the network.
+const LONGEST_OPENING: Duration = Duration::from_secs(1);
 
 /// How the connection of a request was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// Opened for this request.
     Opened,
-    /// It was open: kept after another answer, or opened ahead.
-    Idle,
+    /// It was open: kept after another answer, or opened ahead. To open it took this long.
+    Idle(Duration),
+}
+
+impl Origin {
+    /// Time after sending within which a close may have met the request on its way: a round trip, for which the opening
+    /// stands, and the time to read it. `None` on a new connection, which no server closes for having been idle.
+    pub(super) fn race(self) -> Option<Duration> {
+        match self {
+            Self::Opened => None,
+            Self::Idle(opening) => Some(CLOSE_IS_READ + opening.min(LONGEST_OPENING)),
+        }
+    }
 }
 
 /// The response to one request.
@@ -290,9 +302,10 @@ impl IncomingResponse {
     /// The server closed the connection before the whole head of a response came.
     fn closed(&mut self, at: Timestamp, happened: &str) -> Option<ResponseOutcome> {
         let unanswered = !self.has_begun();
-        let at_once = self.sent.is_none_or(|sent| at.since(sent) <= RACE);
+        let met = |race| self.sent.is_none_or(|sent| at.since(sent) <= race);
+        let on_its_way = self.origin.race().is_some_and(met);
         let mut outcome = self.unanswered(at, happened)?;
-        if self.origin == Origin::Idle && unanswered && at_once {
+        if unanswered && on_its_way {
             outcome.afterwards = Afterwards::AnotherTry;
         }
         Some(outcome)

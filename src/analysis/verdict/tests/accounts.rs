@@ -1,7 +1,9 @@
 //! The rules that records are all there, are those of the plan, and have possible stamps.
 
 use super::*;
-use crate::record::{PlanCheck, RequestRecord};
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::quantile::Quantile;
+use crate::record::{LostConnection, PlanCheck, RequestRecord, UnendedRequest};
 
 /// A thousand requests a second apart, each changed as its index says.
 fn thousand(change: impl Fn(&mut RequestRecord)) -> Summary {
@@ -140,4 +142,43 @@ fn where_nothing_completes_the_most_frequent_failure_is_named() {
     let (said, cure) = none(Outcome::Censored);
     assert_eq!(said, "none of 200 requests completed: 0 failed, 200 censored");
     assert!(cure.contains("raise --drain"), "{cure}");
+}
+
+#[test]
+fn one_request_may_be_sent_twice_and_of_a_thousand_ten() {
+    let twice = |number: u64| {
+        let summary = thousand(|record| {
+            record.lost_connection = (record.index < number).then_some(LostConnection::AsSent);
+        });
+        (outcomes(&summary, Rule::SentTwice), summary.verdict.outcome)
+    };
+    assert_eq!(twice(0), (vec![], VerdictOutcome::Valid));
+    assert_eq!(twice(10), (vec![CheckOutcome::Passed], VerdictOutcome::Valid));
+    assert_eq!(twice(11), (vec![CheckOutcome::Failed], VerdictOutcome::Invalid));
+    let mut few = run(
+        2_000,
+        (0..20)
+            .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 1, 5).build())
+            .collect(),
+    );
+    few.records.iter_mut().take(1).for_each(|record| record.lost_connection = Some(LostConnection::AsSent));
+    assert_eq!(outcomes(&summarise(&few, &[]), Rule::SentTwice), [CheckOutcome::Passed]);
+}
+
+/// 59 of 119 answered, the others in flight: as a killed client leaves it.
+#[test]
+fn a_log_without_an_end_is_invalid_and_its_percentiles_are_bounds() {
+    let records = (0..59).map(|i| record(i).sent_at(i * 10, i * 10, i * 10).paced(i * 10 + 5, 1, 5).build());
+    let mut log = run(1_190, records.collect());
+    log.header.plan.measured_requests = 119;
+    log.footer = None;
+    log.unended = (59..119)
+        .map(|index| UnendedRequest { index, phase: Phase::Measured, dispatched: ms(index * 10) })
+        .collect();
+    let summary = summarise(&log, &[]);
+    assert_eq!(summary.verdict.outcome, VerdictOutcome::Invalid, "{:?}", summary.verdict.reasons);
+    assert!(reason(&summary, Rule::WholeWindow).contains("60 requests had no end yet"));
+    assert_eq!((summary.requests.completed, summary.requests.in_flight), (59, 60));
+    let p99 = summary.latency.percentile(Metric::Ttft, Quantile::P99).unwrap();
+    assert_eq!(p99.figure.exact(), None, "{p99:?}");
 }

@@ -62,7 +62,7 @@ fn failure_of(reply: &mut IncomingResponse, error: io::ErrorKind) -> Failure {
 #[test]
 fn a_response_is_reported_in_order_whether_or_not_the_request_has_gone_out() {
     for sent_first in [true, false] {
-        let (mut reply, mut events) = (reply(Origin::Idle), AnswerEvents::new());
+        let (mut reply, mut events) = (reply(Origin::Idle(Duration::ZERO)), AnswerEvents::new());
         if sent_first {
             reply.request_sent(Timestamp::from_nanos(1), &mut events);
         }
@@ -168,15 +168,19 @@ fn tried_again(origin: Origin, later: u64, came: &[u8], error: Option<io::ErrorK
 #[test]
 fn only_a_race_on_an_idle_connection_is_tried_again() {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, HostUnreachable};
+    let near = Origin::Idle(Duration::from_micros(100));
     for error in [None, Some(ConnectionReset), Some(BrokenPipe)] {
-        assert!(tried_again(Origin::Idle, 1_000_000, b"", error), "{error:?}");
+        assert!(tried_again(near, 1_000_000, b"", error), "{error:?}");
         assert!(!tried_again(Origin::Opened, 1_000_000, b"", error), "{error:?}: it was new");
-        assert!(!tried_again(Origin::Idle, 1_000_000, b"H", error), "{error:?}: a byte came");
-        assert!(!tried_again(Origin::Idle, 1_000_000_001, b"", error), "{error:?}: it was at work");
+        assert!(!tried_again(near, 1_000_000, b"H", error), "{error:?}: a byte came");
+        assert!(!tried_again(near, 21_000_000, b"", error), "{error:?}: it was at work");
+        // A round trip of 0.2 s is no work.
+        let far = Origin::Idle(Duration::from_millis(200));
+        assert!(tried_again(far, 210_000_000, b"", error) && !tried_again(far, 300_000_000, b"", error));
     }
-    assert!(!tried_again(Origin::Idle, 1_000_000, b"", Some(HostUnreachable)), "not the server's doing");
+    assert!(!tried_again(near, 1_000_000, b"", Some(HostUnreachable)), "not the server's doing");
     // The server closed it before all of the request was written.
-    let outcome = reply(Origin::Idle).fail(&BrokenPipe.into(), arrival(9), &mut AnswerEvents::new());
+    let outcome = reply(near).fail(&BrokenPipe.into(), arrival(9), &mut AnswerEvents::new());
     assert!(matches!(outcome.unwrap().afterwards, Afterwards::AnotherTry));
 }
 
