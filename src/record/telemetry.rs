@@ -8,19 +8,17 @@ use strum::VariantArray;
 use crate::clock::Timestamp;
 
 /// A metrics page read during a run.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetrySource {
     /// Its address, without credentials.
     pub url: String,
     /// The server or exporter whose metric names it uses; absent if it could never be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<PageKind>,
     /// Its devices, such as `2 × NVIDIA H100 80GB HBM3`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware: Option<String>,
     /// Their driver version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
 }
 
@@ -321,6 +319,7 @@ impl TimeHistogram {
 }
 
 /// The resource use of this program up to a moment of the run.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientSample {
@@ -331,17 +330,13 @@ pub struct ClientSample {
     pub cpu_ns: u64,
     /// CPU time of the thread that writes requests and reads answers since the run's zero, where the system reports
     /// it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_cpu_ns: Option<u64>,
     /// Memory of the process, bytes, where the system reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// Longest event-loop delay since the sample before; absent if not measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_delay_max_ns: Option<u64>,
     /// TCP retransmits of this machine since the run's zero, to all peers, where the system reports them: Linux
     /// counts per network namespace, not per process.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
 }
 

@@ -25,6 +25,7 @@ use crate::workload::trace::source::{Trace, TraceSurvey};
 const SOONEST_CHECK_S: f64 = 0.05;
 
 /// A workload: which requests arrive, when, for how long.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkloadSpec {
     /// Name, used in reports and in the names of result folders: letters, digits, `_` and `-`.
@@ -38,7 +39,6 @@ pub struct WorkloadSpec {
     pub horizon_s: f64,
     /// When given, the run has this many requests, instead of ending at `horizon_s`; the users of a closed loop send so
     /// many together. All of them count, but for those in a warm-up that is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// Requests scheduled in the first `warmup_s` seconds are sent but not counted. Default: the warm-up of the run
     /// that a trace was made from, else a tenth of the run and at most 30 s, which lets connections, caches and the
@@ -46,7 +46,6 @@ pub struct WorkloadSpec {
     pub warmup_s: f64,
     /// Longest uncounted load after the window, while its last requests finish, seconds. Absent: as
     /// long as they take; where `requests` is given, not at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown_s: Option<f64>,
     /// How long to wait after the horizon for running requests before they are censored, seconds; 60 by default.
     pub drain_s: f64,
@@ -59,21 +58,17 @@ pub struct WorkloadSpec {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<Tenant>,
     /// The models that requests ask for; absent: the command line's, or the server's first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub models: Option<ModelMix>,
     /// How clients behave when an answer is late or refused; absent: they send each request once.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<ClientBehaviour>,
     /// Golden prompts, asked before the run and under its load; none by default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<GoldenCheck>,
     /// Seconds between two checks under load, in turn, from the start of the window; 0: only before the run. Default:
     /// [`GoldenCheck::DEFAULT_EVERY_S`].
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub check_every_s: Option<f64>,
     /// Hardware that carries this load, such as `l40s`: the embedded mock models it unless the user names another. It
     /// changes nothing of the plan. Default: `h100`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mock_hardware: Option<String>,
     /// What a run of it is for.
     #[serde(skip_serializing_if = "Purpose::is_measurement")]

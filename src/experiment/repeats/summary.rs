@@ -15,6 +15,7 @@ use crate::experiment::spoiled::{self, spoiled_by};
 use crate::record::{EngineFacts, Repeat};
 
 /// The joint summary of several runs of one workload, as stored in `repeats.json`. Unknown figures are `null`.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Repeats {
@@ -31,7 +32,6 @@ pub struct Repeats {
     /// Runs whose figures count: those that completed, without the spoiled ones where spare runs replace all of them.
     pub counted_runs: u64,
     /// Which runs were spoiled, and whether they are replaced, or why no more ran; absent where neither is so.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub spoiled: Option<String>,
     /// Seed of the first run, from which the others' were drawn.
     pub first_seed: u64,
@@ -48,7 +48,6 @@ pub struct Repeats {
     /// The objectives, and whether the whole interval meets each.
     pub objectives: Vec<AcrossJudgement>,
     /// The regimes of the server in the counted runs; absent without a diagnosis.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<RepeatsDiagnosis>,
 }
 

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::probe::MeasuredCapacity;
 use crate::analysis::Objective;
-use crate::analysis::wording::percent;
-use crate::units::three_digits;
+use crate::units::{percent, three_digits};
 use crate::workload::WorkloadSpec;
 
 /// What a sweep is to do. The same plan with the same runs leads to the same decisions.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -25,29 +25,23 @@ pub struct SweepPlan {
     /// Requests in the window of each run, from which its length follows.
     pub samples: u64,
     /// Requests in the window of each run of a search before its refinement; absent: as many as of the others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_samples: Option<u64>,
     /// Mean requests of an arrival, more than 1 for conversations, whose rates count conversations; absent: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_arrival: Option<f64>,
     /// The shortest window of a run, seconds; absent: as short as the samples allow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_s: Option<f64>,
     /// The longest window of a run, seconds.
     pub longest_s: f64,
     /// Requests per second of the smallest number of users, which determine the length of their first run;
     /// absent: as long as the longest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest_users_per_s: Option<f64>,
     /// Target width of the answer's 95 % interval, its upper end ÷ its lower end − 1.
     pub precision: f64,
     /// The search ends where its next run would be over later than this, seconds of its runs and what is between them, or
     /// a fifth later while the answer has no interval; absent: it ends by `precision` and `most_trials` alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_s: Option<f64>,
     /// The time in which its runs are to fit, seconds: such an end, as it was before the first run; absent: their lengths
     /// follow from their requests alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sized_for_s: Option<f64>,
     /// Time that a run takes beside its window, seconds: its warm-up, its last answers and the pause after it.
     #[serde(default, skip_serializing_if = "is_zero")]

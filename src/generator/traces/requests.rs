@@ -6,6 +6,7 @@ use crate::units::cut;
 use crate::workload::{Priority, TOKEN_LIMIT, TraceFormat};
 
 /// One request of a trace.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TracedRequest {
     /// When it arrived: nanoseconds on the trace's clock.
@@ -15,16 +16,13 @@ pub struct TracedRequest {
     /// Tokens of its answer.
     pub output_tokens: u32,
     /// Its kind in the trace.
-    #[serde(rename = "class", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "class")]
     pub kind: Option<Box<str>>,
     /// Its priority; only Skyline's own traces have it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// Its tenant; only Skyline's own traces have it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<Box<str>>,
     /// Its model; only Skyline's own traces have it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Box<str>>,
     /// The blocks that its prompt begins with; empty where the trace has none.
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]

@@ -16,6 +16,7 @@ use crate::workload::Priority;
 
 /// The course of one request, from its plan to its end. `analysis` computes latencies from these moments; they are
 /// never stored. A run may have millions: what is large and few have is boxed.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestRecord {
@@ -28,19 +29,14 @@ pub struct RequestRecord {
     /// Its priority.
     pub priority: Priority,
     /// The prefix of its prompt that other requests of its class share.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<SharedPrefix>,
     /// Index of its tenant in the workload's list, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<u16>,
     /// Index of its model in the workload's list, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<u16>,
     /// The number of its row's tags among those of its class's dataset, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<u16>,
     /// Its place in a session; absent if it stands alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Box<Turn>>,
     /// Requested prompt tokens, including a shared prefix and previous turns.
     pub input_tokens_asked: u32,
@@ -53,13 +49,13 @@ pub struct RequestRecord {
     #[serde(rename = "dispatched_ns")]
     pub dispatched: Timestamp,
     /// A slot under the concurrency cap became free; absent without a cap.
-    #[serde(rename = "admitted_ns", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "admitted_ns")]
     pub admitted: Option<Timestamp>,
     /// The request was handed to the socket, for the first time.
-    #[serde(rename = "sent_ns", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sent_ns")]
     pub sent: Option<Timestamp>,
     /// The response status was known.
-    #[serde(rename = "headers_ns", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "headers_ns")]
     pub headers: Option<Timestamp>,
     /// Every chunk with non-empty content, reasoning or tool-call text. Empty for an answer that was not streamed.
     pub chunks: ChunkTrain,
@@ -67,10 +63,10 @@ pub struct RequestRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chunks_counted: bool,
     /// First chunk that was not reasoning, if reasoning came before it.
-    #[serde(rename = "first_answer_ns", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "first_answer_ns")]
     pub first_answer: Option<Timestamp>,
     /// Arrival of the whole answer, if it was not streamed.
-    #[serde(rename = "whole_answer_ns", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "whole_answer_ns")]
     pub whole_answer: Option<Timestamp>,
     /// The stream closed, was cancelled or failed.
     #[serde(rename = "ended_ns")]
@@ -78,16 +74,12 @@ pub struct RequestRecord {
     /// How it ended.
     pub outcome: Outcome,
     /// Why the model stopped, in the server's words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<FinishReason>,
     /// The server's own token counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Its counts where they are impossible, by [`UsageBounds`](super::usage_bounds::UsageBounds): nothing uses them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impossible_usage: Option<Box<Usage>>,
     /// Oddities of the answer, for example fields that could not be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oddities: Option<Box<Vec<Oddity>>>,
     /// Answer tokens, by the best available source.
     pub output_tokens: u64,
@@ -100,7 +92,6 @@ pub struct RequestRecord {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub merged_reads: u32,
     /// Those of its chunks whose stamps may be late.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_stamps: Option<Box<LateStamps>>,
     /// Whether its conversation ended early with it: the next turn would have exceeded the context.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -109,16 +100,13 @@ pub struct RequestRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opened_connection: bool,
     /// Whether the server had closed a connection that it could have used; absent where not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_connection: Option<LostConnection>,
     /// Whether the answer is in the format that its class requires; absent where it requires none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<Validity>,
     /// Its attempts; absent where there was one and the record says all of it: [`RequestRecord::attempts`]. Latency counts
     /// from the scheduled moment and `sent` is that of the first attempt that had a connection, so that no retry hides in
     /// either: [`RequestRecord::first_sent`] and [`RequestRecord::own_sent`] tell the attempts apart. Headers, chunks and
     /// what follows are those of the last attempt, or of the one that answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Box<Vec<Attempt>>>,
 }
 
@@ -337,21 +325,20 @@ pub enum TokenSource {
 }
 
 /// The result of a golden prompt, which is no request of the plan and counts in none of its figures.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckRecord {
     /// Index in the workload's list of checks.
     pub check: u16,
     /// When it was dispatched under load; absent: before the run.
-    #[serde(rename = "released_ns", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "released_ns")]
     pub released: Option<Timestamp>,
     /// Its result.
     pub result: CheckResult,
     /// The beginning of the answer, secrets masked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// The server's token counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Token counts reported by the server. One of zero counts nothing, and none is above its whole: [`Usage::prompt`] and the
 /// functions beside it read them.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -13,10 +14,8 @@ pub struct Usage {
     /// Tokens of the answer, reasoning included.
     pub completion_tokens: u64,
     /// Prompt tokens from a prefix cache, if reported.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
     /// Reasoning tokens of the answer, if reported.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
 }
 

@@ -22,6 +22,7 @@ pub enum StampSource {
 }
 
 /// The state of the measuring machine, from the run's zero to its end.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientFacts {
@@ -30,19 +31,15 @@ pub struct ClientFacts {
     /// CPU time of the thread that writes requests and reads answers, which has one core at most.
     pub loop_cpu_ns: u64,
     /// Event-loop delay: how late that thread handled a due timer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_delay: Option<Delays>,
     /// How long bytes waited in the kernel before they were read, where the kernel stamps them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_delay: Option<Delays>,
     /// Host stalls, in order.
     #[serde(default, alias = "pauses", skip_serializing_if = "Vec::is_empty")]
     pub host_stalls: Vec<HostStall>,
     /// How long this machine was suspended, which its monotonic clock does not count; absent where it was not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slept_ns: Option<u64>,
     /// Peak memory of the process, bytes, where the system reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
     /// Whether the measuring threads lost their real-time priority, because one of them ran on and on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -71,6 +68,7 @@ impl Delays {
 }
 
 /// A host stall: nothing on this machine ran, because it was suspended or starved.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostStall {
@@ -80,11 +78,9 @@ pub struct HostStall {
     /// Its longest possible duration.
     pub length_ns: u64,
     /// The longest of several stalls that followed at once and are one here; absent where it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_step_ns: Option<u64>,
     /// The shard whose machine stalled, in a merged run; it affected only that shard's requests. Absent in a run of
     /// one generator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
 }
 
@@ -101,23 +97,19 @@ impl HostStall {
 }
 
 /// Increase of the server's own counters from before the first request to after the last.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerCounters {
     /// Prompt tokens processed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_tokens: Option<u64>,
     /// Answer tokens generated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation_tokens: Option<u64>,
     /// Requests completed successfully.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_succeeded: Option<u64>,
     /// Prompt tokens looked up in the prefix cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_queries: Option<u64>,
     /// Found among them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_hits: Option<u64>,
 }
 

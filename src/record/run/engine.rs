@@ -10,30 +10,24 @@ use serde_json::{Map, Value};
 use super::fact::Fact;
 
 /// What the operator says about the measured server. Nothing here changes what is sent.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeploymentFacts {
     /// The accelerator: one that the simulator knows, such as `h100`, or any other name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware: Option<String>,
     /// Accelerators that serve together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
     /// The simulator's name for the model, such as `llama-3.1-8b`, if the served name differs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving_model: Option<String>,
     /// Format of the weights, such as `bf16`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
     /// Whether it plans each step while the one before it runs. An embedded mock of which a log does not say so does not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub async_scheduling: Option<bool>,
     /// Price of one accelerator for an hour.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_hour: Option<f64>,
     /// Its currency, such as `EUR`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     /// Further labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -59,31 +53,26 @@ impl DeploymentFacts {
 }
 
 /// Parameters of every request. Absent: left to the server.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RequestParameters {
     /// Sampling temperature; 0 takes the likeliest token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Share of the probability that nucleus sampling draws from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
     /// Number of the likeliest tokens that sampling draws from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_k: Option<i64>,
     /// Seed of the server's draws.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling_seed: Option<i64>,
     /// Whether requests carry their priority.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub priority: bool,
     /// The header that carries the id of a request's session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_header: Option<String>,
     /// SHA-256 of the JSON merged into every body, hexadecimal: without spaces, keys sorted. The JSON itself is never
     /// stored, since it may hold a secret.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_body_sha256: Option<String>,
 }
 
@@ -127,6 +116,7 @@ impl EngineFacts {
 }
 
 /// The server and the parameters of every request.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -136,7 +126,6 @@ pub struct EngineFacts {
     /// Base address, without credentials.
     pub url: String,
     /// The HTTP proxy before it, without credentials; absent where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
     /// `chat` or `completions`.
     pub endpoint: String,
@@ -145,19 +134,14 @@ pub struct EngineFacts {
     /// Model requested.
     pub model: String,
     /// Other parameters of every request; absent in virtual time and in older logs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<RequestParameters>,
     /// The fields by which requests ask for a length, where the dialect's own do not work on this server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length_fields: Option<String>,
     /// Version that the server reports, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_version: Option<String>,
     /// Longest prompt plus answer of the model, if reported.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_model_len: Option<u64>,
     /// Tokens of a block of its prefix cache, which stores whole blocks only; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_block_tokens: Option<u32>,
     /// The prefix of every request's `X-Request-Id`, for the server's logs: its index in 12 hexadecimal digits
     /// follows.

@@ -9,9 +9,11 @@ use super::engine::{DeploymentFacts, EngineFacts};
 use crate::clock::Timestamp;
 use crate::record::request::turn::SessionCounts;
 use crate::record::telemetry::TelemetrySource;
+use crate::units::{count, counted};
 use crate::workload::WorkloadSpec;
 
 /// Everything that describes a run before its first request.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunHeader {
@@ -26,17 +28,14 @@ pub struct RunHeader {
     /// The workload as run, overrides applied.
     pub workload: WorkloadSpec,
     /// Its place among repeats; absent for a single run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
     /// The plan drawn from the workload.
     pub plan: PlanFacts,
     /// How prompts were made.
     pub prompts: PromptFacts,
     /// Preparation of the server's prefix cache; absent: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CachePreparation>,
     /// Requests that warmed the server before the run, or before the first of its runs, and are in no log; absent: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warming_requests: Option<u64>,
     /// The server.
     pub engine: EngineFacts,
@@ -57,13 +56,11 @@ pub struct RunHeader {
     #[serde(default)]
     pub stamps: StampSource,
     /// The shard of the plan that was run; absent for the whole plan.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
     /// Of a merged run: how much later than the first each shard began, nanoseconds, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shard_delays_ns: Vec<u64>,
     /// Calibration of the client machine before the run, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
     /// The metrics pages read during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -167,24 +164,21 @@ pub enum PromptMethod {
 }
 
 /// Limits that the client enforces; absent: none.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClientLimits {
     /// Most requests in flight; the others wait, and their wait counts in latency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u64>,
     /// The same of classes, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub class_concurrency: BTreeMap<String, u64>,
     /// Seconds to the first token, from dispatch or from admission under the cap.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_timeout_s: Option<f64>,
     /// Seconds between two tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between_tokens_timeout_s: Option<f64>,
     /// Seconds to the end, from dispatch or from admission under the cap.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_timeout_s: Option<f64>,
 }
 
@@ -193,9 +187,18 @@ impl ClientLimits {
     pub fn is_capped(&self) -> bool {
         self.max_concurrency.is_some() || !self.class_concurrency.is_empty()
     }
+
+    /// The caps on requests in flight: `64 requests`, `chat 16, batch 4`; `None` where there is none.
+    pub(crate) fn caps_in_words(&self) -> Option<String> {
+        let total = self.max_concurrency.map(|cap| counted(cap, "request"));
+        let classes = self.class_concurrency.iter().map(|(class, cap)| format!("{class} {}", count(*cap)));
+        let caps: Vec<_> = total.into_iter().chain(classes).collect();
+        (!caps.is_empty()).then(|| caps.join(", "))
+    }
 }
 
 /// The client machine.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -203,16 +206,15 @@ pub struct HostFacts {
     /// Operating system and architecture, such as `linux x86_64`.
     pub os: String,
     /// Processor, where it can be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<String>,
     /// Logical processors.
     pub cores: u64,
     /// Priority of the threads that pace, send and read, such as `fifo 5`, `nice -20` or `normal`; absent in older logs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
 }
 
 /// How a run ended: the last line of its log. A log without one was cut off.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunFooter {
@@ -226,20 +228,15 @@ pub struct RunFooter {
     /// Why it stopped.
     pub ending: RunEnding,
     /// The breaker that ended it; absent where none did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerTrip>,
     /// Time from dispatch to end, summed over the requests in the window, nanoseconds: counted during the run,
     /// independent of the records. Absent in virtual time and in older logs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub present_ns: Option<u64>,
     /// Counts of sessions; absent where every request stood alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionCounts>,
     /// State of the client machine during the run; absent in virtual time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientFacts>,
     /// The server's counters over the run, if read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerCounters>,
 }
 

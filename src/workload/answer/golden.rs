@@ -15,6 +15,7 @@ const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);
 
 /// What must hold of an answer: every field that is given. Reasoning is not part of the answer. Matching is
 /// case-sensitive.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Expectation {
     /// The answer contains every one of these texts.
@@ -24,16 +25,12 @@ pub struct Expectation {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_contains: Vec<String>,
     /// The pattern matches somewhere in the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub regex: Option<RegexPattern>,
     /// The answer is exactly this text, surrounding white space ignored.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<String>,
     /// The answer is JSON that fits this schema.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub json_schema: Option<JsonSchema>,
     /// The answer has at least this many characters, surrounding white space ignored.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_characters: Option<u64>,
 }
 
@@ -144,18 +141,16 @@ const DEFAULT_TOKENS: u32 = 64;
 
 /// A question whose answer is known. It is sent at temperature 0 with a fixed sampling seed, in addition to the load,
 /// and counts in none of its figures.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GoldenCheck {
     /// Name shown in reports, unique in its workload.
     pub name: String,
     /// What it is a question of, such as `safety` or `arithmetic`: checks of one slice have a pass rate of their own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
     /// The prompt; in a chat, the one user message. Either this or `messages` is given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// The messages of a chat, sent unchanged.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Value>,
     /// The longest answer, tokens; 64 when the file does not say.
     pub max_tokens: u32,

@@ -17,6 +17,7 @@ use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
 /// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestClass {
     /// Name shown in reports, unique in its workload.
@@ -33,18 +34,14 @@ pub struct RequestClass {
     #[serde(skip_serializing_if = "Distribution::is_from_file")]
     pub output_tokens: Distribution,
     /// Prefixes that its requests share, in addition to `input_tokens`; absent: no two prompts begin alike.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_prefix: Option<SharedPrefixes>,
     /// How its requests continue as conversations; absent: each request stands alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
     /// What the prompts say; a few everyday questions by default.
     pub prompt: PromptSource,
     /// Images sent with the prompts; none when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<Images>,
     /// Required answer format, which leaves the length unforced; absent: text of the requested length.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerShape>,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
     pub priorities: Vec<PriorityShare>,
@@ -325,17 +322,15 @@ pub enum Priority {
 /// Upper bounds on one request's latency, milliseconds. An absent bound requires nothing.
 ///
 /// A request meets its SLO when it completed and every given bound holds; a failed or censored request never does.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Slo {
     /// Bound on time to first token, from the scheduled moment; in a closed loop from sending.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<f64>,
     /// Bound on time per output token after the first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tpot_ms: Option<f64>,
     /// Bound on end-to-end latency, from the scheduled moment; in a closed loop from sending.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub e2e_ms: Option<f64>,
 }
 

@@ -18,14 +18,13 @@ const FACTOR: Allowed = Allowed::from(1.0, 100.0);
 ///
 /// An attempt is one sending of a request. Retries and hedges are never hidden in a latency: that of a request counts
 /// from its scheduled moment, and so includes each failed attempt and each wait between two.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClientBehaviour {
     /// An attempt fails that takes longer than this in total, seconds; absent: no limit of the workload's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
     /// An attempt fails without a first token after this long, seconds; absent: no limit of the workload's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_timeout_s: Option<f64>,
     /// Most retries of a request; 0, the default, never sends one again.
     pub retries: u32,
@@ -42,7 +41,6 @@ pub struct ClientBehaviour {
     pub jitter: Jitter,
     /// A second, identical request is sent after this many seconds without a first token; the first of the two to give a
     /// token is kept, the other is cancelled (Dean and Barroso, *The Tail at Scale*, CACM 56:2, 2013). Absent: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hedge_after_s: Option<f64>,
 }
 

@@ -15,6 +15,7 @@ use crate::workload::reading::value::Allowed;
 const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);
 
 /// A file of prompts: its format, which rows are sent and in which order.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dataset {
     /// The file. In a workload file a relative path begins at the folder of that file.
@@ -25,27 +26,22 @@ pub struct Dataset {
     /// Order in which rows are sent.
     pub order: RowOrder,
     /// Rule that leaves rows out; none when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<RowFilter>,
     /// Number of rows after which reading stops; the whole file when absent. Filtered and unusable rows do not count.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
     /// Whether an unusable row is skipped and counted, instead of ending everything.
     pub skip_bad: bool,
     /// Whether unique words precede each prompt, so that no prefix cache holds it; costs about five tokens.
     pub salt: bool,
     /// Name of the prompt column of a CSV file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_column: Option<String>,
     /// Name of the column with answer lengths of a CSV file, if it is not `output_tokens`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens_column: Option<String>,
     /// The columns, or fields, of its rows that are tags of their requests: each tag with its column. In a file also a
     /// list of columns, whose names are then the tags.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
     /// What the file was found to hold; absent until it is read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<DatasetFindings>,
 }
 

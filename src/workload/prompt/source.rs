@@ -193,6 +193,7 @@ const MOST_TURNS: u32 = 10_000;
 /// How the requests of a class continue as conversations: each arrival is the first turn of one. Each later turn
 /// leaves a think time after the end of the previous answer and repeats everything said so far, the server's own
 /// answers included.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Conversation {
     /// Turns of a conversation, each a user message with its answer; drawn once per conversation. A number in a file
@@ -202,11 +203,9 @@ pub struct Conversation {
     pub think_time_s: ThinkTime,
     /// Tokens of the opening turn; absent: drawn as every other turn's, from the class's `input_tokens`, which are the
     /// *new* tokens of a turn. Those of a shared prefix come on top.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_input_tokens: Option<Distribution>,
     /// A conversation ends before the turn whose prompt and answer together would exceed this many tokens; absent:
     /// the server decides. The opening turn is always sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_context_tokens: Option<u32>,
 }
 

@@ -9,6 +9,7 @@ use crate::workload::reading::value::{Allowed, SECONDS, SpecValue, WAIT};
 const COUNT: Allowed = Allowed::from(0.0, 1e15);
 
 /// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -21,7 +22,6 @@ pub struct TraceFindings {
     /// last request.
     pub ends_s: f64,
     /// Warm-up of the run that the trace was made from, where the slice is all of that run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
     /// Width of each bin of `arrivals`, seconds.
     pub bin_s: f64,
@@ -37,7 +37,6 @@ pub struct TraceFindings {
     pub output_tokens: f64,
     /// Share of prompt tokens in leading blocks that an earlier request of the slice had too: the hit rate of a
     /// prefix cache without limits. Absent where the trace has no blocks, or too many.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reusable_share: Option<f64>,
     /// Whether the trace has more blocks than are remembered, so that the share is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

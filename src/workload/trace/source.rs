@@ -17,6 +17,7 @@ const SOME_TRACE_SECONDS: Allowed = Allowed::above(0.0, 10.0 * LONGEST_S);
 const SCALE: Allowed = Allowed::from(0.000_1, 100.0);
 
 /// Which trace is replayed, which slice of it, and how it is changed.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trace {
@@ -24,13 +25,11 @@ pub struct Trace {
     /// file.
     pub path: String,
     /// Format of the file; recognised by its first line when the spec does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<TraceFormat>,
     /// Seconds from the trace's zero (see [`TraceFormat::zero`]) to the run's zero. Earlier requests are left out;
     /// later ones keep their distance from it. 0 by default.
     pub from_s: f64,
     /// Length of the slice in seconds of the trace; to its end when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub for_s: Option<f64>,
     /// Seconds of the run per second of the trace: 0.5 replays it twice as fast, 2 half as fast.
     pub time_scale: f64,
@@ -42,7 +41,6 @@ pub struct Trace {
     /// What to do with unreadable lines.
     pub bad_lines: BadLines,
     /// What the file was found to hold; absent until it is read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<TraceFindings>,
 }
 

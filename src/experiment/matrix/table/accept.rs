@@ -10,16 +10,15 @@ use crate::workload::reading::{Allowed, SpecValue};
 const COST: Allowed = Allowed::above(0.0, 1e12);
 
 /// What a variant must meet to be accepted, and when to stop.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Accept {
     /// Objectives for every row that counts, under each variant.
     pub objectives: Vec<Objective>,
     /// The rows that count, by name; absent: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<Vec<String>>,
     /// What a million output tokens may cost in each of these rows, in the currency of `gpu_hour`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_per_million_output_tokens: Option<f64>,
     /// When to stop.
     pub stop_when: StopWhen,

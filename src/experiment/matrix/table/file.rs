@@ -18,6 +18,7 @@ const EXAMPLE: (&str, &str) =
     ("rows_a_to_f", include_str!("../../../../workloads/experiments/rows_a_to_f.toml"));
 
 /// A table of experiments.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Experiments {
     /// Its name.
@@ -30,10 +31,8 @@ pub struct Experiments {
     /// The rows, in their order: at least one.
     pub rows: Vec<MatrixRow>,
     /// What makes a variant good enough, and when to stop looking for one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub accept: Option<Accept>,
     /// The currency of all prices, to show with them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     /// Whether its runs are shorter than they are meant to be, so that they confirm and accept nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

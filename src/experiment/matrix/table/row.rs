@@ -9,20 +9,18 @@ use crate::analysis::Objective;
 use crate::workload::reading::{Fields, SpecValue};
 
 /// A row.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MatrixRow {
     /// Its name, unique in the table.
     pub name: String,
     /// The question that it answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     /// What was expected, in words, before it ran.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<String>,
     /// The hypothesis as claims that can be tested.
     pub expect: Vec<Claim>,
     /// The variants under which it runs, by name; absent: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub variants: Option<Vec<String>>,
     /// Settings, defaults included.
     pub settings: Settings,

@@ -9,9 +9,8 @@ use serde_json::{Map, Value};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 use super::sampling;
-use crate::analysis::wording::counted;
 use crate::engine::Sampling;
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, three_digits};
 use crate::workload::TOKEN_LIMIT;
 use crate::workload::reading::{Allowed, Fields, SpecValue};
 
@@ -29,67 +28,48 @@ const WAIT: Allowed = Allowed::from(0.0, 1_000_000.0);
 const REPEATS: Allowed = Allowed::from(1.0, 1_000.0);
 
 /// The fields of a row. What is absent is as in the file's `[defaults]`, else as in the workload.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Name of a workload of the library, or path of a workload file. Absent: one class of requests, all alike.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// Tokens of every prompt, a shared prefix included.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u32>,
     /// Tokens of every answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u32>,
     /// Of the prompt's tokens, those at its beginning that prompts can have in common.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix_tokens: Option<u32>,
     /// Whether they have, and whether the server knows them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix_reuse: Option<PrefixReuse>,
     /// Mean requests per second, whatever the server does.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
     /// In their place: users who each wait for their answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
     /// How arrivals are spaced.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub arrival: Option<Spacing>,
     /// With `all_at_once`: how many requests there are.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// Sampling temperature; 0 takes the likeliest token. Absent: as on the command line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Share of the probability that nucleus sampling draws from.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
     /// Number of the likeliest tokens that sampling draws from.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub top_k: Option<i64>,
     /// Seed of the server's draws.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling_seed: Option<i64>,
     /// JSON object merged into every body, over that of the command line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_body: Option<Map<String, Value>>,
     /// Most requests in flight; waiting for a place counts in latency. Absent: no cap.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u64>,
     /// Length of each run, warm-up included, seconds; 60 by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon_s: Option<f64>,
     /// Of it, seconds at its beginning that are not counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
     /// Seconds after it in which answers are awaited.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_s: Option<f64>,
     /// Seed of the first run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// Runs of the row, each with a seed of its own; 1 by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u64>,
 }
 

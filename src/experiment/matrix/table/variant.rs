@@ -15,53 +15,40 @@ const GPUS: Allowed = Allowed::from(1.0, 100_000.0);
 const PRICE: Allowed = Allowed::above(0.0, 1e9);
 
 /// The server settings of a file. Commands are stored as typed, without the values of their variables.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariantServer {
     /// Its address, stored without what may be secret.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown")]
+    #[serde(serialize_with = "shown")]
     pub url: Option<String>,
     /// Its way of speaking, by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
     /// The model to ask for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How long to wait until it is ready, seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_s: Option<f64>,
     /// Flags that it serves with: stored with every run, and inserted for `{flags}` in commands.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<String>,
     /// Command that is the server: begun before the variant's rows, ended after them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub serve: Option<String>,
     /// Command that is run to its end before the variant's rows.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
     /// Command that is run to its end after them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<String>,
     /// Command that is run to its end before every run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<String>,
     /// How long each of these three may take, seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<f64>,
     /// Accelerator that serves.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hardware: Option<String>,
     /// How many of them serve together.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
     /// Model that is served, as the simulator knows it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub serving_model: Option<String>,
     /// Format of the weights.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
     /// Price of one accelerator for an hour.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_hour: Option<f64>,
 }
 

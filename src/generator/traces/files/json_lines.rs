@@ -13,16 +13,15 @@ use crate::workload::Priority;
 pub(crate) const SCHEMA: u32 = 1;
 
 /// The first line of Skyline's own traces.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Heading {
     /// The schema.
     pub(crate) skyline_trace: u32,
     /// Tokens of the blocks that requests name, where they name any.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) block_tokens: Option<u32>,
     /// The window that a run measured, if the trace was made from one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) window: Option<TracedWindow>,
 }
 
