@@ -1,6 +1,10 @@
 //! All advice about a run, the gravest first.
 
-use super::finding::{Finding, FindingKind};
+use super::finding::Finding;
+use super::finding::FindingKind::{
+    self, CannotTell, ClientLate, ColdConnections, CooldownFailures, DrainLimit, Drift, EndWithoutLoad,
+    MergedReads, NoSlo, NotSettled, OutsideServer, PageUnread, ShortWindow, UnevenArrivals, WarmUp,
+};
 use super::{answers, connections, devices, load, server, uneven};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
@@ -52,71 +56,61 @@ const RULES: &[Advice] = &[
     server::page_unread,
 ];
 
+/// What leaves advice unsaid, and which.
+type Silence = (fn(&Summary, &[Finding]) -> bool, &'static [FindingKind]);
+
+/// What silences advice, in this order: it says the same better, or makes it wrong.
+const SILENCES: &[Silence] = &[
+    // The reason has said what was cut off. A longer run of an overloaded server is slower still, and its queue is
+    // what opens connections.
+    (
+        |summary, _| summary.verdict.breaks(Rule::SteadyState),
+        &[DrainLimit, ShortWindow, WarmUp, NotSettled, Drift, ColdConnections],
+    ),
+    // The rest of the run was against no server, and the reason has said so.
+    (
+        |summary, _| summary.verdict.breaks(Rule::ServerStayed),
+        &[CannotTell, DrainLimit, NotSettled, Drift, CooldownFailures, ColdConnections, PageUnread],
+    ),
+    // It says the same, and how long a window would tell.
+    (|_, said| said.iter().any(|finding| finding.kind == CannotTell), &[NotSettled, Drift]),
+    // A client that comes late to its own sockets takes its own delay for that of the network.
+    (|summary, _| client_may_be_late(summary), &[OutsideServer]),
+    // Nobody asked how long answers take.
+    (
+        |summary, _| summary.run.purpose == Purpose::Smoke,
+        &[
+            ClientLate,
+            CannotTell,
+            ShortWindow,
+            EndWithoutLoad,
+            WarmUp,
+            NotSettled,
+            Drift,
+            UnevenArrivals,
+            NoSlo,
+            MergedReads,
+            ColdConnections,
+            OutsideServer,
+        ],
+    ),
+];
+
+fn client_may_be_late(summary: &Summary) -> bool {
+    let delivery = &summary.delivery;
+    summary.client.is_some_and(|client| client.reads_late())
+        || (delivery.tpot_withheld && delivery.may_be_of_client(summary.client.as_ref()))
+        || Rule::OF_CLIENT.iter().any(|rule| summary.verdict.breaks(*rule))
+}
+
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
         let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(summary)).collect();
-        if summary.verdict.breaks(Rule::SteadyState) {
-            // The reason has said what was cut off. A longer run of an overloaded server is slower still, and its
-            // queue is what opens connections.
-            findings.retain(|finding| {
-                !matches!(
-                    finding.kind,
-                    FindingKind::DrainLimit
-                        | FindingKind::ShortWindow
-                        | FindingKind::WarmUp
-                        | FindingKind::NotSettled
-                        | FindingKind::Drift
-                        | FindingKind::ColdConnections
-                )
-            });
-        }
-        if summary.verdict.breaks(Rule::ServerStayed) {
-            // The rest of the run was against no server, and the reason has said so.
-            findings.retain(|finding| {
-                !matches!(
-                    finding.kind,
-                    FindingKind::CannotTell
-                        | FindingKind::DrainLimit
-                        | FindingKind::NotSettled
-                        | FindingKind::Drift
-                        | FindingKind::CooldownFailures
-                        | FindingKind::ColdConnections
-                        | FindingKind::PageUnread
-                )
-            });
-        }
-        if findings.iter().any(|finding| finding.kind == FindingKind::CannotTell) {
-            // It says the same, and how long a window would tell.
-            findings.retain(|finding| !matches!(finding.kind, FindingKind::NotSettled | FindingKind::Drift));
-        }
-        let delivery = &summary.delivery;
-        if summary.client.is_some_and(|client| client.reads_late())
-            || (delivery.tpot_withheld && delivery.may_be_of_client(summary.client.as_ref()))
-            || Rule::OF_CLIENT.iter().any(|rule| summary.verdict.breaks(*rule))
-        {
-            // A client that comes late to its own sockets takes its own delay for that of the network.
-            findings.retain(|finding| finding.kind != FindingKind::OutsideServer);
-        }
-        if summary.run.purpose == Purpose::Smoke {
-            // Nobody asked how long answers take.
-            findings.retain(|finding| {
-                !matches!(
-                    finding.kind,
-                    FindingKind::ClientLate
-                        | FindingKind::CannotTell
-                        | FindingKind::ShortWindow
-                        | FindingKind::EndWithoutLoad
-                        | FindingKind::WarmUp
-                        | FindingKind::NotSettled
-                        | FindingKind::Drift
-                        | FindingKind::UnevenArrivals
-                        | FindingKind::NoSlo
-                        | FindingKind::MergedReads
-                        | FindingKind::ColdConnections
-                        | FindingKind::OutsideServer
-                )
-            });
+        for (silent, kinds) in SILENCES {
+            if silent(summary, &findings) {
+                findings.retain(|finding| !kinds.contains(&finding.kind));
+            }
         }
         findings
     }
