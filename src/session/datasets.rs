@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::analysis::wording::counted;
 use crate::engine::Endpoint;
 use crate::generator::{Datasets, RequiredEndpoint, TokenCounter};
 use crate::live::{Screen, StepLine};
 use crate::session::console::{Printer, Stop};
-use crate::units::count;
+use crate::units::{count, counted};
 use crate::workload::{RequestClass, WorkloadSpec};
 
 /// Files that were opened for classes of requests: each once, however many workloads have the same.

@@ -8,7 +8,6 @@ use clap::Args;
 
 use super::settings;
 use crate::analysis::Objective;
-use crate::analysis::wording::counted;
 use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
 use crate::cli::output::{exits, planned_settings};
 use crate::experiment::drive;
@@ -24,6 +23,7 @@ use crate::session::campaign::matrix::{
 use crate::session::run::{PlannedLoad, announce_load, check_series, of_one_server};
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
+use crate::units::counted;
 
 pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.example {
@@ -301,7 +301,7 @@ mod tests {
 
     use super::*;
     use crate::experiment::{Experiment as _, InvalidRuns};
-    use crate::session::campaign::executor::Campaign as _;
+    use crate::session::campaign::executor::{Campaign as _, PlannedRequest};
 
     #[derive(Debug, Parser)]
     struct Typed {
@@ -345,7 +345,7 @@ mod tests {
         let experiment = MatrixExperiment::new(plan.experiments.clone(), InvalidRuns::LeftOut).only(only);
         let request = experiment.next().unwrap();
         let run = campaign.plan(&request).unwrap();
-        let left = campaign.runs_left(&request, &run, &experiment);
+        let left = campaign.runs_left(&PlannedRequest { request: &request, run: &run, experiment: &experiment });
         assert_eq!(left, "; at most 2 runs left, up to 10 s");
     }
 

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::dir::{ExperimentDir, MANIFEST, ServerManifest};
-use super::executor::{Campaign, place};
+use super::executor::{Campaign, PlannedRequest, RecordedRun, place};
 use crate::analysis::Objective;
 use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, Experiment, NotRounds, RunRequest};
 use crate::record::RunEnding;
@@ -257,14 +257,9 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         self.context(side).ok_or_else(|| Stop::impossible(format!("{side} is not ready")))
     }
 
-    fn title(
-        &self,
-        request: &RunRequest<AbRun>,
-        run: &PlannedRun,
-        _experiment: &AbExperiment,
-    ) -> Option<String> {
-        let AbRun { side, round, of } = request.part;
-        Some(format!("{}, {side}, seed {}", place("round", round, of), run.workload.seed))
+    fn title(&self, next: &PlannedRequest<'_, AbExperiment>) -> Option<String> {
+        let AbRun { side, round, of } = next.request.part;
+        Some(format!("{}, {side}, seed {}", place("round", round, of), next.run.workload.seed))
     }
 
     fn finished(&mut self, _request: &RunRequest<AbRun>, run: &StoredRun) -> Result<(), Stop> {
@@ -275,12 +270,8 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         Ok(())
     }
 
-    fn recorded(
-        &mut self,
-        request: &RunRequest<AbRun>,
-        experiment: &AbExperiment,
-        dir: &ExperimentDir,
-    ) -> Result<(), Stop> {
+    fn recorded(&mut self, done: &RecordedRun<'_, AbExperiment>) -> Result<(), Stop> {
+        let RecordedRun { request, experiment, dir } = done;
         if request.group.last() != Some(&request.name) {
             return Ok(());
         }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::dir::ExperimentDir;
-use crate::analysis::wording::counted;
 use crate::analysis::{Objective, summarise};
 use crate::experiment::{
     CompletedRun, Executor, Experiment, InvalidRuns, RepeatRun, Repeats, RepeatsExperiment, RunOutcome,
@@ -17,6 +16,21 @@ use crate::session::run::{RunContext, StoredRun};
 use crate::session::settings::MachineCheck;
 use crate::session::stored::{JudgedRun, save};
 use crate::units;
+use crate::units::counted;
+
+/// A run that an experiment asked for, and its plan.
+pub(crate) struct PlannedRequest<'a, E: Experiment> {
+    pub(crate) request: &'a RunRequest<E::Part>,
+    pub(crate) run: &'a PlannedRun,
+    pub(crate) experiment: &'a E,
+}
+
+/// A run that has just been recorded.
+pub(crate) struct RecordedRun<'a, E: Experiment> {
+    pub(crate) request: &'a RunRequest<E::Part>,
+    pub(crate) experiment: &'a E,
+    pub(crate) dir: &'a ExperimentDir,
+}
 
 /// How one kind of experiment differs from another where its runs are carried out.
 pub(crate) trait Campaign<E: Experiment> {
@@ -37,21 +51,14 @@ pub(crate) trait Campaign<E: Experiment> {
         Duration::ZERO
     }
 
-    /// How long the next `runs` take, of which `run` is the first.
-    fn time_of(
-        &self,
-        request: &RunRequest<E::Part>,
-        run: &PlannedRun,
-        runs: u64,
-        experiment: &E,
-    ) -> Duration {
-        let _ = (request, experiment);
-        (run.length() + self.pause()).mul_f64(runs as f64)
+    /// How long so many runs take, of which `next` is the first.
+    fn time_of(&self, next: &PlannedRequest<'_, E>, runs: u64) -> Duration {
+        (next.run.length() + self.pause()).mul_f64(runs as f64)
     }
 
     /// How many runs are left, this one included, and how long they take, in words; nothing before the last.
-    fn runs_left(&self, request: &RunRequest<E::Part>, run: &PlannedRun, experiment: &E) -> String {
-        runs_left(self, request, run, experiment)
+    fn runs_left(&self, next: &PlannedRequest<'_, E>) -> String {
+        runs_left(self, next)
     }
 
     /// The server that the run of `after` was against, if it is still there and is to come to rest.
@@ -64,7 +71,7 @@ pub(crate) trait Campaign<E: Experiment> {
     fn ready(&mut self, request: &RunRequest<E::Part>) -> Result<&RunContext, Stop>;
 
     /// The requested run and its place in the experiment, in words; absent: it is not announced.
-    fn title(&self, request: &RunRequest<E::Part>, run: &PlannedRun, experiment: &E) -> Option<String>;
+    fn title(&self, next: &PlannedRequest<'_, E>) -> Option<String>;
 
     /// Takes a run that has just ended, before it is recorded.
     fn finished(&mut self, request: &RunRequest<E::Part>, run: &StoredRun) -> Result<(), Stop> {
@@ -79,26 +86,19 @@ pub(crate) trait Campaign<E: Experiment> {
     }
 
     /// Stores and shows what is known after a run.
-    fn recorded(
-        &mut self,
-        request: &RunRequest<E::Part>,
-        experiment: &E,
-        dir: &ExperimentDir,
-    ) -> Result<(), Stop>;
+    fn recorded(&mut self, done: &RecordedRun<'_, E>) -> Result<(), Stop>;
 }
 
 /// How many runs are left, this one included, and how long they take if each takes as long as this, in words.
 pub(super) fn runs_left<E: Experiment>(
     campaign: &(impl Campaign<E> + ?Sized),
-    request: &RunRequest<E::Part>,
-    run: &PlannedRun,
-    experiment: &E,
+    next: &PlannedRequest<'_, E>,
 ) -> String {
-    let spoken = |runs| units::spoken(campaign.time_of(request, run, runs, experiment));
-    match experiment.remaining() {
+    let spoken = |runs| units::spoken(campaign.time_of(next, runs));
+    match next.experiment.remaining() {
         RunsLeft::Exactly(0 | 1) | RunsLeft::AtMost(0 | 1) => String::new(),
         // Nothing but the server says how long they take.
-        RunsLeft::Exactly(runs) | RunsLeft::AtMost(runs) if run.plan.is_open_ended() => {
+        RunsLeft::Exactly(runs) | RunsLeft::AtMost(runs) if next.run.plan.is_open_ended() => {
             format!("; {runs} runs left")
         }
         RunsLeft::Exactly(runs) => format!("; {runs} runs left, about {}", spoken(runs)),
@@ -163,9 +163,8 @@ impl<'a, C> CampaignExecutor<'a, C> {
         C: Campaign<E>,
     {
         let run = self.draw::<E>(request)?;
-        let title = self.campaign.title(request, &run, experiment);
-        let left = self.campaign.runs_left(request, &run, experiment);
-        let title = title.map(|title| title + &left);
+        let next = PlannedRequest { request, run: &run, experiment };
+        let title = self.campaign.title(&next).map(|title| title + &self.campaign.runs_left(&next));
         let context = self.campaign.ready(request)?;
         if self.interrupts.stop_is_wished() {
             return Ok(RunOutcome::Interrupted(None));
@@ -251,7 +250,7 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
         if let (Some(printer), Some(replacement)) = (self.announce, experiment.replacement(request)) {
             printer.words(&replacement);
         }
-        self.campaign.recorded(request, experiment, self.dir)
+        self.campaign.recorded(&RecordedRun { request, experiment, dir: self.dir })
     }
 }
 
@@ -286,14 +285,9 @@ where
         Ok(self.context)
     }
 
-    fn title(
-        &self,
-        request: &RunRequest<RepeatRun>,
-        run: &PlannedRun,
-        _experiment: &RepeatsExperiment,
-    ) -> Option<String> {
-        let RepeatRun { number, of } = request.part;
-        Some(format!("{}, seed {}", place("run", number, of), run.workload.seed))
+    fn title(&self, next: &PlannedRequest<'_, RepeatsExperiment>) -> Option<String> {
+        let RepeatRun { number, of } = next.request.part;
+        Some(format!("{}, seed {}", place("run", number, of), next.run.workload.seed))
     }
 
     fn finished(&mut self, _request: &RunRequest<RepeatRun>, run: &StoredRun) -> Result<(), Stop> {
@@ -301,14 +295,9 @@ where
         Ok(())
     }
 
-    fn recorded(
-        &mut self,
-        _request: &RunRequest<RepeatRun>,
-        experiment: &RepeatsExperiment,
-        dir: &ExperimentDir,
-    ) -> Result<(), Stop> {
-        let Some(repeats) = repeats_so_far(experiment)? else { return Ok(()) };
-        save::repeats(&repeats, dir.folder()).and(self.failure.take().map_or(Ok(()), Err))
+    fn recorded(&mut self, done: &RecordedRun<'_, RepeatsExperiment>) -> Result<(), Stop> {
+        let Some(repeats) = repeats_so_far(done.experiment)? else { return Ok(()) };
+        save::repeats(&repeats, done.dir.folder()).and(self.failure.take().map_or(Ok(()), Err))
     }
 }
 

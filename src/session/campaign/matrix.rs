@@ -1,23 +1,23 @@
 //! A table of experiments against the servers of its variants.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::dir::{ExperimentDir, ServerManifest};
-use super::executor::{Campaign, place};
+use super::executor::{Campaign, PlannedRequest, RecordedRun, place};
 use super::serving::{Servers, check_finished};
 use crate::analysis::Objective;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun, MatrixSlot};
 use crate::experiment::{Experiment, RunOutcome, RunRequest};
-use crate::report::render::{self, Extent};
-use crate::report::{self, Style, documents};
+use crate::report::documents;
 use crate::session::command_line;
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
-use crate::session::stored::save::PAGE;
+use crate::session::stored::save::{self, PAGE};
 
 /// The table for programs, for people, the decision record, and the page.
 pub(crate) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", PAGE];
@@ -115,14 +115,8 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         self.pause
     }
 
-    fn time_of(
-        &self,
-        _request: &RunRequest<MatrixRun>,
-        _run: &PlannedRun,
-        runs: u64,
-        experiment: &MatrixExperiment,
-    ) -> Duration {
-        let left = |cell: &PlannedCell| experiment.left_in(cell.slot) as usize;
+    fn time_of(&self, next: &PlannedRequest<'_, MatrixExperiment>, runs: u64) -> Duration {
+        let left = |cell: &PlannedCell| next.experiment.left_in(cell.slot) as usize;
         // Runs of a row are equally long.
         let left = self.plan.cells.iter().flat_map(|cell| cell.runs.iter().cycle().take(left(cell)));
         left.take(runs as usize).map(|run| run.length() + self.pause).sum()
@@ -143,13 +137,8 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         self.resting(request).ok_or_else(|| Stop::impossible("the server is not connected"))
     }
 
-    fn title(
-        &self,
-        request: &RunRequest<MatrixRun>,
-        _run: &PlannedRun,
-        _experiment: &MatrixExperiment,
-    ) -> Option<String> {
-        let MatrixRun { slot, repeat, of } = request.part;
+    fn title(&self, next: &PlannedRequest<'_, MatrixExperiment>) -> Option<String> {
+        let MatrixRun { slot, repeat, of } = next.request.part;
         let (row, variant) =
             (&self.plan.experiments.rows[slot.row], &self.plan.experiments.variants[slot.variant]);
         let under = if self.plan.experiments.has_one_variant() {
@@ -179,30 +168,18 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         self.servers.failed(slot, &row, stop)
     }
 
-    fn recorded(
-        &mut self,
-        request: &RunRequest<MatrixRun>,
-        experiment: &MatrixExperiment,
-        dir: &ExperimentDir,
-    ) -> Result<(), Stop> {
-        let variant = request.part.slot.variant;
-        let goes_on = matches!(experiment.next(), Some(next) if next.part.slot.variant == variant);
+    fn recorded(&mut self, done: &RecordedRun<'_, MatrixExperiment>) -> Result<(), Stop> {
+        let variant = done.request.part.slot.variant;
+        let goes_on = matches!(done.experiment.next(), Some(next) if next.part.slot.variant == variant);
         if !goes_on {
             self.servers.stop();
         }
-        store(&self.result(experiment), dir)
+        store(&self.result(done.experiment), done.dir.folder())
     }
 }
 
 /// Writes the files of a table.
-pub(crate) fn store(matrix: &Matrix, dir: &ExperimentDir) -> Result<(), Stop> {
+pub(crate) fn store(matrix: &Matrix, folder: &Path) -> Result<(), Stop> {
     let again = command_line::again(command_line::arguments(), &["--resume", "--only"], &[]);
-    let document = documents::matrix(matrix, Some(&again));
-    let texts = [
-        report::json(matrix).map_err(Stop::impossible)?,
-        render::text(&documents::matrix(matrix, None), Style::PLAIN, Extent::Full),
-        render::markdown(&document),
-        render::html(&document),
-    ];
-    FILES.into_iter().zip(texts).try_for_each(|(name, text)| dir.write(name, &text))
+    save::decision(folder, FILES, matrix, |again| documents::matrix(matrix, again), &again)
 }

@@ -8,9 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::dir::{ExperimentDir, ServerManifest};
-use super::executor::{Campaign, runs_left};
+use super::executor::{Campaign, PlannedRequest, RecordedRun, runs_left};
 use crate::analysis::Objective;
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::{
     CapacityProbe, Experiment, JudgedObjective, Load, LoadAxis, MeasuredCapacity, RunRequest, Search,
     SweepExperiment, SweepPlan, SweepRun, Trial, TrialRequest,
@@ -20,7 +19,7 @@ use crate::session::console::{Printer, Stop};
 use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::run::RunContext;
 use crate::session::stored::save;
-use crate::units::{cut, spoken};
+use crate::units::{counted, cut, percent, seconds, spoken};
 use crate::workload::{ArrivalPattern, ThinkTime, Trace, WorkloadSpec};
 
 /// What gives a run of a sweep more to measure.
@@ -191,20 +190,15 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         self.pause
     }
 
-    fn runs_left(
-        &self,
-        request: &RunRequest<SweepRun>,
-        run: &PlannedRun,
-        experiment: &SweepExperiment,
-    ) -> String {
-        let search = experiment.search();
-        match (&request.part, search.left()) {
+    fn runs_left(&self, next: &PlannedRequest<'_, SweepExperiment>) -> String {
+        let search = next.experiment.search();
+        match (&next.request.part, search.left()) {
             (SweepRun::Load(_), Some((_, left_s)))
                 if matches!(search.plan().axis, LoadAxis::Automatic { .. }) =>
             {
                 format!("; about {} left", spoken(Duration::from_secs_f64(left_s.round())))
             }
-            _ => runs_left(self, request, run, experiment),
+            _ => runs_left(self, next),
         }
     }
 
@@ -216,13 +210,8 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         Ok(self.context)
     }
 
-    fn title(
-        &self,
-        request: &RunRequest<SweepRun>,
-        _run: &PlannedRun,
-        _experiment: &SweepExperiment,
-    ) -> Option<String> {
-        match &request.part {
+    fn title(&self, next: &PlannedRequest<'_, SweepExperiment>) -> Option<String> {
+        match &next.request.part {
             SweepRun::Load(wanted) => Some(title(wanted)),
             SweepRun::Sustained(wanted) => {
                 Some(format!("holding {} for {}", wanted.load, seconds(wanted.window_s)))
@@ -230,12 +219,8 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         }
     }
 
-    fn recorded(
-        &mut self,
-        request: &RunRequest<SweepRun>,
-        experiment: &SweepExperiment,
-        dir: &ExperimentDir,
-    ) -> Result<(), Stop> {
+    fn recorded(&mut self, done: &RecordedRun<'_, SweepExperiment>) -> Result<(), Stop> {
+        let RecordedRun { request, experiment, dir } = done;
         let trial = experiment.search().trials().last();
         if let (SweepRun::Load(wanted), Some(trial), Some(printer)) = (&request.part, trial, self.progress)
             && trial.number == wanted.number

@@ -7,22 +7,20 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::dir::{ExperimentDir, ServerManifest};
-use super::executor::Campaign;
+use super::executor::{Campaign, PlannedRequest, RecordedRun};
 use super::serving::{Servers, check_finished};
 use super::sweep::at_load;
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::matrix::Variant;
 use crate::experiment::tune::{Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec};
 use crate::experiment::{Experiment, RunOutcome, RunRequest};
 use crate::generator::Datasets;
-use crate::report::render::{self, Extent};
-use crate::report::{self, Style, documents};
+use crate::report::documents;
 use crate::session::command_line;
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::stored::save::{self, PAGE};
-use crate::units::{cut, spoken, three_digits};
+use crate::units::{counted, cut, percent, seconds, spoken, three_digits};
 use crate::workload::WorkloadSpec;
 
 /// The record for programs, for people, the decision, and the page.
@@ -106,13 +104,8 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
         self.pause
     }
 
-    fn runs_left(
-        &self,
-        _request: &RunRequest<TuneRun>,
-        _run: &PlannedRun,
-        experiment: &TuneExperiment<'f>,
-    ) -> String {
-        let forecast = experiment.forecast();
+    fn runs_left(&self, next: &PlannedRequest<'_, TuneExperiment<'f>>) -> String {
+        let forecast = next.experiment.forecast();
         let left = spoken(forecast.lasting(self.pause));
         let starts = match forecast.starts {
             0 => String::new(),
@@ -133,12 +126,8 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
         context.ok_or_else(|| Stop::impossible("the server is not connected"))
     }
 
-    fn title(
-        &self,
-        request: &RunRequest<TuneRun>,
-        _run: &PlannedRun,
-        experiment: &TuneExperiment<'f>,
-    ) -> Option<String> {
+    fn title(&self, next: &PlannedRequest<'_, TuneExperiment<'f>>) -> Option<String> {
+        let PlannedRequest { request, experiment, .. } = next;
         let TuneRun { candidate, round, per_gpu, wanted } = &request.part;
         let best = experiment.best().map_or(String::new(), |(best, per_gpu)| {
             format!("; best so far {}, which met {}/s per GPU", best.name, three_digits(per_gpu))
@@ -162,12 +151,8 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
         self.servers.failed(place, &what, stop)
     }
 
-    fn recorded(
-        &mut self,
-        request: &RunRequest<TuneRun>,
-        experiment: &TuneExperiment<'f>,
-        dir: &ExperimentDir,
-    ) -> Result<(), Stop> {
+    fn recorded(&mut self, done: &RecordedRun<'_, TuneExperiment<'f>>) -> Result<(), Stop> {
+        let RecordedRun { request, experiment, dir } = done;
         let last = experiment.last().filter(|trial| trial.number == request.number);
         if let (Some(printer), Some(trial)) = (self.progress, last) {
             let over = trial.over_share.zip(trial.tightest.as_ref());
@@ -190,12 +175,5 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
 /// Writes the files of a tuning.
 pub(crate) fn store(tune: &Tune, folder: &Path) -> Result<(), Stop> {
     let again = command_line::again(command_line::arguments(), &["--resume"], &[]);
-    let document = documents::tune(tune, Some(&again));
-    let texts = [
-        report::json(tune).map_err(Stop::impossible)?,
-        render::text(&documents::tune(tune, None), Style::PLAIN, Extent::Full),
-        render::markdown(&document),
-        render::html(&document),
-    ];
-    FILES.into_iter().zip(texts).try_for_each(|(name, text)| save::text(&folder.join(name), &text))
+    save::decision(folder, FILES, tune, |again| documents::tune(tune, again), &again)
 }

@@ -10,7 +10,6 @@ use super::context_fit::Context;
 use super::golden::Golden;
 use super::{cache, connect, machine, pages, tokens};
 use crate::analysis::LoadForm;
-use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine};
 use crate::experiment::seed_of_run;
@@ -30,6 +29,7 @@ use crate::session::settings::RunSettings;
 use crate::session::stored::run::JudgedRun;
 use crate::session::stored::save;
 use crate::telemetry::{FoundPage, Scraper};
+use crate::units::counted;
 use crate::workload::WorkloadSpec;
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.

@@ -8,7 +8,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::{RequestNeeds, ServerConnection};
-use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::live::{Screen, StepLine};
@@ -16,7 +15,7 @@ use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
 use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::ServerSettings;
-use crate::units::spoken;
+use crate::units::{counted, spoken};
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// Refuses golden prompts that the endpoint cannot carry.

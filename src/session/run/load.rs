@@ -4,12 +4,11 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use crate::analysis::wording::counted;
 use crate::experiment::Load;
 use crate::record::Shard;
 use crate::session::planned::PlannedRun;
 use crate::session::settings::RunSettings;
-use crate::units::{count, spoken, three_digits};
+use crate::units::{count, counted, spoken, three_digits};
 use crate::workload::WorkloadSpec;
 
 /// The load of a run, or of all runs of an experiment.

@@ -4,14 +4,13 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use super::context::RunContext;
-use crate::analysis::wording::counted;
 use crate::clock::{RunClock, Timestamp};
 use crate::experiment::seed_of_run;
 use crate::generator::{RequestSpec, Schedule};
 use crate::live::StepLine;
 use crate::session::console::Stop;
 use crate::session::planned::PlannedRun;
-use crate::units::spoken;
+use crate::units::{counted, spoken};
 use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 
 /// Answers after which a burst may end, or one to each user where there are fewer.

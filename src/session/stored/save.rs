@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::analysis::Objective;
 use crate::experiment::{AbTest, Repeats, Sweep};
 use crate::record::RunHeader;
-use crate::report::{self, RunReport, documents, render};
+use crate::report::document::Document;
+use crate::report::render::{self, Extent};
+use crate::report::{self, RunReport, Style, documents};
 use crate::session::console::Stop;
 use crate::session::whole_file::whole_file;
 
@@ -47,6 +51,25 @@ pub(crate) fn sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
 pub(crate) fn ab(test: &AbTest, folder: &Path) -> Result<(), Stop> {
     text(&folder.join(PAGE), &render::html(&documents::ab(test)))?;
     text(&folder.join(AB), &report::json(test).map_err(Stop::impossible)?)
+}
+
+/// Writes a decision four times: for programs, for people, as its record, and as a page. The last two say how to decide it
+/// `again`.
+pub(crate) fn decision(
+    folder: &Path,
+    files: [&str; 4],
+    decision: &impl Serialize,
+    document: impl Fn(Option<&str>) -> Document,
+    again: &str,
+) -> Result<(), Stop> {
+    let whole = document(Some(again));
+    let texts = [
+        report::json(decision).map_err(Stop::impossible)?,
+        render::text(&document(None), Style::PLAIN, Extent::Full),
+        render::markdown(&whole),
+        render::html(&whole),
+    ];
+    files.into_iter().zip(texts).try_for_each(|(name, content)| text(&folder.join(name), &content))
 }
 
 /// Writes a text to a file, whole or not at all, with a line break at its end.
