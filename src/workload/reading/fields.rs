@@ -9,6 +9,11 @@ use super::value::{SpecValue, list};
 /// Reads one kind of a tagged value from the fields beside its `kind`.
 type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
 
+/// What reads a value.
+pub(crate) trait ReadsValue<T>: FnOnce(SpecValue<'_>) -> Option<T> {}
+
+impl<T, F: FnOnce(SpecValue<'_>) -> Option<T>> ReadsValue<T> for F {}
+
 /// A table being read. Fields that nobody has read by the end are mistakes.
 pub(crate) struct Fields<'n> {
     table: SpecValue<'n>,
@@ -51,32 +56,19 @@ impl<'n> Fields<'n> {
     }
 
     /// Reads a required field. Where it is missing or wrong, returns a stand-in and spoils the table.
-    pub(crate) fn need<T: Default>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
-    ) -> T {
+    pub(crate) fn need<T: Default>(&mut self, name: &'static str, read: impl ReadsValue<T>) -> T {
         let value = self.required(name, read);
         self.or_stand_in(value)
     }
 
     /// Reads an optional field that has a default. Where it is wrong, returns a stand-in and spoils the table.
-    pub(crate) fn or<T: Default>(
-        &mut self,
-        name: &'static str,
-        default: T,
-        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
-    ) -> T {
+    pub(crate) fn or<T: Default>(&mut self, name: &'static str, default: T, read: impl ReadsValue<T>) -> T {
         let value = self.optional(name, default, read);
         self.or_stand_in(value)
     }
 
     /// Reads an optional field. Where it is wrong, spoils the table.
-    pub(crate) fn maybe<T>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
-    ) -> Option<T> {
+    pub(crate) fn maybe<T>(&mut self, name: &'static str, read: impl ReadsValue<T>) -> Option<T> {
         let value = self.option(name, read);
         self.or_stand_in(value)
     }
@@ -92,11 +84,7 @@ impl<'n> Fields<'n> {
     }
 
     /// Reads a required field.
-    pub(crate) fn required<T>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
-    ) -> Option<T> {
+    pub(crate) fn required<T>(&mut self, name: &'static str, read: impl ReadsValue<T>) -> Option<T> {
         let given = self.given(name, read);
         if matches!(given, Given::Absent) {
             self.missing.push(name);
@@ -109,27 +97,19 @@ impl<'n> Fields<'n> {
         &mut self,
         name: &'static str,
         default: T,
-        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
+        read: impl ReadsValue<T>,
     ) -> Option<T> {
         self.given(name, read).or(Some(default))
     }
 
     /// Reads an optional field; `None` if it is wrong, `Some(None)` if it is absent.
     #[allow(clippy::option_option, reason = "wrong and absent are two things")]
-    pub(crate) fn option<T>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
-    ) -> Option<Option<T>> {
+    pub(crate) fn option<T>(&mut self, name: &'static str, read: impl ReadsValue<T>) -> Option<Option<T>> {
         self.optional(name, None, |value| read(value).map(Some))
     }
 
     /// Reads a field that other fields may require.
-    pub(crate) fn given<T>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
-    ) -> Given<T> {
+    pub(crate) fn given<T>(&mut self, name: &'static str, read: impl ReadsValue<T>) -> Given<T> {
         self.known.push(name);
         let Some(entry) = self.entry(name) else { return Given::Absent };
         read(self.at(entry, &self.path_of(name))).map_or(Given::Wrong, Given::Right)
