@@ -52,6 +52,19 @@ pub fn count(value: u64) -> String {
     thousands(&value.to_string())
 }
 
+/// A number of things: `1 request`, `1,200 requests`.
+pub fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", count(number))
+}
+
+/// A share between 0 and 1: `12.5 %`; of a whole number without decimals.
+pub fn percent(share: f64) -> String {
+    let digits = three_digits(share * 100.0);
+    let whole = digits.split_once('.').filter(|(_, decimals)| decimals.bytes().all(|digit| digit == b'0'));
+    format!("{} %", whole.map_or(digits.as_str(), |(whole, _)| whole))
+}
+
 /// Bytes as hexadecimal digits, two for each.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     let digit = |four_bits: u8| char::from_digit(u32::from(four_bits), 16).unwrap_or('0');
@@ -73,6 +86,11 @@ pub fn spoken(duration: Duration) -> String {
         let (hours, rest) = (whole / 3600, whole % 3600 / 60);
         if rest == 0 { format!("{hours} h") } else { format!("{hours} h {rest} min") }
     }
+}
+
+/// A length of time in seconds, in words.
+pub fn seconds(length: f64) -> String {
+    spoken(Duration::try_from_secs_f64(length.max(0.0)).unwrap_or(Duration::MAX))
 }
 
 fn thousands(digits: &str) -> String {
@@ -173,6 +191,15 @@ mod tests {
         }
         assert_eq!(count(1_000_000), "1,000,000");
         assert_eq!(count(999), "999");
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!((counted(0, "request"), counted(1, "request")), ("0 requests".into(), "1 request".into()));
+        assert_eq!(counted(1_200, "answer"), "1,200 answers");
+        assert_eq!((percent(0.125), seconds(125.0)), ("12.5 %".into(), "2 min 5 s".into()));
+        assert_eq!([1.0, 0.0, 0.05, 0.1001].map(percent), ["100 %", "0 %", "5 %", "10 %"]);
+        assert_eq!(seconds(-1.0), "0 ms");
     }
 
     #[test]

@@ -18,7 +18,6 @@ mod summary;
 #[cfg(test)]
 pub(crate) mod test_runs;
 mod verdict;
-pub(crate) mod wording;
 
 pub use arrivals::beats::{ArrivalShift, ConstantArrivals};
 pub use arrivals::classes::ClassArrivals;

@@ -6,7 +6,6 @@ use sha2::{Digest as _, Sha256};
 use super::output::{
     exits, planned_limits, planned_load, planned_requests, planned_server, say_saved, show_dry_run,
 };
-use crate::analysis::wording::percent;
 use crate::cli::args::{
     CampaignArgs, DesignArgs, FiledServer, LoadArgs, SideArgs, TargetArgs, WorkArgs, share_up_to_half, whole,
 };
@@ -22,7 +21,7 @@ use crate::session::stored::experiments::variation_before;
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, all, both, datasets, folder,
 };
-use crate::units::hexadecimal;
+use crate::units::{hexadecimal, percent};
 use crate::workload::WorkloadSpec;
 
 /// Compare two servers, or two configurations of one, in interleaved rounds

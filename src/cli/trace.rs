@@ -7,13 +7,13 @@ use clap::{Args, Subcommand};
 
 use super::args::SliceArgs;
 use super::output::ShowArgs;
-use crate::analysis::wording::counted;
 use crate::generator::{
     AccessLog, AccessLogFields, RequestTrace, TraceWriter, read_log, survey_with_lengths,
 };
 use crate::record::RunLog;
 use crate::report::documents;
 use crate::session::{Exit, Printer, Stop, whole_file};
+use crate::units::counted;
 use crate::workload::BadLines;
 
 /// Inspect a trace, or create one from a run or an access log.

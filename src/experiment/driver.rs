@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::diagnosis::Diagnosis;
 use super::spoiled::spoiled_here;
 use crate::analysis::Summary;
-use crate::analysis::wording::counted;
+use crate::units::counted;
 
 /// After this many new runs in a row that this machine spoiled no more runs are started.
 const MOST_SPOILED: u64 = 3;

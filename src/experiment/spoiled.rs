@@ -9,9 +9,9 @@
 
 use std::fmt::Display;
 
-use crate::analysis::wording::counted;
 use crate::analysis::{FindingKind, Rule, Summary, VerdictOutcome};
 use crate::record::Repeat;
+use crate::units::counted;
 
 /// Rules that a server breaks. They are no reason to distrust the measurement.
 pub(super) const SERVER_RULES: [Rule; 4] =

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, Metric};
+use crate::units::percent;
 
 /// A latency that fell together with the output tokens per second and GPU, both by more than chance, while no other grew:
 /// more GPUs for each answer make it faster, and each of them makes fewer tokens.

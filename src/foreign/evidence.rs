@@ -3,13 +3,12 @@
 use super::figures::{ForeignFigures, ForeignLatency};
 use super::run::{ConcurrencyCap, ForeignConditions, ForeignRun};
 use super::tool::ForeignTool;
-use crate::analysis::wording::percent;
 use crate::analysis::{
     ArrivalEvidence, ArrivalShape, ChecklistRule, Evidence, Figure, FigureKey, LatencyEvidence, LoadForm,
     Metric, PercentileEvidence, Quantile, ResultSource, Statistic,
 };
 use crate::record::Fact;
-use crate::units::{count, three_digits};
+use crate::units::{count, percent, three_digits};
 
 /// A tool that sends less than this share of the requested rate is late.
 const SENT: f64 = 0.9;

@@ -5,12 +5,11 @@
 
 use std::time::Duration;
 
-use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
     ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic, VerdictOutcome,
 };
 use crate::runner::{LiveLatency, LiveSpread, SecondCounts, Snapshot, WindowCounts};
-use crate::units::{count, millis, three_digits};
+use crate::units::{count, counted, millis, percent, three_digits};
 
 /// Whether a provisional finding is good or bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,11 +9,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::progress::SecondCounts;
-use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Comparison, FigureKind, parse_bound};
 use crate::clock::Timestamp;
 use crate::record::BreakerTrip;
-use crate::units::{count, parse_duration, spoken};
+use crate::units::{count, counted, parse_duration, percent, spoken};
 
 /// A condition that ends a run, such as `error_rate > 50% for 10s`.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,9 +7,8 @@ use crate::analysis::statistics::{
     UNIFORM_A2_AT_2_IN_100_000,
 };
 use crate::analysis::verdict::check::{Check, Rule};
-use crate::analysis::wording::{counted, percent};
 use crate::random::normal_quantile;
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 /// How far out chance alone may put a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

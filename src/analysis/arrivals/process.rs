@@ -6,8 +6,7 @@ use super::law::{GapLaw, Law, TestReading, adjective, not_tested};
 use super::sequence::{ArrivalFit, ArrivalSequence, FEWEST};
 use crate::analysis::statistics::chi_squared_quantile;
 use crate::analysis::verdict::check::{Check, CheckOutcome, Measure, Rule};
-use crate::analysis::wording::counted;
-use crate::units::three_digits;
+use crate::units::{counted, three_digits};
 use crate::workload::ArrivalPattern;
 
 /// Why the arrivals of a trace are not put to tests of a process.

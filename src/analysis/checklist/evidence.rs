@@ -7,8 +7,7 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::verdict::check::VerdictOutcome;
-use crate::analysis::wording::counted;
-use crate::units::three_digits;
+use crate::units::{counted, three_digits};
 use crate::workload::{LengthCounts, LengthSpread};
 
 /// What is known of a result. Absent fields are not known.

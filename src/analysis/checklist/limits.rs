@@ -6,8 +6,7 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::verdict::check::VerdictOutcome;
-use crate::analysis::wording::{percent, seconds};
-use crate::units::count;
+use crate::units::{count, percent, seconds};
 
 /// Share of failed requests above which the others are a selection.
 pub(super) const FAILED: f64 = 0.01;

@@ -14,9 +14,8 @@ use crate::analysis::server::prefix_cache::MeasuredHits;
 use crate::analysis::server::settings::may_be_emptied;
 use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{counted, percent};
 use crate::record::{Fact, RequestRecord, RunHeader, RunLog};
-use crate::units::count;
+use crate::units::{count, counted, percent};
 use crate::workload::{ArrivalPattern, PromptSource, Purpose};
 
 /// Above this shape Weibull gaps vary by less than half of their mean.

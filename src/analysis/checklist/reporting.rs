@@ -5,8 +5,7 @@ use super::item::{Found, met, not_met, not_reported};
 use super::limits::FAILED;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::wording::{counted, percent};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, three_digits};
 
 /// Fewest runs whose spread says something.
 const RUNS: u64 = 3;

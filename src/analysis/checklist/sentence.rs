@@ -4,8 +4,7 @@ use super::evidence::{ArrivalShape, Evidence, LatencyEvidence, PercentileEvidenc
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::verdict::check::VerdictOutcome;
-use crate::analysis::wording::{counted, seconds};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, seconds, three_digits};
 
 /// The percentiles that a sentence may be about, the strongest first.
 const STRONGEST: [Quantile; 4] = [Quantile::P99, Quantile::P95, Quantile::P90, Quantile::P50];

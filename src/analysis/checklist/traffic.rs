@@ -4,8 +4,7 @@ use super::evidence::{ArrivalShape, Evidence, LengthRange, ResultSource};
 use super::item::{Found, met, not_met, not_reported};
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
-use crate::analysis::wording::{counted, seconds};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, seconds, three_digits};
 
 /// Lengths whose p95 is less than this many times their median hardly vary.
 const SPREAD: f64 = 1.5;

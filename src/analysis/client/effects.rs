@@ -13,9 +13,8 @@ use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::verdict::check::Rule;
-use crate::analysis::wording::percent;
 use crate::record::{RequestRecord, StampSource};
-use crate::units::{millis, three_digits};
+use crate::units::{millis, percent, three_digits};
 
 /// An effect of the client is worth a word when it is over this share of a figure …
 pub(crate) const NOTED: f64 = 0.01;

@@ -6,10 +6,9 @@ use serde::Serialize;
 
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::observed::{Observed, measure};
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, HostStall, Records, RequestRecord, Shard, TokenChunk};
-use crate::units::count;
+use crate::units::{count, counted, percent, seconds};
 
 /// Host stalls of the client, and how many requests they touched.
 ///

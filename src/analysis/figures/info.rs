@@ -1,7 +1,6 @@
 //! What the catalogue says of a figure: its names, unit, direction, formula and source.
 
-use crate::analysis::wording::percent;
-use crate::units::three_digits;
+use crate::units::{percent, three_digits};
 
 /// What a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

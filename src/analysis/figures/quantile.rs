@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::wording::seconds;
-use crate::units::count;
+use crate::units::{count, seconds};
 
 /// A percentile that every latency row reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

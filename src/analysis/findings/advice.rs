@@ -56,10 +56,10 @@ const RULES: &[Advice] = &[
     server::page_unread,
 ];
 
-/// What leaves advice unsaid, and which.
+/// A condition, and the kinds of advice that it silences.
 type Silence = (fn(&Summary, &[Finding]) -> bool, &'static [FindingKind]);
 
-/// What silences advice, in this order: it says the same better, or makes it wrong.
+/// Conditions that say the same as some advice, or make it wrong, in the order in which they apply.
 const SILENCES: &[Silence] = &[
     // The reason has said what was cut off. A longer run of an overloaded server is slower still, and its queue is
     // what opens connections.

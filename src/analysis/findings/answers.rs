@@ -9,9 +9,8 @@ use crate::analysis::server::settings::{counts_chunks, forces_length};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::analysis::verdict::client::CURE;
-use crate::analysis::wording::{counted, percent};
 use crate::record::PromptMethod;
-use crate::units::count;
+use crate::units::{count, counted, percent};
 use crate::workload::{ShapeFault, TraceFindings};
 
 /// A tenth off what was asked is too much.

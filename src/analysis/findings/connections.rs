@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{counted, percent};
+use crate::units::{counted, percent};
 
 /// Requests that had to connect first, or were sent twice, as a share.
 const CONNECTION_BAR: f64 = 0.01;

@@ -6,9 +6,8 @@ use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::server::slowdown::{SLOWED, Slowdown, clock_and_heat};
 use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{counted, percent};
 use crate::record::{Fact, Gauge};
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 /// A device that is held at its power limit for a larger share of the window is worth a word.
 const CAPPED: f64 = 0.5;

@@ -6,9 +6,8 @@ use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::client::{CURE, late_but_passed};
 use crate::analysis::verdict::steady_state;
-use crate::analysis::wording::{cap, counted, less_load, percent, seconds};
 use crate::record::RunEnding;
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::ArrivalPattern;
 
 /// Failures among the requests that keep the load up after the horizon, as a share.
@@ -84,13 +83,13 @@ pub(super) fn drain_limit(summary: &Summary) -> Option<Finding> {
         count(cut),
         counted(summary.requests.planned, "request")
     );
-    let less = less_load(summary.run.load);
+    let less = summary.run.load.less_load();
     let cure = format!("raise --drain above the longest answer, or {less} if the server does not keep up");
     Some(finding(FindingKind::DrainLimit, sentence, &cure))
 }
 
 pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
-    let cap = cap(&summary.run.limits)?;
+    let cap = summary.run.limits.caps_in_words()?;
     let wait = summary.latency.row(Metric::QueueWait)?;
     if wait.max.at_least() <= QUEUE_BAR_MS {
         return None;

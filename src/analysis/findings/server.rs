@@ -4,9 +4,8 @@ use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::server::pages::WentBack;
 use crate::analysis::server::settings::in_words_of;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{counted, percent};
 use crate::record::{Counter, Gauge};
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 /// A key-value cache that is fuller than this has no room for another request's context.
 const FULL: f64 = 0.95;

@@ -2,8 +2,7 @@
 
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::summary::run::{Summary, Window};
-use crate::analysis::wording::{percent, seconds};
-use crate::units::three_digits;
+use crate::units::{percent, seconds, three_digits};
 use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
 
 /// Largest distance of the window's expected rate from the mean of the pattern that it was cut from.

@@ -35,6 +35,14 @@ impl LoadForm {
         }
     }
 
+    /// Words for how less load is sent.
+    pub(crate) const fn less_load(self) -> &'static str {
+        match self {
+            Self::Closed => "let fewer users ask",
+            Self::Open | Self::PartlyOpen => "lower the rate",
+        }
+    }
+
     /// From when the latencies of a request count: from its scheduled moment.
     ///
     /// A closed loop has no schedule. Nobody outside of it waits for a request that this program sends late, so its

@@ -4,8 +4,8 @@ use super::observed::{Measured, Observed};
 use super::quality::Quality;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::slo::objective::Objective;
-use crate::analysis::wording::percent;
 use crate::record::{Outcome, Validity};
+use crate::units::percent;
 
 /// Acceptable answers of a run.
 ///

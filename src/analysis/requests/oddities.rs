@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::observed::{Measured, Observed};
-use crate::analysis::wording::counted;
 use crate::record::{FinishReason, Oddity, OddityKind, Outcome};
+use crate::units::counted;
 
 /// Answers of the window with oddities of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::observed::{Measured, Observed};
-use crate::analysis::wording::counted;
 use crate::record::{Outcome, TokenSource};
-use crate::units::count;
+use crate::units::{count, counted};
 use crate::workload::{LengthCounts, LengthSpread, PromptSource, RequestClass};
 
 /// Tokens of the measured requests that completed.

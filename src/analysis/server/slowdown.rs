@@ -2,9 +2,8 @@
 
 use super::devices::DeviceSummary;
 use super::reported::ServerSide;
-use crate::analysis::wording::{counted, percent};
 use crate::record::Gauge;
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 /// A device that heat, its power supply or its hardware slowed down for a larger share of the window than this is not the
 /// device that it is otherwise. A shorter stretch moves no p90, and little of a mean.

@@ -10,8 +10,7 @@ use crate::analysis::figures::quantile::SampleWarning;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::statistics::{Memory, OrderedShare};
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{counted, seconds};
-use crate::units::count;
+use crate::units::{count, counted, seconds};
 
 impl Objective {
     /// Holds the run against each of `objectives`.

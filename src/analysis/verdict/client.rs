@@ -6,9 +6,8 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::record::{FailureKind, StampSource};
-use crate::units::three_digits;
+use crate::units::{counted, percent, seconds, three_digits};
 
 /// Busiest that the thread of the run loop may be. With all of its core it does no more, however much there is to
 /// do; with 90 % whatever comes finds it busy nine times in ten and waits.

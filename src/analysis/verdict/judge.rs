@@ -6,9 +6,8 @@ use crate::analysis::findings::connections::keep_alive;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{counted, less_load, percent, seconds};
 use crate::record::{FailureKind, PlanCheck, RunEnding};
-use crate::units::count;
+use crate::units::{count, counted, percent, seconds};
 use crate::workload::Purpose;
 
 /// Judges a run by what it is for. Where an objective is about the error rate, it takes the place of the limit here.
@@ -255,7 +254,7 @@ fn something_completed(summary: &Summary) -> Check {
     );
     let cure = match (counts.failed, failure_cure(summary)) {
         (0, _) => {
-            let less = less_load(summary.run.load);
+            let less = summary.run.load.less_load();
             format!("{less}, or raise --drain: no answer was complete before the run stopped waiting")
         }
         (_, Some(cure)) => cure.to_owned(),
@@ -279,7 +278,7 @@ fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
         count(summary.slo.scheduled),
         percent(ERROR_RATE_BAR)
     );
-    let less = less_load(summary.run.load);
+    let less = summary.run.load.less_load();
     let cure = failure_cure(summary)
         .map_or_else(|| format!("{less} or fix the cause of the failures"), str::to_owned);
     let cure = format!("{cure}; if failures are expected, allow them with --objective \"error_rate < 5%\"");

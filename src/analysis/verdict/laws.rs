@@ -6,10 +6,9 @@ use super::check::{Check, Measure, Rule};
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{percent, seconds};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
-use crate::units::three_digits;
+use crate::units::{percent, seconds, three_digits};
 
 /// The two sides of a law may lie this far apart, as a share of L, or of N …
 const BAR: f64 = 0.01;

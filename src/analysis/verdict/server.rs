@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::Observed;
-use crate::analysis::wording::{counted, seconds};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, Outcome, RequestRecord};
+use crate::units::{counted, seconds};
 
 /// So many requests in a row without a connection say that the server is gone.
 const FEWEST: u32 = 3;

@@ -8,10 +8,9 @@ use super::client::CURE;
 use crate::analysis::client::load::ClientLoad;
 use crate::analysis::requests::delivery::{StreamDelivery, UNGATHERED, WHOLE_BAR};
 use crate::analysis::requests::observed::{Measured, Observed};
-use crate::analysis::wording::{counted, percent};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RecordRef, RequestRecord};
-use crate::units::{count, spoken};
+use crate::units::{count, counted, percent, spoken};
 
 /// Two clocks stamp a request, the kernel's and the program's; they agree far better than this.
 const APART: Duration = Duration::from_millis(1);

@@ -9,9 +9,8 @@ use crate::analysis::load::served::LEAST_SERVED;
 use crate::analysis::load::steady_state::Trend;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::record::RunEnding;
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::{Purpose, RateProfile};
 
 /// Over the window the requests present and the latency may both surely grow by this share of their means: nothing, but

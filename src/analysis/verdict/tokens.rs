@@ -3,11 +3,10 @@
 use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};
-use crate::analysis::wording::{counted, percent};
 use crate::record::{
     CheckResult, FinishReason, Outcome, RecordRef, Records, RequestRecord, RunLog, ServerCounters, Usage,
 };
-use crate::units::count;
+use crate::units::{count, counted, percent};
 use crate::workload::GoldenCheck;
 
 /// Tokens may be apart by this share.

@@ -9,11 +9,10 @@ use strum::VariantNames;
 use super::clients::ClientArgs;
 use super::trace::TraceArgs;
 use super::values::{above_zero, duration, one_of, rate, seconds, whole};
-use crate::analysis::wording::counted;
 use crate::experiment::LoadAxis;
 use crate::report::documents;
 use crate::session::{Printer, Stop, survey};
-use crate::units::count;
+use crate::units::{count, counted};
 use crate::workload::{
     ArrivalPattern, DatasetChange, DatasetFormat, Distribution, LoadSpike, Overrides, RateStage, RowFilter,
     RowOrder, Slo, Trace, WorkloadSpec,

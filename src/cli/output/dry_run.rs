@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use super::show::rendered;
 use crate::analysis::LoadForm;
-use crate::analysis::wording::{cap, counted};
 use crate::report::{self, Extent, Format, documents};
 use crate::session::run::PlannedLoad;
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{PlannedRun, Printer, Stop, command_line};
-use crate::units::{count, spoken, three_digits};
+use crate::units::{count, counted, spoken, three_digits};
 use crate::workload::{ClientBehaviour, Slo, WorkloadSpec};
 
 /// A fact of what would be run.
@@ -87,7 +86,7 @@ pub(in crate::cli) fn planned_limits(
 ) -> Vec<PlanFact> {
     let RunSettings { requests, objectives, machine, percentiles, share, .. } = settings;
     let limits = requests.limits(clients);
-    let cap = cap(&limits).map_or("no cap".to_owned(), |cap| format!("at most {cap} in flight"));
+    let cap = limits.caps_in_words().map_or("no cap".to_owned(), |cap| format!("at most {cap} in flight"));
     let timeout = limits.total_timeout_s.map(|seconds| spoken(Duration::from_secs_f64(seconds)));
     let timeout = timeout.unwrap_or_else(|| "no limit".to_owned());
     let judged: Vec<_> = objectives.iter().map(ToString::to_string).collect();

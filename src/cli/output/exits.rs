@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use crate::analysis::wording::counted;
 use crate::analysis::{Status, Summary};
 use crate::experiment::matrix::{Matrix, MatrixStopped};
 use crate::experiment::tune::{Tune, TuneStopped};
 use crate::experiment::{AbOverall, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
 use crate::session::campaign::ab::Require;
 use crate::session::{Exit, Printer};
+use crate::units::counted;
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use crate::analysis::wording::percent;
 use crate::analysis::{Quantile, async_scheduling};
 use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
@@ -14,6 +13,7 @@ use crate::session::run::hardware_for;
 use crate::session::stored::run::{read_log, runs_in};
 use crate::session::{Printer, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
+use crate::units::percent;
 use crate::workload::{RequestClass, WorkloadSpec};
 
 /// Blocks of a KV cache of unknown size: more than any run fills.

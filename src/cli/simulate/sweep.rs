@@ -3,7 +3,6 @@
 use clap::Args;
 
 use super::simulation::{Simulation, engine};
-use crate::analysis::wording::seconds;
 use crate::cli::args::{rates, users, whole};
 use crate::cli::output::{exits, say_saved};
 use crate::experiment::{
@@ -15,6 +14,7 @@ use crate::report::documents;
 use crate::session::campaign::sweep::{at_load, check_axis};
 use crate::session::stored::JudgedRun;
 use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
+use crate::units::seconds;
 
 /// The search begins at this share of the workload's own rate.
 const BEGIN: f64 = 1.0 / 16.0;

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::analysis::wording::seconds;
 use crate::analysis::{FigureKind, Objective, Quantile};
 use crate::cli::args::{above_zero, rates, share_up_to_half, some_time, users, whole};
 use crate::experiment::{CapacityProbe, LoadAxis, SweepPlan, either_way};
 use crate::session::campaign::sweep::SweepStart;
-use crate::units::{count, spoken};
+use crate::units::{count, seconds, spoken};
 use crate::workload::WorkloadSpec;
 
 /// Requests that tell a mean.

@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::power::{Power, fewest_rounds};
 use crate::analysis::statistics::CONFIDENCE;
-use crate::analysis::wording::{counted, percent};
 use crate::analysis::{FigureKey, Metric, Summary};
 use crate::random::{RandomStream, normal_quantile};
-use crate::units::{count, spoken};
+use crate::units::{count, counted, percent, spoken};
 
 /// Default number of rounds: with the default metrics one round can be lost, and differences of 1.4 spreads are found.
 pub const DEFAULT_ROUNDS: u64 = 10;

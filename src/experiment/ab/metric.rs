@@ -6,10 +6,9 @@ use strum::IntoStaticStr;
 use super::differences::{AbPair, DifferenceScale, Differences};
 use super::power::{LEVEL, Power};
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
-use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Sample};
 use crate::experiment::trade::PerGpuTrade;
-use crate::units::three_digits;
+use crate::units::{percent, three_digits};
 
 /// Half of the error rate at which a run becomes INVALID. A smaller difference between failure rates does not matter.
 pub(super) const FAILURE_MARGIN: f64 = 0.005;

@@ -11,10 +11,9 @@ use super::power::{LEVEL, POWER, Power, fewest_rounds};
 use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, fails_more, stayed};
 use crate::analysis::FigureKey;
 use crate::analysis::statistics::holm;
-use crate::analysis::wording::{counted, percent};
 use crate::experiment::driver::InvalidRuns;
 use crate::experiment::spoiled;
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 /// The result of an A/B test, as stored in `ab.json`. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]

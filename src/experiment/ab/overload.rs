@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::design::AbSide;
 use super::power::LEVEL;
 use super::rounds::CompletedRound;
-use crate::analysis::wording::counted;
+use crate::units::counted;
 
 /// In how many rounds that count each side did not keep up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

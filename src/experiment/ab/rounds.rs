@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::design::{AbDesign, AbSide};
-use crate::analysis::wording::percent;
 use crate::analysis::{Summary, VerdictOutcome};
 use crate::experiment::driver::InvalidRuns;
 use crate::experiment::spoiled::{distrust, slowed, spoiled_by};
 use crate::experiment::sweep::Trial;
 use crate::record::{DeploymentFacts, EngineFacts};
+use crate::units::percent;
 
 /// The two runs of one round.
 #[derive(Clone, Copy, Debug)]

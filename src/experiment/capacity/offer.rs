@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::instance::{Basis, CapacityTarget, slo_share, tokens_per_request};
-use crate::analysis::wording::{counted, percent};
 use crate::experiment::sweep::{LoadAxis, StopReason, Sweep};
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 /// A sweep to make an offer from.
 #[derive(Clone, Copy, Debug)]

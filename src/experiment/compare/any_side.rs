@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::condition::{Condition, Facts};
 use super::side::ComparedSide;
-use crate::analysis::wording::percent;
 use crate::analysis::{AcrossRuns, ERROR_RATE_BAR, FigureKey, LoadForm, VerdictOutcome};
 use crate::foreign::{ConcurrencyCap, ForeignConditions, ForeignRun};
 use crate::record::RunHeader;
+use crate::units::percent;
 use crate::workload::{ArrivalPattern, RateProfile};
 
 /// A side of such a comparison.

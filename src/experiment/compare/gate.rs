@@ -6,9 +6,8 @@ use serde::Serialize;
 
 use super::change::{Change, ChangeBasis, Interval, Pairing};
 use super::side::ComparedSide;
-use crate::analysis::wording::{counted, percent};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureUnit, Status, VerdictOutcome};
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,10 +6,9 @@ use super::concurrency::ConcurrencyContext;
 use super::evidence::{RunEvidence, median};
 use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
-use crate::analysis::wording::percent;
 use crate::analysis::{Metric, Quantile, Summary};
 use crate::record::{RecordRef, RequestRecord, RunLog, SharedPrefix};
-use crate::units::{count, three_digits};
+use crate::units::{count, percent, three_digits};
 use crate::workload::SharedPrefixes;
 
 /// A measured hit rate further than this below the expected one has lost something.

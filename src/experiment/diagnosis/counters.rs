@@ -6,10 +6,9 @@
 
 use super::prefill::COMPUTE_BOUND;
 use super::symptom::{CounterOutcome, CounterTest, Regime, Symptom};
-use crate::analysis::wording::percent;
 use crate::analysis::{DeviceSummary, GaugeSummary, Slowdown, Summary, clock_and_heat};
 use crate::record::Gauge;
-use crate::units::three_digits;
+use crate::units::{percent, three_digits};
 
 /// Memory that is active for so much of the busy time, or more, is what decode waits for.
 const DRAM_HIGH: f64 = 0.6;

@@ -2,10 +2,9 @@
 
 use super::findings::Diagnosis;
 use super::symptom::{Opinion, Regime, seen};
-use crate::analysis::wording::percent;
 use crate::analysis::{AcrossRuns, Metric, Quantile};
 use crate::experiment::sweep::{LoadClass, Sweep, SweepPoint};
-use crate::units::three_digits;
+use crate::units::{percent, three_digits};
 
 /// A rise by this factor or more is a rise.
 const RISE: f64 = 1.2;

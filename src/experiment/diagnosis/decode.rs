@@ -2,8 +2,7 @@
 use super::concurrency::{AnswerInContext, ConcurrencyContext};
 use super::evidence::{Physics, RunEvidence, median};
 use super::symptom::{Opinion, Regime, Symptom, impossible, seen};
-use crate::analysis::wording::percent;
-use crate::units::{count, three_digits};
+use crate::units::{count, percent, three_digits};
 
 /// Answers at a time, at the most, of one that was made nearly alone, itself included.
 const NEARLY_ALONE: f64 = 1.5;

@@ -6,9 +6,9 @@ use super::concurrency::ConcurrencyContext;
 use super::evidence::{Physics, RunEvidence};
 use super::symptom::{Opinion, Regime, Symptom};
 use super::{batching, cache, counters, decode, overload, prefill, stalls, tail};
-use crate::analysis::wording::counted;
 use crate::analysis::{Summary, VerdictOutcome, in_words_of};
 use crate::record::RunLog;
+use crate::units::counted;
 
 /// From this share of SLOs met on, no symptom needs a cure.
 pub(super) const KEPT: f64 = 0.99;

@@ -3,8 +3,7 @@
 use super::concurrency::ConcurrencyContext;
 use super::evidence::{FittedLine, Physics, RunEvidence, at_share, median};
 use super::symptom::{Opinion, Regime, impossible, seen};
-use crate::analysis::wording::percent;
-use crate::units::{count, three_digits};
+use crate::units::{count, percent, three_digits};
 
 /// Others in flight, at the most, when a request is sent into an almost idle server.
 const FEW: f64 = 2.0;

@@ -3,8 +3,7 @@
 use super::concurrency::ConcurrencyContext;
 use super::evidence::{RunEvidence, median};
 use super::symptom::{Opinion, Regime, seen};
-use crate::analysis::wording::{counted, percent, seconds};
-use crate::units::count;
+use crate::units::{count, counted, percent, seconds};
 
 /// Share of answers with a stall from which on that is a symptom.
 const OFTEN: f64 = 0.05;

@@ -4,9 +4,8 @@ use super::concurrency::AnswerInContext;
 use super::evidence::{RunEvidence, median};
 use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
-use crate::analysis::wording::{percent, seconds};
 use crate::analysis::{Metric, Quantile, Rule};
-use crate::units::{count, three_digits};
+use crate::units::{count, percent, seconds, three_digits};
 
 /// p99 ÷ p50 from which on a tail is long.
 const LONG_TAIL: f64 = 4.0;

@@ -3,11 +3,10 @@ use serde::Serialize;
 
 use super::check::{FitRange, RunCheck, SAME};
 use super::fit::EngineFit;
-use crate::analysis::wording::counted;
 use crate::analysis::{Metric, Quantile, Summary, VerdictOutcome};
 use crate::experiment::virtual_time::Latency;
 use crate::record::RunLog;
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, three_digits};
 
 /// The share at either end of a prediction that may lie outside the measured range.
 const END: f64 = 0.05;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::spec::{FitError, FittedWorkload, assemble, class_fit};
-use crate::analysis::wording::seconds;
 use crate::clock::Timestamp;
 use crate::generator::{RequestTrace, TracedRequest};
 use crate::record::RunLog;
+use crate::units::seconds;
 use crate::workload::{Trace, TraceFindings, as_name};
 
 /// Fits a stored run, called as `path`: its arrivals and, class by class, the lengths that it asked for, warm-up

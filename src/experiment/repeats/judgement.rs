@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::analysis::statistics::OrderedShare;
-use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{AcrossRuns, Figure, Judgement, Objective, Status, Summary, Unresolvable, repeats_for};
+use crate::units::{counted, seconds};
 
 /// The result of an objective over several runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]

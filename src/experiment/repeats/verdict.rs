@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::analysis::wording::counted as in_words;
 use crate::analysis::{Check, CheckOutcome, Rule, Summary, VerdictOutcome, counts_over_runs};
 use crate::record::Repeat;
+use crate::units::counted as in_words;
 
 /// Whether the figures over several runs can be trusted.
 #[derive(Clone, Debug, PartialEq, Serialize)]

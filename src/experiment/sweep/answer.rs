@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Load;
 use super::trial::{JudgedObjective, Trial};
-use crate::analysis::wording::seconds;
 use crate::analysis::{Objective, Status};
+use crate::units::seconds;
 
 /// The highest load that meets all objectives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

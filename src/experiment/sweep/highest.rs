@@ -9,8 +9,7 @@ use super::search::{
     tightest,
 };
 use super::trial::LoadClass;
-use crate::analysis::wording::{counted, percent};
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 /// The loads of a search with their classes, and the answer where there are objectives.
 pub(super) struct FoundLoads<'a> {

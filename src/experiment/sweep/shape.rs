@@ -5,9 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::plan::Load;
 use super::trial::{LoadClass, SweepPoint};
 use crate::analysis::statistics::{mean, non_decreasing};
-use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, Metric, Quantile};
-use crate::units::three_digits;
+use crate::units::{percent, three_digits};
 
 /// Where the curve bends most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

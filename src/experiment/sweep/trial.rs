@@ -4,14 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Load;
 use crate::analysis::statistics::OrderedShare;
-use crate::analysis::wording::percent;
 use crate::analysis::{
     FigureKey, FigureSet, FigureUnit, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status,
     Summary,
 };
 use crate::experiment::spoiled::{SERVER_RULES, distrust, spoiled_by};
 use crate::record::FailureKind;
-use crate::units::three_digits;
+use crate::units::{percent, three_digits};
 use crate::workload::{Overrides, SpecError, WorkloadSpec};
 
 /// Share of the requests by which completions may lag behind arrivals while the number in flight grows.

@@ -12,10 +12,9 @@ use super::plan::{SweepPlan, either_way};
 use super::search::{LoadTally, MOST_REQUESTS, Search, SearchDemand};
 use super::shape::{Frontier, Knee, frontiers, knee};
 use super::trial::{LoadClass, SweepPoint, Trial};
-use crate::analysis::wording::counted;
 use crate::analysis::{FigureSet, SampleWarning};
 use crate::record::{DeploymentFacts, EngineFacts};
-use crate::units::{count, spoken};
+use crate::units::{count, counted, spoken};
 use crate::workload::WorkloadSpec;
 
 /// A sweep, as stored in `sweep.json`.

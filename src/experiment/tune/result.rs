@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::course::{Course, LoadSide, TuneTrial};
 use super::outlook::Forecast;
 use super::state::{ERROR, NamedAxis, TuneState, TuneStopped};
-use crate::analysis::wording::{counted, percent};
 use crate::experiment::matrix::Unstopped;
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 /// A tuning with its results, as stored in `tune.json`. Loads are requests per second for each accelerator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

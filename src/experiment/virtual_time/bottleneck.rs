@@ -3,10 +3,9 @@
 use serde::Serialize;
 
 use super::run::SimulatedRun;
-use crate::analysis::wording::percent;
 use crate::record::{Outcome, PlanFacts};
 use crate::simulator::WorkTotals;
-use crate::units::{count, three_digits};
+use crate::units::{count, percent, three_digits};
 
 /// What holds a deployment back.
 #[derive(Clone, Debug, PartialEq, Serialize)]

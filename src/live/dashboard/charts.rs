@@ -10,11 +10,10 @@ use ratatui::text::Line;
 use super::time_chart::{MARGIN, TimeChart, round_up};
 use super::view_state::{ViewState, is_roomy};
 use crate::analysis::Metric;
-use crate::analysis::wording::percent;
 use crate::clock::Timestamp;
 use crate::record::Gauge;
 use crate::runner::{LiveLatency, LiveRates, SecondCounts};
-use crate::units::{count, millis, three_digits};
+use crate::units::{count, millis, percent, three_digits};
 
 /// Least rows of a chart that shows two figures well.
 const WELL: u16 = 3;

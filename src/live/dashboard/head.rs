@@ -9,11 +9,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::view_state::{ViewState, is_roomy, plain};
-use crate::analysis::wording::counted;
 use crate::clock::Timestamp;
 use crate::live::wrap::wrapped;
 use crate::record::PlanFacts;
-use crate::units::{count, spoken};
+use crate::units::{count, counted, spoken};
 
 /// From this many columns on, the time of day at which the load ends is shown.
 const WIDE: u16 = 72;

@@ -5,10 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::view_state::{ViewState, is_roomy};
-use crate::analysis::wording::percent;
 use crate::live::watched::Paced;
 use crate::runner::{LiveRates, RECENT_S};
-use crate::units::{count, three_digits};
+use crate::units::{count, percent, three_digits};
 
 /// From this many columns on, details fit beside a figure.
 const WIDE: u16 = 36;

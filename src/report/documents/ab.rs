@@ -2,7 +2,6 @@
 
 use super::parts::cells::{p_value, served_by, with_unit};
 use crate::analysis::FigureKind;
-use crate::analysis::wording::{counted, percent};
 use crate::experiment::{
     AbMetric, AbOverall, AbPair, AbSide, AbTest, AbVerdict, CompletedRound, CompletedSide, DifferenceScale,
 };
@@ -12,7 +11,7 @@ use crate::report::chart::{
 use crate::report::document::{
     Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
 };
-use crate::units::count;
+use crate::units::{count, counted, percent};
 
 /// Metrics that a screen has room for.
 const MOST: usize = 10;

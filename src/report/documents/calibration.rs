@@ -3,12 +3,11 @@
 use serde::Serialize;
 
 use crate::analysis::CalibrationSummary;
-use crate::analysis::wording::{counted, seconds};
 use crate::calibration::{ClientCapacity, Fitness};
 use crate::record::{Calibration, HostFacts};
 use crate::report::data::json;
 use crate::report::document::{Document, Level, Note, Section, Table, Tone, VerdictLine};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, seconds, three_digits};
 
 /// Lengths of answers for which a trusted rate is shown, tokens.
 const LENGTHS: [u32; 3] = [10, 100, 1_000];

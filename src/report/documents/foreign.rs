@@ -1,13 +1,12 @@
 //! Runs of other tools as a document.
 
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Quantile, SampleWarning, Statistic};
 use crate::foreign::{ConcurrencyCap, ForeignLatency, ForeignRun, UnmatchedFigure};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, figure, known, mark, range,
 };
 use crate::report::documents::parts::cells::versioned;
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 
 /// The runs as a document.
 pub fn document(runs: &[ForeignRun]) -> Document {

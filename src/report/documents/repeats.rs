@@ -2,7 +2,6 @@
 
 use super::parts::cells::{INDICATIVE, server};
 use super::parts::diagnosis;
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
     AcrossRuns, FigureKey, Metric, Quantile, Statistic, TARGET_PRECISION, Unresolvable, VerdictOutcome,
 };
@@ -10,7 +9,7 @@ use crate::experiment::{RepeatedRun, Repeats};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, mean,
 };
-use crate::units::count;
+use crate::units::{count, counted, percent, seconds};
 
 /// The rates and shares, each under its name with its unit.
 const FLOWS: [(FigureKey, &str); 7] = [

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::analysis::wording::counted;
 use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Section, Table, TableColumn};
+use crate::units::counted;
 
 /// A stored result, as far as its own files say it without reading its runs again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -2,10 +2,9 @@
 
 use serde_json::json;
 
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Section, Table, TableColumn};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::{BadLines, LengthSpread, Trace, TraceFindings, TraceFormat, TraceLengths, TraceZero};
 
 /// Kinds of requests that a screen has room for.

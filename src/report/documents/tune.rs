@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::analysis::wording::{counted, percent};
 use crate::experiment::tune::{
     LoadSide, Tune, TuneDecision, TuneForecast, TuneRuns, TuneSpec, TuneStanding, TuneStopped, TuneVariant,
 };
@@ -10,7 +9,7 @@ use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
 use crate::report::document::{
     Chart, Document, KeyFigure, Level, Note, NoteKind, Section, Table, Tone, VerdictLine,
 };
-use crate::units::{spoken, three_digits};
+use crate::units::{counted, percent, spoken, three_digits};
 
 /// Variants that a screen has room for.
 const MOST: usize = 8;

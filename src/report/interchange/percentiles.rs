@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::wording::{cap, seconds};
 use crate::analysis::{Figure, LatencyRow, LoadForm, Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::record::{Outcome, Phase, RecordRef};
 use crate::report::documents::arrivals;
 use crate::report::render::printable;
 use crate::report::run_report::RunReport;
-use crate::units::{count, three_digits};
+use crate::units::{count, seconds, three_digits};
 
 /// The percentiles of the block, under the names that it has for them.
 const PERCENTILES: [(Quantile, &str); 4] =
@@ -79,7 +78,7 @@ fn concurrency(summary: &Summary) -> String {
         LoadForm::PartlyOpen => format!("partly open-loop (conversations), {arrivals}"),
         LoadForm::Closed => arrivals,
     };
-    cap(&run.limits).map_or(form.clone(), |cap| format!("{form}, at most {cap} in flight"))
+    run.limits.caps_in_words().map_or(form.clone(), |cap| format!("{form}, at most {cap} in flight"))
 }
 
 fn duration(summary: &Summary) -> String {

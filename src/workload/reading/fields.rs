@@ -9,7 +9,7 @@ use super::value::{SpecValue, list};
 /// Reads one kind of a tagged value from the fields beside its `kind`.
 type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
 
-/// What reads a value.
+/// A reader of values.
 pub(crate) trait ReadsValue<T>: FnOnce(SpecValue<'_>) -> Option<T> {}
 
 impl<T, F: FnOnce(SpecValue<'_>) -> Option<T>> ReadsValue<T> for F {}

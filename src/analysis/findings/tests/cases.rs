@@ -1,8 +1,8 @@
 //! Advice that knows its case: no cure names what the run did not use, or what the server already does.
 
 use super::*;
-use crate::analysis::wording::percent;
 use crate::record::{Outcome, RunLog, SessionCounts, Turn};
+use crate::units::percent;
 use crate::workload::Conversation;
 
 /// Twenty answers of 4 tokens of 10, whose chunks nobody counted.

@@ -6,10 +6,10 @@ mod tests;
 use serde_json::json;
 
 use super::parts::checklist;
-use crate::analysis::wording::counted;
 use crate::analysis::{Audit, ItemStanding};
 use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Note, Section};
+use crate::units::counted;
 
 /// Version of the format of [`json`].
 const SCHEMA: u32 = 1;

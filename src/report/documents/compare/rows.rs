@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::flags;
-use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic, Status};
 use crate::experiment::caution;
 use crate::experiment::compare::{
@@ -13,7 +12,7 @@ use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark,
 };
 use crate::report::documents::parts::cells::{INDICATIVE, p_value, with_unit};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, three_digits};
 
 /// How many runs a side has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use super::over_time;
 use super::rows::{
     self, Runs, begun, change, conditions, demands, label, signed, unmet, value, verdict_line,
 };
-use crate::analysis::wording::counted;
 use crate::analysis::{FigureKind, LoadForm, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
     AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign,
@@ -14,7 +13,7 @@ use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, Referenc
 use crate::report::document::{Chart, Document, KeyFigure, Level, Note, Section};
 use crate::report::documents::parts::cells::versioned;
 use crate::report::documents::parts::diagnosis::{self, Detail};
-use crate::units::three_digits;
+use crate::units::{counted, three_digits};
 
 /// The comparison of runs as a document.
 pub fn compared(stored: &Compared) -> Document {

@@ -2,12 +2,11 @@
 
 use super::rows::{Runs, begun, conditions, demands, label, rename, signed, table, unmet, verdict_line};
 use crate::analysis::FigureLevel;
-use crate::analysis::wording::counted;
 use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAgainst};
 use crate::experiment::{HighestLoad, Load};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, cell};
-use crate::units::three_digits;
+use crate::units::{counted, three_digits};
 
 /// Curves that a chart distinguishes: four colours, solid and dashed.
 const MOST_CURVES: usize = 8;

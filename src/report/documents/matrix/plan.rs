@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use crate::analysis::wording::counted;
 use crate::engine::without_secrets;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixSlot, MatrixVariable, Variant, in_currency};
 use crate::report::document::{Document, FIRST_COLUMN, NOTHING, Section, Table, Tone, VerdictLine, cut};
-use crate::units::spoken;
+use crate::units::{counted, spoken};
 
 /// A planned row under a variant.
 #[derive(Clone, Copy, Debug)]

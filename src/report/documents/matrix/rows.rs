@@ -1,7 +1,6 @@
 //! The rows of a table of experiments: figures, verdicts, hypotheses, charts.
 
 use super::plan::row_name;
-use crate::analysis::wording::counted;
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile};
 use crate::experiment::matrix::{
     ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested, in_currency,
@@ -9,6 +8,7 @@ use crate::experiment::matrix::{
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
 use crate::report::document::{ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, mean};
 use crate::report::documents::compare::label;
+use crate::units::counted;
 
 /// Rows that a screen has room for, alone and beside a decision.
 const MOST: usize = 12;

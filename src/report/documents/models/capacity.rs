@@ -1,6 +1,5 @@
 //! A capacity plan as a document: the answer, the offers, what each rests on, and the assumptions.
 
-use crate::analysis::wording::{counted, percent};
 use crate::experiment::Sweep;
 use crate::experiment::capacity::{Basis, CapacityPlan, Offer};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, SeriesForm};
@@ -9,7 +8,7 @@ use crate::report::document::{
 };
 use crate::report::documents::sweep::latencies::that_decide;
 use crate::report::documents::sweep::loads_table;
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, three_digits};
 
 /// Offers that a screen has room for.
 const MOST_OFFERS: usize = 10;

@@ -1,13 +1,12 @@
 //! A fitted engine as a document: its costs, how well it predicts measured runs, what it predicts of other rates.
 
-use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Metric, Quantile, VerdictOutcome};
 use crate::experiment::{CostKind, EngineFit, FittedCost, Grade, PredictedRate, PredictedRates, RunCheck};
 use crate::report::document::{
     Document, NOTHING, Note, Section, Table, TableCell, Tone, VerdictLine, cell, known,
 };
 use crate::report::documents::parts::cells::latency;
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 /// The latencies by which a fit is judged.
 const FIGURES: [(Metric, Quantile); 4] = [

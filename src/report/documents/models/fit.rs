@@ -1,10 +1,9 @@
 //! A fitted workload as a document: what was fitted to what, and how far it is off.
 
 use crate::analysis::fit::{LengthFigures, LengthFit, distance_bar};
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::{ClassFit, FitReport, FittedArrivals};
 use crate::report::document::{Document, Level, Note, Section, Table};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::{ArrivalPattern, Distribution};
 
 /// Too few values to distinguish one law from another.

@@ -1,9 +1,8 @@
 //! An arrival pattern, and the form of a load, in words.
 
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{ArrivalSequence, LoadForm, Summary, Window};
 use crate::report::document::cell;
-use crate::units::three_digits;
+use crate::units::{counted, percent, seconds, three_digits};
 use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateStage, RateState, Spike};
 
 /// What a workload asked for: `poisson, 10 requests/s`. Where it holds conversations, these are what arrives.

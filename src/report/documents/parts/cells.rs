@@ -1,11 +1,11 @@
 //! Latencies, bounds, p-values and servers as several documents show them.
 
 use crate::analysis::FigureKind;
-use crate::analysis::wording::counted;
 use crate::experiment::Latency;
 use crate::experiment::matrix::in_currency;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::report::document::cell;
+use crate::units::counted;
 use crate::workload::Slo;
 
 /// What the mark of an indicative percentile over several runs means.

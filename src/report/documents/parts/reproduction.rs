@@ -1,9 +1,9 @@
 //! The facts about a server by name, each with its source, and what nobody reports.
 
-use crate::analysis::wording::counted;
 use crate::analysis::{ReportedFact, Reproduction};
 use crate::record::{EngineFacts, Fact};
 use crate::report::document::{Table, TableColumn};
+use crate::units::counted;
 
 /// The facts that are reported, a row each. Of serving flags there may be hundreds: the row says how many.
 pub(crate) fn table(reproduction: &Reproduction, engine: &EngineFacts) -> Table {

@@ -1,10 +1,9 @@
 //! Goodput recovery: a spike of the load and what came after it: whether requests end well again, and the course.
 
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{GoodputStretch, SpikeAftermath, Summary};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series, Zone, ZoneKind};
 use crate::report::document::{BarChart, BarRow, Chart, Level, Section, Table};
-use crate::units::three_digits;
+use crate::units::{counted, percent, seconds, three_digits};
 
 /// Whether goodput came back, for the screen.
 pub(super) fn in_brief(summary: &Summary) -> Section {

@@ -1,9 +1,8 @@
 //! What answers say: their forms, and golden prompts.
 
-use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{Passes, Summary};
 use crate::report::document::{Note, Section, Table, cell};
-use crate::units::count;
+use crate::units::{count, counted, seconds};
 
 pub(super) fn sections(summary: &Summary) -> [Section; 2] {
     [forms(summary), checks(summary)]

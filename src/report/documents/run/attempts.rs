@@ -1,10 +1,9 @@
 //! What clients that retry or hedge did.
 
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{AskedWaits, AttemptFigures, Summary};
 use crate::report::document::{KeyFigure, Level, Section, known};
 use crate::report::documents::parts::clients;
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 
 /// One line of the summary, where requests may have been sent more than once: no reader shall miss that.
 pub(super) fn key_figure(summary: &Summary) -> Option<KeyFigure> {

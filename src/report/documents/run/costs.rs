@@ -1,10 +1,9 @@
 //! What the answers of a run cost: on a screen one line where a price is given, and a table with the energy.
 
-use crate::analysis::wording::counted;
 use crate::analysis::{Metric, Summary, UnitCosts};
 use crate::experiment::matrix::in_currency;
 use crate::report::document::{Level, Section, Table};
-use crate::units::three_digits;
+use crate::units::{counted, three_digits};
 
 /// The cost of a million tokens, of an answer and of an acceptable one, in a line; nothing without a price.
 pub(super) fn in_brief(summary: &Summary) -> Section {

@@ -1,11 +1,10 @@
 //! The devices of a server in words and tables.
 
-use crate::analysis::wording::{counted, percent};
 use crate::analysis::{DeviceSummary, GaugeSummary, reason_in_words};
 use crate::record::Gauge;
 use crate::report::document::Table;
 use crate::report::sides::together;
-use crate::units::three_digits;
+use crate::units::{counted, percent, three_digits};
 
 pub(super) const GIB: f64 = 1_073_741_824.0;
 

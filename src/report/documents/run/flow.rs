@@ -1,9 +1,8 @@
 //! What flowed: rates, the account of tokens, and how much of the prompts was cached.
 
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Balance, MadePrompts, MeasuredHits, Rates, Summary, TokenAccount};
 use crate::report::document::{Section, Table};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 
 pub(super) fn sections(summary: &Summary) -> [Section; 3] {
     [rates(summary), tokens(summary), prefix_cache(summary)]

@@ -1,11 +1,10 @@
 //! A run by priority, class, tenant, model and tag, and how evenly tenants were served.
 
 use super::slo::shared;
-use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Fairness, Group, Metric, Quantile, Summary, TagGroups};
 use crate::report::document::{ALWAYS, Section, Table, shortened};
 use crate::report::documents::parts::cells::bounds;
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, three_digits};
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let kinds = [

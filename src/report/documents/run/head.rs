@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::{attempts, flow};
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
     FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status,
     Summary, VerdictOutcome, Window, failure_cure,
@@ -14,7 +13,7 @@ use crate::report::document::{
 };
 use crate::report::documents::parts::cells::{engine, on};
 use crate::report::documents::parts::{arrivals, checklist};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::Purpose;
 
 pub(super) fn verdict(summary: &Summary) -> VerdictLine {

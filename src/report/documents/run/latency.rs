@@ -1,12 +1,11 @@
 //! Latencies of a run: percentiles with their intervals, what their marks mean, and stalls.
 
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
     AskedQuantile, ClientEffect, Figure, LatencyRow, Metric, Quantile, SampleWarning, Summary, Unresolvable,
 };
 use crate::report::document::{Level, Section, Table, TableCell, TableColumn, figure, mark, range};
 use crate::report::documents::parts::arrivals;
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 
 /// The rows of the table; the other metrics are in the JSON.
 const ROWS: [Metric; 8] = [

@@ -1,9 +1,8 @@
 //! A run by the phases of its load.
 
-use crate::analysis::wording::percent;
 use crate::analysis::{LoadPhase, Metric, Quantile, Summary};
 use crate::report::document::{ALWAYS, Section, Table};
-use crate::units::three_digits;
+use crate::units::{percent, three_digits};
 
 pub(super) fn section(summary: &Summary) -> Section {
     let mut section = Section::detail("By phase of the load, ms");

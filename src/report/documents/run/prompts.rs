@@ -1,9 +1,8 @@
 //! What prompts were made of: their lengths, and the files that they and images were taken from.
 
-use crate::analysis::wording::counted;
 use crate::analysis::{RunDescription, TakenImages, TakenPrompts};
 use crate::record::PromptMethod;
-use crate::units::count;
+use crate::units::{count, counted};
 use crate::workload::RowOrder;
 
 /// How prompts got their lengths.

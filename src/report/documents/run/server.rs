@@ -1,14 +1,13 @@
 //! What the server and its devices reported of themselves, beside what this client measured.
 
 use super::devices::{self, joined, shares};
-use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
     BucketQuantile, CountBeside, EnergySource, GaugeSummary, SampleWarning, ServerSide, Summary, TimeBeside,
     TimeSummary, WentBack, Window,
 };
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::report::document::{NOTHING, Note, Section, Table, cell};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, three_digits};
 
 /// Totals over a stretch that differs from the window by no more than this share of it count as those of the window.
 const NEAR: f64 = 0.05;

@@ -1,9 +1,8 @@
 //! Sessions and closed loops: their turns, what they reached, and that a closed loop hides waits.
 
-use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{LatencyRow, LoadForm, Metric, Quantile, Sessions, Summary, TurnGroup};
 use crate::report::document::{Note, Section, Table, figure_as, mark};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 
 /// Reservation about the latencies of a closed loop.
 const HIDDEN: &str = "slow answers hold back the requests that would have queued behind them (coordinated omission), so \

@@ -4,13 +4,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::prompts;
-use crate::analysis::wording::{cap, counted, percent, seconds};
 use crate::analysis::{ClientEffect, ClientLoad, FactSource, HostStallImpact, LoadForm, Summary, Window};
 use crate::record::{ClientLimits, DeploymentFacts, EngineFacts, RunEnding, RunLog, StampSource};
 use crate::report::document::{Section, Statement};
 use crate::report::documents::parts::{arrivals, cells, reproduction};
 use crate::report::documents::{calibration, trace};
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, seconds, three_digits};
 
 /// The run's facts: workload, arrivals, server, window, requests, this client.
 pub(crate) fn what_was_run(summary: &Summary) -> Section {
@@ -24,7 +23,10 @@ pub(crate) fn what_was_run(summary: &Summary) -> Section {
     for (name, line) in prompts::files(run) {
         section.fact(name, line);
     }
-    section.facts("cap", cap(&run.limits).map(|cap| format!("{cap} in flight; waiting counts in latency")));
+    section.facts(
+        "cap",
+        run.limits.caps_in_words().map(|cap| format!("{cap} in flight; waiting counts in latency")),
+    );
     section.fact("started", run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
     section.fact("window", window(&summary.window));
     section.fact("requests", requests(summary));
@@ -251,7 +253,7 @@ fn limits(limits: &ClientLimits) -> String {
     let ClientLimits { first_token_timeout_s, between_tokens_timeout_s, total_timeout_s, .. } = limits;
     let seconds = |name: &str, limit: Option<f64>| Some(format!("{name} within {} s", limit?));
     let parts = [
-        cap(limits).map(|cap| format!("{cap} in flight")),
+        limits.caps_in_words().map(|cap| format!("{cap} in flight")),
         seconds("first token", *first_token_timeout_s),
         seconds("next token", *between_tokens_timeout_s),
         seconds("whole answer", *total_timeout_s),

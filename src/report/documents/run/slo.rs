@@ -1,10 +1,9 @@
 //! The SLO of a run: targets, attainment, goodput, and what missed it.
 
-use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Group, SloTarget, Summary};
 use crate::report::document::{Level, NOTHING, Section};
 use crate::report::documents::parts::cells::bounds;
-use crate::units::{count, three_digits};
+use crate::units::{count, counted, percent, three_digits};
 use crate::workload::Slo;
 
 /// Classes that a screen has room for.

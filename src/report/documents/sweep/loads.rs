@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::analysis::wording::percent;
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::document::{ALWAYS, Section, Table, TableCell, cell};
 use crate::report::documents::parts::cells::with_unit;
+use crate::units::percent;
 
 /// The latencies of every sweep, with the worth of their columns.
 const COLUMNS: [(&str, u8, FigureKey); 5] = [

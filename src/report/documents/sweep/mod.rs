@@ -9,11 +9,10 @@ mod setup;
 #[cfg(test)]
 mod tests;
 
-use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, LoadClass, Sweep};
 use crate::report::document::{Document, KeyFigure, Level, Note, NoteKind, Section, Tone, VerdictLine};
 use crate::report::documents::parts::diagnosis;
-use crate::units::three_digits;
+use crate::units::{counted, three_digits};
 
 pub(in crate::report::documents) use self::loads::table as loads_table;
 

@@ -1,8 +1,8 @@
 //! Why runs of a sweep do not count: the few kinds of reasons with their numbers.
 
-use crate::analysis::wording::counted;
 use crate::experiment::{Sweep, Trial};
 use crate::report::document::{Level, Note, Section, Table, TableColumn};
+use crate::units::counted;
 
 /// Reasons that are listed as they are; of more each kind has one line, with an example.
 const FEW: usize = 3;

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use crate::analysis::wording::{counted, seconds};
 use crate::experiment::{ArrivalUnit, LoadAxis, Sweep, either_way};
 use crate::report::document::{Level, Section};
 use crate::report::documents::parts::cells::{deployment, engine, server};
-use crate::units::{count, spoken, three_digits};
+use crate::units::{count, counted, seconds, spoken, three_digits};
 
 /// From this length on a run has no limit, seconds.
 const NO_LIMIT_S: f64 = 86_400.0;

@@ -1,10 +1,9 @@
 //! The silences inside answers: how long, how many, and which are stalls.
 
-use crate::analysis::wording::counted;
 use crate::analysis::{GapBar, GapHistogram, Metric, Quantile, Summary};
 use crate::report::chart::{Axis, Bar, Palette, Plot, ReferenceLine, Series, SeriesForm};
 use crate::report::document::{Chart, Section, Table, cell};
-use crate::units::count;
+use crate::units::{count, counted};
 
 pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Section {
     let mut section = Section::summary("Between tokens");

@@ -2,11 +2,11 @@
 
 use super::clock::{Clock, moment, pauses};
 use super::strands::{Scale, Strand, metered, strands};
-use crate::analysis::wording::counted;
 use crate::analysis::{Bin, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Levels, Panel, Plot, Series, SeriesForm, Slot, Value, ZoneKind};
 use crate::report::document::{Chart, NOTHING, Section, Table, cell};
+use crate::units::counted;
 
 pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, clock: &Clock) -> Section {
     let mut section = Section::summary("Over time");

@@ -2,12 +2,11 @@
 
 use super::bounds::Bounds;
 use super::clock::{Clock, moment};
-use crate::analysis::wording::counted;
 use crate::analysis::{Dot, Fate, Metric, Scatter, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Series, SeriesForm};
 use crate::report::document::{Chart, Section, Table, cell};
-use crate::units::count;
+use crate::units::{count, counted};
 
 /// Requests of the table behind the picture.
 const SLOWEST: usize = 20;
