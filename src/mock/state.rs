@@ -1,7 +1,7 @@
 //! The state that all handlers of the mock share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::engine_thread::EngineThread;
 use super::faults::FaultChances;
@@ -26,6 +26,8 @@ pub(super) struct Mock {
     pub(super) stop_lengths: RandomStream,
     pub(super) requests: AtomicU64,
     pub(super) jobs: AtomicU64,
+    /// Bytes of request bodies that are being received.
+    pub(super) receiving: AtomicUsize,
 }
 
 impl Mock {

@@ -1,14 +1,17 @@
 //! The mock's routes, and its answers to requests for text.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Extension, State};
+use axum::extract::{self, DefaultBodyLimit, Extension, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::map_response;
+use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use bytes::BytesMut;
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use super::connection_log::ConnectionLog;
@@ -53,13 +56,58 @@ pub(crate) fn router(mock: &Arc<Mock>) -> Router {
         .method_not_allowed_fallback(|| async {
             Refusal::detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
         })
-        // A prompt may be as long as the context.
         .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(Arc::clone(mock), bounded))
         .layer(map_response(async |mut response: Response| {
             response.headers_mut().insert(header::SERVER, HeaderValue::from_static(MOCK_SERVER));
             response
         }))
         .with_state(Arc::clone(mock))
+}
+
+/// Largest body of a request, bytes: several times the longest context.
+const LARGEST_BODY: usize = 4 << 20;
+/// Largest size of all bodies that are being received, bytes.
+const LARGEST_BODIES: usize = 64 << 20;
+
+/// Reads the whole body, as long as it and all others that are being read are not too large.
+async fn bounded(State(mock): Shared, request: extract::Request, next: Next) -> Response {
+    let (head, mut body) = request.into_parts();
+    let (mut read, mut room) = (BytesMut::new(), Room { all: &mock.receiving, taken: 0 });
+    while let Some(frame) = body.frame().await {
+        let refused = match &frame.map(|frame| frame.into_data().unwrap_or_default()) {
+            Err(_) => StatusCode::BAD_REQUEST,
+            Ok(bytes) if read.len() + bytes.len() > LARGEST_BODY => StatusCode::PAYLOAD_TOO_LARGE,
+            Ok(bytes) if !room.take(bytes.len()) => StatusCode::SERVICE_UNAVAILABLE,
+            Ok(bytes) => {
+                read.extend_from_slice(bytes);
+                continue;
+            }
+        };
+        return Refusal::detail(refused, refused.canonical_reason().unwrap_or_default()).into_response();
+    }
+    drop(room);
+    next.run(extract::Request::from_parts(head, read.freeze().into())).await
+}
+
+/// The part of a body in the room that all have.
+struct Room<'a> {
+    all: &'a AtomicUsize,
+    taken: usize,
+}
+
+impl Room<'_> {
+    /// Whether there is room for so many bytes more, which are then taken.
+    fn take(&mut self, bytes: usize) -> bool {
+        self.taken += bytes;
+        self.all.fetch_add(bytes, Relaxed) + bytes <= LARGEST_BODIES
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.taken, Relaxed);
+    }
 }
 
 /// As vLLM: healthy while the engine lives.

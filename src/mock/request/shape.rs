@@ -74,55 +74,81 @@ fn off_schema_value(schema: &Value) -> Value {
     few.iter().find(strange).cloned().unwrap_or_default()
 }
 
-/// How deep references are followed: a schema may refer to itself.
+/// Depth to which references are followed: a schema may refer to itself.
 const DEEPEST: u32 = 16;
+/// Largest value, as JSON in bytes: more than any model writes in one answer.
+const LARGEST: usize = 1 << 20;
 
 /// A value of `schema`. Supported keywords: `const`, `enum`, `default`, `$ref` within it, `allOf` and the
 /// first of `anyOf` and `oneOf`, types, `properties` with `required`, `items` and `minItems`, `minLength`,
-/// and the bounds of numbers. Optional properties are left out.
+/// and the bounds of numbers. Optional properties are left out, as is what would make it larger than an answer can be.
 fn instance(schema: &Value) -> Value {
-    of(schema, schema, 0)
+    Instances { root: schema, left: LARGEST }.of(schema, 0)
 }
 
-fn of(schema: &Value, root: &Value, depth: u32) -> Value {
-    let Some(fields) = schema.as_object().filter(|_| depth < DEEPEST) else { return Value::Null };
-    if let Some(value) =
-        fields.get("const").or_else(|| fields.get("enum")?.get(0)).or_else(|| fields.get("default"))
-    {
-        return value.clone();
+/// Values of a schema and of those within it, of a limited size together.
+struct Instances<'a> {
+    root: &'a Value,
+    /// Bytes that may still be made.
+    left: usize,
+}
+
+impl Instances<'_> {
+    /// A value that takes so many bytes, while there is room.
+    fn take(&mut self, bytes: usize, value: impl FnOnce() -> Value) -> Value {
+        let room = self.left.checked_sub(bytes);
+        self.left = room.unwrap_or(0);
+        room.map_or(Value::Null, |_| value())
     }
-    if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
-        let found = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return found.map_or(Value::Null, |schema| of(schema, root, depth + 1));
-    }
-    if let Some(parts) = fields.get("allOf").and_then(Value::as_array) {
-        return of(&joined(fields, parts), root, depth + 1);
-    }
-    if let Some(first) = ["anyOf", "oneOf"].iter().find_map(|name| fields.get(*name)?.get(0)) {
-        return of(first, root, depth + 1);
-    }
-    let number = |name: &str| fields.get(name).and_then(Value::as_f64);
-    let length = |name: &str| fields.get(name).and_then(Value::as_u64).unwrap_or(0).min(10_000) as usize;
-    match kind(fields) {
-        "object" => {
-            let properties = fields.get("properties").and_then(Value::as_object);
-            let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
-            let value = |name: &str| {
-                let schema = properties.and_then(|properties| properties.get(name));
-                schema.map_or(Value::Null, |schema| of(schema, root, depth + 1))
-            };
-            let names = required.filter_map(Value::as_str);
-            Value::Object(names.map(|name| (name.to_owned(), value(name))).collect())
+
+    fn of(&mut self, schema: &Value, depth: u32) -> Value {
+        let room = depth < DEEPEST && self.left > 0;
+        let Some(fields) = schema.as_object().filter(|_| room) else { return self.take(4, || Value::Null) };
+        if let Some(value) =
+            fields.get("const").or_else(|| fields.get("enum")?.get(0)).or_else(|| fields.get("default"))
+        {
+            return self.take(value.to_string().len(), || value.clone());
         }
-        "array" => {
-            let item = fields.get("items").map_or(Value::Null, |items| of(items, root, depth + 1));
-            Value::Array(vec![item; length("minItems")])
+        if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
+            let found = target.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
+            return found.map_or(Value::Null, |schema| self.of(schema, depth + 1));
         }
-        "string" => Value::String("word ".chars().cycle().take(length("minLength").max(4)).collect()),
-        "integer" => Value::from(least(&number).ceil() as i64),
-        "number" => Value::from(least(&number)),
-        "boolean" => Value::Bool(true),
-        _ => Value::Null,
+        if let Some(parts) = fields.get("allOf").and_then(Value::as_array) {
+            return self.of(&joined(fields, parts), depth + 1);
+        }
+        if let Some(first) = ["anyOf", "oneOf"].iter().find_map(|name| fields.get(*name)?.get(0)) {
+            return self.of(first, depth + 1);
+        }
+        let number = |name: &str| fields.get(name).and_then(Value::as_f64);
+        let length = |name: &str| fields.get(name).and_then(Value::as_u64).unwrap_or(0).min(10_000) as usize;
+        match kind(fields) {
+            "object" => {
+                let properties = fields.get("properties").and_then(Value::as_object);
+                let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
+                let mut value = |name: &str| {
+                    let schema = properties.and_then(|properties| properties.get(name));
+                    self.left = self.left.saturating_sub(name.len());
+                    schema.map_or(Value::Null, |schema| self.of(schema, depth + 1))
+                };
+                let names = required.filter_map(Value::as_str);
+                Value::Object(names.map(|name| (name.to_owned(), value(name))).collect())
+            }
+            "array" => {
+                let item = fields.get("items").map_or(Value::Null, |items| self.of(items, depth + 1));
+                let items = length("minItems");
+                self.take(items.saturating_mul(item.to_string().len() + 1), || {
+                    Value::Array(vec![item; items])
+                })
+            }
+            "string" => {
+                let letters = length("minLength").max(4);
+                self.take(letters, || Value::String("word ".chars().cycle().take(letters).collect()))
+            }
+            "integer" => self.take(8, || Value::from(least(&number).ceil() as i64)),
+            "number" => self.take(8, || Value::from(least(&number))),
+            "boolean" => self.take(4, || Value::Bool(true)),
+            _ => self.take(4, || Value::Null),
+        }
     }
 }
 
@@ -156,6 +182,21 @@ fn joined(fields: &Map<String, Value>, parts: &[Value]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Seven arrays of a thousand in one another, and ten references of an object to itself.
+    #[test]
+    fn what_a_schema_makes_is_limited() {
+        let nested = (0..7).fold(
+            json!({ "type": "integer" }),
+            |items, _| json!({ "type": "array", "items": items, "minItems": 1_000 }),
+        );
+        let names: Vec<_> = (0..10).map(|i| i.to_string()).collect();
+        let own: Map<_, _> = names.iter().map(|name| (name.clone(), json!({ "$ref": "#" }))).collect();
+        for schema in [nested, json!({ "type": "object", "properties": own, "required": names })] {
+            let size = instance(&schema).to_string().len();
+            assert!(size < 4 * LARGEST, "{size}");
+        }
+    }
 
     #[test]
     fn instances_are_of_their_schemas() {
