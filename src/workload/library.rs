@@ -1,6 +1,7 @@
 //! The ready-made workloads inside the binary, and how a workload is found by its name or its path.
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use super::spec::WorkloadSpec;
@@ -41,7 +42,7 @@ pub fn all() -> Result<Vec<WorkloadSpec>, SpecError> {
     LIBRARY.iter().map(|(name, source)| WorkloadSpec::from_toml(source, name)).collect()
 }
 
-fn unreadable(path: &Path, cause: std::io::Error) -> SpecError {
+fn unreadable(path: &Path, cause: io::Error) -> SpecError {
     SpecError::Unreadable { path: path.to_owned(), cause, example: "skyline workloads show short_chat" }
 }
 
@@ -54,6 +55,18 @@ fn tree(text: &str, parse: fn(&str) -> Result<Node, Mistakes>) -> Result<Node, M
     }
     // Editors on Windows write a byte-order mark before the text.
     parse(text.trim_start_matches('\u{feff}'))
+}
+
+/// Largest workload, bytes; those of the library take a few kB.
+const LARGEST: u64 = 16 << 20;
+
+/// The text of a file, or a pipe, that is not too large.
+fn text_of(file: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    if file.take(LARGEST + 1).read_to_string(&mut text)? as u64 > LARGEST {
+        return Err(io::Error::other("it is larger than 16 MiB: this is no workload"));
+    }
+    Ok(text)
 }
 
 impl WorkloadSpec {
@@ -85,7 +98,7 @@ impl WorkloadSpec {
             _ if path.is_dir() => return Err(unreadable(path, ErrorKind::IsADirectory.into())),
             _ => return Err(SpecError::Format { path: path.to_owned() }),
         };
-        let text = std::fs::read_to_string(path).map_err(|cause| unreadable(path, cause))?;
+        let text = File::open(path).and_then(text_of).map_err(|cause| unreadable(path, cause))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let survey = |trace: &mut Trace, seed| {
             trace.anchor(folder);
@@ -99,8 +112,7 @@ impl WorkloadSpec {
 
     /// Reads a workload from standard input: JSON where it begins with a brace, else TOML.
     fn from_standard_input(survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        let text = std::io::read_to_string(std::io::stdin())
-            .map_err(|cause| unreadable(Path::new("standard input"), cause))?;
+        let text = text_of(io::stdin()).map_err(|cause| unreadable(Path::new("standard input"), cause))?;
         let is_json = text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{');
         let parsed = tree(&text, if is_json { parse_json } else { parse_toml });
         Self::from_node(parsed, "standard input", Some(Path::new("")), survey)
@@ -116,5 +128,17 @@ impl WorkloadSpec {
                 images.anchor(folder);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_without_an_end_is_no_workload() {
+        let error = text_of(io::repeat(b'#')).unwrap_err().to_string();
+        assert!(error.contains("larger than 16 MiB"), "{error}");
+        assert_eq!(text_of(&b"name = 'a'"[..]).unwrap(), "name = 'a'");
     }
 }

@@ -279,8 +279,11 @@ fn in_flight(log: &RunLog) -> impl Iterator<Item = &UnendedRequest> {
     log.unended.iter().filter(|_| log.footer.is_none())
 }
 
-/// The requests of the plan up to the window's end, and later turns, that left no record although they were due, by their
-/// indices in order.
+/// Most requests without a record that are listed.
+const MOST_UNRECORDED: usize = 100_000;
+
+/// The first requests of the plan up to the window's end, and later turns, that left no record although they were due, by
+/// their indices in order.
 pub(crate) fn unrecorded_requests(observed: &Observed<'_>) -> Vec<u64> {
     if observed.unrecorded + observed.warm_up.unrecorded == 0 {
         return Vec::new();
@@ -296,7 +299,7 @@ pub(crate) fn unrecorded_requests(observed: &Observed<'_>) -> Vec<u64> {
     // Of later turns only those are known that were noted as dispatched.
     let turns = log.unended.iter().filter(|request| !request.is_opener() && request.phase != Phase::Cooldown);
     let all = openers.chain(turns.map(|request| request.index));
-    all.filter(|index| !known.contains(index) && !unended.contains(index)).collect()
+    all.filter(|index| !known.contains(index) && !unended.contains(index)).take(MOST_UNRECORDED).collect()
 }
 
 /// Later turns of sessions that the run dispatched in a phase, as it counted them; of a log that was cut off, as many as

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use super::line::{LogLine, StoredLine};
@@ -37,19 +37,29 @@ impl RunLog {
 
     /// The run that these lines of the file at `path` hold.
     pub(super) fn from_lines(mut lines: impl BufRead, path: &Path, room: u64) -> Result<Self, RunLogError> {
-        let io_error = |source| RunLogError::Io { path: path.to_owned(), source };
         let mut text = Vec::new();
-        lines.read_until(b'\n', &mut text).map_err(io_error)?;
+        let mut line = |text: &mut Vec<u8>| {
+            let read = (&mut lines).take(LONGEST_LINE + 1).read_until(b'\n', text);
+            let fits = |read: usize| {
+                let too_long = || io::Error::other("a line is longer than 64 MiB: this is no run log");
+                if read as u64 > LONGEST_LINE { Err(too_long()) } else { Ok(read) }
+            };
+            read.and_then(fits).map_err(|source| RunLogError::Io { path: path.to_owned(), source })
+        };
+        line(&mut text)?;
         let mut reader = LogReader::begin(path, &mut text, Room::of(room))?;
         loop {
             text.clear();
-            if lines.read_until(b'\n', &mut text).map_err(io_error)? == 0 {
+            if line(&mut text)? == 0 {
                 return Ok(reader.end());
             }
             reader.take(&mut text);
         }
     }
 }
+
+/// Longest line, bytes: the record of a request with millions of chunks.
+const LONGEST_LINE: u64 = 64 << 20;
 
 /// The schema of a header line, if it is newer than this program.
 fn newer_schema(text: &[u8]) -> Option<u32> {
@@ -286,5 +296,12 @@ mod tests {
         assert!(record.chunks.tokens() <= crate::record::Usage::MOST);
         let possible = record.possible();
         assert_eq!((possible.chunks_counted, possible.output_tokens), (false, number));
+    }
+
+    #[test]
+    fn a_file_without_line_ends_is_no_run_log() {
+        let endless = BufReader::new(io::repeat(b'{'));
+        let error = RunLog::from_lines(endless, Path::new("x"), 1 << 20).unwrap_err().to_string();
+        assert!(error.contains("longer than 64 MiB"), "{error}");
     }
 }
