@@ -212,7 +212,7 @@ impl AbArgs {
             None => facts.extend(design.can_find_by_variation(runs.length()).map(|words| ("find", words))),
         }
         facts.extend([planned_server("A", &a.settings), planned_server("B", &b.settings)]);
-        facts.extend(planned_limits(&a.settings, workload.clients.as_ref()));
+        facts.extend(planned_limits(&a.settings, workload));
         facts.push(("warm-up requests", self.warmup_requests.to_string()));
         facts.push(("stored in", self.campaign.out.display().to_string()));
         show_dry_run(&format!("ab {}", workload.name), facts, printer, self.campaign.show.shown())

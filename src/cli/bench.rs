@@ -120,7 +120,7 @@ impl BenchArgs {
         let mut facts = planned_requests(spec);
         facts.extend(planned_load(&plan.runs, &self.load(plan)));
         facts.push(planned_server("server", settings));
-        facts.extend(planned_limits(settings, spec.clients.as_ref()));
+        facts.extend(planned_limits(settings, spec));
         facts.push(("warm-up requests", self.warmup_requests.to_string()));
         facts.push(("stored in", plan.out.display().to_string()));
         show_dry_run(&format!("bench {}", spec.name), facts, printer, format)

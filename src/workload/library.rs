@@ -57,6 +57,13 @@ fn tree(text: &str, parse: fn(&str) -> Result<Node, Mistakes>) -> Result<Node, M
     parse(text.trim_start_matches('\u{feff}'))
 }
 
+/// Whether what was typed is an address of a server: `http://host`, `host:8000`.
+pub(crate) fn is_address(typed: &str) -> bool {
+    let port =
+        |(host, port): (&str, &str)| !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok();
+    typed.contains("://") || typed.rsplit_once(':').is_some_and(port)
+}
+
 /// Largest workload, bytes; those of the library take a few kB.
 const LARGEST: u64 = 16 << 20;
 
@@ -84,6 +91,9 @@ impl WorkloadSpec {
         }
         if name_or_path == "-" {
             return Self::from_standard_input(survey);
+        }
+        if is_address(name_or_path) {
+            return Err(SpecError::Address { address: name_or_path.to_owned() });
         }
         let path = Path::new(name_or_path);
         let parse = match path.extension().and_then(|extension| extension.to_str()) {

@@ -29,6 +29,9 @@ pub(super) fn quality_gate(evidence: &Evidence) -> Found {
 }
 
 pub(super) fn errors(evidence: &Evidence) -> Found {
+    if evidence.sent == Some(0) {
+        return not_reported("no request was measured", "let the run finish");
+    }
     let (Some(failed), Some(rate)) = (evidence.failed, evidence.error_rate()) else {
         return not_reported(
             "failed and refused requests are not counted",

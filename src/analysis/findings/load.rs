@@ -20,13 +20,20 @@ const LONGEST_WARM_UP: f64 = 0.5;
 const QUEUE_BAR_MS: f64 = 1.0;
 
 pub(super) fn ending(summary: &Summary) -> Option<Finding> {
+    let counts = &summary.requests;
     match summary.window.ending {
+        // Nothing was left to do.
+        Some(RunEnding::Interrupted)
+            if !summary.window.cut_short && counts.censored + counts.never_due == 0 =>
+        {
+            None
+        }
         Some(RunEnding::Interrupted) => Some(finding(
             FindingKind::Interrupted,
             format!(
                 "the run was interrupted: {} still running, {} not due yet",
-                counted(summary.requests.censored, "request"),
-                count(summary.requests.never_due)
+                counted(counts.censored, "request"),
+                count(counts.never_due)
             ),
             "let the run finish before you use its figures",
         )),
@@ -35,7 +42,7 @@ pub(super) fn ending(summary: &Summary) -> Option<Finding> {
             format!(
                 "the log has no last line: the run was cut off (a crash, a kill, a full disk) with {} in flight; what ended in \
                  its last 20 ms may count among them",
-                counted(summary.requests.in_flight, "request")
+                counted(counts.in_flight, "request")
             ),
             "run again; finished requests are saved and shown",
         )),
@@ -167,7 +174,8 @@ pub(super) fn end_without_load(summary: &Summary) -> Option<Finding> {
     let window = &summary.window;
     let (counted_s, load_s) = (window.counted_s(), window.load_end_s? - window.start_s);
     let share = (counted_s - load_s) / counted_s;
-    if window.cooldown_requests > 0 || summary.is_all_at_once() || share.is_nan() || share <= END_BAR {
+    let by_design = window.cooldown_requests > 0 || window.cut_short || summary.is_all_at_once();
+    if by_design || share.is_nan() || share <= END_BAR {
         return None;
     }
     let sentence = format!(

@@ -137,8 +137,10 @@ impl<'a> Observed<'a> {
         let requests: Vec<_> = places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
         let (start, counted) = (plan.window_start, log.header.workload.requests.is_some());
         let answers_end = answers_end(|| all.iter(), (start, end), counted);
+        // Of a number of requests those that count are counted, and no others.
+        let alone = counted || requests.is_empty();
         let others = all.iter().zip(0..).filter(|(record, _)| {
-            let counts = |at| start <= at && at < answers_end;
+            let counts = |at| !alone && start <= at && at < answers_end;
             record.phase != Phase::Measured && answered(record).is_some_and(counts)
         });
         Self {
@@ -161,7 +163,7 @@ impl<'a> Observed<'a> {
 
     /// Requests scheduled in the window: those of the plan, and the later turns of sessions that were dispatched.
     pub(crate) fn planned(&self) -> u64 {
-        self.log.header.plan.measured_requests + later_turns(self.log, Phase::Measured)
+        self.log.header.plan.measured_requests + later_turns(self.log, Phase::Measured) + unsent(self.log)
     }
 
     /// Length of the window.
@@ -250,7 +252,7 @@ impl Account {
         let in_flight = in_flight(log).filter(|request| request.phase == phase).count() as u64;
         let in_flight = in_flight.min(missing);
         Self {
-            never_due: of_plan.never_due,
+            never_due: of_plan.never_due + if phase == Phase::Measured { unsent(log) } else { 0 },
             in_flight,
             unrecorded: missing - in_flight,
             unplanned: of_plan.unplanned + of_sessions.unplanned,
@@ -329,12 +331,18 @@ fn come(log: &RunLog) -> u64 {
     past_last(log).saturating_sub(plan.warmup_requests).min(plan.measured_requests)
 }
 
-/// Whether the users of a closed loop that has so many requests have sent them all.
-fn all_sent(log: &RunLog) -> bool {
+/// Requests that the users of a closed loop of so many have not sent; 0 where their number does not end the run.
+fn unsent(log: &RunLog) -> u64 {
     let plan = &log.header.plan;
+    let Some(requests) = log.header.workload.requests.filter(|_| plan.is_open_ended()) else { return 0 };
     let first = past_last(log).min(plan.warmup_requests + plan.measured_requests);
     let sent = first + later_turns(log, Phase::Warmup) + later_turns(log, Phase::Measured);
-    log.header.workload.requests.is_some_and(|requests| sent >= requests)
+    requests.saturating_sub(sent)
+}
+
+/// Whether the users of a closed loop that has so many requests have sent them all.
+fn all_sent(log: &RunLog) -> bool {
+    log.header.workload.requests.is_some() && unsent(log) == 0
 }
 
 /// The last release of a log without a footer, and whether requests of the window were still to come.

@@ -166,12 +166,8 @@ fn window(observed: &Observed<'_>) -> Window {
         load_end_s: due.max().filter(|_| counted).map(Timestamp::as_secs_f64),
         ending: log.footer.as_ref().map(|footer| footer.ending),
         cut_short: observed.cut_short,
-        // Where answers decide when the warm-up ends, it is planned nowhere.
-        warmup_requests: if plan.warmup_requests > 0 {
-            plan.warmup_requests
-        } else {
-            of_phase(Phase::Warmup)
-        },
+        // Users send more in it than their first requests, which alone are planned.
+        warmup_requests: plan.warmup_requests.max(of_phase(Phase::Warmup)),
         cooldown_requests: of_phase(Phase::Cooldown),
     }
 }

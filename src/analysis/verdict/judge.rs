@@ -93,7 +93,11 @@ fn measured_requests(summary: &Summary) -> Check {
     };
     let measure = Measure { rule: Rule::MeasuredRequests, statistic: "no request run: 1, some: 0" };
     let empty = f64::from(u8::from(counts.executed() == 0));
-    measure.at_most(empty, 0.0, sentence, "run longer, at a higher rate, or with a shorter warm-up")
+    let cure = match summary.window.ending {
+        Some(RunEnding::Interrupted) => "let the run finish",
+        _ => "run longer, at a higher rate, or with a shorter warm-up",
+    };
+    measure.at_most(empty, 0.0, sentence, cure)
 }
 
 fn whole_window(summary: &Summary) -> Check {

@@ -5,6 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::foreign::commands::flag_here;
 use crate::workload::Slo;
+use crate::workload::library::is_address;
 
 /// The options, and what to type in their place. Others of vLLM, GuideLLM and AIPerf are known by the tables that translate
 /// their command lines.
@@ -167,7 +168,7 @@ pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<S
 
 /// Hint for a bound behind those of `--slo`, and for an address.
 fn stray_value(typed: &str) -> Option<String> {
-    if typed.contains("://") {
+    if is_address(typed) {
         return Some(
             "an address belongs to an option\nhint: --url names the server: --url http://host:8000"
                 .to_owned(),
@@ -248,6 +249,7 @@ mod tests {
             (&["bench", "short_chat", "--slo", "ttft=1s", "tpot=9ms"], "commas between them"),
             (&["bench", "short_chat", "--users=3", "--rate=3"], "leave one of them out"),
             (&["check", "http://host:8000"], "--url http://host:8000"),
+            (&["check", "host:8000"], "--url http://host:8000"),
             (&["bench", "short_chat", "http://key@host:8000"], "--url http://host:8000"),
             (&["run", "short_chat"], "skyline bench short_chat 60"),
             (&["diff", "a", "b"], "skyline compare"),

@@ -9,7 +9,7 @@ use crate::session::run::PlannedLoad;
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{PlannedRun, Printer, Stop, command_line};
 use crate::units::{count, counted, spoken, three_digits};
-use crate::workload::{ClientBehaviour, Slo, WorkloadSpec};
+use crate::workload::{Slo, WorkloadSpec};
 
 /// A fact of what would be run.
 type PlanFact = (&'static str, String);
@@ -79,14 +79,12 @@ pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings)
     (name, format!("{} {address}, {}, model: {model}", server.dialect, server.endpoint))
 }
 
-/// The limits of clients that behave so, and what runs are judged by.
-pub(in crate::cli) fn planned_limits(
-    settings: &RunSettings,
-    clients: Option<&ClientBehaviour>,
-) -> Vec<PlanFact> {
+/// Limits of the clients of this workload, and what its runs are judged by.
+pub(in crate::cli) fn planned_limits(settings: &RunSettings, spec: &WorkloadSpec) -> Vec<PlanFact> {
     let RunSettings { requests, objectives, machine, percentiles, share, .. } = settings;
-    let limits = requests.limits(clients);
-    let cap = limits.caps_in_words().map_or("no cap".to_owned(), |cap| format!("at most {cap} in flight"));
+    let limits = requests.limits(spec.clients.as_ref());
+    let most = limits.caps_in_words().or_else(|| spec.arrival.users().map(count));
+    let cap = most.map_or("no cap".to_owned(), |most| format!("at most {most} in flight"));
     let timeout = limits.total_timeout_s.map(|seconds| spoken(Duration::from_secs_f64(seconds)));
     let timeout = timeout.unwrap_or_else(|| "no limit".to_owned());
     let judged: Vec<_> = objectives.iter().map(ToString::to_string).collect();

@@ -221,7 +221,7 @@ impl SweepArgs {
             facts.push(("then", format!("the highest load that passed, held for {}", spoken(sustain))));
         }
         facts.push(planned_server("server", &planned.checked.settings));
-        facts.extend(planned_limits(&planned.checked.settings, planned.spec.clients.as_ref()));
+        facts.extend(planned_limits(&planned.checked.settings, &planned.spec));
         facts.push(("warm-up requests", self.loads.warmup_requests.to_string()));
         facts.push(("stored in", self.campaign.out.display().to_string()));
         show_dry_run(&format!("sweep {}", planned.spec.name), facts, printer, self.campaign.show.shown())

@@ -345,7 +345,8 @@ mod tests {
         let experiment = MatrixExperiment::new(plan.experiments.clone(), InvalidRuns::LeftOut).only(only);
         let request = experiment.next().unwrap();
         let run = campaign.plan(&request).unwrap();
-        let left = campaign.runs_left(&PlannedRequest { request: &request, run: &run, experiment: &experiment });
+        let left =
+            campaign.runs_left(&PlannedRequest { request: &request, run: &run, experiment: &experiment });
         assert_eq!(left, "; at most 2 runs left, up to 10 s");
     }
 

@@ -7,9 +7,8 @@ use serde::Serialize;
 use crate::analysis::Objective;
 use crate::experiment::{AbTest, Repeats, Sweep};
 use crate::record::RunHeader;
-use crate::report::document::Document;
 use crate::report::render::{self, Extent};
-use crate::report::{self, RunReport, Style, documents};
+use crate::report::{self, Document, RunReport, Style, documents};
 use crate::session::console::Stop;
 use crate::session::whole_file::whole_file;
 

@@ -35,6 +35,14 @@ pub enum SpecError {
         /// The file.
         path: PathBuf,
     },
+    /// What was given is the address of a server.
+    #[error(
+        "`{address}` is an address, not a workload\nhint: --url names the server: short_chat 60 --url {address}"
+    )]
+    Address {
+        /// What was given.
+        address: String,
+    },
     /// The spec was read and is wrong.
     #[error("{}", listing(origin, mistakes))]
     Mistakes {

@@ -61,7 +61,7 @@ pub(super) fn about(summary: &Summary) -> String {
     let answers = window.answers_s().map(|counted| format!(", answers counted for {}", seconds(counted)));
     let length = match window.load_end_s {
         Some(_) => {
-            format!("{} in {}", counted(summary.requests.planned, "request"), seconds(window.counted_s()))
+            format!("{} in {}", counted(summary.requests.executed(), "request"), seconds(window.counted_s()))
         }
         None => format!("window {}{}", seconds(window.length_s()), answers.unwrap_or_default()),
     };
