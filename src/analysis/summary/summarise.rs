@@ -167,7 +167,10 @@ fn window(observed: &Observed<'_>) -> Window {
         ending: log.footer.as_ref().map(|footer| footer.ending),
         cut_short: observed.cut_short,
         // Users send more in it than their first requests, which alone are planned.
-        warmup_requests: plan.warmup_requests.max(of_phase(Phase::Warmup)),
+        warmup_requests: match log.header.workload.arrival.users() {
+            None if plan.warmup_requests > 0 => plan.warmup_requests,
+            _ => plan.warmup_requests.max(of_phase(Phase::Warmup)),
+        },
         cooldown_requests: of_phase(Phase::Cooldown),
     }
 }
