@@ -301,7 +301,7 @@ mod tests {
 
     use super::*;
     use crate::experiment::{Experiment as _, InvalidRuns};
-    use crate::session::campaign::executor::{Campaign as _, PlannedRequest};
+    use crate::session::campaign::executor::{Campaign as _, CampaignStep};
 
     #[derive(Debug, Parser)]
     struct Typed {
@@ -346,7 +346,7 @@ mod tests {
         let request = experiment.next().unwrap();
         let run = campaign.plan(&request).unwrap();
         let left =
-            campaign.runs_left(&PlannedRequest { request: &request, run: &run, experiment: &experiment });
+            campaign.runs_left(&CampaignStep { request: &request, experiment: &experiment, dir: &dir }, &run);
         assert_eq!(left, "; at most 2 runs left, up to 10 s");
     }
 

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::dir::{ExperimentDir, MANIFEST, ServerManifest};
-use super::executor::{Campaign, PlannedRequest, RecordedRun, place};
+use super::executor::{Campaign, CampaignStep, place};
 use crate::analysis::Objective;
 use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, Experiment, NotRounds, RunRequest};
 use crate::record::RunEnding;
@@ -47,10 +47,10 @@ pub(crate) struct AbQuestion {
     metrics: Vec<String>,
     margin: f64,
     /// The order of the two runs within rounds; left out where rounds alternate, as in older experiments.
-    #[serde(default, skip_serializing_if = "AbOrder::is_alternating")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub(crate) order: AbOrder,
     /// What a script requires of B; left out where that is the usual.
-    #[serde(default, skip_serializing_if = "Require::is_usual")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub(crate) require: Require,
     /// What varies the texts of the first round.
     pub(crate) salt: u64,
@@ -93,13 +93,6 @@ pub(crate) enum Require {
     Equivalent,
     /// Shown to be better
     Better,
-}
-
-impl Require {
-    #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks by reference
-    fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// How both sides are reached, and what their runs are.
@@ -257,9 +250,9 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         self.context(side).ok_or_else(|| Stop::impossible(format!("{side} is not ready")))
     }
 
-    fn title(&self, next: &PlannedRequest<'_, AbExperiment>) -> Option<String> {
+    fn title(&self, next: &CampaignStep<'_, AbExperiment>, run: &PlannedRun) -> Option<String> {
         let AbRun { side, round, of } = next.request.part;
-        Some(format!("{}, {side}, seed {}", place("round", round, of), next.run.workload.seed))
+        Some(format!("{}, {side}, seed {}", place("round", round, of), run.workload.seed))
     }
 
     fn finished(&mut self, _request: &RunRequest<AbRun>, run: &StoredRun) -> Result<(), Stop> {
@@ -270,8 +263,8 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         Ok(())
     }
 
-    fn recorded(&mut self, done: &RecordedRun<'_, AbExperiment>) -> Result<(), Stop> {
-        let RecordedRun { request, experiment, dir } = done;
+    fn recorded(&mut self, done: &CampaignStep<'_, AbExperiment>) -> Result<(), Stop> {
+        let CampaignStep { request, experiment, dir } = done;
         if request.group.last() != Some(&request.name) {
             return Ok(());
         }

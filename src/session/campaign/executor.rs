@@ -18,15 +18,8 @@ use crate::session::stored::{JudgedRun, save};
 use crate::units;
 use crate::units::counted;
 
-/// A run that an experiment asked for, and its plan.
-pub(crate) struct PlannedRequest<'a, E: Experiment> {
-    pub(crate) request: &'a RunRequest<E::Part>,
-    pub(crate) run: &'a PlannedRun,
-    pub(crate) experiment: &'a E,
-}
-
-/// A run that has just been recorded.
-pub(crate) struct RecordedRun<'a, E: Experiment> {
+/// A run that an experiment asked for, before or after it was carried out.
+pub(crate) struct CampaignStep<'a, E: Experiment> {
     pub(crate) request: &'a RunRequest<E::Part>,
     pub(crate) experiment: &'a E,
     pub(crate) dir: &'a ExperimentDir,
@@ -51,14 +44,15 @@ pub(crate) trait Campaign<E: Experiment> {
         Duration::ZERO
     }
 
-    /// How long so many runs take, of which `next` is the first.
-    fn time_of(&self, next: &PlannedRequest<'_, E>, runs: u64) -> Duration {
-        (next.run.length() + self.pause()).mul_f64(runs as f64)
+    /// Time that so many runs take, of which `next` is the first, with the plan `run`.
+    fn time_of(&self, next: &CampaignStep<'_, E>, run: &PlannedRun, runs: u64) -> Duration {
+        let _ = next;
+        (run.length() + self.pause()).mul_f64(runs as f64)
     }
 
     /// How many runs are left, this one included, and how long they take, in words; nothing before the last.
-    fn runs_left(&self, next: &PlannedRequest<'_, E>) -> String {
-        runs_left(self, next)
+    fn runs_left(&self, next: &CampaignStep<'_, E>, run: &PlannedRun) -> String {
+        runs_left(self, next, run)
     }
 
     /// The server that the run of `after` was against, if it is still there and is to come to rest.
@@ -71,7 +65,7 @@ pub(crate) trait Campaign<E: Experiment> {
     fn ready(&mut self, request: &RunRequest<E::Part>) -> Result<&RunContext, Stop>;
 
     /// The requested run and its place in the experiment, in words; absent: it is not announced.
-    fn title(&self, next: &PlannedRequest<'_, E>) -> Option<String>;
+    fn title(&self, next: &CampaignStep<'_, E>, run: &PlannedRun) -> Option<String>;
 
     /// Takes a run that has just ended, before it is recorded.
     fn finished(&mut self, request: &RunRequest<E::Part>, run: &StoredRun) -> Result<(), Stop> {
@@ -86,19 +80,20 @@ pub(crate) trait Campaign<E: Experiment> {
     }
 
     /// Stores and shows what is known after a run.
-    fn recorded(&mut self, done: &RecordedRun<'_, E>) -> Result<(), Stop>;
+    fn recorded(&mut self, done: &CampaignStep<'_, E>) -> Result<(), Stop>;
 }
 
 /// How many runs are left, this one included, and how long they take if each takes as long as this, in words.
 pub(super) fn runs_left<E: Experiment>(
     campaign: &(impl Campaign<E> + ?Sized),
-    next: &PlannedRequest<'_, E>,
+    next: &CampaignStep<'_, E>,
+    run: &PlannedRun,
 ) -> String {
-    let spoken = |runs| units::spoken(campaign.time_of(next, runs));
+    let spoken = |runs| units::spoken(campaign.time_of(next, run, runs));
     match next.experiment.remaining() {
         RunsLeft::Exactly(0 | 1) | RunsLeft::AtMost(0 | 1) => String::new(),
         // Nothing but the server says how long they take.
-        RunsLeft::Exactly(runs) | RunsLeft::AtMost(runs) if next.run.plan.is_open_ended() => {
+        RunsLeft::Exactly(runs) | RunsLeft::AtMost(runs) if run.plan.is_open_ended() => {
             format!("; {runs} runs left")
         }
         RunsLeft::Exactly(runs) => format!("; {runs} runs left, about {}", spoken(runs)),
@@ -163,8 +158,9 @@ impl<'a, C> CampaignExecutor<'a, C> {
         C: Campaign<E>,
     {
         let run = self.draw::<E>(request)?;
-        let next = PlannedRequest { request, run: &run, experiment };
-        let title = self.campaign.title(&next).map(|title| title + &self.campaign.runs_left(&next));
+        let next = CampaignStep { request, experiment, dir: self.dir };
+        let title = self.campaign.title(&next, &run);
+        let title = title.map(|title| title + &self.campaign.runs_left(&next, &run));
         let context = self.campaign.ready(request)?;
         if self.interrupts.stop_is_wished() {
             return Ok(RunOutcome::Interrupted(None));
@@ -250,7 +246,7 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
         if let (Some(printer), Some(replacement)) = (self.announce, experiment.replacement(request)) {
             printer.words(&replacement);
         }
-        self.campaign.recorded(&RecordedRun { request, experiment, dir: self.dir })
+        self.campaign.recorded(&CampaignStep { request, experiment, dir: self.dir })
     }
 }
 
@@ -285,9 +281,9 @@ where
         Ok(self.context)
     }
 
-    fn title(&self, next: &PlannedRequest<'_, RepeatsExperiment>) -> Option<String> {
+    fn title(&self, next: &CampaignStep<'_, RepeatsExperiment>, run: &PlannedRun) -> Option<String> {
         let RepeatRun { number, of } = next.request.part;
-        Some(format!("{}, seed {}", place("run", number, of), next.run.workload.seed))
+        Some(format!("{}, seed {}", place("run", number, of), run.workload.seed))
     }
 
     fn finished(&mut self, _request: &RunRequest<RepeatRun>, run: &StoredRun) -> Result<(), Stop> {
@@ -295,7 +291,7 @@ where
         Ok(())
     }
 
-    fn recorded(&mut self, done: &RecordedRun<'_, RepeatsExperiment>) -> Result<(), Stop> {
+    fn recorded(&mut self, done: &CampaignStep<'_, RepeatsExperiment>) -> Result<(), Stop> {
         let Some(repeats) = repeats_so_far(done.experiment)? else { return Ok(()) };
         save::repeats(&repeats, done.dir.folder()).and(self.failure.take().map_or(Ok(()), Err))
     }

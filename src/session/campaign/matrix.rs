@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::dir::{ExperimentDir, ServerManifest};
-use super::executor::{Campaign, PlannedRequest, RecordedRun, place};
+use super::executor::{Campaign, CampaignStep, place};
 use super::serving::{Servers, check_finished};
 use crate::analysis::Objective;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun, MatrixSlot};
@@ -115,7 +115,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         self.pause
     }
 
-    fn time_of(&self, next: &PlannedRequest<'_, MatrixExperiment>, runs: u64) -> Duration {
+    fn time_of(&self, next: &CampaignStep<'_, MatrixExperiment>, _run: &PlannedRun, runs: u64) -> Duration {
         let left = |cell: &PlannedCell| next.experiment.left_in(cell.slot) as usize;
         // Runs of a row are equally long.
         let left = self.plan.cells.iter().flat_map(|cell| cell.runs.iter().cycle().take(left(cell)));
@@ -137,7 +137,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         self.resting(request).ok_or_else(|| Stop::impossible("the server is not connected"))
     }
 
-    fn title(&self, next: &PlannedRequest<'_, MatrixExperiment>) -> Option<String> {
+    fn title(&self, next: &CampaignStep<'_, MatrixExperiment>, _run: &PlannedRun) -> Option<String> {
         let MatrixRun { slot, repeat, of } = next.request.part;
         let (row, variant) =
             (&self.plan.experiments.rows[slot.row], &self.plan.experiments.variants[slot.variant]);
@@ -168,7 +168,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         self.servers.failed(slot, &row, stop)
     }
 
-    fn recorded(&mut self, done: &RecordedRun<'_, MatrixExperiment>) -> Result<(), Stop> {
+    fn recorded(&mut self, done: &CampaignStep<'_, MatrixExperiment>) -> Result<(), Stop> {
         let variant = done.request.part.slot.variant;
         let goes_on = matches!(done.experiment.next(), Some(next) if next.part.slot.variant == variant);
         if !goes_on {

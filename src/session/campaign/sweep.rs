@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::dir::{ExperimentDir, ServerManifest};
-use super::executor::{Campaign, PlannedRequest, RecordedRun, runs_left};
+use super::executor::{Campaign, CampaignStep, runs_left};
 use crate::analysis::Objective;
 use crate::experiment::{
     CapacityProbe, Experiment, JudgedObjective, Load, LoadAxis, MeasuredCapacity, RunRequest, Search,
@@ -190,7 +190,7 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         self.pause
     }
 
-    fn runs_left(&self, next: &PlannedRequest<'_, SweepExperiment>) -> String {
+    fn runs_left(&self, next: &CampaignStep<'_, SweepExperiment>, run: &PlannedRun) -> String {
         let search = next.experiment.search();
         match (&next.request.part, search.left()) {
             (SweepRun::Load(_), Some((_, left_s)))
@@ -198,7 +198,7 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
             {
                 format!("; about {} left", spoken(Duration::from_secs_f64(left_s.round())))
             }
-            _ => runs_left(self, next),
+            _ => runs_left(self, next, run),
         }
     }
 
@@ -210,7 +210,7 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         Ok(self.context)
     }
 
-    fn title(&self, next: &PlannedRequest<'_, SweepExperiment>) -> Option<String> {
+    fn title(&self, next: &CampaignStep<'_, SweepExperiment>, _run: &PlannedRun) -> Option<String> {
         match &next.request.part {
             SweepRun::Load(wanted) => Some(title(wanted)),
             SweepRun::Sustained(wanted) => {
@@ -219,8 +219,8 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         }
     }
 
-    fn recorded(&mut self, done: &RecordedRun<'_, SweepExperiment>) -> Result<(), Stop> {
-        let RecordedRun { request, experiment, dir } = done;
+    fn recorded(&mut self, done: &CampaignStep<'_, SweepExperiment>) -> Result<(), Stop> {
+        let CampaignStep { request, experiment, dir } = done;
         let trial = experiment.search().trials().last();
         if let (SweepRun::Load(wanted), Some(trial), Some(printer)) = (&request.part, trial, self.progress)
             && trial.number == wanted.number

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::dir::{ExperimentDir, ServerManifest};
-use super::executor::{Campaign, PlannedRequest, RecordedRun};
+use super::executor::{Campaign, CampaignStep};
 use super::serving::{Servers, check_finished};
 use super::sweep::at_load;
 use crate::experiment::matrix::Variant;
@@ -104,7 +104,7 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
         self.pause
     }
 
-    fn runs_left(&self, next: &PlannedRequest<'_, TuneExperiment<'f>>) -> String {
+    fn runs_left(&self, next: &CampaignStep<'_, TuneExperiment<'f>>, _run: &PlannedRun) -> String {
         let forecast = next.experiment.forecast();
         let left = spoken(forecast.lasting(self.pause));
         let starts = match forecast.starts {
@@ -126,8 +126,8 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
         context.ok_or_else(|| Stop::impossible("the server is not connected"))
     }
 
-    fn title(&self, next: &PlannedRequest<'_, TuneExperiment<'f>>) -> Option<String> {
-        let PlannedRequest { request, experiment, .. } = next;
+    fn title(&self, next: &CampaignStep<'_, TuneExperiment<'f>>, _run: &PlannedRun) -> Option<String> {
+        let CampaignStep { request, experiment, .. } = next;
         let TuneRun { candidate, round, per_gpu, wanted } = &request.part;
         let best = experiment.best().map_or(String::new(), |(best, per_gpu)| {
             format!("; best so far {}, which met {}/s per GPU", best.name, three_digits(per_gpu))
@@ -151,8 +151,8 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
         self.servers.failed(place, &what, stop)
     }
 
-    fn recorded(&mut self, done: &RecordedRun<'_, TuneExperiment<'f>>) -> Result<(), Stop> {
-        let RecordedRun { request, experiment, dir } = done;
+    fn recorded(&mut self, done: &CampaignStep<'_, TuneExperiment<'f>>) -> Result<(), Stop> {
+        let CampaignStep { request, experiment, dir } = done;
         let last = experiment.last().filter(|trial| trial.number == request.number);
         if let (Some(printer), Some(trial)) = (self.progress, last) {
             let over = trial.over_share.zip(trial.tightest.as_ref());
