@@ -1,14 +1,14 @@
 //! The progress of a step that may take long: one line, redrawn in place on a terminal, printed once elsewhere.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::alt_screen::say;
 use super::line::InPlace;
 use super::screen::Screen;
+use super::view::LiveView;
 use crate::clock::{RunClock, Timestamp};
 use crate::units::{count, spoken};
 
@@ -26,8 +26,7 @@ const LONG: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct StepLine {
     step: Arc<Step>,
-    stop: Option<mpsc::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _shown: LiveView,
 }
 
 /// What is known of a step. Whoever does it counts; the line's own thread reads.
@@ -46,18 +45,13 @@ impl StepLine {
         let clock = RunClock::starting_in(Duration::ZERO);
         let name = Mutex::new(name.into());
         let step = Arc::new(Step { name, done: AtomicU64::new(0), of: AtomicU64::new(0), clock });
-        let (hang_up, end) = mpsc::channel();
-        let shown = Arc::clone(&step);
-        let show = move || match screen.fitting() {
+        let of = Arc::clone(&step);
+        let shown = LiveView::showing(screen, "step line", move |screen, end| match screen {
             Screen::Quiet => {}
-            Screen::Dashboard | Screen::Line => shown.redraw(&end),
-            Screen::Plain => shown.print(&end, say),
-        };
-        let thread = match screen {
-            Screen::Quiet => None,
-            _ => std::thread::Builder::new().name("step line".to_owned()).spawn(show).ok(),
-        };
-        Self { step, stop: Some(hang_up), thread }
+            Screen::Dashboard | Screen::Line => of.redraw(end),
+            Screen::Plain => of.print(end, say),
+        });
+        Self { step, _shown: shown }
     }
 
     /// The same of a step that does so many things.
@@ -81,15 +75,6 @@ impl StepLine {
     pub(crate) fn count<I: Iterator>(&self, things: I) -> impl Iterator<Item = I::Item> + use<I> {
         let step = Arc::clone(&self.step);
         things.inspect(move |_| _ = step.done.fetch_add(1, Relaxed))
-    }
-}
-
-impl Drop for StepLine {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -154,6 +139,8 @@ impl Step {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     fn step(done: u64, of: u64) -> Step {

@@ -1,14 +1,14 @@
-//! Shows a run from its beginning to its end.
+//! Shows a run, or a step of one, from its beginning to its end.
 
-use std::sync::mpsc;
-use std::thread::JoinHandle;
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{Builder, JoinHandle};
 
 use super::dashboard;
 use super::line::ProgressLine;
 use super::screen::Screen;
 use super::watched::WatchedRun;
 
-/// The live view of a run; dropping it removes it from the screen.
+/// The live view of a run, or of a step of one; dropping it removes it from the screen.
 #[derive(Debug)]
 pub(crate) struct LiveView {
     stop: Option<mpsc::Sender<()>>,
@@ -18,16 +18,24 @@ pub(crate) struct LiveView {
 impl LiveView {
     /// Shows `watched` until dropped.
     pub(crate) fn start(screen: Screen, watched: WatchedRun) -> Self {
-        let (stop, stopped) = mpsc::channel();
-        let show = move || match screen.fitting() {
+        Self::showing(screen, "live view", move |screen, stopped| match screen {
             Screen::Quiet => {}
-            Screen::Dashboard => dashboard::show(&watched, &stopped),
-            Screen::Line => ProgressLine::new(&watched).redraw(&stopped),
-            Screen::Plain => ProgressLine::new(&watched).print(&stopped),
-        };
+            Screen::Dashboard => dashboard::show(&watched, stopped),
+            Screen::Line => ProgressLine::new(&watched).redraw(stopped),
+            Screen::Plain => ProgressLine::new(&watched).print(stopped),
+        })
+    }
+
+    /// Calls `show` on a thread of this name with the screen that fits, and with what hangs up when this value is dropped.
+    pub(super) fn showing(
+        screen: Screen,
+        name: &str,
+        show: impl FnOnce(Screen, &Receiver<()>) + Send + 'static,
+    ) -> Self {
+        let (stop, stopped) = mpsc::channel();
         let thread = match screen {
             Screen::Quiet => None,
-            _ => std::thread::Builder::new().name("live view".to_owned()).spawn(show).ok(),
+            _ => Builder::new().name(name.to_owned()).spawn(move || show(screen.fitting(), &stopped)).ok(),
         };
         Self { stop: Some(stop), thread }
     }
