@@ -24,24 +24,24 @@ pub(crate) fn client_config(options: &TlsOptions, scheme: Scheme) -> Result<Clie
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS cannot be set up: {error}"))?;
-    let builder = if scheme == Scheme::Http {
-        builder.with_root_certificates(RootCertStore::empty())
-    } else if options.check == CertificateCheck::Skipped {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+    if scheme == Scheme::Http {
+        return Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
+    }
+    let trusted = if options.check == CertificateCheck::Skipped {
+        Trusted::Any
     } else {
         let given = options.ca_cert.as_deref().map(certificates).transpose()?;
         let roots = Arc::new(roots(given.as_deref())?);
-        let signed = WebPkiServerVerifier::builder_with_provider(roots, provider)
+        let signed = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
             .build()
             .map_err(|error| format!("TLS cannot be set up: {error}"))?;
-        match given {
-            None => builder.with_webpki_verifier(signed),
-            Some(given) => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(SignedOrGiven { signed, given })),
-        }
+        let Some(given) = given else {
+            return Ok(builder.with_webpki_verifier(signed).with_no_client_auth());
+        };
+        Trusted::SignedOrGiven { signed, given }
     };
-    Ok(builder.with_no_client_auth())
+    let verifier = Arc::new(Verifier { trusted, provider });
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
 /// The roots to trust: those in `given`, else the system's.
@@ -98,15 +98,24 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     Err(format!("--ca-cert `{shown}` holds no certificate: {what}\nhint: {cure}"))
 }
 
-/// Trusts what a given certificate signed, and a given certificate itself: that of a server that signed its own, or whose
-/// issuer is not at hand.
+/// The certificates that are trusted.
 #[derive(Debug)]
-struct SignedOrGiven {
-    signed: Arc<WebPkiServerVerifier>,
-    given: Vec<CertificateDer<'static>>,
+enum Trusted {
+    /// Any, for `--insecure`; the handshake's signatures are still checked.
+    Any,
+    /// Those that a given certificate signed, and a given certificate itself: that of a server that signed its own, or whose
+    /// issuer is not at hand.
+    SignedOrGiven { signed: Arc<WebPkiServerVerifier>, given: Vec<CertificateDer<'static>> },
 }
 
-impl ServerCertVerifier for SignedOrGiven {
+/// A verifier that trusts other certificates than rustls' own does.
+#[derive(Debug)]
+struct Verifier {
+    trusted: Trusted,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -115,14 +124,16 @@ impl ServerCertVerifier for SignedOrGiven {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let verified =
-            self.signed.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let Trusted::SignedOrGiven { signed, given } = &self.trusted else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let verified = signed.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match &verified {
             // Its dates were found right before: they are checked first. A root that is a server's own is an error of the
             // second kind.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::UnknownIssuer | CertificateError::Other(_),
-            )) if self.given.iter().any(|given| given.as_ref() == end_entity.as_ref()) => {
+            )) if given.iter().any(|given| given.as_ref() == end_entity.as_ref()) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
@@ -136,46 +147,7 @@ impl ServerCertVerifier for SignedOrGiven {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.signed.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.signed.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.signed.supported_verify_schemes()
-    }
-}
-
-/// Accepts any certificate, for `--insecure`; the handshake's signatures are still checked.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
@@ -185,11 +157,11 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
