@@ -7,6 +7,7 @@ use super::differences::{AbPair, DifferenceScale, Differences};
 use super::power::{LEVEL, Power};
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
 use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Sample};
+use crate::experiment::compare::Interval;
 use crate::experiment::trade::PerGpuTrade;
 use crate::units::{percent, three_digits};
 
@@ -34,15 +35,15 @@ pub struct AbMetric {
     /// Median of B's.
     pub b: Option<f64>,
     /// B − A, in its unit; absent for fewer rounds than six.
-    pub difference: Option<AbEstimate>,
+    pub difference: Option<Interval>,
     /// B ÷ A; absent on the scale of differences.
-    pub ratio: Option<AbEstimate>,
+    pub ratio: Option<Interval>,
     /// `BCa` bootstrap interval of the ratio's geometric mean (on the scale of differences: of the mean difference),
     /// for readers who expect it; it is too narrow for so few rounds.
-    pub bootstrap: Option<AbEstimate>,
+    pub bootstrap: Option<Interval>,
     /// 90 % interval of the ratio (on the scale of differences: of the difference), which lies within the margin where
     /// both are equivalent.
-    pub equivalence: Option<AbEstimate>,
+    pub equivalence: Option<Interval>,
     /// The difference that does not matter: a share of A, or of shares a difference in points ÷ 100.
     pub margin: f64,
     /// The spread of B ÷ A from round to round, as a share of itself (on the scale of differences: the standard
@@ -60,32 +61,17 @@ pub struct AbMetric {
     pub verdict: Option<AbVerdict>,
 }
 
-/// A figure with its interval; an end is absent where nothing bounds it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct AbEstimate {
-    /// The figure; where requests that were cut off leave only one end of it known, that end.
-    pub value: f64,
-    /// Lower end.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-}
-
-impl AbEstimate {
-    /// `estimate` as people read the scale; `None` where nothing bounds it.
-    fn on(scale: DifferenceScale, estimate: Estimate) -> Option<Self> {
-        let known = |shift: f64| shift.is_finite().then(|| scale.place(shift));
-        Some(Self { value: known(estimate.value)?, low: known(estimate.low), high: known(estimate.high) })
-    }
+/// An estimate as people read the scale; `None` where nothing bounds it.
+fn on(scale: DifferenceScale, estimate: Estimate) -> Option<Interval> {
+    let known = |shift: f64| shift.is_finite().then(|| scale.place(shift));
+    Some(Interval { value: known(estimate.value)?, low: known(estimate.low), high: known(estimate.high) })
 }
 
 impl AbMetric {
     /// The metric from these differences, without a verdict; `power` is that of as many rounds.
     pub(super) fn of(measure: &FigureKey, differences: &Differences, margin: f64, power: &Power) -> Self {
         let (scale, pairs) = (differences.scale, &differences.pairs);
-        let estimate =
-            |scale, level| differences.estimate(scale, level).and_then(|found| AbEstimate::on(scale, found));
+        let estimate = |scale, level| differences.estimate(scale, level).and_then(|found| on(scale, found));
         let exact = differences.exact();
         let resampled = exact.as_deref().and_then(|exact| {
             bootstrap(exact, &measure.to_string(), |sample| mean(sample).unwrap_or(f64::NAN))
@@ -104,7 +90,7 @@ impl AbMetric {
             b: median(pairs.iter().map(|pair| pair.b)),
             difference: estimate(DifferenceScale::Difference, LEVEL),
             ratio: (scale == DifferenceScale::Ratio).then(|| estimate(scale, LEVEL)).flatten(),
-            bootstrap: resampled.and_then(|found| AbEstimate::on(scale, found)),
+            bootstrap: resampled.and_then(|found| on(scale, found)),
             equivalence: estimate(scale, 2.0 * LEVEL),
             margin,
             spread: spread.map(|spread| scale.length(spread)),

@@ -51,11 +51,11 @@ impl Pairing {
     }
 }
 
-/// A value with its 95 % interval, if there is one.
+/// A value with its interval, of 95 % unless said otherwise; an end without a bound is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
-    /// The value.
+    /// The value; where only one end of it is known, that end.
     pub value: f64,
     /// Lower end.
     pub low: Option<f64>,
@@ -106,7 +106,7 @@ pub(super) enum ChangeBasis {
 
 impl Change {
     /// The change of the figure `key`, or why it is unknown; of two runs of one plan by the `requests` of both.
-    pub(super) fn of(
+    pub(super) fn between(
         key: &FigureKey,
         before: &AcrossRuns,
         after: &AcrossRuns,

@@ -122,7 +122,9 @@ impl AgainstForeign {
         for key in &subjects() {
             let (before, after) = (baseline.figure(key), other.figure(key));
             match (before.is_known(), after.is_known()) {
-                (true, true) => rows.extend(ComparedRow::of(key, &before, &after, Pairing::OneRunEach, None)),
+                (true, true) => {
+                    rows.extend(ComparedRow::compare(key, &before, &after, Pairing::OneRunEach, None))
+                }
                 (true, false) => only_baseline.push(key.to_string()),
                 (false, true) => only_here.push(key.to_string()),
                 (false, false) => {}

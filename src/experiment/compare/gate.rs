@@ -120,7 +120,7 @@ impl Gate {
         }
         let requests = pairing.requests(figure, baseline, other);
         let (before, after) = (baseline.figure(figure), other.figure(figure));
-        let found = Change::of(figure, &before, &after, pairing, requests.as_ref())
+        let found = Change::between(figure, &before, &after, pairing, requests.as_ref())
             .map(|found| found.worsening(figure));
         // Of a server that does not keep up no run is long enough to tell a latency.
         let overloaded = |side: &ComparedSide| side.outcome == VerdictOutcome::Overloaded;
@@ -140,7 +140,8 @@ impl Gate {
         pairing: Pairing,
     ) -> GateJudgement {
         let figure = &self.margin().figure;
-        let mut found = Change::of(figure, before, after, pairing, None).map(|found| found.worsening(figure));
+        let mut found =
+            Change::between(figure, before, after, pairing, None).map(|found| found.worsening(figure));
         if let Ok(Change { basis: ChangeBasis::SingleRuns(otherwise), .. }) = &mut found {
             *otherwise = if place.is_empty() { FOREIGN } else { "with --repeats 5" };
         }

@@ -46,16 +46,16 @@ impl ComparedRow {
     pub(super) fn all(baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> Vec<Self> {
         let row = |key: &FigureKey| {
             let requests = pairing.requests(key, baseline, other);
-            Self::of(key, &baseline.figure(key), &other.figure(key), pairing, requests.as_ref())
+            Self::compare(key, &baseline.figure(key), &other.figure(key), pairing, requests.as_ref())
         };
         let mut rows: Vec<Self> = subjects(&[baseline, other]).iter().filter_map(row).collect();
-        correct(rows.iter_mut());
+        correct(rows.iter_mut().map(|row| (row.p, &mut row.p_holm)));
         unjudged(!(baseline.reasons.is_empty() && other.reasons.is_empty()), rows.iter_mut());
         rows
     }
 
     /// `None` where neither side has the figure; of two runs of one plan by the `requests` of both.
-    pub(super) fn of(
+    pub(super) fn compare(
         key: &FigureKey,
         before: &AcrossRuns,
         after: &AcrossRuns,
@@ -66,7 +66,7 @@ impl ComparedRow {
             return None;
         }
         let is_share = key.kind() == FigureKind::Share;
-        let found = Change::of(key, before, after, pairing, requests).ok();
+        let found = Change::between(key, before, after, pairing, requests).ok();
         let means = two_means(before, after, pairing);
         let (before, after) = (before.level(), after.level());
         let moved = found.and_then(|found| found.interval());
@@ -105,13 +105,10 @@ impl ComparedRow {
     }
 }
 
-/// Corrects the p-values of `rows`, which are tested together, for their number (Holm).
-pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut ComparedRow>) {
-    let tested: Vec<&mut ComparedRow> = rows.filter(|row| row.p.is_some()).collect();
-    let p_values: Vec<f64> = tested.iter().filter_map(|row| row.p).collect();
-    for (row, corrected) in tested.into_iter().zip(holm(&p_values)) {
-        row.p_holm = Some(corrected);
-    }
+/// Correction of p-values that are tested together, each with the place of the corrected one, for their number (Holm).
+pub(super) fn correct<'a>(tests: impl Iterator<Item = (Option<f64>, &'a mut Option<f64>)>) {
+    let (p_values, places): (Vec<f64>, Vec<_>) = tests.filter_map(|(p, place)| Some((p?, place))).unzip();
+    places.into_iter().zip(holm(&p_values)).for_each(|(place, corrected)| *place = Some(corrected));
 }
 
 /// Takes the verdicts back where a side is INVALID (`distrusted`).
@@ -170,11 +167,7 @@ impl RunTrend {
         };
         let mut lines: Vec<TrendLine> =
             subjects(&sides.iter().collect::<Vec<_>>()).iter().filter_map(line).collect();
-        let tested: Vec<&mut TrendLine> = lines.iter_mut().filter(|line| line.p.is_some()).collect();
-        let p_values: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
-        for (line, corrected) in tested.into_iter().zip(holm(&p_values)) {
-            line.p_holm = Some(corrected);
-        }
+        correct(lines.iter_mut().map(|line| (line.p, &mut line.p_holm)));
         Some(Self {
             lines,
             started_at: order.iter().map(|&place| sides[place].header.started_at).collect(),

@@ -195,7 +195,7 @@ impl SweepAgainst {
             })
             .collect();
         let mut loads: Vec<AtLoad> = both.iter().map(|(before, after)| AtLoad::of(before, after)).collect();
-        correct(loads.iter_mut().flat_map(|at| &mut at.rows));
+        correct(loads.iter_mut().flat_map(|at| &mut at.rows).map(|row| (row.p, &mut row.p_holm)));
         let distrusted = !(baseline.sweep.valid && other.sweep.valid);
         unjudged(distrusted, loads.iter_mut().flat_map(|at| &mut at.rows));
         // A baseline that does not keep up cannot be compared with.
@@ -247,7 +247,7 @@ impl AtLoad {
         // Beyond saturation a latency depends on the length of the run and says nothing about the server.
         let is_compared = |key: &FigureKey| !saturated || key.kind() != FigureKind::Latency;
         let row =
-            |key| ComparedRow::of(key, before.figures.get(key)?, after.figures.get(key)?, pairing, None);
+            |key| ComparedRow::compare(key, before.figures.get(key)?, after.figures.get(key)?, pairing, None);
         Self {
             load: before.load,
             pairing,

@@ -244,7 +244,7 @@ fn what_would_be_seen_of_a_share_is_reported_in_points() {
     };
     let detectable = |metric| {
         let (before, after) = (sampled([0.5, 0.6, 0.4]), sampled([0.5, 0.7, 0.3]));
-        ComparedRow::of(&FigureKey::of(metric), &before, &after, Pairing::Independent, None)
+        ComparedRow::compare(&FigureKey::of(metric), &before, &after, Pairing::Independent, None)
             .unwrap()
             .detectable
             .unwrap()
