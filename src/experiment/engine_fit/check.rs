@@ -27,7 +27,6 @@ pub struct MeasuredRun {
 
 /// A run and the engine's prediction for the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunCheck {
     /// Its folder.
     pub run: String,
@@ -49,15 +48,12 @@ pub struct RunCheck {
 
 /// A latency as measured and as the fitted engine reproduces it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FigureCheck {
     /// Of what.
     #[serde(serialize_with = "in_words")]
-    #[cfg_attr(test, schemars(with = "String"))]
     pub metric: Metric,
     /// Which part of the requests.
     #[serde(serialize_with = "in_words")]
-    #[cfg_attr(test, schemars(with = "String"))]
     pub quantile: Quantile,
     /// As measured, milliseconds.
     pub measured_ms: f64,
@@ -76,7 +72,6 @@ fn in_words<T: std::fmt::Display, S: serde::Serializer>(value: &T, serializer: S
 
 /// How well it reproduces the medians of TTFT and TPOT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// Within 10 %.

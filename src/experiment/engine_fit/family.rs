@@ -28,7 +28,6 @@ pub(super) struct StepCosts {
 
 /// A cost that was fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CostKind {
     /// Share of the datasheet's arithmetic that prompts reach.

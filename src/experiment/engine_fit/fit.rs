@@ -18,7 +18,6 @@ const LEAST: usize = 40;
 
 /// An engine fitted to runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EngineFit {
     /// Version of this format: [`EngineFit::SCHEMA`].
     pub schema: u32,
@@ -46,7 +45,6 @@ pub struct EngineFit {
 
 /// A cost with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FittedCost {
     /// Of what.
     pub kind: CostKind,

@@ -45,7 +45,6 @@ pub struct LayoutFigures {
 
 /// A latency, or its bounds where requests were still running.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
     /// The value, milliseconds.
     pub value_ms: Option<f64>,
