@@ -8,7 +8,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::place::Place;
-use super::show::ShowArgs;
+use super::show::{ShowArgs, requested};
 use crate::experiment::{AbTest, Sweep};
 use crate::report::{
     Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace, WriteOf, WriteRun,
@@ -168,7 +168,7 @@ impl Outputs {
     pub(in crate::cli) fn forms_of(&self, subject: &str) -> Result<ShowArgs, Stop> {
         self.refuse_to_push(subject)?;
         let parsed = |asked: &RequestedExport| {
-            asked.typed.parse().map_err(|formats| {
+            requested(&asked.typed).map_err(|formats| {
                 Stop::usage(format!("--format {}: {subject} has no such form\nhint: {formats}", asked.typed))
             })
         };

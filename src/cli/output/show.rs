@@ -1,7 +1,6 @@
 //! How a verb prints its result: `--format`, `--json`, `--full`, and the one place that renders it.
 
 use std::path::Path;
-use std::str::FromStr;
 
 use clap::Args;
 use console::Term;
@@ -23,8 +22,9 @@ pub(in crate::cli) const WIDEST: usize = 120;
 pub(in crate::cli) struct ShowArgs {
     /// Print the result as text, json, html or markdown, separated by commas; FORMAT=PATH writes a file [default:
     /// text]
-    #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', help_heading = "Output")]
-    pub(super) formats: Vec<RequestedFormat>,
+    #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', value_parser = requested,
+          help_heading = "Output")]
+    pub(super) formats: Vec<(Format, Place)>,
 
     /// Print the result as JSON: --format json
     #[arg(long, help_heading = "Output")]
@@ -36,26 +36,16 @@ pub(in crate::cli) struct ShowArgs {
 }
 
 /// A form, and where it goes: usually to standard output.
-#[derive(Clone, Debug)]
-pub(super) struct RequestedFormat {
-    format: Format,
-    place: Place,
-}
-
-impl FromStr for RequestedFormat {
-    type Err = String;
-
-    fn from_str(typed: &str) -> Result<Self, String> {
-        let (name, place) = Place::typed_after(typed)?;
-        let format = match name {
-            "text" => SCREEN,
-            "json" => Format::Json,
-            "html" => Format::Html,
-            "markdown" => Format::Markdown,
-            _ => return Err("the formats are text, json, html, markdown".to_owned()),
-        };
-        Ok(Self { format, place })
-    }
+pub(super) fn requested(typed: &str) -> Result<(Format, Place), String> {
+    let (name, place) = Place::typed_after(typed)?;
+    let format = match name {
+        "text" => SCREEN,
+        "json" => Format::Json,
+        "html" => Format::Html,
+        "markdown" => Format::Markdown,
+        _ => return Err("the formats are text, json, html, markdown".to_owned()),
+    };
+    Ok((format, place))
 }
 
 impl ShowArgs {
@@ -67,21 +57,21 @@ impl ShowArgs {
                 "two formats both go to standard output\nhint: name a file for one of them, as in --format html=report.html",
             ));
         }
-        for (number, asked) in self.formats.iter().enumerate() {
-            let is_taken = self.formats[..number].iter().any(|before| before.place.is(&asked.place));
-            if let (Place::Path(path), true) = (&asked.place, is_taken) {
+        for (number, (_, place)) in self.formats.iter().enumerate() {
+            let is_taken = self.formats[..number].iter().any(|(_, before)| before.is(place));
+            if let (Place::Path(path), true) = (place, is_taken) {
                 let twice = format!("two formats both go to {}\nhint: name a file for each", path.display());
                 return Err(Stop::usage(twice));
             }
-            asked.place.check()?;
+            place.check()?;
         }
         Ok(())
     }
 
     /// The forms that go to standard output, each once.
     fn to_stdout(&self) -> impl Iterator<Item = Format> {
-        let typed = self.formats.iter().filter(|asked| !matches!(asked.place, Place::Path(_)));
-        let typed = typed.map(|asked| asked.format);
+        let typed = self.formats.iter().filter(|(_, place)| !matches!(place, Place::Path(_)));
+        let typed = typed.map(|(format, _)| *format);
         let mut all: Vec<Format> = self.json.then_some(Format::Json).into_iter().chain(typed).collect();
         all.dedup();
         all.into_iter()
@@ -94,10 +84,10 @@ impl ShowArgs {
         render: impl Fn(Format) -> Result<String, Stop>,
     ) -> Result<(), Stop> {
         printer.data(&render(self.shown())?)?;
-        for asked in &self.formats {
-            let Place::Path(path) = &asked.place else { continue };
+        for (format, place) in &self.formats {
+            let Place::Path(path) = place else { continue };
             // A file has room for all of it.
-            let format = if asked.format == SCREEN { Format::Text(Extent::Full) } else { asked.format };
+            let format = if *format == SCREEN { Format::Text(Extent::Full) } else { *format };
             save::text(path, &render(format)?)?;
             printer.words(&format!("written to {}", path.display()));
         }

@@ -18,16 +18,8 @@ pub(super) struct Family {
     /// What it is, in one sentence without its full stop.
     pub(super) help: String,
     pub(super) unit: Unit,
-    pub(super) points: Vec<LabelledValue>,
-}
-
-/// One value of a family.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct LabelledValue {
-    /// What tells it from the others of its family.
-    pub(super) labels: Labels,
-    /// In the base unit.
-    pub(super) value: f64,
+    /// Values in the base unit, each with what tells it from the others.
+    pub(super) points: Vec<(Labels, f64)>,
 }
 
 impl Family {
@@ -38,9 +30,8 @@ impl Family {
         unit: Unit,
         values: impl IntoIterator<Item = (Labels, Option<f64>)>,
     ) -> Self {
-        let point = |(labels, value): (Labels, Option<f64>)| {
-            Some(LabelledValue { labels, value: value? / f64::from(unit.per_base) })
-        };
+        let point =
+            |(labels, value): (Labels, Option<f64>)| Some((labels, value? / f64::from(unit.per_base)));
         let points = values.into_iter().filter_map(point).collect();
         Self { name: name.into(), help: help.into(), unit, points }
     }

@@ -51,10 +51,10 @@ impl Collector for Collected {
             let name = format!("skyline_{}{ending}", family.name);
             let mut metric =
                 encoder.encode_descriptor(&name, &family.help, unit.as_ref(), MetricType::Gauge)?;
-            for point in &family.points {
-                let shown = point.labels.iter().map(|(name, value)| (*name, printable(value)));
+            for (labels, value) in &family.points {
+                let shown = labels.iter().map(|(name, value)| (*name, printable(value)));
                 let labels: Vec<_> = shown.collect();
-                ConstGauge::new(point.value).encode(metric.encode_family(&labels)?)?;
+                ConstGauge::new(*value).encode(metric.encode_family(&labels)?)?;
             }
         }
         Ok(())

@@ -34,12 +34,12 @@ fn metric(family: &Family, start: &str, end: &str) -> Value {
     let points: Vec<_> = family
         .points
         .iter()
-        .map(|point| {
+        .map(|(labels, value)| {
             json!({
-                "attributes": point.labels.iter().map(|(name, value)| attribute(name, value)).collect::<Vec<_>>(),
+                "attributes": labels.iter().map(|(name, value)| attribute(name, value)).collect::<Vec<_>>(),
                 "startTimeUnixNano": start,
                 "timeUnixNano": end,
-                "asDouble": point.value,
+                "asDouble": value,
             })
         })
         .collect();
