@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde_with::SerializeDisplay;
 
 use super::catalogue::Metric;
 use super::info::{Direction, FigureKind};
@@ -11,8 +11,8 @@ use super::part::{Part, PartKind};
 use super::quantile::{AskedQuantile, Quantile};
 use crate::workload::nearest;
 
-/// A figure of a run, or of a part of its requests: `p95 ttft of chat`, `goodput`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A figure of a run, or of a part of its requests, written as objectives name it: `p95 ttft of chat`, `goodput`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct FigureKey {
     /// Which statistic of it; absent unless it is a latency.
     pub statistic: Option<Statistic>,
@@ -83,13 +83,6 @@ impl fmt::Display for Statistic {
 pub struct FigureKeyError {
     text: String,
     problem: String,
-}
-
-/// As objectives name it: `p95 ttft of chat`.
-impl Serialize for FigureKey {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use super::targets::targets;
 use crate::analysis::figures::catalogue::Metric;
@@ -13,10 +13,8 @@ use crate::units::{millis, parse_duration};
 use crate::workload::WorkloadSpec;
 
 /// A demand on a run, or on a part of its requests. It is stored as it was typed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(with = "String", inline))]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "String", inline))]
 pub struct Objective {
     /// As it was typed.
     pub text: String,
@@ -192,20 +190,6 @@ impl FigureKey {
             return Err(unfit(format!("no request{whose} has an SLO; {cure}")));
         }
         Ok(())
-    }
-}
-
-impl TryFrom<String> for Objective {
-    type Error = ObjectiveError;
-
-    fn try_from(text: String) -> Result<Self, ObjectiveError> {
-        text.parse()
-    }
-}
-
-impl From<Objective> for String {
-    fn from(objective: Objective) -> Self {
-        objective.text
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde_with::SerializeDisplay;
 
 use crate::workload::reading::value::{Allowed, SpecValue};
 
@@ -11,7 +11,7 @@ use crate::workload::reading::value::{Allowed, SpecValue};
 const STATUS: Allowed = Allowed::from(400.0, 599.0);
 
 /// A kind of failure that a client may retry. In files and on the command line: `429`, `timeout`, `connect`, `reset`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 pub enum RetryCause {
     /// The server answered with this HTTP status.
     Status(u16),
@@ -69,11 +69,5 @@ impl FromStr for RetryCause {
                     )
                 }),
         }
-    }
-}
-
-impl Serialize for RetryCause {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
