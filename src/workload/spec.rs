@@ -71,7 +71,7 @@ pub struct WorkloadSpec {
     /// changes nothing of the plan. Default: `h100`.
     pub mock_hardware: Option<String>,
     /// What a run of it is for.
-    #[serde(skip_serializing_if = "Purpose::is_measurement")]
+    #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
     pub purpose: Purpose,
 }
 
@@ -86,13 +86,6 @@ pub enum Purpose {
     /// Whether answers arrive: that none is lost, none is cut off and few fail. How long they took, and how late or busy
     /// the client was, is not judged, so that the run passes on a shared machine.
     Smoke,
-}
-
-impl Purpose {
-    /// Whether it is the default.
-    pub fn is_measurement(&self) -> bool {
-        *self == Self::Measurement
-    }
 }
 
 impl WorkloadSpec {
@@ -263,8 +256,8 @@ fn read_common(
     };
     let given = fields.option("arrival", |value| {
         if trace.is_some() {
-            value.complain("is given with `trace`, which says when requests arrive; leave one of them out");
-            return None;
+            return value
+                .reject("is given with `trace`, which says when requests arrive; leave one of them out");
         }
         ArrivalPattern::read(value)
     });
@@ -302,29 +295,25 @@ fn arrival_of(
         if common.is_some() {
             let sentence =
                 "is given, and classes have arrivals of their own; keep one, or one for each class";
-            fields.complain_of("arrival", sentence);
-            return None;
+            return fields.reject_of("arrival", sentence);
         }
         ArrivalPattern::ByClass { classes: own.into_iter().collect::<Option<_>>().or_else(|| {
             let sentence = "have arrivals of their own or share the workload's, all of them; give one to each or none";
-            fields.complain_of("classes", sentence);
-            None
+            fields.reject_of("classes", sentence)
         })? }
     };
     let ArrivalPattern::ByClass { classes: processes } = &arrival else { return Some(arrival) };
     if !classes.is_empty() && processes.len() != classes.len() {
         let (processes, classes) = (processes.len(), classes.len());
         let sentence = format!("has {processes} processes for {classes} classes; give one for each");
-        fields.complain_of("arrival", &sentence);
-        return None;
+        return fields.reject_of("arrival", &sentence);
     }
     if let Some(class) = classes.iter().find(|class| class.weight.to_bits() != 1.0_f64.to_bits()) {
         let sentence = format!(
             "have arrivals of their own, whose rates say how many requests each has; leave out the weight of \"{}\"",
             class.name
         );
-        fields.complain_of("classes", &sentence);
-        return None;
+        return fields.reject_of("classes", &sentence);
     }
     Some(arrival)
 }

@@ -22,7 +22,7 @@ pub struct RequestCounts {
     /// They had not ended when the run stopped waiting.
     pub censored: u64,
     /// They were in flight when the run was cut off, by a crash or a kill: how they ended is not known. Left out where none was.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
     pub in_flight: u64,
     /// They were never due, because the run was stopped before.
     pub never_due: u64,
@@ -40,11 +40,6 @@ pub struct RequestCounts {
     pub reconnected: u64,
     /// Likewise: requests that were sent again, because the server closed an idle connection as they were sent.
     pub resent: u64,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl RequestCounts {

@@ -164,7 +164,7 @@ pub struct RunDescription {
     /// Name of the workload.
     pub workload: String,
     /// What it was for; left out where that is a measurement.
-    #[serde(skip_serializing_if = "Purpose::is_measurement")]
+    #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
     pub purpose: Purpose,
     /// Seed of its schedule.
     pub seed: u64,

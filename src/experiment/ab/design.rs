@@ -56,12 +56,6 @@ pub enum AbOrder {
 }
 
 impl AbOrder {
-    /// Whether rounds alternate, as all did once.
-    #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks by reference
-    pub fn is_alternating(&self) -> bool {
-        *self == Self::Alternating
-    }
-
     /// The order in words.
     pub const fn in_words(self) -> &'static str {
         match self {

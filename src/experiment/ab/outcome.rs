@@ -51,7 +51,7 @@ pub struct AbTest {
     /// The servers of both sides.
     pub sides: AbSides,
     /// How the order of the two runs within rounds was found; absent where they alternated.
-    #[serde(skip_serializing_if = "AbOrder::is_alternating")]
+    #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
     pub order: AbOrder,
     /// Which side keeps up; absent where both did in every round.
     #[serde(skip_serializing_if = "AbOverload::is_nowhere")]

@@ -44,7 +44,7 @@ pub struct SweepPlan {
     /// follow from their requests alone.
     pub sized_for_s: Option<f64>,
     /// Time that a run takes beside its window, seconds: its warm-up, its last answers and the pause after it.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub between_s: f64,
     /// The most runs of the search.
     pub most_trials: u64,
@@ -76,12 +76,6 @@ impl ArrivalUnit {
             Self::Sessions => "sessions",
         }
     }
-}
-
-/// Whether a time was not written before there was one.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_zero(seconds: &f64) -> bool {
-    *seconds == 0.0
 }
 
 impl SweepPlan {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::FailureKind;
-use super::turn::is_zero;
 use crate::clock::Timestamp;
 use crate::workload::RetryCause;
 
@@ -27,7 +26,7 @@ pub struct Attempt {
     /// How it ended.
     pub end: AttemptEnd,
     /// Answer tokens that came and were thrown away, because it failed and the request was sent again.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub discarded_tokens: u32,
 }
 

@@ -8,7 +8,7 @@ use super::attempt::Attempt;
 use super::chunks::{ChunkTrain, LateStamps, TokenChunk};
 use super::oddity::Oddity;
 use super::outcome::{Failure, Outcome, Validity};
-use super::turn::{Phase, Turn, is_zero};
+use super::turn::{Phase, Turn};
 use super::usage::Usage;
 use crate::clock::Timestamp;
 use crate::units::millis;
@@ -86,10 +86,10 @@ pub struct RequestRecord {
     /// Source of `output_tokens`.
     pub output_tokens_source: TokenSource,
     /// Tokens whose text never came, as of hidden reasoning: no time between chunks is theirs.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub hidden_tokens: u32,
     /// Chunks that arrived in the same read, and so have the same stamp, as the one before.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub merged_reads: u32,
     /// Those of its chunks whose stamps may be late.
     pub late_stamps: Option<Box<LateStamps>>,

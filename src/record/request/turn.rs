@@ -19,16 +19,11 @@ pub struct Turn {
     pub of: Option<u32>,
     /// The `number` of the first turn of its conversation: 0, except for the later conversations of a closed-loop
     /// user.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub begun: u32,
     /// Prompt tokens from previous turns, of both sides.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub history_tokens: u32,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference
-pub(super) fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 impl Turn {
@@ -73,13 +68,8 @@ pub struct SessionCounts {
     /// Turns missing from these.
     pub turns_not_reached: u64,
     /// Answers without a word, which the next turn repeats as an empty one.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub empty_answers: u64,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference
-const fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 impl SessionCounts {

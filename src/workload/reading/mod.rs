@@ -8,11 +8,13 @@ pub(super) mod mistakes;
 pub(super) mod node;
 pub(super) mod text;
 pub(super) mod value;
+mod written;
 
 pub(crate) use fields::{Fields, Given};
 pub(crate) use mistakes::{Mistakes, nearest};
 pub(crate) use node::{Entry, Node, NodeValue};
 pub(crate) use text::{parse_json, parse_toml};
 pub(crate) use value::{Allowed, SpecValue};
+pub(crate) use written::is_usual;
 
 pub use mistakes::{SpecError, SpecMistake};

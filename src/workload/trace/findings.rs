@@ -47,7 +47,7 @@ pub struct TraceFindings {
     pub skipped_lines: u64,
     /// Lines and tables of a client pool that were replaced by the nearest that can be drawn: gap shapes out of
     /// range, and lengths of 0 tokens, where nothing is sent.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub nearest_drawn: u64,
     /// Requests that the file lists after a later one, and that were put in order.
     pub reordered: u64,
@@ -67,13 +67,8 @@ pub struct TraceKind {
     pub called: Option<String>,
     /// Number of kinds combined here because each is too rare for a class of its own; kinds after the first 4,096
     /// count as one. 0 for a single kind.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub rarer_kinds: u64,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl TraceFindings {
@@ -82,8 +77,7 @@ impl TraceFindings {
         if [found.ends_s, found.bin_s].into_iter().all(|seconds| SECONDS.has(seconds)) {
             return Some(found);
         }
-        value.complain(&format!("has a length that is no number {SECONDS}"));
-        None
+        value.reject(&format!("has a length that is no number {SECONDS}"))
     }
 
     /// Whether every count and share is one that a trace can have.
