@@ -152,8 +152,7 @@ impl Distribution {
                             "times 1 + `ratio` is over {}; lower one of them",
                             count(TOKEN_LIMIT.into())
                         );
-                        fields.complain_of("length", &sentence);
-                        None
+                        fields.reject_of("length", &sentence)
                     })
                 }),
                 ("sglang_range", |fields| {
@@ -215,8 +214,7 @@ fn in_order(fields: &Fields<'_>, min: Option<u32>, max: Option<u32>) -> Option<(
     if min <= max {
         return Some((min, max));
     }
-    fields.complain_of("min", &format!("is {min}, above `max`, which is {max}; swap them or move one"));
-    None
+    fields.reject_of("min", &format!("is {min}, above `max`, which is {max}; swap them or move one"))
 }
 
 /// Refuses a truncation that leaves almost nothing of the distribution: the bounds would decide its draws.
@@ -226,11 +224,10 @@ fn likely(fields: &Fields<'_>, (min, max): (u32, u32), distribution: Distributio
     if distribution.share_kept() >= LEAST {
         return Some(distribution);
     }
-    fields.complain(&format!(
+    fields.reject(&format!(
         "keeps less than 0.1 % of its draws between `min` {min} and `max` {max}; widen them, move the centre between \
          them, or choose the kind uniform or constant"
-    ));
-    None
+    ))
 }
 
 impl Distribution {
@@ -337,8 +334,7 @@ pub(super) fn one_each(
     if weights.len() != items {
         let length = weights.len();
         let sentence = format!("has length {length} and `{of}` {items}; give one weight for each, or none");
-        fields.complain_of("weights", &sentence);
-        return None;
+        return fields.reject_of("weights", &sentence);
     }
     positive_total(fields, "weights", &weights)?;
     Some(weights)
@@ -349,8 +345,7 @@ pub(super) fn positive_total(fields: &Fields<'_>, name: &'static str, weights: &
     if weights.iter().any(|weight| *weight > 0.0) {
         return Some(());
     }
-    fields.complain_of(name, "has no weight above 0; give at least one a share");
-    None
+    fields.reject_of(name, "has no weight above 0; give at least one a share")
 }
 
 #[cfg(test)]

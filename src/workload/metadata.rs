@@ -38,8 +38,7 @@ pub(super) fn read_tags(value: SpecValue<'_>) -> Option<BTreeMap<String, String>
             Ok(text) => return Some(text),
             Err(mistake) => mistake,
         };
-        value.complain(&mistake);
-        None
+        value.reject(&mistake)
     })
 }
 
@@ -53,8 +52,7 @@ pub(super) fn read_tag_columns(value: SpecValue<'_>) -> Option<BTreeMap<String, 
     value.list(|value| {
         let name = value.name()?;
         if columns.insert(name.clone(), name.clone()).is_some() {
-            value.complain(&format!("names \"{name}\" a second time; leave one of them out"));
-            return None;
+            return value.reject(&format!("names \"{name}\" a second time; leave one of them out"));
         }
         Some(name)
     })?;

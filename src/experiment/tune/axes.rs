@@ -101,18 +101,15 @@ pub(super) fn read(place: SpecValue<'_>) -> Option<Vec<TuneAxis>> {
     let mut names: Vec<String> = match number {
         Some(2..=MOST) => candidates(&axes, 1).into_iter().map(|made| made.name).collect(),
         Some(..2) => {
-            place.complain("makes one variant; give an axis a second value");
-            return None;
+            return place.reject("makes one variant; give an axis a second value");
         }
         _ => {
-            place.complain(&format!("makes more than {MOST} variants; leave values out"));
-            return None;
+            return place.reject(&format!("makes more than {MOST} variants; leave values out"));
         }
     };
     names.sort_unstable();
     if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        place.complain(&format!("makes two variants called `{twice}`; give values names of their own"));
-        return None;
+        return place.reject(&format!("makes two variants called `{twice}`; give values names of their own"));
     }
     Some(axes)
 }

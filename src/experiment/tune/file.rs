@@ -102,18 +102,15 @@ impl TuneSpec {
             let said = format!(
                 "has `{odd}`, which no load decides; use percentiles of latencies, such as `p95 ttft < 500ms`"
             );
-            fields.complain_of("objectives", &said);
-            return None;
+            return fields.reject_of("objectives", &said);
         }
         if self.server.serve.is_some() && self.server.url.is_none() {
-            fields.complain_of("server", "has a `serve` command and no `url`; say where it will serve");
-            return None;
+            return fields.reject_of("server", "has a `serve` command and no `url`; say where it will serve");
         }
         let commands = [&self.server.serve, &self.server.start];
         if commands.into_iter().flatten().any(|command| !command.contains("{flags}")) {
             let said = "has a command without `{flags}`, so that all variants would be one; write {flags} where they go";
-            fields.complain_of("server", said);
-            return None;
+            return fields.reject_of("server", said);
         }
         Some(self)
     }

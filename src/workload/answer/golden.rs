@@ -117,8 +117,7 @@ impl RegexPattern {
                 // The crate's message draws the pattern with an arrow; the cause is its last line.
                 let error = error.to_string();
                 let cause = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                value.complain(&format!("is {text:?}, which is not a regular expression: {cause}"));
-                None
+                value.reject(&format!("is {text:?}, which is not a regular expression: {cause}"))
             }
         }
     }

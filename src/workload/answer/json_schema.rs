@@ -82,8 +82,7 @@ impl JsonSchema {
 }
 
 fn complain<T>(value: SpecValue<'_>, sentence: &str) -> Option<T> {
-    value.complain(sentence);
-    None
+    value.reject(sentence)
 }
 
 impl fmt::Debug for JsonSchema {

@@ -259,13 +259,9 @@ fn either_or_cv(
         }),
         (None, None) => {
             let cure = "give it, or `cv`, the coefficient of variation of the gaps";
-            fields.complain_of(name, &format!("is missing; {cure}"));
-            None
+            fields.reject_of(name, &format!("is missing; {cure}"))
         }
-        (Some(_), Some(_)) => {
-            fields.complain_of("cv", &format!("repeats `{name}`; keep one of them"));
-            None
-        }
+        (Some(_), Some(_)) => fields.reject_of("cv", &format!("repeats `{name}`; keep one of them")),
     }
 }
 
@@ -286,8 +282,7 @@ fn stages(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
 fn markov(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     let states = fields.required("states", |value| value.list(RateState::read))?;
     if states.len() < 2 {
-        fields.complain_of("states", "has one state, between which nothing changes; give two or more");
-        return None;
+        return fields.reject_of("states", "has one state, between which nothing changes; give two or more");
     }
     some_rate(fields, "states", "state", ArrivalPattern::Markov { states })
 }
@@ -298,8 +293,7 @@ fn some_rate(fields: &Fields<'_>, name: &str, item: &str, pattern: ArrivalPatter
         return Some(pattern);
     }
     let sentence = format!("has a rate of 0 throughout; give at least one {item} a rate above 0");
-    fields.complain_of(name, &sentence);
-    None
+    fields.reject_of(name, &sentence)
 }
 
 fn diurnal(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
@@ -339,8 +333,7 @@ fn clients(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
             "has {} clients that send {total} requests/s together; the most is {MOST_CLIENTS} clients and a rate {RATE}",
             clients.len()
         );
-        fields.complain_of("clients", &sentence);
-        return None;
+        return fields.reject_of("clients", &sentence);
     }
     Some(ArrivalPattern::Clients { clients })
 }

@@ -139,8 +139,7 @@ impl Spike {
             if fields.is_spoiled() || spike.end_s() > spike.at_s {
                 return Some(spike);
             }
-            fields.complain("has no duration; give it a rise, a hold or a fall");
-            None
+            fields.reject("has no duration; give it a rise, a hold or a fall")
         })
     }
 }

@@ -68,8 +68,7 @@ impl ThinkTime {
                         return Some(Self::Uniform { min, max });
                     }
                     let sentence = format!("is {min}, above `max`, which is {max}; swap them or move one");
-                    fields.complain_of("min", &sentence);
-                    None
+                    fields.reject_of("min", &sentence)
                 }),
                 ("exponential", |fields| Some(Self::Exponential { mean: seconds(fields, "mean", CENTRE)? })),
                 ("log_normal", |fields| {

@@ -44,8 +44,7 @@ impl Tenant {
             })
         })?;
         if tenants.len() > MOST {
-            fields.complain_of("tenants", &format!("has {} tenants; {MOST} at most", tenants.len()));
-            return None;
+            return fields.reject_of("tenants", &format!("has {} tenants; {MOST} at most", tenants.len()));
         }
         let unsent = classes?.iter().find(|class| {
             (class.weight > 0.0 || trace.is_some())
@@ -57,8 +56,7 @@ impl Tenant {
                     "has none with a weight above 0 that sends the class \"{}\"; name it in the `classes` of one",
                     class.name
                 );
-                fields.complain_of("tenants", &sentence);
-                None
+                fields.reject_of("tenants", &sentence)
             }
             None => Some(tenants),
         }
@@ -119,12 +117,10 @@ impl ModelMix {
             let skew = fields.option("zipf", |value| value.number(SKEW));
             let (names, weights, skew) = (names?, weights?, skew?);
             if names.len() > MOST {
-                fields.complain_of("names", &format!("has {} names; {MOST} at most", names.len()));
-                return None;
+                return fields.reject_of("names", &format!("has {} names; {MOST} at most", names.len()));
             }
             if weights.is_some() && skew.is_some() {
-                fields.complain_of("zipf", "is given with `weights`; give one of them");
-                return None;
+                return fields.reject_of("zipf", "is given with `weights`; give one of them");
             }
             let weights = weights.or(skew.map(|skew| zipf(names.len() as u64, skew).collect()));
             let weights = one_each(fields, weights, "names", names.len())?;

@@ -216,8 +216,7 @@ fn without_trace<T>(
 ) -> Option<T> {
     fields.maybe(name, |value| {
         if trace.is_some() {
-            value.complain(&format!("is given with a trace, which says {what}; leave it out"));
-            return None;
+            return value.reject(&format!("is given with a trace, which says {what}; leave it out"));
         }
         read(value)
     })
@@ -227,8 +226,7 @@ fn without_trace<T>(
 fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
     let Some(mean) = traced else { return fields.given(name, Distribution::read_or_constant) };
     let given = fields.given(name, |value| {
-        value.complain("is given with a trace, which says how long requests are; leave it out");
-        None
+        value.reject("is given with a trace, which says how long requests are; leave it out")
     });
     match given {
         Given::Absent => Given::Right(Distribution::Trace { mean }),

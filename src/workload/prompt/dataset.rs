@@ -182,8 +182,7 @@ impl Dataset {
             let sentence = format!(
                 "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv"
             );
-            fields.complain_of("path", &sentence);
-            return None;
+            return fields.reject_of("path", &sentence);
         };
         let (name, csv) = (format.name(), format == DatasetFormat::Csv);
         if dataset.filter.is_some() && format != DatasetFormat::Sharegpt {

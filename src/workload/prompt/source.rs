@@ -169,13 +169,12 @@ impl Images {
             if most > MOST_IMAGES {
                 let given =
                     if most == TOKEN_LIMIT { "has no bound".into() } else { format!("may be {most}") };
-                fields.complain_of(
+                return fields.reject_of(
                     "per_request",
                     &format!(
                         "{given}; a request has at most {MOST_IMAGES} images, so give a `max` up to that"
                     ),
                 );
-                return None;
             }
             Some(Self { folder, per_request, found })
         })
@@ -220,8 +219,7 @@ impl Conversation {
             if turns.most() > MOST_TURNS {
                 let most = count(turns.most().into());
                 let sentence = format!("may be {most}; give a `max` of 10,000 at most");
-                fields.complain_of("turns", &sentence);
-                return None;
+                return fields.reject_of("turns", &sentence);
             }
             Some(Self { turns, think_time_s, first_input_tokens, max_context_tokens })
         })

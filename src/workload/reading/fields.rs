@@ -132,6 +132,17 @@ impl<'n> Fields<'n> {
         self.mistakes().add(line, format!("`{}` {sentence}", self.path_of(name)));
     }
 
+    /// Refusal of the table for a mistake in it as a whole; `sentence` follows its path.
+    pub(crate) fn reject<T>(&self, sentence: &str) -> Option<T> {
+        self.table.reject(sentence)
+    }
+
+    /// Refusal of the table for a mistake of several fields together, as in [`Fields::complain_of`].
+    pub(crate) fn reject_of<T>(&self, name: &str, sentence: &str) -> Option<T> {
+        self.complain_of(name, sentence);
+        None
+    }
+
     /// Reads `kind`, which decides the other fields.
     pub(super) fn kind<'k, T>(
         &mut self,

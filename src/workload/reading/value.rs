@@ -37,10 +37,15 @@ impl<'n> SpecValue<'n> {
         self.mistakes.add(self.node.line, format!("{subject} {sentence}"));
     }
 
+    /// Refusal of the value for a mistake in it; `sentence` follows the quoted path.
+    pub(crate) fn reject<T>(&self, sentence: &str) -> Option<T> {
+        self.complain(sentence);
+        None
+    }
+
     /// Reports that the value is not what `wanted` describes.
     pub(crate) fn refuse<T>(&self, wanted: &str) -> Option<T> {
-        self.complain(&format!("is {}; it must be {wanted}", self.node.value));
-        None
+        self.reject(&format!("is {}; it must be {wanted}", self.node.value))
     }
 
     /// Whether this is a number, valid or not.

@@ -57,10 +57,9 @@ impl Accept {
                 && accept.objectives.is_empty()
                 && accept.max_cost_per_million_output_tokens.is_none()
             {
-                fields.complain(
+                return fields.reject(
                     "asks for nothing; give objectives, such as [\"p95 ttft < 1s\"], or leave it out",
                 );
-                return None;
             }
             Some(accept)
         })

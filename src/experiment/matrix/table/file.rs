@@ -290,8 +290,7 @@ fn read_variants(fields: &mut Fields<'_>, common: Option<&VariantServer>) -> Opt
     let alone = || Variant { name: Variant::ALONE.to_owned(), server: common.cloned().unwrap_or_default() };
     let variants = given.or(Some(vec![alone()]))?;
     if variants.iter().any(|variant| variant.server.serve.is_some() && variant.server.url.is_none()) {
-        fields.complain_of("server", "has a `serve` command and no `url`; say where it will serve");
-        return None;
+        return fields.reject_of("server", "has a `serve` command and no `url`; say where it will serve");
     }
     Some(variants)
 }
@@ -316,13 +315,12 @@ fn read_rows(
     let is_there = |given: &Given<Vec<MatrixRow>>| !matches!(given, Given::Absent);
     match [&rows, &grid, &one].into_iter().filter(|given| is_there(given)).count() {
         0 => {
-            fields.complain("has nothing to run; give [[rows]], a [grid] or a table [one_at_a_time]");
-            return None;
+            return fields.reject("has nothing to run; give [[rows]], a [grid] or a table [one_at_a_time]");
         }
         1 => {}
         _ => {
-            fields.complain("has rows of several kinds; give [[rows]], a [grid] or a table [one_at_a_time]");
-            return None;
+            return fields
+                .reject("has rows of several kinds; give [[rows]], a [grid] or a table [one_at_a_time]");
         }
     }
     let one_at_a_time = is_there(&one);

@@ -120,8 +120,8 @@ impl Expected {
                 return None;
             }
             if read.question.is_none() && read.hypothesis.is_none() && read.expect.is_empty() {
-                fields.complain("says nothing of its rows; give a question, a hypothesis or what to expect");
-                return None;
+                return fields
+                    .reject("says nothing of its rows; give a question, a hypothesis or what to expect");
             }
             Some(read)
         })
@@ -132,11 +132,10 @@ impl Expected {
         for pattern in &self.rows {
             if !rows.iter().any(|row| fits(pattern, &row.name)) {
                 let names = rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>().join(", ");
-                fields.complain_of(
+                return fields.reject_of(
                     "hypotheses",
                     &format!("has one for `{pattern}`, which is the name of no row (known: {names})"),
                 );
-                return None;
             }
         }
         for row in rows.iter_mut().filter(|row| self.rows.iter().any(|pattern| fits(pattern, &row.name))) {
@@ -144,8 +143,7 @@ impl Expected {
             if twice(&row.question, &self.question) || twice(&row.hypothesis, &self.hypothesis) {
                 let sentence =
                     format!("has a second question or hypothesis for row {}; leave one out", row.name);
-                fields.complain_of("hypotheses", &sentence);
-                return None;
+                return fields.reject_of("hypotheses", &sentence);
             }
             row.question = row.question.take().or_else(|| self.question.clone());
             row.hypothesis = row.hypothesis.take().or_else(|| self.hypothesis.clone());
@@ -198,16 +196,14 @@ impl Axes {
         place.table(what, |fields| {
             let axes = self.given(fields)?;
             if axes.is_empty() {
-                fields.complain("has no axis; give one, such as input_tokens = [256, 2048]");
-                return None;
+                return fields.reject("has no axis; give one, such as input_tokens = [256, 2048]");
             }
             let rows = match self {
                 Self::Grid => axes.iter().map(Vec::len).try_fold(1_usize, usize::checked_mul),
                 Self::OneAtATime => Some(axes.iter().map(Vec::len).sum::<usize>() + 1),
             };
             if rows.is_none_or(|rows| rows > MOST_ROWS) {
-                fields.complain(&format!("makes more than {MOST_ROWS} rows; leave values out"));
-                return None;
+                return fields.reject(&format!("makes more than {MOST_ROWS} rows; leave values out"));
             }
             let rows = match self {
                 Self::Grid => grid(&axes, defaults),
@@ -216,11 +212,10 @@ impl Axes {
             let mut names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
             names.sort_unstable();
             if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-                fields.complain(&format!(
+                return fields.reject(&format!(
                     "makes two rows called `{twice}`, as values that differ have one short name; write these as [[rows]] with \
                      names of their own"
                 ));
-                return None;
             }
             Some(rows)
         })
@@ -280,19 +275,17 @@ impl Axes {
             Some((format!("cap{cap}"), Settings { max_concurrency: Some(cap), ..none() }))
         });
         if let (Some([_, ..]), Some([_, ..])) = (rates.as_deref(), users.as_deref()) {
-            fields.complain_of(
+            return fields.reject_of(
                 "users",
                 "is an axis together with `rate_per_s`; one of them says what load there is",
             );
-            return None;
         }
         if let (Self::Grid, Some([_, ..]), Some([_, ..])) = (self, users.as_deref(), spacings.as_deref()) {
-            fields.complain_of(
+            return fields.reject_of(
                 "users",
                 "is an axis together with `arrival`; closed-loop users send when they are answered, so arrivals have no \
                  pattern: leave one of them out, or write [[rows]]",
             );
-            return None;
         }
         let load = [workloads, inputs, outputs, prefixes, reuse, rates, users, spacings, caps];
         let axes = load.into_iter().chain([temperatures, nuclei, most_likely]);
@@ -311,8 +304,7 @@ fn axis(
         let values = place.list(&read)?;
         for (i, (_, settings)) in values.iter().enumerate() {
             if values[..i].iter().any(|(_, before)| before == settings) {
-                place.complain("has a value twice; leave one of them out");
-                return None;
+                return place.reject("has a value twice; leave one of them out");
             }
         }
         Some(values)

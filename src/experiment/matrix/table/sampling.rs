@@ -25,8 +25,7 @@ pub(super) fn top_p(place: SpecValue<'_>) -> Option<f64> {
 pub(super) fn top_k(place: SpecValue<'_>) -> Option<i64> {
     let number = place.number(TOP_K)?;
     if number.fract() != 0.0 {
-        place.complain(&format!("is {number}, which is not a whole number"));
-        return None;
+        return place.reject(&format!("is {number}, which is not a whole number"));
     }
     Some(number as i64)
 }
@@ -38,14 +37,12 @@ pub(super) fn seed(place: SpecValue<'_>) -> Option<i64> {
 /// Fields for every body. A file is stored with its results, so it may hold no credential.
 pub(super) fn extra_body(place: SpecValue<'_>) -> Option<Map<String, Value>> {
     let Value::Object(body) = place.json()? else {
-        place.complain("is not a table of fields, such as { repetition_penalty = 1.1 }");
-        return None;
+        return place.reject("is not a table of fields, such as { repetition_penalty = 1.1 }");
     };
     if let Some(name) = body.keys().find(|name| names_a_credential(name)) {
-        place.complain(&format!(
+        return place.reject(&format!(
             "has the field `{name}`, and what a file says is stored with its results; give it with --extra-body or --header"
         ));
-        return None;
     }
     Some(body)
 }

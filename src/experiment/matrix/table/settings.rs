@@ -129,16 +129,15 @@ impl Settings {
             repeats: fields.maybe("repeats", |place| place.whole(REPEATS)),
         };
         if settings.rate_per_s.is_some() && settings.users.is_some() {
-            fields.complain_of("users", "is given with `rate_per_s`; one of them says what load there is");
-            return None;
+            return fields
+                .reject_of("users", "is given with `rate_per_s`; one of them says what load there is");
         }
         let at_once = settings.arrival == Some(Spacing::AllAtOnce);
         if at_once && (settings.rate_per_s.is_some() || settings.users.is_some()) {
-            fields.complain_of(
+            return fields.reject_of(
                 "arrival",
                 "is `all_at_once`, which has no rate and no users; say how many `requests`",
             );
-            return None;
         }
         Some(settings)
     }

@@ -80,12 +80,11 @@ impl VariantServer {
             gpus: fields.maybe("gpus", |place| u32::try_from(place.whole(GPUS)?).ok()),
         };
         if settings.serve.is_some() && settings.start.is_some() {
-            fields.complain_of(
+            return fields.reject_of(
                 "start",
                 "is given with `serve`; `serve` is a server that is ended after its rows, `start` a command that leaves one \
                  running: give one of them",
             );
-            return None;
         }
         Some(settings)
     }
@@ -149,8 +148,7 @@ impl Variant {
             let name = fields.need("name", |place| place.name());
             let variant = Self { name, server: VariantServer::read(fields)?.over(common) };
             if !fields.is_spoiled() && variant.server.serve.is_some() && variant.server.url.is_none() {
-                fields.complain("has a `serve` command and no `url`; say where it will serve");
-                return None;
+                return fields.reject("has a `serve` command and no `url`; say where it will serve");
             }
             Some(variant)
         })
