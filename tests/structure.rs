@@ -37,9 +37,9 @@ const ASYNC: [&str; 7] = ["engine", "runner", "mock", "telemetry", "live", "sess
 mod ceiling {
     /// Lines of production code: no blanks, no comments, no tests.
     /// Above the 91,490 of before: the rules against broken answers are in, the merges that pay for them are not yet.
-    pub(crate) const PRODUCTION_LINES: usize = 92_290;
+    pub(crate) const PRODUCTION_LINES: usize = 91_937;
     /// Types that are `pub`, and those that are `pub(…)`.
-    pub(crate) const PUBLIC_TYPES: usize = 686;
+    pub(crate) const PUBLIC_TYPES: usize = 685;
     pub(crate) const RESTRICTED_TYPES: usize = 534;
     /// Names that several public types share.
     pub(crate) const SHARED_NAMES: usize = 0;
@@ -56,8 +56,8 @@ mod ceiling {
     /// Files that have more.
     pub(crate) const LONG_FILES: usize = 0;
     /// `told`, and forms of *fly*, in all of `src`.
-    pub(crate) const TOLD: usize = 44;
-    pub(crate) const FLY: usize = 8;
+    pub(crate) const TOLD: usize = 41;
+    pub(crate) const FLY: usize = 6;
 }
 
 static SOURCES: LazyLock<Graph> = LazyLock::new(|| Graph::read(&root().join("src")));
