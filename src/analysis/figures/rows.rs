@@ -225,7 +225,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
             "cost_per_acceptable_answer",
             "cost of an acceptable answer",
             "price of the GPUs for such an answer within its SLO, of the requested form, and with golden prompts that passed; absent where the price or the number of GPUs is not declared",
-            "price of a GPU hour × GPUs × window / acceptable answers completed in the window",
+            "price of a GPU hour × GPUs × window / acceptable answers to the requests of the window",
         ],
     ),
     cost(
@@ -252,7 +252,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
             "energy_per_acceptable_answer",
             "energy of an acceptable answer",
             "energy of all devices for such an answer within its SLO, of the requested form, and with golden prompts that passed; absent where not all devices report it",
-            "power × window / acceptable answers completed in the window",
+            "power × window / acceptable answers to the requests of the window",
         ],
     ),
 ];

@@ -81,8 +81,8 @@ const MOST_AT_ONCE: u64 = 100_000;
 /// The load, for verbs that run the workload under one.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LoadArgs {
-    /// Send this many requests and count all of them, from the start of the run to the last answer: no warm-up and no load beyond
-    /// them, unless --warmup or --cooldown asks for it [default: no limit]
+    /// Send this many requests (conversations, where they have turns) and count all of them, from the start of the run to
+    /// the last answer: no warm-up and no load beyond them, unless --warmup or --cooldown asks for it [default: no limit]
     #[arg(long, visible_alias = "num-prompts", value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
           value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     requests: Option<u64>,

@@ -10,7 +10,7 @@ use crate::report::document::{
     Document, Level, Note, NoteKind, Section, Table, TableColumn, Tone, VerdictLine,
 };
 use crate::report::documents::parts::reproduction;
-use crate::units::count;
+use crate::units::{count, counted};
 
 /// A golden prompt by its name, with why its answer is wrong if it is.
 pub type CheckedPrompt = (String, Option<String>);
@@ -83,7 +83,11 @@ pub fn document(found: CheckedServer<'_>) -> Document {
     let request = if smoke.cut_off {
         format!("cut off after {} chunks", smoke.chunks)
     } else {
-        format!("completed in {} chunks; {usage}", smoke.chunks)
+        {
+            let pieces =
+                if smoke.chunks == 0 { "one piece".to_owned() } else { counted(smoke.chunks, "chunk") };
+            format!("completed in {pieces}; {usage}")
+        }
     };
     section.fact("test request", request);
     let changed = smoke.changed.as_ref().map_or_else(String::new, |changed| format!("; {changed}"));
