@@ -72,7 +72,7 @@ topics! {
         ["calibrate" "merge" "accuracy" "shards" "calibration" "realtime"];
     formats "formats" "CSV, JSON, Parquet, JUnit, OpenMetrics and others; the schemas" ["csv" "json" "schema" "otlp"];
     other_tools "other-tools" "commands and results of vLLM, SGLang, GuideLLM, AIPerf"
-        ["vllm" "sglang" "guidellm" "aiperf" "k6" "from-vllm" "from-guidellm" "from-aiperf"];
+        ["vllm" "sglang" "guidellm" "aiperf" "k6" "translate" "from-vllm" "from-guidellm" "from-aiperf"];
 }
 
 impl Topic {

@@ -82,11 +82,11 @@
 //! | to add a server's dialect | `engine/dialect.rs` |
 //! | to add a format of reports | `report/export.rs` |
 //! | the page of a run | `report/documents/run/mod.rs`, and `report/render/html/page.rs` |
-//! | what is said to an option of another tool | `cli/help/elsewhere.rs` |
+//! | what is said to an option of another tool | `cli/help/elsewhere.toml` |
 //! | the guide of users; to add a topic | `guide.rs`, and a file in `guide/`; tests write those in `guide/generated` |
 //! | to add a verb | `cli/mod.rs`, and a file beside it |
 //! | options from the environment and from `skyline.toml` | `cli/args/config/` |
-//! | to translate a flag of another tool | `foreign/commands/mod.rs`, and the tables beside it |
+//! | to translate a flag of another tool | its table in `foreign/commands/tables`; how tables are read: `foreign/commands/translation.rs` |
 //!
 //! ## Many runs
 //!

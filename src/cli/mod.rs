@@ -28,7 +28,6 @@ use self::args::config;
 use self::manual::{completions, guide, man};
 use self::stored::{audit, merge, report};
 use self::variants::{matrix, tune};
-use crate::foreign::ForeignTool;
 use crate::guide::Topic;
 use crate::live::LineWriter;
 use crate::session::{Exit, Printer, Stop, command_line};
@@ -121,14 +120,11 @@ verbs! {
     Trace => trace::TraceVerbArgs,
     /// Read the guide: one chapter a topic
     Guide => guide::GuideArgs,
-    /// Translate a `vllm bench serve` command into one of Skyline
-    FromVllm => translate::TranslateArgs with ForeignTool::Vllm,
-    /// Translate a `guidellm run` command into one of Skyline
-    FromGuidellm => translate::TranslateArgs with ForeignTool::GuideLlm,
-    /// Translate an `aiperf profile` command into one of Skyline
-    FromAiperf => translate::TranslateArgs with ForeignTool::AiPerf,
+    /// Translate a command of vLLM, SGLang, GuideLLM or AIPerf into one of Skyline
+    #[command(aliases = ["from-vllm", "from-guidellm", "from-aiperf"])]
+    Translate => translate::TranslateArgs,
     /// Print completions for bash, zsh, fish, elvish or PowerShell
-        Completions => completions::CompletionsArgs with command(),
+    Completions => completions::CompletionsArgs with command(),
     /// Print the man page, or write one of each verb
     Man => man::ManArgs with command(),
 }
@@ -202,23 +198,21 @@ fn run(printer: Printer) -> Result<Exit, Stop> {
 mod tests {
     use clap::CommandFactory;
 
-    use crate::foreign::ForeignTool;
     use crate::foreign::commands::translate;
 
     /// Command lines of the documentations of other tools.
-    const OTHERS: [(ForeignTool, &str); 3] = [
-        (ForeignTool::Vllm, include_str!("../../tests/data/commands/vllm.txt")),
-        (ForeignTool::GuideLlm, include_str!("../../tests/data/commands/guidellm.txt")),
-        (ForeignTool::AiPerf, include_str!("../../tests/data/commands/aiperf.txt")),
+    const OTHERS: [&str; 4] = [
+        include_str!("../../tests/data/commands/vllm.txt"),
+        include_str!("../../tests/data/commands/sglang.txt"),
+        include_str!("../../tests/data/commands/guidellm.txt"),
+        include_str!("../../tests/data/commands/aiperf.txt"),
     ];
 
     #[test]
     fn translations_of_other_tools_commands_are_understood() {
-        for (tool, commands) in OTHERS {
-            for line in commands.lines().filter(|line| !line.starts_with('#')) {
-                let words = translate(tool, &shlex::split(line).unwrap()).unwrap().words;
-                super::understands(&words).unwrap_or_else(|error| panic!("{line}\n{words:?}\n{error}"));
-            }
+        for line in OTHERS.into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#')) {
+            let words = translate(&shlex::split(line).unwrap()).unwrap().words;
+            super::understands(&words).unwrap_or_else(|error| panic!("{line}\n{words:?}\n{error}"));
         }
     }
 

@@ -4,8 +4,8 @@ use super::figures::{ForeignFigures, ForeignLatency};
 use super::run::{ConcurrencyCap, ForeignConditions, ForeignRun};
 use super::tool::ForeignTool;
 use crate::analysis::{
-    ArrivalEvidence, ArrivalShape, ChecklistRule, Evidence, Figure, FigureKey, LatencyEvidence, LoadForm,
-    Metric, PercentileEvidence, Quantile, ResultSource, Statistic,
+    ArrivalEvidence, ArrivalShape, Evidence, Figure, FigureKey, LatencyEvidence, LoadForm, Metric,
+    PercentileEvidence, Quantile, ResultSource, Statistic,
 };
 use crate::record::Fact;
 use crate::units::{count, percent, three_digits};
@@ -55,7 +55,7 @@ impl ForeignRun {
                 (Fact::ServingFlags.name(), conditions.serving_flags.clone()),
             ],
             method: self.method(capped),
-            cures: cures(self.tool),
+            cures: self.tool.cures(),
             ..Evidence::default()
         }
     }
@@ -164,84 +164,4 @@ fn latency(latency: &ForeignLatency) -> LatencyEvidence {
     };
     let percentiles = Quantile::ALL.into_iter().filter_map(percentile).collect();
     LatencyEvidence { metric: latency.metric, n: latency.figures.n(), worth: None, percentiles }
-}
-
-/// How the tool itself cures an item.
-fn cures(tool: ForeignTool) -> Vec<(ChecklistRule, &'static str)> {
-    const ELSEWHERE: &str = "note it beside the result: the file has no place for it";
-    let own: &[(ChecklistRule, &'static str)] = match tool {
-        ForeignTool::Vllm => &[
-            (
-                ChecklistRule::Lengths,
-                "--dataset-name sharegpt or another dataset of production, with --save-detailed",
-            ),
-            (ChecklistRule::Arrivals, "--request-rate R"),
-            (ChecklistRule::OpenLoop, "--request-rate R without --max-concurrency"),
-            (
-                ChecklistRule::WarmUp,
-                "--num-warmups 50 --metadata num_warmups=50: the file has no place of its own for it",
-            ),
-            (ChecklistRule::Window, "a larger --num-prompts"),
-            (ChecklistRule::Errors, "--save-detailed"),
-            (
-                ChecklistRule::TailLatency,
-                "--percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 50,90,95,99",
-            ),
-            (ChecklistRule::Hardware, "--metadata gpu=NAME gpus=N keeps it with the result"),
-            (
-                ChecklistRule::Serving,
-                "--metadata version=V precision=FORMAT flags=FLAGS keeps them with the result",
-            ),
-        ],
-        ForeignTool::Sglang => &[
-            (ChecklistRule::Lengths, "--dataset-name sharegpt, or --random-range-ratio 0"),
-            (ChecklistRule::Arrivals, "--request-rate R"),
-            (ChecklistRule::OpenLoop, "--request-rate R without --max-concurrency"),
-            (
-                ChecklistRule::WarmUp,
-                "--warmup-requests 50, and note it beside the result: the file has no place for it",
-            ),
-            (ChecklistRule::Window, "a larger --num-prompts"),
-            (ChecklistRule::Errors, "--output-details"),
-            (ChecklistRule::Hardware, ELSEWHERE),
-            (
-                ChecklistRule::Serving,
-                "serve by SGLang, whose settings it stores (server_info), or note them beside the result",
-            ),
-        ],
-        ForeignTool::GuideLlm => &[
-            (
-                ChecklistRule::Lengths,
-                "a dataset of production as --data, or prompt_tokens_stdev and output_tokens_stdev",
-            ),
-            (
-                ChecklistRule::Arrivals,
-                "--profile poisson with one worker, or a tool whose arrivals are tested",
-            ),
-            (ChecklistRule::OpenLoop, "--profile poisson"),
-            (ChecklistRule::WarmUp, "--warmup 30"),
-            (ChecklistRule::Window, "a longer run"),
-            (ChecklistRule::SeveralLoads, "--profile sweep"),
-            (ChecklistRule::Hardware, ELSEWHERE),
-            (ChecklistRule::Serving, ELSEWHERE),
-        ],
-        ForeignTool::AiPerf => &[
-            (
-                ChecklistRule::Lengths,
-                "--input-file with production's requests, or --isl-stddev and --osl-stddev",
-            ),
-            (ChecklistRule::Arrivals, "--request-rate R --arrival-pattern poisson"),
-            (ChecklistRule::OpenLoop, "--request-rate R without --concurrency"),
-            (ChecklistRule::WarmUp, "--warmup-request-count 50"),
-            (ChecklistRule::Window, "--benchmark-duration 60, or a larger --request-count"),
-            (ChecklistRule::Hardware, ELSEWHERE),
-            (ChecklistRule::Serving, ELSEWHERE),
-        ],
-    };
-    let usual = [
-        (ChecklistRule::QualityGate, "judge its answers: skyline check --workload FILE sends golden prompts"),
-        (ChecklistRule::TrafficMix, "skyline bench with several [[classes]] or [[tenants]]"),
-        (ChecklistRule::Repeats, "run it several times, each with another seed"),
-    ];
-    own.iter().copied().chain(usual).collect()
 }

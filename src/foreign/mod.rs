@@ -9,6 +9,7 @@ mod evidence;
 mod fields;
 mod figures;
 mod lenient;
+mod notes;
 mod read;
 mod run;
 #[cfg(test)]

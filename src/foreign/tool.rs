@@ -2,13 +2,24 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::{EnumIter, EnumString, IntoStaticStr, VariantNames};
 
 /// A benchmark tool whose results are read.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, EnumIter, EnumString, IntoStaticStr, VariantNames,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    EnumIter,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -27,20 +38,6 @@ impl ForeignTool {
     /// Its name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         self.into()
-    }
-
-    /// What its results look like, for the message about a wrong file.
-    pub(super) const fn looks_like(self) -> &'static str {
-        match self {
-            Self::Vllm => "the JSON of `vllm bench serve --save-result`, with `completed` and `model_id`",
-            Self::Sglang => {
-                "the JSON Lines of `sglang.bench_serving --output-file`, with `completed` and `median_e2e_latency_ms`"
-            }
-            Self::GuideLlm => "the JSON of `guidellm run`, with a list `benchmarks`",
-            Self::AiPerf => {
-                "the folder of `aiperf profile`, or its profile_export_aiperf.json, with `aiperf_version`"
-            }
-        }
     }
 
     /// The tool that wrote a value, by its fields.

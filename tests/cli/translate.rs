@@ -10,7 +10,7 @@ use crate::support::{Desk, mock};
 fn a_translation_can_be_pasted_and_says_what_differs() {
     let desk = Desk::new();
     let command = [
-        "from-vllm",
+        "translate",
         "--",
         "vllm",
         "bench",
@@ -31,14 +31,15 @@ fn a_translation_can_be_pasted_and_says_what_differs() {
          --max-concurrency 4 --input-tokens 1024 --output-tokens 128\n"
     );
     assert!(words.contains("not known here: --frob x") && !words.contains("--request-rate inf"), "{words}");
-    let refused = desk.skyline(&["from-guidellm", "--", "vllm", "bench", "serve"]).assert().code(2);
+    let refused = desk.skyline(&["translate", "--", "k6", "run", "load.js"]).assert().code(2);
     let words = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(words.contains("no `guidellm run` command line"), "{words}");
+    assert!(words.contains("none of `vllm bench serve`, `sglang.bench_serving`"), "{words}");
 }
 
-/// Command lines of the tools' documentations.
-const DOCUMENTED: [(&str, &str); 3] = [
+/// Command lines of the tools' documentations; the verbs of old still work.
+const DOCUMENTED: [(&str, &str); 4] = [
     ("from-vllm", include_str!("../data/commands/vllm.txt")),
+    ("translate", include_str!("../data/commands/sglang.txt")),
     ("from-guidellm", include_str!("../data/commands/guidellm.txt")),
     ("from-aiperf", include_str!("../data/commands/aiperf.txt")),
 ];
@@ -118,7 +119,7 @@ fn problem(words: &[String], url: &str) -> Option<String> {
 #[test]
 fn documented_commands_run_against_a_server() {
     let translations = translations();
-    assert_eq!(translations.len(), 25);
+    assert_eq!(translations.len(), 31);
     let models = translations.iter().filter_map(|(_, words)| value(words, "--model"));
     let adapters: Vec<&str> = models.flat_map(|model| ["--adapter", model]).collect();
     let mock = mock(&[&["--ttft", "1ms", "--itl", "0.1ms"], adapters.as_slice()].concat());

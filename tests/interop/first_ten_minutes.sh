@@ -131,7 +131,7 @@ for size in 80x24 120x40; do
   scene 11-plan "skyline bench short_chat 60 $own --rate 3 --dry-run"
   scene 12-own-server "skyline bench $own --input-tokens 128 --output-tokens 64 --users 8 --requests 200" 6
   scene 13-as-elsewhere "skyline bench $own --random-input-len 128 --random-output-len 16 --request-rate inf --max-concurrency 16 --num-prompts 100"
-  scene 14-translate "skyline from-vllm -- vllm bench serve --model m --dataset-name random --random-input-len 1024 --random-output-len 128 --num-prompts 1000 --max-concurrency 64"
+  scene 14-translate "skyline translate -- vllm bench serve --model m --dataset-name random --random-input-len 1024 --random-output-len 128 --num-prompts 1000 --max-concurrency 64"
   scene 15-sweep "skyline sweep short_chat $own --rates 1,2,4 --samples 20 --repeats 1 --objective 'p95 ttft < 500ms'" 16
   scene 16-repeats "skyline bench short_chat 10 $own --rate 2 --repeats 3" 14
   scene 17-ctrl-c "skyline bench short_chat 60 $own --rate 3" 12 C-c

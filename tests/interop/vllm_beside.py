@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A client of vLLM and the command that `skyline from-vllm` makes of its command line, in turn on one server.
+"""A client of vLLM and the command that `skyline translate` makes of its command line, in turn on one server.
 
     tests/interop/vllm_beside.py URL MODEL TOKENIZER [--client "vllm-rs bench serve"] [--skyline skyline] [--repeats 5]
 
@@ -65,7 +65,7 @@ def main():
                 flagged = f"{common} {flags} --seed {seed} --result-dir {out} --result-filename {side}.json"
                 words = shlex.split(f"{args.client} {flagged}")
                 if side == "skyline":
-                    line = subprocess.run([args.skyline, "from-vllm", "--", "vllm", "bench", "serve",
+                    line = subprocess.run([args.skyline, "translate", "--", "vllm", "bench", "serve",
                                            *shlex.split(flagged)], capture_output=True, text=True, check=True).stdout
                     words = [args.skyline, *shlex.split(line)[1:], "--allow-invalid", "--no-calibration"]
                 found[side].append(run(words, out / f"{side}.json"))

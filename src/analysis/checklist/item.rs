@@ -1,6 +1,6 @@
 //! The items of a checklist: the rule, whether it is met, the figure, and the cure.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether a result was measured and reported so that it can be trusted, item by item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,7 +41,7 @@ pub enum ItemStanding {
 }
 
 /// A rule of the checklist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChecklistRule {

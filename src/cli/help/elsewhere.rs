@@ -1,137 +1,32 @@
 //! Options that people type and that are none here: those of other tools, of other verbs, and near misses.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use serde::Deserialize;
 
 use crate::foreign::commands::flag_here;
 use crate::workload::Slo;
 use crate::workload::library::is_address;
 
-/// The options, and what to type in their place. Others of vLLM, GuideLLM and AIPerf are known by the tables that translate
-/// their command lines.
-const ELSEWHERE: &[(&str, &str)] = &[
-    (
-        "--seconds --duration --max-seconds --benchmark-duration --run-time -d -t",
-        "the length of a run stands behind the workload: skyline bench short_chat 60",
-    ),
-    ("--workload", "the workload stands behind the verb: skyline bench short_chat 60"),
-    (
-        "--concurrency --num-concurrent-requests --vus --connections -c",
-        "--users N is a closed loop of N users; --max-concurrency N caps what is in flight under a rate",
-    ),
-    (
-        "--rps --qps --request-rate --rate -R",
-        "--rate PER_S says how many requests a second leave; a sweep has --rates, a trace --rate-scale",
-    ),
-    (
-        "--max-requests --request-count --num-requests --max-num-completed-requests --iterations --num-prompts \
-         --num-prompt --requests -n",
-        "--requests N ends the run after N requests; a sweep has --samples N for each of its runs",
-    ),
-    (
-        "--warmup-request-count --warmup-requests --num-warmups",
-        "bench, sweep and ab have --warmup-requests N; --warmup TIME leaves the first part of a run out of the \
-         figures",
-    ),
-    (
-        "--target --host --port --server --endpoint-url -u",
-        "--url names the server with its port: --url http://host:8000",
-    ),
-    (
-        "--endpoint-type --service-kind --llm-api",
-        "--engine says which server it is (vllm, sglang, openai, …), --endpoint whether it is chat or completions",
-    ),
-    (
-        "--dataset-name --data --input-file --public-dataset",
-        "--input-tokens and --output-tokens make prompts of a length; a file is --dataset FILE, for ShareGPT with \
-         --dataset-format sharegpt",
-    ),
-    (
-        "--random-range-ratio",
-        "it is part of the lengths: --input-tokens vllm_range:1024:0.5 draws what vLLM draws for 1024 and 0.5",
-    ),
-    (
-        "--random-prefix-len --prefix-repetition-prefix-len",
-        "prefixes that prompts share are `shared_prefix` of a class in a workload file: skyline workloads show agents",
-    ),
-    (
-        "--sharegpt-output-len --custom-output-len --hf-output-len --output-len --random-output --osl \
-         --mean-output-tokens",
-        "--output-tokens says how long answers are, as in 128, 100..400 or normal:256:128",
-    ),
-    (
-        "--input-len --random-input --isl --synthetic-input-tokens-mean --mean-input-tokens --prompt-tokens",
-        "--input-tokens says how long prompts are, as in 1024, 100..400 or normal:256:128",
-    ),
-    (
-        "--synthetic-input-tokens-stddev --isl-stddev --stddev-input-tokens",
-        "it is part of the lengths: --input-tokens normal:MEAN:STD",
-    ),
-    (
-        "--output-tokens-mean --output-tokens-stddev --osl-stddev --stddev-output-tokens",
-        "it is part of the lengths: --output-tokens normal:MEAN:STD",
-    ),
-    (
-        "--ramp-up-strategy --ramp-up-start-rps --ramp-up-end-rps --rampup",
-        "--ramp FROM:TO:OVER raises the rate, as in --ramp 1:20:60s",
-    ),
-    (
-        "--stage --stages --spawn-rate",
-        "--ramp FROM:TO:OVER raises the rate; more stages are the arrivals of a workload file (skyline guide \
-         workloads)",
-    ),
-    (
-        "--ignore-eos --disable-ignore-eos",
-        "there is nothing to say: answers are forced to the requested length where the engine can; extra fields of \
-         the body are --extra-body",
-    ),
-    (
-        "--save-detailed",
-        "there is nothing to say: every request is stored in run.jsonl; --format vllm writes vLLM's own file",
-    ),
-    ("--append-result", "each run has a folder of its own under --out; skyline compare reads several"),
-    (
-        "--result-filename --output-path --output-file --profile-export-file",
-        "--format json=PATH writes the summary there; the run's folder stands under --out",
-    ),
-    ("--result-dir --results-dir --artifact-dir --output-dir", "--out DIR is where runs get their folders"),
-    ("--metadata", "--label NAME=VALUE keeps anything with the run"),
-    ("--disable-tqdm --disable-progress", "--quiet shows no progress"),
-    ("--ready-check-timeout-sec", "--wait TIME says how long to wait for the server"),
-    (
-        "--profile --profile-batch",
-        "Skyline does not profile the server; a sweep over rates or users is `skyline sweep`",
-    ),
-    (
-        "--rate-type",
-        "--rate, --users and --arrival say what load there is; `skyline sweep` raises it step by step",
-    ),
-    (
-        "--logprobs --best-of --stop --min-p --frequency-penalty --presence-penalty --repetition-penalty \
-         --extra-inputs --extra-request-body",
-        "it is a field of the request: --extra-body '{\"min_p\": 0.1}'",
-    ),
-    ("--streaming --stream", "answers are streamed unless --no-stream is given"),
-    ("--disable-stream", "--no-stream asks for answers in one piece"),
-    ("--flush-cache", "--reset-cache empties the server's prefix cache before each run"),
-    ("--random-seed", "--seed is that of the schedule, --sampling-seed that of the server"),
-    ("--api-key --token", "--api-key-env VAR names the environment variable that holds the key"),
-    ("--output -o", "--out DIR is where runs get their folders; --format json=PATH writes a file"),
-    ("--verbose -v", "--full shows all of the report"),
-];
+/// Options and verbs of other tools, several names with spaces between them, and what to type in their place.
+#[derive(Debug, Default, Deserialize)]
+struct Elsewhere {
+    options: BTreeMap<String, String>,
+    verbs: BTreeMap<String, String>,
+}
 
-/// Verbs of other tools, and ours.
-const VERBS: &[(&str, &str)] = &[
-    ("run start load loadtest benchmark perf profile attack", "bench short_chat 60 runs a workload"),
-    ("serve server", "mock is a server of known behaviour; your own is named by --url"),
-    ("diff", "compare results/A results/B compares stored runs"),
-    ("show view results summary", "report shows a stored run again"),
-    ("list ls", "workloads lists the workloads, skyline report results the stored runs"),
-    ("predict", "simulate short_chat predicts a run"),
-    ("search", "sweep short_chat finds the highest rate"),
-    ("ping health doctor", "check --url http://host:8000 checks a server"),
-    ("docs", "guide lists the topics"),
-];
+/// The embedded table, which a test reads.
+static ELSEWHERE: LazyLock<Elsewhere> =
+    LazyLock::new(|| toml::from_str(include_str!("elsewhere.toml")).unwrap_or_default());
+
+/// What to type in place of a name.
+fn hint<'t>(table: &'t BTreeMap<String, String>, typed: &str) -> Option<&'t str> {
+    let mut rows = table.iter();
+    rows.find_map(|(names, hint)| names.split(' ').any(|name| name == typed).then_some(hint.as_str()))
+}
 
 /// What is wrong with a command line, and the cure; `None` where clap knows best.
 pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<String> {
@@ -142,7 +37,7 @@ pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<S
     };
     if error.kind() == ErrorKind::InvalidSubcommand {
         let typed = context(ContextKind::InvalidSubcommand)?;
-        let (_, meant) = VERBS.iter().find(|(names, _)| names.split(' ').any(|name| name == typed))?;
+        let meant = hint(&ELSEWHERE.verbs, typed)?;
         return Some(format!("`{typed}` is no verb of skyline\nhint: skyline {meant}"));
     }
     let typed = context(ContextKind::InvalidArg)?;
@@ -183,10 +78,9 @@ fn stray_value(typed: &str) -> Option<String> {
 /// What to type in place of an option that is none here.
 fn instead_of(typed: &str, command: &Command) -> Option<String> {
     let name = typed.split('=').next().unwrap_or(typed);
-    let rows = ELSEWHERE.iter().find(|(names, _)| names.split(' ').any(|known| known == name));
     let hyphens = name.replace('_', "-");
-    let hint = match (rows, verbs_with(&hyphens, command)) {
-        (Some((_, hint)), _) => (*hint).to_owned(),
+    let hint = match (hint(&ELSEWHERE.options, name), verbs_with(&hyphens, command)) {
+        (Some(hint), _) => hint.to_owned(),
         (None, Some(_)) if hyphens != name => format!("it is written with hyphens: {hyphens}"),
         (None, Some(verbs)) => format!("it is an option of {verbs}"),
         (None, None) => flag_here(&hyphens)?,
@@ -216,7 +110,8 @@ mod tests {
     #[test]
     fn verbs_that_are_hinted_at_are_ours_and_those_of_others_are_not() {
         let command = Cli::command();
-        for (names, hint) in VERBS {
+        assert!(ELSEWHERE.verbs.len() > 5);
+        for (names, hint) in &ELSEWHERE.verbs {
             let ours = hint.split(' ').next().unwrap_or_default();
             assert!(command.find_subcommand(ours).is_some(), "{ours}");
             assert!(names.split(' ').all(|name| command.find_subcommand(name).is_none()), "{names}");
@@ -241,7 +136,7 @@ mod tests {
             (&["bench", "short_chat", "--num-profile-runs=3"], "here it is --repeats"),
             (
                 &["bench", "short_chat", "--dataset-sampling-strategy=random"],
-                "skyline from-aiperf -- aiperf profile",
+                "skyline translate -- aiperf profile",
             ),
             (&["bench", "short_chat", "--num_prompts=3"], "with hyphens: --num-prompts"),
             (&["bench", "short_chat", "--samples=3"], "it is an option of sweep, simulate"),
@@ -262,25 +157,42 @@ mod tests {
         assert_eq!(said(&["bench", "short_chat", "--rate", "fast"]), None);
     }
 
+    /// The options that a sentence names.
+    fn named(sentence: &str) -> impl Iterator<Item = &str> {
+        let words = sentence.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+        words.filter_map(|word| word.strip_prefix("--")).filter(|name| !name.is_empty())
+    }
+
     #[test]
     fn hints_name_options_that_there_are() {
+        let theirs = [
+            include_str!("../../../tests/data/flags/vllm-0.33.txt"),
+            include_str!("../../../tests/data/flags/vllm-rs-0.33.txt"),
+            include_str!("../../../tests/data/flags/sglang-0.5.23.txt"),
+            include_str!("../../../tests/data/flags/guidellm-0.8.1.txt"),
+            include_str!("../../../tests/data/flags/aiperf-0.13.txt"),
+        ];
+        let theirs: Vec<&str> = theirs.iter().flat_map(|all| all.split([' ', '|', '\n'])).collect();
         let command = Cli::command();
         let is_known = |name: &str| {
             let mut arguments = command.get_subcommands().flat_map(Command::get_arguments);
             arguments.any(|arg| arg.get_long() == Some(name))
         };
-        for (_, hint) in ELSEWHERE {
-            let words = hint.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
-            for name in words.filter_map(|word| word.strip_prefix("--")) {
-                assert!(is_known(name), "--{name} in: {hint}");
-            }
+        for hint in ELSEWHERE.options.values() {
+            assert!(named(hint).all(is_known), "{hint}");
+        }
+        let answers = theirs.iter().filter_map(|name| flag_here(name));
+        for hint in answers {
+            let is_theirs = |name: &str| theirs.contains(&format!("--{name}").as_str());
+            assert!(named(&hint).all(|name| is_known(name) || is_theirs(name)), "{hint}");
         }
     }
 
     #[test]
     fn no_option_is_explained_twice() {
-        let mut names: Vec<_> = ELSEWHERE.iter().flat_map(|(names, _)| names.split(' ')).collect();
+        let mut names: Vec<_> = ELSEWHERE.options.keys().flat_map(|names| names.split(' ')).collect();
         let all = names.len();
+        assert!(all > 50);
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), all);

@@ -1,6 +1,10 @@
 //! `-h`: the options that a first week needs, a line each. `--help` has all of them.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use clap::{Arg, Command};
+use serde::Deserialize;
 
 use crate::guide::Topic;
 
@@ -8,111 +12,27 @@ use crate::guide::Topic;
 #[cfg(test)]
 const MOST_LINES: usize = 60;
 
-/// The options of the verbs that have more than a screen of them, by verb, in no order of their own. Other verbs show all.
-const FIRST_WEEK: [(&str, &str); 10] = [
-    (
-        "bench",
-        "rate users requests input-tokens output-tokens slo repeats engine url model api-key-env \
-         tokenizer max-concurrency warmup-requests hardware objective dry-run out format json full quiet",
-    ),
-    (
-        "sweep",
-        "rates users repeats samples max-seconds sustain input-tokens output-tokens slo engine url model \
-         api-key-env tokenizer hardware objective resume dry-run out json full quiet",
-    ),
-    (
-        "ab",
-        "a b switch-cmd rounds metric margin rate users requests input-tokens output-tokens engine model \
-         b-model tokenizer warmup-requests require resume dry-run out json full quiet",
-    ),
-    (
-        "tune",
-        "example plan seconds max-runs engine url model api-key-env tokenizer pause resume allow-invalid out json full quiet",
-    ),
-    (
-        "simulate",
-        "tune rate users requests input-tokens output-tokens repeats hardware serving-model precision \
-         tensor-parallel replicas pools sweep rates fit objective out json full",
-    ),
-    (
-        "matrix",
-        "example dry-run only seconds repeats engine url model api-key-env tokenizer resume out format \
-         json full quiet",
-    ),
-    (
-        "mock",
-        "port bind served-model-name hardware serving-model tensor-parallel replicas ttft itl slots fault \
-         seed",
-    ),
-    ("report", "format json full from objective allow-invalid"),
-    ("check", "workload engine url model wait header api-key-env endpoint json full"),
-    ("compare", "vary max-regression require-improvement page markdown format json full"),
-];
+/// What `-h` shows.
+#[derive(Debug, Default, Deserialize)]
+struct ShortHelp {
+    /// The options of a verb that has more than a screen of them, with spaces between them.
+    shown: BTreeMap<String, String>,
+    /// What is said of an argument in every verb.
+    help: BTreeMap<String, String>,
+    /// What is said of an argument in one verb.
+    help_of: BTreeMap<String, BTreeMap<String, String>>,
+}
 
-/// What `-h` says of an argument where its help is long: in one verb, or in all (`*`).
-const SHORT: &[(&str, &str, &str)] = &[
-    ("*", "workload", "Its name (`skyline workloads`), a TOML or JSON file, or - for standard input"),
-    ("check", "workload", "Send the `checks` of this workload too"),
-    ("*", "seconds", "How long its load lasts [default: the workload's]"),
-    ("matrix", "seconds", "Length of every run [default: the file's]"),
-    ("*", "rate", "Requests per second, or `max` with --max-concurrency"),
-    ("*", "users", "Closed loop of N users in place of a rate"),
-    ("sweep", "users", "Users in place of rates, such as 1,2,4 or 1:64:x2"),
-    ("*", "requests", "End after N requests"),
-    ("*", "repeats", "Runs, each with a seed of its own"),
-    ("*", "input-tokens", "Prompts: 1024, 100..400, normal:256:128"),
-    ("*", "output-tokens", "Tokens of answers, in the same forms"),
-    ("*", "slo", "SLO of all requests: ttft=500ms,tpot=50ms"),
-    ("*", "engine", "Which server it is [default: mock; with --url vllm]"),
-    ("*", "url", "Its address [default: on this machine]"),
-    ("*", "model", "Model to request [default: the first listed]"),
-    ("*", "endpoint", "chat or completions [default: chat]"),
-    ("*", "api-key-env", "Variable with the key [default: OPENAI_API_KEY]"),
-    ("*", "tokenizer", "Makes prompts of exact lengths: a file or a hub id"),
-    ("*", "max-concurrency", "Most requests in flight [default: no cap]"),
-    ("*", "warmup-requests", "Send N requests before, not counted"),
-    ("*", "hardware", "Accelerator that serves, or that the mock is"),
-    ("*", "objective", "Judge by 'p95 ttft < 500ms'; repeat for more"),
-    ("*", "format", "text, json, html, markdown, csv, junit, … [default: text]"),
-    ("*", "out", "Folder of results"),
-    ("*", "json", "Print the result as JSON"),
-    ("*", "full", "Print all of the result, not a screen of it"),
-    ("*", "resume", "Go on with the experiment in this folder"),
-    ("*", "dry-run", "Show what would be run, and send nothing"),
-    ("*", "rates", "Rates to measure, such as 1,2,4 or 1:64:x2 [default: searched]"),
-    ("*", "samples", "Requests that each run measures [default: as p99 needs]"),
-    ("*", "max-seconds", "The longest run"),
-    ("*", "sustain", "Hold the highest load for this long in the end"),
-    ("*", "a", "Address of A, the baseline"),
-    ("*", "b", "Address of B"),
-    ("*", "switch-cmd", "Command that makes one machine serve a or b in turn"),
-    ("*", "rounds", "Runs of each side"),
-    ("*", "metric", "Figure that decides, such as 'p95 ttft'; may be repeated"),
-    ("*", "margin", "A difference within this share does not matter"),
-    ("*", "precision", "Format of the weights, such as bf16 or fp8"),
-    ("*", "sweep", "Simulate rising loads, and find the highest that does"),
-    ("*", "tune", "Find the flags that serve most: a file of axes"),
-    ("tune", "seconds", "Length of the first runs"),
-    ("tune", "max-runs", "End after N runs, with the best so far"),
-    ("tune", "pause", "Wait between two runs"),
-    ("*", "fit", "Fit the engine to runs that were measured"),
-    ("*", "ttft", "A plain server: its time to the first token, such as 80ms"),
-    ("*", "itl", "A plain server: its time from token to token"),
-    ("*", "slots", "A plain server: requests served at a time"),
-    ("*", "fault", "Inject a fault, such as reset_mid_stream=0.01"),
-    ("simulate", "hardware", "Accelerator: a10g, l4, l40s, a100-80g, h100, h200, b200, mi300x"),
-    ("mock", "hardware", "Accelerator: a10g, l4, l40s, a100-80g, h100, h200, b200, mi300x"),
-    ("*", "only", "Run this row only; may be repeated"),
-    ("*", "from", "Read a result of another tool"),
-    ("*", "allow-invalid", "Exit with 0 or 1 even if INVALID"),
-];
+/// The embedded table, which tests read.
+static SHORT: LazyLock<ShortHelp> =
+    LazyLock::new(|| toml::from_str(include_str!("short.toml")).unwrap_or_default());
 
 /// The command line as `-h` shows it.
 pub(in crate::cli) fn shortened(command: Command) -> Command {
     let verbs: Vec<_> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     verbs.into_iter().fold(command, |command, verb| {
         command.mut_subcommand(&verb, |of_verb| {
-            let Some((_, shown)) = FIRST_WEEK.iter().find(|(name, _)| *name == verb) else { return of_verb };
+            let Some(shown) = SHORT.shown.get(&verb) else { return of_verb };
             let topic = Topic::find(&verb).map(|topic| format!("; more: skyline guide {}", topic.name));
             let last = format!("`skyline {verb} --help` shows all options{}", topic.unwrap_or_default());
             of_verb.mut_args(|arg| short(&verb, shown, arg)).after_help(last)
@@ -123,11 +43,11 @@ pub(in crate::cli) fn shortened(command: Command) -> Command {
 /// An argument as `-h` shows it: in few words, or not at all.
 fn short(verb: &str, shown: &str, arg: Arg) -> Arg {
     let name = arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned();
-    let said = |verb| SHORT.iter().find(|(of, argument, _)| (*of, *argument) == (verb, name.as_str()));
+    let own = SHORT.help_of.get(verb).and_then(|help| help.get(&name));
     let is_shown = arg.is_positional() || shown.split(' ').any(|option| option == name);
-    let arg = match said(verb).or_else(|| said("*")) {
-        Some((.., help)) if arg.get_action().takes_values() => arg.help(*help).hide_possible_values(true),
-        Some((.., help)) => arg.help(*help),
+    let arg = match own.or_else(|| SHORT.help.get(&name)) {
+        Some(help) if arg.get_action().takes_values() => arg.help(help).hide_possible_values(true),
+        Some(help) => arg.help(help),
         None => arg,
     };
     arg.hide(!is_shown)
@@ -162,7 +82,8 @@ mod tests {
     #[test]
     fn every_option_of_the_first_week_is_one() {
         let command = Cli::command();
-        for (verb, options) in FIRST_WEEK {
+        assert!(SHORT.shown.len() > 8);
+        for (verb, options) in &SHORT.shown {
             let verb = command.find_subcommand(verb).unwrap();
             for option in options.split(' ') {
                 let known = verb.get_arguments().any(|arg| arg.get_long() == Some(option));
@@ -172,18 +93,19 @@ mod tests {
     }
 
     #[test]
-    fn every_short_help_is_shown_and_there_is_one_of_each() {
+    fn every_short_help_is_shown() {
         let command = Cli::command();
         let shown = |verb: &Command, name: &str| {
-            let listed = FIRST_WEEK.iter().find(|(of, _)| *of == verb.get_name());
+            let listed = SHORT.shown.get(verb.get_name());
             let positional = || verb.get_positionals().any(|arg| arg.get_id() == name);
-            listed.is_some_and(|(_, options)| options.split(' ').any(|of| of == name) || positional())
+            listed.is_some_and(|options| options.split(' ').any(|of| of == name) || positional())
         };
-        for (place, (of, name, _)) in SHORT.iter().enumerate() {
-            let mut verbs = command.get_subcommands().filter(|verb| [verb.get_name(), "*"].contains(of));
-            assert!(verbs.any(|verb| shown(verb, name)), "{of} {name}");
-            let again = SHORT[..place].iter().any(|(before, other, _)| (before, other) == (of, name));
-            assert!(!again, "{of} {name} twice");
+        for name in SHORT.help.keys() {
+            assert!(command.get_subcommands().any(|verb| shown(verb, name)), "{name}");
+        }
+        for (verb, help) in &SHORT.help_of {
+            let verb = command.find_subcommand(verb).unwrap();
+            assert!(help.keys().all(|name| shown(verb, name)), "{help:?}");
         }
     }
 }

@@ -1,122 +1,125 @@
-//! A tool's table of flags, and a command line read by it.
+//! A command line as its tool's table reads it.
 
 use std::iter::Peekable;
 use std::slice::Iter;
 
-/// Flags of a tool that mean the same here.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Flags {
-    takes: Takes,
-    pub(super) means: Meaning,
-    /// Their names with spaces between them. Where a flag has several, `|` is between those: the tool's file knows it by
-    /// the first.
-    names: &'static str,
-}
+use serde_json::{Map, Value};
 
-/// How many values a flag takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
-    Nothing,
-    One,
-    /// All words up to the next flag.
-    Many,
-}
+use super::table::{Takes, ToolTable};
+use super::values::{json, plain};
 
-/// What a flag means here.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Meaning {
-    /// This option, with the same value, if there is one.
-    Same(&'static str),
-    /// The tool's own file reads it.
-    Read,
-    /// Nothing that could be typed: a sentence says why.
-    Differs(&'static str),
-}
-
-/// A flag with one value, and the option that means the same with the same value.
-pub(super) const fn same(option: &'static str, names: &'static str) -> Flags {
-    Flags { takes: Takes::One, means: Meaning::Same(option), names }
-}
-
-/// A flag without a value, and the option that means the same.
-pub(super) const fn switch(option: &'static str, names: &'static str) -> Flags {
-    Flags { takes: Takes::Nothing, means: Meaning::Same(option), names }
-}
-
-/// Flags that the tool's own file reads.
-pub(super) const fn read(takes: Takes, names: &'static str) -> Flags {
-    Flags { takes, means: Meaning::Read, names }
-}
-
-/// Flags without an option that means the same, and why.
-pub(super) const fn differs(takes: Takes, why: &'static str, names: &'static str) -> Flags {
-    Flags { takes, means: Meaning::Differs(why), names }
-}
-
-impl Flags {
-    /// The name by which the tool's file knows a flag.
-    pub(super) fn first_name(&self, typed: &str) -> Option<&'static str> {
-        let all = self.names.split_whitespace();
-        all.map(|names| names.split('|')).find_map(|mut names| {
-            let first = names.clone().next()?;
-            names.any(|name| name == typed).then_some(first)
-        })
-    }
-}
-
-/// The flags of a command line, as its tool's table reads them.
-#[derive(Debug, Default)]
-pub(super) struct TypedFlags {
-    /// Those of the table in their order, each with its values.
-    pub(super) known: Vec<(&'static str, Meaning, Vec<String>)>,
-    /// The others, with what follows them.
-    pub(super) unknown: Vec<String>,
-}
-
-impl TypedFlags {
-    pub(super) fn read(table: &[Flags], words: &[String]) -> Self {
-        let mut typed = Self::default();
-        let mut words = words.iter().peekable();
-        while let Some(word) = words.next() {
-            let (name, value) = match word.split_once('=') {
-                Some((name, value)) if is_flag(name) => (name, Some(value.to_owned())),
-                _ => (word.as_str(), None),
-            };
-            // Python's tools take underscores for hyphens.
-            let name = if name.starts_with("--") { name.replace('_', "-") } else { name.to_owned() };
-            let mut values: Vec<String> = value.into_iter().collect();
-            let flag = table.iter().find_map(|flags| Some((flags.first_name(&name)?, flags)));
-            if let Some((name, Flags { takes, means, .. })) = flag {
-                match takes {
-                    Takes::One if values.is_empty() => values.extend(words.next().cloned()),
-                    Takes::Many => values.extend(up_to_the_next_flag(&mut words)),
-                    Takes::Nothing | Takes::One => {}
-                }
-                typed.known.push((name, *means, values));
-            } else {
-                if is_flag(&name) {
-                    values.extend(up_to_the_next_flag(&mut words));
-                }
-                typed.unknown.push([vec![name], values].concat().join(" "));
+/// Reads the flags, and fields of their values as `flag.field`, with their values, in their order; then flags that the table
+/// does not have, with what follows them.
+pub(super) fn read_flags(table: &ToolTable, words: &[String]) -> (Vec<(String, Value)>, Vec<String>) {
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) if is_flag(name) => (name, Some(value.to_owned())),
+            _ => (word.as_str(), None),
+        };
+        // Python's tools take underscores for hyphens.
+        let name = if name.starts_with("--") { name.replace('_', "-") } else { name.to_owned() };
+        let mut values: Vec<String> = value.into_iter().collect();
+        let switch = name.strip_prefix("--no-").and_then(|rest| table.flag(&format!("--{rest}")));
+        if let Some((flag, group)) = table.flag(&name) {
+            match group.takes {
+                Takes::One if values.is_empty() => values.extend(words.next().cloned()),
+                Takes::Nothing | Takes::One => {}
+                _ => values.extend(up_to_the_next_flag(&mut words)),
             }
+            if group.takes == Takes::Nothing {
+                let is_off = values.iter().any(|value| value.eq_ignore_ascii_case("false"));
+                known.extend((!is_off).then(|| (flag.to_owned(), Value::Bool(true))));
+            }
+            for text in values.iter().filter(|_| group.takes != Takes::Nothing) {
+                if !add(&mut known, flag, group.takes, text) {
+                    unknown.push(format!("{flag} {text}"));
+                }
+            }
+        } else if switch.is_none_or(|(_, group)| group.takes != Takes::Nothing) {
+            if is_flag(&name) {
+                values.extend(up_to_the_next_flag(&mut words));
+            }
+            unknown.push([vec![name], values].concat().join(" "));
         }
-        typed
     }
+    (known, unknown)
+}
 
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.known.iter().any(|(known, ..)| *known == name)
+/// Adds a value, or its fields; whether it could be read.
+fn add(known: &mut Vec<(String, Value)>, flag: &str, takes: Takes, text: &str) -> bool {
+    let inside = |field: &str| format!("{flag}.{field}");
+    let mut all = match takes {
+        Takes::Words => {
+            known.extend(text.split_whitespace().map(|word| (flag.to_owned(), word.into())));
+            return true;
+        }
+        Takes::FirstFields if known.iter().any(|(name, _)| name.split('.').next() == Some(flag)) => {
+            known.push((inside("again"), Value::Bool(true)));
+            return true;
+        }
+        Takes::Nothing | Takes::One | Takes::Many => None,
+        Takes::Fields | Takes::FirstFields | Takes::Kinds | Takes::AnyFields => fields(takes, text),
+    };
+    // A kind begins a value of its own, in place of the one before; fields alone are added to it.
+    if takes == Takes::Fields && all.as_ref().is_some_and(|all| all.contains_key("kind")) {
+        known.retain(|(name, _)| name.split('.').next() != Some(flag));
     }
+    let kind = all.as_mut().filter(|_| takes == Takes::Kinds).and_then(|all| all.shift_remove("kind"));
+    match (all, kind) {
+        (None, _) if takes == Takes::AnyFields => return false,
+        (None, _) if takes == Takes::Kinds => {
+            known.extend(text.split(',').map(|kind| (flag.to_owned(), kind.into())));
+        }
+        (None, _) => known.push((flag.to_owned(), text.into())),
+        (Some(all), _) if takes == Takes::AnyFields => {
+            known.extend(all.into_iter().map(|(field, value)| (inside(&field), value)));
+        }
+        (Some(all), None) => flat(known, flag, all),
+        (Some(all), Some(kind)) => {
+            let name = inside(&plain(&kind));
+            known.extend([(flag.to_owned(), kind), (name.clone(), Value::Null)]);
+            flat(known, &name, all);
+        }
+    }
+    true
+}
 
-    /// The value of a flag; the last counts.
-    pub(super) fn one(&self, name: &str) -> Option<&str> {
-        self.all(name).last().copied()
+/// Adds fields: those of an object by their own names, each item of a list.
+fn flat(known: &mut Vec<(String, Value)>, above: &str, all: Map<String, Value>) {
+    for (field, value) in all {
+        let name = format!("{above}.{field}");
+        match value {
+            Value::Object(inner) => flat(known, &name, inner),
+            Value::Array(items) => known.extend(items.into_iter().map(|item| (name.clone(), item))),
+            value => known.push((name, value)),
+        }
     }
+}
 
-    /// All values of a flag, in their order.
-    pub(super) fn all(&self, name: &str) -> Vec<&str> {
-        let given = self.known.iter().filter(|(known, ..)| *known == name);
-        given.flat_map(|(.., values)| values.iter().map(String::as_str)).collect()
+/// An object of JSON, or `key=value` pairs with commas between them, where `a[0]=` is an item of a list; of any fields
+/// also one `key:value`. `None` where it is none of them.
+fn fields(takes: Takes, text: &str) -> Option<Map<String, Value>> {
+    if text.trim_start().starts_with('{') {
+        return serde_json::from_str(text).ok();
     }
+    if let Some((key, value)) = text.split_once(':').filter(|_| takes == Takes::AnyFields) {
+        return Some(Map::from_iter([(key.to_owned(), json(value))]));
+    }
+    let mut all = Map::new();
+    for pair in text.split(',') {
+        let (key, value) = pair.split_once('=')?;
+        let value = json(value.trim());
+        match key.trim().split_once('[') {
+            None => drop(all.insert(key.trim().to_owned(), value)),
+            Some((list, _)) => match all.entry(list).or_insert_with(|| Value::Array(Vec::new())) {
+                Value::Array(items) => items.push(value),
+                other => *other = value,
+            },
+        }
+    }
+    Some(all)
 }
 
 fn up_to_the_next_flag(words: &mut Peekable<Iter<'_, String>>) -> Vec<String> {

@@ -6,7 +6,9 @@ use super::translate;
 use crate::foreign::ForeignTool;
 
 fn typed(tool: ForeignTool, line: &str) -> super::Translation {
-    translate(tool, &shlex::split(line).unwrap()).unwrap()
+    let translation = translate(&shlex::split(line).unwrap()).unwrap();
+    assert_eq!(translation.tool, tool, "{line}");
+    translation
 }
 
 /// The options of a translation, without the address.
@@ -55,6 +57,10 @@ fn commands_of_the_documentations_are_translated() {
     insta::assert_snapshot!(
         "vllm",
         all(ForeignTool::Vllm, include_str!("../../../tests/data/commands/vllm.txt"))
+    );
+    insta::assert_snapshot!(
+        "sglang",
+        all(ForeignTool::Sglang, include_str!("../../../tests/data/commands/sglang.txt"))
     );
     let of_guidellm = include_str!("../../../tests/data/commands/guidellm.txt");
     insta::assert_snapshot!("guidellm", all(ForeignTool::GuideLlm, of_guidellm));
@@ -161,25 +167,51 @@ fn results_of_vllm_have_the_name_that_was_given() {
     }
 }
 
-/// Each name of a file, of which the lines with `#` are words.
-fn names(file: &'static str) -> impl Iterator<Item = &'static str> {
-    file.lines().filter(|line| !line.starts_with('#'))
+#[test]
+fn sglang_says_when_requests_leave_and_what_they_are_like() {
+    for (flags, options) in [
+        (
+            "--dataset-name random --num-prompts 9 --request-rate 4",
+            "bench --engine sglang --endpoint completions --rate 4 --requests 9 --input-tokens sglang_range:1024:0 \
+             --output-tokens sglang_range:1024:0",
+        ),
+        (
+            "--backend vllm-chat --dataset-name random-ids --random-range-ratio 0.5 --max-concurrency 8",
+            "bench --engine vllm --endpoint chat --rate inf --requests 1000 --max-concurrency 8 \
+             --input-tokens sglang_range:1024:0.5 --output-tokens sglang_range:1024:0.5",
+        ),
+        (
+            "--dataset-name generated-shared-prefix --gsp-num-groups 4 --seed 3",
+            "bench --engine sglang --endpoint completions --rate inf --requests 64 --input-tokens 2176 \
+             --output-tokens 256 --seed 3",
+        ),
+        (
+            "--dataset-name mooncake --dataset-path t.jsonl --mooncake-slowdown-factor 2 --num-prompts 7",
+            "bench --engine sglang --endpoint completions --requests 7 --trace t.jsonl --time-scale 2",
+        ),
+        (
+            "--dataset-path s.json --sharegpt-output-len 20 --num-prompts 7 --disable-stream --flush-cache",
+            "bench --engine sglang --endpoint completions --rate inf --requests 7 --dataset s.json \
+             --dataset-format sharegpt --dataset-order shuffled --output-tokens 20 --no-stream --reset-cache",
+        ),
+    ] {
+        assert_eq!(options_of_sglang(flags), options, "{flags}");
+    }
+    for (flags, url) in [
+        ("", "http://127.0.0.1:30000"),
+        ("--host 0.0.0.0 --backend vllm", "http://127.0.0.1:8000"),
+        ("--host gpu --port 9", "http://gpu:9"),
+        ("--backend lmdeploy", "http://127.0.0.1:23333"),
+    ] {
+        assert_eq!(
+            typed(ForeignTool::Sglang, &format!("python -m sglang.bench_serving {flags}")).words[3],
+            url
+        );
+    }
 }
 
-#[test]
-fn no_option_of_the_released_tools_is_unknown() {
-    let of_vllm = include_str!("../../../tests/data/commands/flags/vllm.txt");
-    let of_guidellm = include_str!("../../../tests/data/commands/flags/guidellm.txt");
-    for (tool, begins, all) in [
-        (ForeignTool::Vllm, "vllm bench serve", of_vllm),
-        (ForeignTool::GuideLlm, "guidellm run", of_guidellm),
-    ] {
-        assert!(names(all).count() > 15);
-        for name in names(all) {
-            let unknown = typed(tool, &format!("{begins} {name} 1")).unknown;
-            assert!(!unknown.iter().any(|unknown| unknown.contains(name)), "{name}: {unknown:?}");
-        }
-    }
+fn options_of_sglang(flags: &str) -> String {
+    options(ForeignTool::Sglang, &format!("python3 -m sglang.bench_serving {flags}"))
 }
 
 #[test]
@@ -328,18 +360,21 @@ fn unknown_flags_are_named_and_other_commands_refused() {
         "uv run vllm bench serve --num-prompts 5",
         "python3 -m vllm.entrypoints.cli.main bench serve --num-prompts 5",
         "python benchmarks/benchmark_serving.py --num-prompts 5",
+        "python -m vllm.benchmarks.serve --num-prompts 5",
+        "vllm-rs bench serve --num-prompts 5",
     ] {
         let words = typed(ForeignTool::Vllm, line).words.join(" ");
         assert!(words.contains("--requests 5"), "{line}: {words}");
     }
-    for (tool, line) in [
-        (ForeignTool::Vllm, "vllm serve model"),
-        (ForeignTool::Vllm, "vllm bench"),
-        (ForeignTool::GuideLlm, "guidellm report x.json"),
-        (ForeignTool::AiPerf, ""),
-        (ForeignTool::Sglang, "python -m sglang.bench_serving"),
+    for line in [
+        "vllm serve model",
+        "vllm bench",
+        "guidellm report x.json",
+        "",
+        "python -m sglang.launch_server",
+        "k6 run x.js",
     ] {
-        let refused = translate(tool, &shlex::split(line).unwrap());
+        let refused = translate(&shlex::split(line).unwrap());
         assert!(refused.is_err(), "{line}: {refused:?}");
     }
 }

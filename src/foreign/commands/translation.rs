@@ -1,14 +1,20 @@
-//! What a command line of another tool becomes: our words, and what differs.
+//! The interpreter of the tables: what a command line of another tool becomes, and what differs.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::flags::{Meaning, TypedFlags};
-use super::sentences::TIME_OR_NUMBER;
-use super::values::positive;
+use super::flags::read_flags;
+use super::table::{FlagGroup, Takes, ToolTable, TranslationRule};
+use super::values::{compute, json, plain};
+use crate::foreign::tool::ForeignTool;
 
 /// A command line of another tool, said with the options of this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Translation {
+    pub(crate) tool: ForeignTool,
+    /// The version whose flags are known.
+    pub(crate) version: &'static str,
     /// The command, word by word; the first is `skyline`.
     pub(crate) words: Vec<String>,
     /// What is otherwise, flag by flag, then of the whole.
@@ -26,145 +32,233 @@ pub(crate) struct TranslationGap {
     pub(crate) sentence: String,
 }
 
+/// Translates a command line, whose tool shows by how it begins.
+///
+/// # Errors
+///
+/// What is expected, where this is no such command line.
+pub(crate) fn translate(words: &[String]) -> Result<Translation, String> {
+    let tables = ToolTable::all()?;
+    let begun = tables.iter().filter_map(|table| Some((table.behind(words)?, table)));
+    let Some(((_, flags), table)) = begun.min_by_key(|((first, _), _)| *first) else {
+        let known: Vec<_> = tables.iter().map(|table| format!("`{}`", table.begins[0])).collect();
+        return Err(format!(
+            "this is no command line that is translated: it has none of {}\n\
+             hint: write all of it behind two hyphens: skyline translate -- {}",
+            known.join(", "),
+            tables[0].example
+        ));
+    };
+    let (known, unknown) = read_flags(table, flags);
+    let mut translator = Translator::new(table);
+    known.into_iter().for_each(|(name, value)| translator.take(&name, value));
+    translator.follow(&table.rules);
+    Ok(translator.finish(unknown))
+}
+
+/// What a flag of one of the tools is here; `None` where none of them has it.
+pub(crate) fn flag_here(name: &str) -> Option<String> {
+    ToolTable::all().ok()?.iter().find_map(|table| {
+        let FlagGroup { option, says, .. } = table.flag(name)?.1;
+        Some(match (option, says) {
+            (Some(option), _) => format!("here it is {option}"),
+            (None, Some(why)) => table.sentence(why).to_owned(),
+            (None, None) => {
+                format!("a whole command line is translated: skyline translate -- {}", table.example)
+            }
+        })
+    })
+}
+
 /// A translation in the making.
-#[derive(Debug)]
-pub(super) struct Builder {
-    verb: &'static str,
-    seconds: Option<String>,
+struct Translator {
+    table: &'static ToolTable,
+    /// The values of each name, in their order: of those that were typed, and of those that rules set.
+    values: BTreeMap<String, Vec<Value>>,
     options: Vec<String>,
     /// Options of the same meaning and value, if they have one; they stand last.
     same: Vec<(&'static str, Option<String>)>,
     differences: Vec<TranslationGap>,
 }
 
-impl Builder {
-    /// Begins with the flags that have an option of the same meaning, or none.
-    pub(super) fn new(typed: &TypedFlags) -> Self {
-        let mut builder = Self {
-            verb: "bench",
-            seconds: None,
-            options: Vec::new(),
-            same: Vec::new(),
-            differences: Vec::new(),
+impl Translator {
+    fn new(table: &'static ToolTable) -> Self {
+        let values = BTreeMap::from([("origin".to_owned(), vec!["the scheduled moment".into()])]);
+        Self { table, values, options: Vec::new(), same: Vec::new(), differences: Vec::new() }
+    }
+
+    /// Takes what was typed: an option of the same meaning, or what the table says of it; rules take all else.
+    fn take(&mut self, name: &str, value: Value) {
+        let table = self.table;
+        let (flag, field) = name.split_once('.').map_or((name, None), |(flag, field)| (flag, Some(field)));
+        let about = match field {
+            None => flag.to_owned(),
+            Some(kind) if value.is_null() => format!("{flag} {kind}"),
+            Some(field) => format!("{flag} {field}={}", plain(&value)),
         };
-        for (name, means, values) in &typed.known {
-            match means {
-                Meaning::Same(option) => {
-                    // Of a flag that is repeated, the last counts.
-                    builder.same.retain(|(before, _)| before != option);
-                    builder.same.push((option, values.last().cloned()));
+        let known = table.flag(name);
+        match known.map(|(_, group)| (group.option.as_deref(), group.says.as_deref())) {
+            Some((Some(option), _)) => {
+                // Of a flag that is repeated, the last counts.
+                self.same.retain(|(before, _)| *before != option);
+                self.same.push((option, (value != Value::Bool(true)).then(|| plain(&value))));
+            }
+            Some((None, Some(why))) => self.differs(about, table.sentence(why)),
+            Some((None, None)) => {}
+            None => {
+                let group = table.flag(flag).map(|(_, group)| group);
+                let mut above = name.match_indices('.').filter_map(|(end, _)| table.flag(&name[..end]));
+                let is_said = above.any(|(_, group)| group.says.is_some());
+                if !is_said && group.is_some_and(|group| group.takes != Takes::AnyFields) {
+                    self.differs(about, table.sentence("no_such_field"));
                 }
-                Meaning::Differs(sentence) => builder.differs(*name, *sentence),
-                Meaning::Read => {}
             }
         }
-        builder
+        let first = known.map_or(name, |(first, _)| first);
+        self.values.entry(first.to_owned()).or_default().push(value);
     }
 
-    /// A sweep in place of a run.
-    pub(super) fn sweep(&mut self) {
-        self.verb = "sweep";
-    }
-
-    pub(super) fn is_sweep(&self) -> bool {
-        self.verb == "sweep"
-    }
-
-    pub(super) fn option(&mut self, option: &str, value: impl Into<String>) {
-        let value = value.into();
-        if value.starts_with('-') {
-            self.options.push(format!("{option}={value}"));
-        } else {
-            self.options.extend([option.to_owned(), value]);
+    fn follow(&mut self, rules: &'static [TranslationRule]) {
+        let mut is_done = false;
+        for rule in rules {
+            if rule.is_else && is_done {
+                continue;
+            }
+            is_done = match &rule.each {
+                None => self.apply(rule),
+                Some(name) => {
+                    let each = self.values.get(name).cloned().unwrap_or_default();
+                    each.into_iter().fold(false, |any, value| {
+                        self.set("it", value);
+                        self.apply(rule) || any
+                    })
+                }
+            };
         }
     }
 
-    pub(super) fn switch(&mut self, option: &str) {
-        self.options.push(option.to_owned());
+    /// Whether the rule holds; what it says is then done.
+    fn apply(&mut self, rule: &'static TranslationRule) -> bool {
+        let mut parts = Vec::new();
+        for (names, condition) in &rule.when {
+            let Some(holds) = condition.parts(self.value(names).as_deref()) else { return false };
+            parts.extend(holds);
+        }
+        parts.into_iter().for_each(|(name, part)| self.set(&name, part.into()));
+        for set in &rule.set {
+            let value = match &set[1..] {
+                [template] => self.fill(template),
+                [function, templates @ ..] => {
+                    let arguments = templates.iter().map(|template| self.fill(template));
+                    arguments.collect::<Option<Vec<_>>>().and_then(|given| compute(function, &given))
+                }
+                [] => None,
+            };
+            value.into_iter().for_each(|value| self.set(&set[0], value.into()));
+        }
+        for option in &rule.options {
+            let (name, template) = option.split_once(' ').unwrap_or((option, ""));
+            if let Some(value) = self.fill(template) {
+                self.option(name, Some(value).filter(|value| !value.is_empty()));
+            }
+        }
+        self.body(&rule.body);
+        for [about, sentence] in &rule.says {
+            if let (Some(about), Some(sentence)) =
+                (self.fill(about), self.fill(self.table.sentence(sentence)))
+            {
+                self.differs(about, sentence);
+            }
+        }
+        true
     }
 
-    /// From when latencies count under the load that was translated.
-    pub(super) fn latency_origin(&self) -> &'static str {
-        let is_closed = |two: &[String]| two[0] == "--users" || (two[0] == "--rate" && two[1] == "inf");
-        if self.options.windows(2).any(is_closed) { "sending" } else { "the scheduled moment" }
+    fn set(&mut self, name: &str, value: Value) {
+        self.values.entry(name.to_owned()).or_default().push(value);
+    }
+
+    /// The value of a placeholder: of the first of its names that has one, else what stands behind the colon.
+    fn value(&self, names: &str) -> Option<String> {
+        let (names, default) = names.split_once(':').map_or((names, None), |(names, it)| (names, Some(it)));
+        let found = names.split('|').find_map(|name| match name.strip_suffix('*') {
+            Some(name) => Some(self.values.get(name)?.iter().map(plain).collect::<Vec<_>>().join(",")),
+            None => self.values.get(name)?.last().map(plain),
+        });
+        found.or_else(|| default.map(str::to_owned))
+    }
+
+    /// A template with the values of its placeholders; `None` where one has none.
+    fn fill(&self, template: &str) -> Option<String> {
+        let is_name =
+            |names: &str| names.starts_with(|first: char| first == '-' || first.is_ascii_lowercase());
+        let (mut filled, mut rest) = (String::new(), template);
+        while let Some((before, after)) = rest.split_once('{') {
+            filled.push_str(before);
+            rest = match after.split_once('}').filter(|(names, _)| is_name(names)) {
+                Some((names, behind)) => {
+                    filled.push_str(&self.value(names)?);
+                    behind
+                }
+                None => {
+                    filled.push('{');
+                    after
+                }
+            };
+        }
+        Some(filled + rest)
+    }
+
+    fn option(&mut self, name: &str, value: Option<String>) {
+        if name == "--users" || (name == "--rate" && value.as_deref() == Some("inf")) {
+            self.set("origin", "sending".into());
+        }
+        match value {
+            Some(value) if value.starts_with('-') => self.options.push(format!("{name}={value}")),
+            value => self.options.extend([name.to_owned()].into_iter().chain(value)),
+        }
+    }
+
+    /// Fields of every body: flags by their own names, and fields that have no name in the table.
+    fn body(&mut self, flags: &str) {
+        let mut body = Map::new();
+        for flag in flags.split_whitespace() {
+            if let Some(value) = self.value(flag) {
+                body.insert(flag.trim_start_matches('-').replace('-', "_"), json(&value));
+            }
+            for (name, values) in &self.values {
+                let field = name.strip_prefix(flag).and_then(|field| field.strip_prefix('.'));
+                if let (Some(field), None, Some(value)) = (field, self.table.flag(name), values.last()) {
+                    body.insert(field.to_owned(), value.clone());
+                }
+            }
+        }
+        if !body.is_empty() {
+            self.option("--extra-body", Some(Value::Object(body).to_string()));
+        }
     }
 
     /// Says what differs about something; of several things it says the same once.
-    pub(super) fn differs(&mut self, about: impl Into<String>, sentence: impl Into<String>) {
-        let (about, sentence) = (about.into(), sentence.into());
+    fn differs(&mut self, about: String, sentence: impl Into<String>) {
+        let sentence = sentence.into();
         match self.differences.iter_mut().find(|gap| gap.sentence == sentence) {
+            _ if sentence.is_empty() => {}
             Some(gap) => gap.about = format!("{}, {about}", gap.about),
             None => self.differences.push(TranslationGap { about, sentence }),
         }
     }
 
-    /// How long a run lasts; `count` is the tool's flag for a number of requests.
-    pub(super) fn length(&mut self, seconds: Option<&str>, requests: Option<&str>, count: &str) {
-        match (seconds, requests) {
-            (Some(seconds), requests) => {
-                self.seconds = Some(seconds.to_owned());
-                if requests.is_some() {
-                    self.differs(count, TIME_OR_NUMBER);
-                }
-            }
-            (None, requests) => self.counted(requests),
-        }
-    }
-
-    /// How many requests a run has.
-    pub(super) fn counted(&mut self, requests: Option<&str>) {
-        if let Some(requests) = requests.filter(|number| positive(number).is_some()) {
-            self.option(if self.is_sweep() { "--samples" } else { "--requests" }, requests);
-        }
-    }
-
-    /// Bounds such as `ttft:500`, by the names that a tool has for them.
-    pub(super) fn goodput(&mut self, typed: &TypedFlags, names: &[(&str, &str)]) {
-        let mut bounds = Vec::new();
-        for pair in typed.all("--goodput").iter().flat_map(|pairs| pairs.split_whitespace()) {
-            let bound = pair.split_once(':').and_then(|(name, ms)| {
-                let (_, ours) = names.iter().find(|(theirs, _)| *theirs == name)?;
-                Some(format!("{ours}={ms}ms"))
-            });
-            match bound {
-                Some(bound) => bounds.push(bound),
-                None => {
-                    self.differs(
-                        format!("--goodput {pair}"),
-                        "no such bound: SLOs are on ttft, tpot and e2e",
-                    );
-                }
-            }
-        }
-        if !bounds.is_empty() {
-            self.option("--slo", bounds.join(","));
-            let origin = self.latency_origin();
-            self.differs(
-                "--goodput",
-                format!("TTFT and e2e count from {origin}, and failed requests are never good"),
-            );
-        }
-    }
-
-    /// Fields of every body.
-    pub(super) fn body(&mut self, fields: Map<String, Value>) {
-        if !fields.is_empty() {
-            self.option("--extra-body", Value::Object(fields).to_string());
-        }
-    }
-
-    pub(super) fn finish(mut self, typed: TypedFlags) -> Translation {
+    fn finish(mut self, unknown: Vec<String>) -> Translation {
         for (option, value) in std::mem::take(&mut self.same) {
-            match value {
-                Some(value) => self.option(option, value),
-                None => self.switch(option),
-            }
+            self.option(option, value);
         }
-        let words = ["skyline", self.verb].map(str::to_owned).into_iter();
+        let verb = self.value("verb:bench");
+        let words = [Some("skyline".to_owned()), verb, self.value("seconds")].into_iter().flatten();
         Translation {
-            words: words.chain(self.seconds).chain(self.options).collect(),
+            tool: self.table.tool,
+            version: &self.table.version,
+            words: words.chain(self.options).collect(),
             differences: self.differences,
-            unknown: typed.unknown,
+            unknown,
         }
     }
 }

@@ -1,69 +1,13 @@
-//! Values that several tools write alike: lengths, addresses, headers, fields.
+//! Values that tables compute, and those of JSON as they are typed.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-/// Lengths around a mean, as options take them.
-pub(super) fn lengths(mean: &str, std: Option<&str>) -> String {
-    match std.filter(|std| std.parse() != Ok(0.0)) {
-        Some(std) => format!("normal:{mean}:{std}"),
-        None => mean.to_owned(),
-    }
-}
-
-/// An address with its scheme.
-pub(super) fn url(typed: &str) -> String {
-    if typed.contains("://") { typed.to_owned() } else { format!("http://{typed}") }
-}
-
-/// Seconds as times are typed.
-pub(super) fn time(seconds: &str) -> String {
-    format!("{seconds}s")
-}
+/// Parts of a ramp.
+const RAMP_PARTS: u32 = 8;
 
 /// The number, if it is one above 0.
 pub(super) fn positive(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0)
-}
-
-/// A header as `Name: value`, however a tool divides the two.
-pub(super) fn header(typed: &str, divider: char) -> String {
-    match typed.split_once(divider) {
-        Some((name, value)) => format!("{}: {}", name.trim(), value.trim()),
-        None => typed.to_owned(),
-    }
-}
-
-/// An object of JSON, or `key=value` pairs with commas between them; `None` where it is neither.
-pub(super) fn fields(text: &str) -> Option<Map<String, Value>> {
-    if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text).ok();
-    }
-    let pair = |pair: &str| {
-        let (key, value) = pair.split_once('=')?;
-        Some((key.trim().to_owned(), json(value.trim())))
-    };
-    text.split(',').map(pair).collect()
-}
-
-/// An option of GuideLLM such as `kind=constant,rate=10`: JSON too, or only the kind; `a.b` is a field of a field, `a[0]` an
-/// element of a list.
-pub(super) fn kinded(text: &str) -> Map<String, Value> {
-    let Some(flat) = fields(text) else { return Map::from_iter([("kind".to_owned(), text.into())]) };
-    let mut whole = Map::new();
-    for (key, value) in flat {
-        if let Some((outer, inner)) = key.split_once('.') {
-            let fields = whole.entry(outer).or_insert_with(|| Map::new().into()).as_object_mut();
-            fields.and_then(|fields| fields.insert(inner.to_owned(), value));
-        } else if let Some((list, _)) = key.split_once('[') {
-            let values = whole.entry(list).or_insert_with(|| Vec::<Value>::new().into()).as_array_mut();
-            if let Some(values) = values {
-                values.push(value.clone());
-            }
-        } else {
-            whole.insert(key, value);
-        }
-    }
-    whole
 }
 
 /// A value that was typed: JSON if it is, else a text.
@@ -76,8 +20,47 @@ pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The file in which the rows of a data set of Hugging Face are expected.
-pub(super) fn rows_of(id: &str) -> String {
-    let name = id.trim_end_matches('/').rsplit('/').next().unwrap_or(id);
-    format!("{name}.jsonl")
+/// What a function of the tables makes of its arguments; `None` where one is no number, or a comparison does not hold.
+pub(super) fn compute(function: &str, arguments: &[String]) -> Option<String> {
+    match (function, arguments) {
+        ("numbers", [list]) => {
+            let items = list.trim_matches(['[', ']']).split(',').map(str::trim);
+            let numbers: Vec<_> = items.filter(|number| positive(number).is_some()).collect();
+            return (!numbers.is_empty()).then(|| numbers.join(","));
+        }
+        ("ramp", [form, bounds @ ..]) => {
+            let [from, to, requests] = bounds else { return None };
+            let [from, to] = [from, to].map(|rate| positive(rate).unwrap_or(1.0));
+            return Some(ramp(form == "exponential", from, to, positive(requests)?));
+        }
+        _ => {}
+    }
+    let numbers = arguments.iter().map(|text| text.parse::<f64>().ok()).collect::<Option<Vec<_>>>()?;
+    let number = match (function, &*numbers) {
+        ("add", &[a, b]) => a + b,
+        ("subtract", &[a, b]) => a - b,
+        ("multiply", &[a, b]) => a * b,
+        ("divide", &[a, b]) => a / b,
+        ("most", &[a, b]) => a.max(b),
+        ("below", &[a, b]) => (a < b).then_some(a)?,
+        ("floor", &[a]) => a.floor(),
+        ("ceil", &[a]) => a.ceil(),
+        ("percent", &[a]) => (a * 1e4).round() / 1e2,
+        _ => return None,
+    };
+    Some(number.to_string())
+}
+
+/// A ramp whose rate depends on the number of the request, as parts that each take an eighth of the requests.
+fn ramp(exponential: bool, from: f64, to: f64, requests: f64) -> String {
+    let rate = |part: u32| match f64::from(part) / f64::from(RAMP_PARTS) {
+        done if exponential => from * (to / from).powf(done),
+        done => from + (to - from) * done,
+    };
+    let part = |part| {
+        let [from, to] = [rate(part), rate(part + 1)];
+        let seconds = requests / f64::from(RAMP_PARTS) / f64::midpoint(from, to);
+        [from, to, seconds].map(|value| format!("{}", (value * 1e3).round() / 1e3)).join(":") + "s"
+    };
+    (0..RAMP_PARTS).map(part).collect::<Vec<_>>().join(",")
 }

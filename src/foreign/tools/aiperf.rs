@@ -11,8 +11,7 @@ use crate::foreign::figures::{
     ForeignAnswer, ForeignFigures, ForeignLatency, ReportedFigures, latencies, tpot_ms,
 };
 use crate::foreign::run::{
-    BLENDED, ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, OTHER_GOODPUT,
-    TOTAL, UnmatchedFigure,
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, UnmatchedFigure,
 };
 use crate::foreign::tool::ForeignTool;
 
@@ -24,26 +23,6 @@ const LATENCY: (Metric, &str) = (Metric::E2eFromSend, "request_latency");
 const ICL: (Metric, &str) = (Metric::ChunkGap, "inter_chunk_latency");
 /// (request latency − TTFT) / (N − 1); with `--per-chunk-usage` / (N − k₁), k₁ being the tokens of the first chunk.
 const ITL: &str = "inter_token_latency";
-
-const REFUSED: [(&str, &str); 14] = [
-    ("request_throughput", TOTAL),
-    ("input_token_throughput", TOTAL),
-    ("output_token_throughput", TOTAL),
-    ("total_token_throughput", BLENDED),
-    ("output_token_throughput_per_user", "1 ÷ its inter_token_latency, request by request"),
-    ("e2e_output_token_throughput", "N ÷ e2e of each request, with the wait for the first token in it"),
-    ("prefill_throughput_per_user", "prompt tokens ÷ TTFT, with the wait in the queue in it"),
-    ("time_to_second_token", "the first gap, of which ours has no figure"),
-    ("time_to_first_output_token", "counts from sending; our ttfa from the scheduled moment"),
-    ("decode_duration", "request_latency − time_to_first_token, of which ours has no figure"),
-    ("goodput", OTHER_GOODPUT),
-    ("adj_*", "counts failed requests as endless; ours counts them apart from the latencies"),
-    ("effective_*", "figures over time of its own"),
-    (
-        "credit_to_start_latency",
-        "counts from when its own pacer dispatched; our schedule_lag from the scheduled moment",
-    ),
-];
 
 /// Its statistics, in the order of [`ReportedFigures::read`]; it has no p99.9.
 const STATISTICS: [&str; 8] = ["avg", "min", "p50", "p90", "p95", "p99", "p99_9", "max"];
@@ -77,7 +56,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, records: Option<&[Value]>) -> Fore
     let detailed = stored.filter(|answers| answers.len() as u64 == completed && completed > 0);
     let per_chunk_usage = config.object("endpoint").any("per_chunk_usage") == Some(&Value::Bool(true));
     let tpot = if per_chunk_usage { Metric::TpotAdjusted } else { Metric::Tpot };
-    run.refused = UnmatchedFigure::found(&REFUSED, fields);
+    run.refused = UnmatchedFigure::found(ForeignTool::AiPerf, fields);
     let recounted = own.zip(usage).filter(|(own, usage)| own != usage);
     match detailed {
         Some(answers) => {

@@ -9,8 +9,7 @@ use crate::analysis::{LengthRange, Metric, WarmUpEvidence};
 use crate::foreign::fields::{ResultFields, StatedRate};
 use crate::foreign::figures::{ForeignAnswer, ForeignFigures, ForeignLatency, ReportedFigures, latencies};
 use crate::foreign::run::{
-    BLENDED, ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, OTHER_GOODPUT,
-    TOTAL, UnmatchedFigure,
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, UnmatchedFigure,
 };
 use crate::foreign::tool::ForeignTool;
 
@@ -18,33 +17,6 @@ const TTFT: (Metric, &str) = (Metric::TtftFromSend, "time_to_first_token_ms");
 const LATENCY: (Metric, &str) = (Metric::E2eFromSend, "request_latency");
 /// (last − first token) / (N − 1) of each request, N ≥ 2: our `tpot`.
 const ITL: (Metric, &str) = (Metric::Tpot, "inter_token_latency_ms");
-
-const REFUSED: [(&str, &str); 15] = [
-    (
-        "time_per_output_token_ms",
-        "e2e ÷ N, with the wait for the first token in it; our runs report it among their `aliases`, and our tpot is another",
-    ),
-    (
-        "request_scheduled_latency",
-        "from the moment that its strategy aimed at to the end of the stream; nothing shows that the aims were set before the run",
-    ),
-    (
-        "request_dispatch_delay",
-        "counts from the moment that its strategy aimed at; our schedule_lag from a plan set before the run",
-    ),
-    ("turn_*", "parts of its dispatch delay"),
-    ("time_to_first_output_token_ms", "counts from sending; our ttfa from the scheduled moment"),
-    ("requests_per_second", TOTAL),
-    ("output_tokens_per_second", TOTAL),
-    ("prompt_tokens_per_second", TOTAL),
-    ("tokens_per_second", BLENDED),
-    ("request_concurrency", "counts requests of which its measured stretch holds only a part"),
-    ("request_goodput", OTHER_GOODPUT),
-    ("slo_attainment", OTHER_GOODPUT),
-    ("output_tokens_per_iteration", "tokens a chunk, of which ours has no figure"),
-    ("iter_tokens_per_iteration", "tokens a chunk after the first, of which ours has no figure"),
-    ("request_streaming_iterations_count", "events of the stream, those without a token among them"),
-];
 
 /// Its statistics, in the order of [`ReportedFigures::read`].
 const STATISTICS: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "max"];
@@ -83,7 +55,7 @@ fn one(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
     run.conditions.warm_up = warm_up(fields, run.conditions.rate_per_s);
     let stored = answers(fields).filter(|answers| answers.len() as u64 == completed);
     run.latency = stored.map(|answers| latencies(&answers, &[TTFT, ITL, LATENCY])).unwrap_or_default();
-    run.refused = UnmatchedFigure::found(&REFUSED, &metrics);
+    run.refused = UnmatchedFigure::found(ForeignTool::GuideLlm, &metrics);
     if completed == 0 {
         run.caution_zeros();
     } else if run.latency.is_empty() {

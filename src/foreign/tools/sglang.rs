@@ -8,24 +8,9 @@ use crate::analysis::Metric;
 use crate::foreign::fields::{ResultFields, StatedRate};
 use crate::foreign::figures::{ForeignAnswer, latencies};
 use crate::foreign::run::{
-    BLENDED, ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, OTHER_GOODPUT,
-    TOTAL, UnmatchedFigure,
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, UnmatchedFigure,
 };
 use crate::foreign::tool::ForeignTool;
-
-const REFUSED: [(&str, &str); 11] = [
-    ("request_throughput", TOTAL),
-    ("input_throughput", TOTAL),
-    ("output_throughput", TOTAL),
-    ("total_throughput", BLENDED),
-    ("goodput*", OTHER_GOODPUT),
-    ("total_output_tokens_retokenized", "counts the text again; the server's own count takes precedence"),
-    ("concurrency", "the sum of latencies ÷ duration, of completed requests only"),
-    ("max_output_tokens_per_s", "counts chunks for tokens"),
-    ("max_concurrent_requests", "requests that were there at some time of a second, not at one moment"),
-    ("accept_length", "the server's own figure of drafts"),
-    ("cache_report", "the server's own counts over the run"),
-];
 
 /// Latencies that only streamed answers have.
 const STREAMED_ONLY: [&str; 3] = ["ttft", "tpot", "itl"];
@@ -88,7 +73,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
         counted_by: "the server's usage; where it sent none, SGLang takes the length requested",
     };
     let mut run = ForeignRun::new(ForeignTool::Sglang, number, requests, tokens, fields.time("duration"));
-    run.refused = UnmatchedFigure::found(&REFUSED, fields);
+    run.refused = UnmatchedFigure::found(ForeignTool::Sglang, fields);
     let stored = StoredRequests::read(fields).map(|stored| answers(&stored));
     let stored = stored.filter(|(answers, _)| answers.len() as u64 == completed);
     let drafts = fields.number("accept_length").is_some_and(|length| length > 0.0);

@@ -10,8 +10,7 @@ use crate::analysis::{Metric, WarmUpEvidence};
 use crate::foreign::fields::{ResultFields, StatedRate};
 use crate::foreign::figures::{ForeignAnswer, latencies};
 use crate::foreign::run::{
-    BLENDED, ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, OTHER_GOODPUT,
-    TOTAL, UnmatchedFigure,
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, UnmatchedFigure,
 };
 use crate::foreign::tool::ForeignTool;
 
@@ -25,22 +24,6 @@ const NAMES: [(Metric, &str); 4] = [
     (Metric::Tpot, "tpot"),
     (Metric::ChunkGap, "itl"),
     (Metric::E2eFromSend, "e2el"),
-];
-
-const REFUSED: [(&str, &str); 10] = [
-    ("request_throughput", TOTAL),
-    ("input_throughput", TOTAL),
-    ("output_throughput", TOTAL),
-    ("total_token_throughput", BLENDED),
-    ("request_goodput", OTHER_GOODPUT),
-    ("max_output_tokens_per_s", "counts chunks for tokens"),
-    ("max_concurrent_requests", "requests that were there at some time of a second, not at one moment"),
-    ("mean_client_queue_time_ms", "counts from when its own loop handled the request, not from the schedule"),
-    (
-        "mean_e2el_including_client_queue_ms",
-        "begins when its own loop handled the request, not with the schedule",
-    ),
-    ("spec_decode_*", "the server's counters of drafts"),
 ];
 
 pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
@@ -57,7 +40,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
     };
     let mut run = ForeignRun::new(ForeignTool::Vllm, number, requests, tokens, fields.time("duration"));
     run.conditions = conditions(fields);
-    run.refused = UnmatchedFigure::found(&REFUSED, fields);
+    run.refused = UnmatchedFigure::found(ForeignTool::Vllm, fields);
     let stored = answers(fields).filter(|answers| answers.len() as u64 == completed);
     match stored {
         _ if completed == 0 => run.caution_zeros(),

@@ -1,0 +1,384 @@
+//! The tables of the tools, embedded as TOML: how command lines begin, what flags mean here, and rules for the rest.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::Deserialize;
+
+use super::values::positive;
+use crate::foreign::tool::ForeignTool;
+
+/// Sentences of several tools.
+const COMMON: &str = include_str!("tables/common.toml");
+const TABLES: [&str; 4] = [
+    include_str!("tables/vllm-0.33.toml"),
+    include_str!("tables/sglang-0.5.23.toml"),
+    include_str!("tables/guidellm-0.8.1.toml"),
+    include_str!("tables/aiperf-0.13.toml"),
+];
+
+/// How the command lines of a tool are read.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToolTable {
+    pub(super) tool: ForeignTool,
+    /// The version whose flags are all here.
+    pub(super) version: String,
+    /// How its command lines begin, the usual way first.
+    pub(super) begins: Vec<String>,
+    /// A command line behind our verb.
+    pub(super) example: String,
+    /// Sentences that several flags or rules share, by one word.
+    #[serde(default)]
+    pub(super) sentences: BTreeMap<String, String>,
+    pub(super) flags: Vec<FlagGroup>,
+    pub(super) rules: Vec<TranslationRule>,
+}
+
+/// Flags that mean the same here: an option, nothing (a sentence says why), or what the rules make of them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FlagGroup {
+    /// Names with spaces between them; `|` between those of one flag, which is known by the first. A field of a value is
+    /// `flag.field`.
+    names: String,
+    #[serde(default)]
+    pub(super) takes: Takes,
+    /// The option that means the same, with the same value if there is one.
+    pub(super) option: Option<String>,
+    pub(super) says: Option<String>,
+}
+
+/// What a flag takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Takes {
+    Nothing,
+    #[default]
+    One,
+    /// All words up to the next flag.
+    Many,
+    /// The same, and blanks inside of one divide it.
+    Words,
+    /// A value with the fields that the table has.
+    Fields,
+    /// The same; of several the first counts, and `flag.again` is given.
+    FirstFields,
+    /// Values with fields, each known by its kind: `flag.kind.field`.
+    Kinds,
+    /// Values with any fields, as the body of a request has them.
+    AnyFields,
+}
+
+/// What becomes of flags that mean something only together.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TranslationRule {
+    /// The name each of whose values is `it` in turn.
+    pub(super) each: Option<String>,
+    /// Whether it holds only where no rule of its chain before it did.
+    #[serde(rename = "else")]
+    pub(super) is_else: bool,
+    /// What holds of the values of placeholders.
+    pub(super) when: BTreeMap<String, ValueCondition>,
+    /// Names, each with a template, or with a function and its arguments.
+    pub(super) set: Vec<Vec<String>>,
+    /// Options with the templates of their values; one whose template has no value is left out.
+    pub(super) options: Vec<String>,
+    /// Flags that are fields of every body, and flags whose fields are.
+    pub(super) body: String,
+    /// What differs, each about something.
+    pub(super) says: Vec<[String; 2]>,
+}
+
+/// What must hold of a value.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub(super) enum ValueCondition {
+    /// Whether there is one.
+    Given(bool),
+    /// `#`: a number above 0.
+    Positive,
+    /// All of it is of a pattern.
+    Like(Regex),
+    /// `!` and a pattern: there is one, and it is not of the pattern.
+    Unlike(Regex),
+}
+
+impl TryFrom<toml::Value> for ValueCondition {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, String> {
+        let pattern = |text: &str| Regex::new(&format!("^(?:{text})$")).map_err(|error| error.to_string());
+        match value {
+            toml::Value::Boolean(given) => Ok(Self::Given(given)),
+            toml::Value::String(text) if text == "#" => Ok(Self::Positive),
+            toml::Value::String(text) => match text.strip_prefix('!') {
+                Some(other) => pattern(other).map(Self::Unlike),
+                None => pattern(&text).map(Self::Like),
+            },
+            other => Err(format!("{other} is no condition")),
+        }
+    }
+}
+
+impl ValueCondition {
+    /// The named parts of a value of which it holds.
+    pub(super) fn parts(&self, value: Option<&str>) -> Option<Vec<(String, String)>> {
+        let holds = match (self, value) {
+            (Self::Given(given), value) => value.is_some() == *given,
+            (Self::Positive, value) => value.is_some_and(|value| positive(value).is_some()),
+            (Self::Unlike(pattern), value) => value.is_some_and(|value| !pattern.is_match(value)),
+            (Self::Like(pattern), value) => {
+                let found = pattern.captures(value?)?;
+                let part = |name: &str| Some((name.to_owned(), found.name(name)?.as_str().to_owned()));
+                return Some(pattern.capture_names().flatten().filter_map(part).collect());
+            }
+        };
+        holds.then(Vec::new)
+    }
+}
+
+/// The tables, or what is wrong with one.
+static ALL: LazyLock<Result<Vec<ToolTable>, toml::de::Error>> = LazyLock::new(|| {
+    let common: BTreeMap<String, String> = toml::from_str(COMMON)?;
+    let read = |text| {
+        let mut table: ToolTable = toml::from_str(text)?;
+        for (word, sentence) in &common {
+            table.sentences.entry(word.clone()).or_insert_with(|| sentence.clone());
+        }
+        Ok(table)
+    };
+    TABLES.into_iter().map(read).collect()
+});
+
+impl ToolTable {
+    /// The table of each tool.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with one of them, which a test rules out.
+    pub(super) fn all() -> Result<&'static [Self], String> {
+        ALL.as_deref().map_err(ToString::to_string)
+    }
+
+    /// The flag of this name: the name by which it is known, and what it means.
+    pub(super) fn flag(&self, typed: &str) -> Option<(&str, &FlagGroup)> {
+        self.flags.iter().find_map(|group| {
+            let mut names = group.names.split_whitespace();
+            let same = names.find(|names| names.split('|').any(|name| name == typed))?;
+            Some((same.split('|').next()?, group))
+        })
+    }
+
+    /// A sentence, or that of the one word in its place.
+    pub(super) fn sentence<'t>(&'t self, text: &'t str) -> &'t str {
+        self.sentences.get(text).map_or(text, String::as_str)
+    }
+
+    /// What follows the beginning of a command line of this tool, and where that is. What stands before it, such as
+    /// variables, `uv run` or the path of a program, is passed over.
+    pub(super) fn behind<'w>(&self, words: &'w [String]) -> Option<(usize, &'w [String])> {
+        let same = |(word, expected): (&String, &str)| {
+            word.strip_suffix(expected).is_some_and(|path| path.is_empty() || path.ends_with('/'))
+        };
+        (0..words.len()).find_map(|first| {
+            let rest = &words[first..];
+            let lengths = self.begins.iter().filter_map(|beginning| {
+                let expected = beginning.split(' ');
+                let length = expected.clone().count();
+                (rest.len() >= length && rest.iter().zip(expected).all(same)).then_some(length)
+            });
+            Some((first, &rest[lengths.max()?..]))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::foreign::commands::{Translation, translate};
+
+    fn typed(line: &str) -> Translation {
+        translate(&shlex::split(line).unwrap()).unwrap()
+    }
+
+    /// The options of a released tool, how its command lines begin, and the text of its table.
+    const RELEASED: [(ForeignTool, &str, &str, &str); 5] = [
+        (
+            ForeignTool::Vllm,
+            "vllm bench serve",
+            include_str!("../../../tests/data/flags/vllm-0.33.txt"),
+            include_str!("tables/vllm-0.33.toml"),
+        ),
+        (
+            ForeignTool::Vllm,
+            "vllm-rs bench serve",
+            include_str!("../../../tests/data/flags/vllm-rs-0.33.txt"),
+            include_str!("tables/vllm-0.33.toml"),
+        ),
+        (
+            ForeignTool::Sglang,
+            "python -m sglang.bench_serving",
+            include_str!("../../../tests/data/flags/sglang-0.5.23.txt"),
+            include_str!("tables/sglang-0.5.23.toml"),
+        ),
+        (
+            ForeignTool::GuideLlm,
+            "guidellm run",
+            include_str!("../../../tests/data/flags/guidellm-0.8.1.txt"),
+            include_str!("tables/guidellm-0.8.1.toml"),
+        ),
+        (
+            ForeignTool::AiPerf,
+            "aiperf profile",
+            include_str!("../../../tests/data/flags/aiperf-0.13.txt"),
+            include_str!("tables/aiperf-0.13.toml"),
+        ),
+    ];
+
+    /// Whether a flag's fields are those of a body.
+    fn is_body(tool: ForeignTool, flag: &str) -> bool {
+        table(tool).flag(flag).is_some_and(|(_, group)| group.takes == Takes::AnyFields)
+    }
+
+    fn table(tool: ForeignTool) -> &'static ToolTable {
+        ToolTable::all().unwrap().iter().find(|table| table.tool == tool).unwrap()
+    }
+
+    /// Whether a text has a name, and not only one that begins with it.
+    fn has_name(text: &str, name: &str) -> bool {
+        text.match_indices(name).any(|(at, _)| {
+            let after = text[at + name.len()..].chars().next().unwrap_or(' ');
+            !(after.is_ascii_alphanumeric() || "-_.".contains(after))
+        })
+    }
+
+    /// Why a name of a table is no answer: it has no option, no sentence, and no rule speaks of it.
+    fn unanswered(tool: ForeignTool, name: &str, rules: &str) -> Option<String> {
+        let table = table(tool);
+        let Some((first, FlagGroup { option, says, .. })) = table.flag(name) else {
+            let mut above = name.match_indices('.').filter_map(|(end, _)| table.flag(&name[..end]));
+            let is_said = above.any(|(_, group)| group.says.is_some());
+            return (!is_said).then(|| format!("{name} is unknown"));
+        };
+        // A kind is the value of its flag, of which the rules speak.
+        let flag = first.split('.').next().unwrap_or(first);
+        let is_kind = first.matches('.').count() == 1
+            && table.flag(flag).is_some_and(|(_, group)| group.takes == Takes::Kinds);
+        match (option, says.as_deref().map(|says| table.sentence(says))) {
+            (Some(option), _) => (!option.starts_with("--")).then(|| format!("{name}: {option}")),
+            (None, Some("")) => (!SILENT.contains(&first)).then(|| format!("{name} is passed over")),
+            (None, Some(says)) => (says.split(' ').count() < 4).then(|| format!("{name}: {says}")),
+            (None, None) if is_kind || rules.contains(&format!("{first}.")) => None,
+            (None, None) => (!has_name(rules, first)).then(|| format!("{name} is read by no rule")),
+        }
+    }
+
+    /// Names of which there is nothing to say: there is one kind of it, or it is a part of what is said of another.
+    const SILENT: [&str; 10] = [
+        "--metrics.kind",
+        "--data-loader.kind",
+        "--tokenizer.kind",
+        "--seed.kind",
+        "--data.source.kind",
+        "--data.load_kwargs",
+        "--data.source.load_kwargs",
+        "--constraint.max_duration.stopping_scope",
+        "--constraint.max_requests.stopping_scope",
+        "--service-kind",
+    ];
+
+    #[test]
+    fn every_option_of_the_released_tools_is_mapped_or_answered_by_name() {
+        for (tool, begins, all, text) in RELEASED {
+            let rules = text.split_once("[[rules]]").unwrap().1;
+            let names = all.lines().filter(|line| !line.starts_with('#'));
+            let mut missing = Vec::new();
+            for line in names.clone() {
+                let mut words = line.split(' ');
+                let (flags, kind, field) = (words.next().unwrap(), words.next(), words.next());
+                for flag in flags.split('|') {
+                    let value = match (kind, field) {
+                        (None, _) if is_body(tool, flag) => "a:1".to_owned(),
+                        (None, _) => "1".to_owned(),
+                        (Some(kind), None) => kind.to_owned(),
+                        (Some(kind), Some(field)) => format!("{kind},{field}=1"),
+                    };
+                    let translation = typed(&format!("{begins} {flag} {value}"));
+                    missing
+                        .extend(translation.unknown.iter().filter(|unknown| unknown.contains(flag)).cloned());
+                    let other = table(tool).sentence("no_such_field");
+                    missing.extend(
+                        translation
+                            .differences
+                            .iter()
+                            .filter(|gap| gap.sentence == other)
+                            .map(|gap| gap.about.clone()),
+                    );
+                    let off = flag.strip_prefix("--no-").map(|rest| format!("--{rest}"));
+                    let name = match &off {
+                        Some(on) if table(tool).flag(flag).is_none() => on.as_str(),
+                        _ => flag,
+                    };
+                    let (first, group) = table(tool).flag(name).unwrap_or_else(|| panic!("{name}"));
+                    let kind = kind.and_then(|kind| kind.strip_prefix("kind="));
+                    let name = match (kind, field) {
+                        _ if group.says.is_some() => first.to_owned(),
+                        (Some(kind), None) if group.takes == Takes::Kinds => format!("{first}.{kind}"),
+                        (Some(kind), Some(field)) if group.takes == Takes::Kinds => {
+                            format!("{first}.{kind}.{field}")
+                        }
+                        (_, Some(field)) => format!("{first}.{field}"),
+                        _ => first.to_owned(),
+                    };
+                    missing.extend(unanswered(tool, &name, rules));
+                }
+            }
+            assert!(names.count() > 25 && missing.is_empty(), "{begins}: {missing:#?}");
+        }
+    }
+
+    #[test]
+    fn no_kind_of_the_released_tools_is_unknown() {
+        let kinds =
+            RELEASED[3].2.lines().filter(|line| line.matches(' ').count() == 1 && !line.starts_with('#'));
+        for line in kinds {
+            let differences = typed(&format!("guidellm run {line}")).differences;
+            let unknown =
+                |sentence: &str| sentence.starts_with("unknown") || sentence.starts_with("left out");
+            assert!(!differences.iter().any(|gap| unknown(&gap.sentence)), "{line}: {differences:?}");
+        }
+    }
+
+    #[test]
+    fn tables_have_no_name_that_nobody_reads() {
+        let common = include_str!("tables/common.toml");
+        let texts = RELEASED.map(|(.., text)| text);
+        for (tool, _, _, text) in RELEASED {
+            let (head, rules) = text.split_once("[[rules]]").unwrap();
+            let own: toml::Table = toml::from_str(text).unwrap();
+            for flags in own["flags"].as_array().unwrap() {
+                for name in
+                    flags["names"].as_str().unwrap().split_whitespace().flat_map(|names| names.split('|'))
+                {
+                    assert_eq!(unanswered(tool, name, rules), None);
+                }
+            }
+            let defined = own.get("sentences").and_then(toml::Value::as_table).into_iter().flatten();
+            for (word, _) in defined {
+                assert!(text.matches(&format!("\"{word}\"")).count() > 0, "{tool}: {word} is said by nobody");
+            }
+            let says = head.lines().filter_map(|line| line.strip_prefix("says = \"")?.strip_suffix('"'));
+            for word in says.filter(|says| !says.contains(' ') && !says.is_empty()) {
+                assert_ne!(table(tool).sentence(word), word, "{tool}: {word} is no sentence");
+            }
+        }
+        for (word, _) in toml::from_str::<toml::Table>(common).unwrap() {
+            let is_said =
+                word == "no_such_field" || texts.iter().any(|text| text.contains(&format!("\"{word}\"")));
+            assert!(is_said, "{word}");
+        }
+    }
+}
