@@ -217,6 +217,27 @@ mod tests {
     }
 
     #[test]
+    fn options_of_other_tools_become_options_that_the_verb_has() {
+        for (begins, flags) in [
+            ("vllm bench serve", include_str!("../../tests/data/flags/vllm-0.33.txt")),
+            (
+                "vllm bench serve --sweep-request-rate 1,2",
+                include_str!("../../tests/data/flags/vllm-0.33.txt"),
+            ),
+            ("sglang.bench_serving", include_str!("../../tests/data/flags/sglang-0.5.23.txt")),
+            ("aiperf profile", include_str!("../../tests/data/flags/aiperf-0.13.txt")),
+            ("aiperf profile --request-rate 1,2", include_str!("../../tests/data/flags/aiperf-0.13.txt")),
+        ] {
+            for name in flags.lines().filter(|line| line.starts_with('-')).flat_map(|line| line.split('|')) {
+                let line = format!("{begins} {name} 1");
+                let words = translate(&shlex::split(&line).unwrap()).unwrap().words;
+                let refused = super::understands(&words).err().unwrap_or_default();
+                assert!(!refused.contains("unexpected argument"), "{line}: {refused}");
+            }
+        }
+    }
+
+    #[test]
     fn the_command_line_is_sound() {
         super::Cli::command().debug_assert();
     }

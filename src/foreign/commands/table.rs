@@ -47,6 +47,9 @@ pub(super) struct FlagGroup {
     pub(super) takes: Takes,
     /// The option that means the same, with the same value if there is one.
     pub(super) option: Option<String>,
+    /// Whether a sweep has no such option.
+    #[serde(default)]
+    pub(super) of_runs: bool,
     pub(super) says: Option<String>,
 }
 
@@ -294,61 +297,46 @@ mod tests {
     fn every_option_of_the_released_tools_is_mapped_or_answered_by_name() {
         for (tool, begins, all, text) in RELEASED {
             let rules = text.split_once("[[rules]]").unwrap().1;
-            let names = all.lines().filter(|line| !line.starts_with('#'));
+            let (mut plain, mut kinds) = (begins.to_owned(), BTreeMap::<_, Vec<_>>::new());
             let mut missing = Vec::new();
-            for line in names.clone() {
+            for line in all.lines().filter(|line| !line.starts_with('#')) {
                 let mut words = line.split(' ');
                 let (flags, kind, field) = (words.next().unwrap(), words.next(), words.next());
                 for flag in flags.split('|') {
-                    let value = match (kind, field) {
-                        (None, _) if is_body(tool, flag) => "a:1".to_owned(),
-                        (None, _) => "1".to_owned(),
-                        (Some(kind), None) => kind.to_owned(),
-                        (Some(kind), Some(field)) => format!("{kind},{field}=1"),
-                    };
-                    let translation = typed(&format!("{begins} {flag} {value}"));
-                    missing
-                        .extend(translation.unknown.iter().filter(|unknown| unknown.contains(flag)).cloned());
-                    let other = table(tool).sentence("no_such_field");
-                    missing.extend(
-                        translation
-                            .differences
-                            .iter()
-                            .filter(|gap| gap.sentence == other)
-                            .map(|gap| gap.about.clone()),
-                    );
-                    let off = flag.strip_prefix("--no-").map(|rest| format!("--{rest}"));
-                    let name = match &off {
-                        Some(on) if table(tool).flag(flag).is_none() => on.as_str(),
-                        _ => flag,
-                    };
-                    let (first, group) = table(tool).flag(name).unwrap_or_else(|| panic!("{name}"));
-                    let kind = kind.and_then(|kind| kind.strip_prefix("kind="));
-                    let name = match (kind, field) {
-                        _ if group.says.is_some() => first.to_owned(),
-                        (Some(kind), None) if group.takes == Takes::Kinds => format!("{first}.{kind}"),
-                        (Some(kind), Some(field)) if group.takes == Takes::Kinds => {
-                            format!("{first}.{kind}.{field}")
-                        }
-                        (_, Some(field)) => format!("{first}.{field}"),
-                        _ => first.to_owned(),
-                    };
+                    if let Some(kind) = kind {
+                        kinds
+                            .entry((flag, kind))
+                            .or_default()
+                            .extend(field.map(|field| format!(",{field}=1")));
+                    } else {
+                        plain +=
+                            if is_body(tool, flag) { format!(" {flag} a:1") } else { format!(" {flag} 1") }
+                                .as_str();
+                    }
+                    let on = flag.strip_prefix("--no-").map(|rest| format!("--{rest}"));
+                    let on = on.filter(|_| table(tool).flag(flag).is_none());
+                    let (first, group) =
+                        table(tool).flag(on.as_deref().unwrap_or(flag)).unwrap_or_else(|| panic!("{flag}"));
+                    let kind = kind
+                        .and_then(|kind| kind.strip_prefix("kind="))
+                        .filter(|_| group.takes == Takes::Kinds);
+                    let field = field.filter(|_| group.says.is_none());
+                    let name = [Some(first), kind, field].into_iter().flatten().collect::<Vec<_>>().join(".");
                     missing.extend(unanswered(tool, &name, rules));
                 }
             }
-            assert!(names.count() > 25 && missing.is_empty(), "{begins}: {missing:#?}");
-        }
-    }
-
-    #[test]
-    fn no_kind_of_the_released_tools_is_unknown() {
-        let kinds =
-            RELEASED[3].2.lines().filter(|line| line.matches(' ').count() == 1 && !line.starts_with('#'));
-        for line in kinds {
-            let differences = typed(&format!("guidellm run {line}")).differences;
-            let unknown =
-                |sentence: &str| sentence.starts_with("unknown") || sentence.starts_with("left out");
-            assert!(!differences.iter().any(|gap| unknown(&gap.sentence)), "{line}: {differences:?}");
+            let lines = kinds
+                .into_iter()
+                .map(|((flag, kind), fields)| format!("{begins} {flag} {kind}{}", fields.concat()));
+            let lines: Vec<_> = lines.chain([plain]).collect();
+            for translation in lines.iter().map(|line| typed(line)) {
+                missing.extend(translation.unknown.into_iter().filter(|unknown| unknown.starts_with('-')));
+                let is_odd =
+                    |sentence: &str| sentence.starts_with("unknown: ") || sentence.starts_with("left out");
+                let odd = translation.differences.into_iter().filter(|gap| is_odd(&gap.sentence));
+                missing.extend(odd.map(|gap| gap.about).filter(|about| !about.ends_with(" 1")));
+            }
+            assert!(all.lines().count() > 25 && missing.is_empty(), "{begins}: {missing:#?}");
         }
     }
 
@@ -376,8 +364,8 @@ mod tests {
             }
         }
         for (word, _) in toml::from_str::<toml::Table>(common).unwrap() {
-            let is_said =
-                word == "no_such_field" || texts.iter().any(|text| text.contains(&format!("\"{word}\"")));
+            let is_said = ["no_such_field", "of_runs"].contains(&word.as_str())
+                || texts.iter().any(|text| text.contains(&format!("\"{word}\"")));
             assert!(is_said, "{word}");
         }
     }

@@ -76,8 +76,8 @@ struct Translator {
     /// The values of each name, in their order: of those that were typed, and of those that rules set.
     values: BTreeMap<String, Vec<Value>>,
     options: Vec<String>,
-    /// Options of the same meaning and value, if they have one; they stand last.
-    same: Vec<(&'static str, Option<String>)>,
+    /// Options of the same meaning, as which flag, and their values, if they have one; they stand last.
+    same: Vec<(&'static str, &'static FlagGroup, Option<String>)>,
     differences: Vec<TranslationGap>,
 }
 
@@ -97,14 +97,14 @@ impl Translator {
             Some(field) => format!("{flag} {field}={}", plain(&value)),
         };
         let known = table.flag(name);
-        match known.map(|(_, group)| (group.option.as_deref(), group.says.as_deref())) {
-            Some((Some(option), _)) => {
+        match known.map(|(first, group)| (first, group, group.option.as_deref(), group.says.as_deref())) {
+            Some((first, group, Some(option), _)) => {
                 // Of a flag that is repeated, the last counts.
-                self.same.retain(|(before, _)| *before != option);
-                self.same.push((option, (value != Value::Bool(true)).then(|| plain(&value))));
+                self.same.retain(|(_, before, _)| before.option.as_deref() != Some(option));
+                self.same.push((first, group, (value != Value::Bool(true)).then(|| plain(&value))));
             }
-            Some((None, Some(why))) => self.differs(about, table.sentence(why)),
-            Some((None, None)) => {}
+            Some((_, _, None, Some(why))) => self.differs(about, table.sentence(why)),
+            Some((_, _, None, None)) => {}
             None => {
                 let group = table.flag(flag).map(|(_, group)| group);
                 let mut above = name.match_indices('.').filter_map(|(end, _)| table.flag(&name[..end]));
@@ -248,8 +248,11 @@ impl Translator {
     }
 
     fn finish(mut self, unknown: Vec<String>) -> Translation {
-        for (option, value) in std::mem::take(&mut self.same) {
-            self.option(option, value);
+        for (flag, FlagGroup { option, of_runs, .. }, value) in std::mem::take(&mut self.same) {
+            match option {
+                Some(option) if !of_runs || self.value("verb").is_none() => self.option(option, value),
+                _ => self.differs(flag.to_owned(), self.table.sentence("of_runs")),
+            }
         }
         let verb = self.value("verb:bench");
         let words = [Some("skyline".to_owned()), verb, self.value("seconds")].into_iter().flatten();

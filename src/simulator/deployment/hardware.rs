@@ -28,8 +28,6 @@ const GB: f64 = 1e9;
 const GIB: f64 = 1_073_741_824.0;
 const TERA: f64 = 1e12;
 
-/// `PCIe` 4.0 x16: 64 GB/s in both directions together (NVIDIA's L40S datasheet prints it so).
-const PCIE_4: f64 = 32.0 * GB;
 /// All-reduce of some kilobytes between accelerators with links of their own. vLLM's kernels took 9.3 µs for 4 KiB and
 /// 11.8 µs for 32 KiB on 8 H100, and little less on 2 (sgl-project/sglang pull request 2904, which brought its own to
 /// 6 and 8 µs); on 4 AMD accelerators such kernels took 7.3 µs for 16 KiB (sgl-project/sglang pull request 6619).
@@ -37,6 +35,32 @@ const DIRECT_LATENCY: f64 = 10e-6;
 /// The same through host memory over `PCIe`, by NCCL. An estimate for two to four accelerators: the one measurement
 /// found is 54 µs, of 8 bytes on 8 RTX 3090 (NVIDIA/nccl issue 1439).
 const PCIE_LATENCY: f64 = 30e-6;
+
+/// Links by their GB/s in one direction, and their latency. `PCIe` 4.0 x16 has 64 GB/s in both directions together
+/// (NVIDIA's L40S datasheet prints it so).
+const PCIE_4: (f64, f64) = (32.0, PCIE_LATENCY);
+
+const fn direct(gb_per_s: f64) -> (f64, f64) {
+    (gb_per_s, DIRECT_LATENCY)
+}
+
+/// A row of the table: memory in GB/s and GiB, dense peaks in TFLOP/s, and the link.
+const fn row(
+    name: &'static str,
+    gb_per_s: f64,
+    gib: f64,
+    bf16: f64,
+    fp8: Option<f64>,
+    (link, link_latency): (f64, f64),
+) -> Hardware {
+    let fp8_flops = match fp8 {
+        Some(fp8) => Some(fp8 * TERA),
+        None => None,
+    };
+    let [memory_bandwidth, memory] = [gb_per_s * GB, gib * GIB];
+    let [bf16_flops, link_bandwidth] = [bf16 * TERA, link * GB];
+    Hardware { name, memory_bandwidth, memory, bf16_flops, fp8_flops, link_bandwidth, link_latency }
+}
 
 /// Every accelerator known by name.
 ///
@@ -48,100 +72,36 @@ pub const HARDWARE: [Hardware; 8] = [
     // TFLOP/s dense, PCIe 4.0 x16. Checked against baseten.co, "A10 vs A10G" (600 GB/s, and that the A10's 125 TFLOP/s
     // are not the A10G's), and fullstackdeeplearning.com/cloud-gpus (70); of the link no copy was found. Memory:
     // 22,515.75 MiB in PrunaAI's results.json files on Hugging Face.
-    Hardware {
-        name: "a10g",
-        memory_bandwidth: 600.0 * GB,
-        memory: 21.99 * GIB,
-        bf16_flops: 70.0 * TERA,
-        fp8_flops: None,
-        link_bandwidth: PCIE_4,
-        link_latency: PCIE_LATENCY,
-    },
+    row("a10g", 600.0, 21.99, 70.0, None, PCIE_4),
     // NVIDIA L4 datasheet (nvidia.com/en-us/data-center/l4): 300 GB/s, bf16 242 and fp8 485 TFLOP/s with sparsity,
     // PCIe 4.0 x16. Checked against fpsbench.com (300.1 GB/s) and hmc-tech.com (dense 125 and 251 at the highest clock).
     // Memory: the out-of-memory messages of L4 found on GitHub.
-    Hardware {
-        name: "l4",
-        memory_bandwidth: 300.0 * GB,
-        memory: 22.03 * GIB,
-        bf16_flops: 121.0 * TERA,
-        fp8_flops: Some(242.5 * TERA),
-        link_bandwidth: PCIE_4,
-        link_latency: PCIE_LATENCY,
-    },
+    row("l4", 300.0, 22.03, 121.0, Some(242.5), PCIE_4),
     // NVIDIA L40S datasheet: 864 GB/s, bf16 362.05 and fp8 733 TFLOP/s dense, PCIe 4.0 x16. Checked against its table at
     // mullet.se (product 355414). Memory: vllm-project/vllm issue 15598, Wan-Video/Wan2.1 issue 205.
-    Hardware {
-        name: "l40s",
-        memory_bandwidth: 864.0 * GB,
-        memory: 44.53 * GIB,
-        bf16_flops: 362.05 * TERA,
-        fp8_flops: Some(733.0 * TERA),
-        link_bandwidth: PCIE_4,
-        link_latency: PCIE_LATENCY,
-    },
+    row("l40s", 864.0, 44.53, 362.05, Some(733.0), PCIE_4),
     // NVIDIA A100 datasheet, SXM4 80 GB: 2,039 GB/s, bf16 312 TFLOP/s, NVLink 600 GB/s. Checked against
     // glennklockwood.com/garden/processors/A100. Memory: vllm-project/vllm pull request 10909, lianqi1008/Control-GIC
     // issue 6 (79.14).
-    Hardware {
-        name: "a100-80g",
-        memory_bandwidth: 2_039.0 * GB,
-        memory: 79.15 * GIB,
-        bf16_flops: 312.0 * TERA,
-        fp8_flops: None,
-        link_bandwidth: 300.0 * GB,
-        link_latency: DIRECT_LATENCY,
-    },
+    row("a100-80g", 2_039.0, 79.15, 312.0, None, direct(300.0)),
     // NVIDIA H100 datasheet, SXM5: 3.35 TB/s, bf16 1,979 and fp8 3,958 TFLOP/s with sparsity, NVLink 900 GB/s. Checked
     // against glennklockwood.com/garden/processors/h100 (989.4 and 1,978.9 dense). Memory: vllm-project/vllm issue
     // 27508 (79.11) and pull request 12126 (79.22).
-    Hardware {
-        name: "h100",
-        memory_bandwidth: 3_350.0 * GB,
-        memory: 79.11 * GIB,
-        bf16_flops: 989.5 * TERA,
-        fp8_flops: Some(1_979.0 * TERA),
-        link_bandwidth: 450.0 * GB,
-        link_latency: DIRECT_LATENCY,
-    },
+    row("h100", 3_350.0, 79.11, 989.5, Some(1_979.0), direct(450.0)),
     // NVIDIA H200 datasheet, SXM: 4.8 TB/s, peaks as the H100, NVLink 900 GB/s. Checked against aiwiki.ai/wiki/nvidia_h200
     // (4.8 TB/s, the H100's silicon) and the MLPerf Inference 4.1 system H200-SXM-141GBx8 (900 GB/s). The 141 GB of the
     // datasheet are nearer to 141 GiB. Memory: the out-of-memory messages of H200 found on GitHub (139.72 to 139.81).
-    Hardware {
-        name: "h200",
-        memory_bandwidth: 4_800.0 * GB,
-        memory: 139.8 * GIB,
-        bf16_flops: 989.5 * TERA,
-        fp8_flops: Some(1_979.0 * TERA),
-        link_bandwidth: 450.0 * GB,
-        link_latency: DIRECT_LATENCY,
-    },
+    row("h200", 4_800.0, 139.8, 989.5, Some(1_979.0), direct(450.0)),
     // NVIDIA Blackwell datasheet, HGX B200, per GPU: 7.7 TB/s, bf16 4.5 and fp8 9 PFLOP/s with sparsity, NVLink 1.8
     // TB/s. Checked against pytorch/ao pull request 4002, which read 7,680 bits at 3,996 MHz from a card: 7.67 TB/s (the
     // 8 TB/s of others are the announced 8,192 bits, and the GB200's), and glennklockwood.com/garden/processors/B200
     // (2,250 and 4,500 dense at 1,000 W; 900 GB/s a direction). Memory: pytorch/ao pull request 4002.
-    Hardware {
-        name: "b200",
-        memory_bandwidth: 7_700.0 * GB,
-        memory: 178.35 * GIB,
-        bf16_flops: 2_250.0 * TERA,
-        fp8_flops: Some(4_500.0 * TERA),
-        link_bandwidth: 900.0 * GB,
-        link_latency: DIRECT_LATENCY,
-    },
+    row("b200", 7_700.0, 178.35, 2_250.0, Some(4_500.0), direct(900.0)),
     // AMD Instinct MI300X data sheet: 5.3 TB/s, bf16 1,307.4 and fp8 2,614.9 TFLOP/s dense, seven Infinity Fabric
     // links of 128 GB/s (both directions). Checked against emergentmind.com/topics/amd-mi300x-gpu (5.3 TB/s, 448 GB/s in
     // all) and SemiAnalysis, "MI300X vs H100 vs H200", as others quote it (1,307); of the fp8 peak only tables that
     // cite the data sheet were found. Memory: HIP's out-of-memory messages found on GitHub (191.69 to 191.98).
-    Hardware {
-        name: "mi300x",
-        memory_bandwidth: 5_300.0 * GB,
-        memory: 191.98 * GIB,
-        bf16_flops: 1_307.4 * TERA,
-        fp8_flops: Some(2_614.9 * TERA),
-        link_bandwidth: 448.0 * GB,
-        link_latency: DIRECT_LATENCY,
-    },
+    row("mi300x", 5_300.0, 191.98, 1_307.4, Some(2_614.9), direct(448.0)),
 ];
 
 impl FromStr for Hardware {

@@ -98,6 +98,29 @@ const fn heads(count: u32, size: u32) -> KvLayout {
     KvLayout::Heads { count, size }
 }
 
+/// A dense model: its parameters, layers, residual width, attention width, KV cache and longest context.
+const fn dense(
+    name: &'static str,
+    parameters: f64,
+    layers: u32,
+    hidden: u32,
+    attention_width: u32,
+    kv: KvLayout,
+    max_model_len: u32,
+) -> ServingModel {
+    ServingModel {
+        name,
+        parameters,
+        active_parameters: parameters,
+        experts: None,
+        layers,
+        hidden,
+        attention_width,
+        kv,
+        max_model_len,
+    }
+}
+
 /// Every model known by name.
 ///
 /// Layers, widths and heads come from the model's own `config.json`; *checked against* names the copy that was read.
@@ -106,83 +129,27 @@ pub const MODELS: [ServingModel; 7] = [
     // meta-llama/Llama-3.1-8B-Instruct: 8,030,261,248 parameters, checked against the count and shape in the metadata of
     // its safetensors and GGUF files as others copy them, and 14.96 GiB of weights in vLLM's log
     // (vllm-project/vllm pull request 10511).
-    ServingModel {
-        name: "llama-3.1-8b",
-        parameters: 8.03e9,
-        active_parameters: 8.03e9,
-        experts: None,
-        layers: 32,
-        hidden: 4096,
-        attention_width: 4096,
-        kv: heads(8, 128),
-        max_model_len: 131_072,
-    },
+    dense("llama-3.1-8b", 8.03e9, 32, 4096, 4096, heads(8, 128), 131_072),
     // meta-llama/Llama-3.1-70B-Instruct: 70,553,706,496 parameters and 131,072 tokens of context, checked against the
     // metadata of its safetensors and GGUF files as others copy them; the shape is that of Llama-3-70B, checked against
     // huggingface.co/vicky4s4s/llama-3-70B-instruct. The 8B and 405B are of the same release: no copy of their context
     // was read.
-    ServingModel {
-        name: "llama-3.1-70b",
-        parameters: 70.55e9,
-        active_parameters: 70.55e9,
-        experts: None,
-        layers: 80,
-        hidden: 8192,
-        attention_width: 8192,
-        kv: heads(8, 128),
-        max_model_len: 131_072,
-    },
+    dense("llama-3.1-70b", 70.55e9, 80, 8192, 8192, heads(8, 128), 131_072),
     // meta-llama/Llama-3.1-405B-Instruct: 405,853,388,800 parameters, checked against copies of the count and shape. Its
     // first configuration said 16 KV heads, each of the eight stored twice; that is 410.1 B parameters.
-    ServingModel {
-        name: "llama-3.1-405b",
-        parameters: 405.85e9,
-        active_parameters: 405.85e9,
-        experts: None,
-        layers: 126,
-        hidden: 16_384,
-        attention_width: 16_384,
-        kv: heads(8, 128),
-        max_model_len: 131_072,
-    },
+    dense("llama-3.1-405b", 405.85e9, 126, 16_384, 16_384, heads(8, 128), 131_072),
     // Qwen/Qwen2.5-7B-Instruct: 7.61 B parameters (7,615,616,512), 28 query and 4 KV heads of 128; checked against
     // huggingface.co/osllmai-community/Qwen2.5-7B-Instruct.
-    ServingModel {
-        name: "qwen2.5-7b",
-        parameters: 7.61e9,
-        active_parameters: 7.61e9,
-        experts: None,
-        layers: 28,
-        hidden: 3584,
-        attention_width: 3584,
-        kv: heads(4, 128),
-        max_model_len: 32_768,
-    },
+    dense("qwen2.5-7b", 7.61e9, 28, 3584, 3584, heads(4, 128), 32_768),
     // Qwen/Qwen3-32B: 32.8 B parameters (32,762,123,264), 64 query and 8 KV heads of 128 (wider than `hidden`); checked
     // against huggingface.co/ronnywebdevs1/d-m-1, a copy of the configuration.
-    ServingModel {
-        name: "qwen3-32b",
-        parameters: 32.8e9,
-        active_parameters: 32.8e9,
-        experts: None,
-        layers: 64,
-        hidden: 5120,
-        attention_width: 8192,
-        kv: heads(8, 128),
-        max_model_len: 40_960,
-    },
+    dense("qwen3-32b", 32.8e9, 64, 5120, 8192, heads(8, 128), 40_960),
     // mistralai/Mixtral-8x7B-Instruct-v0.1: 46.7 B parameters (46,702,792,704), 12.9 B used by a token, 2 of 8 experts;
     // checked against its own config.json (revision eba92302).
     ServingModel {
-        name: "mixtral-8x7b",
-        parameters: 46.7e9,
         active_parameters: 12.9e9,
         experts: Some(Experts { count: 8, per_token: 2 }),
-        layers: 32,
-        hidden: 4096,
-        attention_width: 4096,
-        kv: heads(8, 128),
-        max_model_len: 32_768,
+        ..dense("mixtral-8x7b", 46.7e9, 32, 4096, 4096, heads(8, 128), 32_768)
     },
     // deepseek-ai/DeepSeek-V3: 671 B parameters without the head that predicts a second token, 37 B used by a token
     // (its README; README_WEIGHTS.md counts 36.6 B without the input embedding), 8 of 256 routed experts; checked against
@@ -190,15 +157,9 @@ pub const MODELS: [ServingModel; 7] = [
     // qk_rope_head_dim 64 elements of a token in a layer. The attention width is that of the uncompressed form used in
     // prefill: 128 heads × (192 for the score + 128 for the sum) / 2.
     ServingModel {
-        name: "deepseek-v3",
-        parameters: 671e9,
         active_parameters: 37e9,
         experts: Some(Experts { count: 256, per_token: 8 }),
-        layers: 61,
-        hidden: 7168,
-        attention_width: 20_480,
-        kv: KvLayout::Latent { width: 576, heads: 128 },
-        max_model_len: 163_840,
+        ..dense("deepseek-v3", 671e9, 61, 7168, 20_480, KvLayout::Latent { width: 576, heads: 128 }, 163_840)
     },
 ];
 
