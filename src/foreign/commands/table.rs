@@ -36,7 +36,7 @@ pub(super) struct ToolTable {
     pub(super) rules: Vec<TranslationRule>,
 }
 
-/// Flags that mean the same here: an option, nothing (a sentence says why), or what the rules make of them.
+/// Flags with one meaning: an option, a sentence, or what the rules make of them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlagGroup {
@@ -53,7 +53,7 @@ pub(super) struct FlagGroup {
     pub(super) says: Option<String>,
 }
 
-/// What a flag takes.
+/// Values that a flag takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Takes {
@@ -62,11 +62,11 @@ pub(super) enum Takes {
     One,
     /// All words up to the next flag.
     Many,
-    /// The same, and blanks inside of one divide it.
+    /// All words up to the next flag, which blanks divide too.
     Words,
     /// A value with the fields that the table has.
     Fields,
-    /// The same; of several the first counts, and `flag.again` is given.
+    /// A value with such fields; of several the first counts, and `flag.again` is given.
     FirstFields,
     /// Values with fields, each known by its kind: `flag.kind.field`.
     Kinds,
@@ -74,7 +74,7 @@ pub(super) enum Takes {
     AnyFields,
 }
 
-/// What becomes of flags that mean something only together.
+/// A rule for flags that mean something only together.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TranslationRule {
@@ -83,7 +83,7 @@ pub(super) struct TranslationRule {
     /// Whether it holds only where no rule of its chain before it did.
     #[serde(rename = "else")]
     pub(super) is_else: bool,
-    /// What holds of the values of placeholders.
+    /// Conditions on the values of placeholders.
     pub(super) when: BTreeMap<String, ValueCondition>,
     /// Names, each with a template, or with a function and its arguments.
     pub(super) set: Vec<Vec<String>>,
@@ -91,11 +91,11 @@ pub(super) struct TranslationRule {
     pub(super) options: Vec<String>,
     /// Flags that are fields of every body, and flags whose fields are.
     pub(super) body: String,
-    /// What differs, each about something.
+    /// Differences, each about something.
     pub(super) says: Vec<[String; 2]>,
 }
 
-/// What must hold of a value.
+/// A condition on a value.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "toml::Value")]
 pub(super) enum ValueCondition {
@@ -127,7 +127,7 @@ impl TryFrom<toml::Value> for ValueCondition {
 }
 
 impl ValueCondition {
-    /// The named parts of a value of which it holds.
+    /// Named parts of a value that meets the condition.
     pub(super) fn parts(&self, value: Option<&str>) -> Option<Vec<(String, String)>> {
         let holds = match (self, value) {
             (Self::Given(given), value) => value.is_some() == *given,
@@ -175,13 +175,14 @@ impl ToolTable {
         })
     }
 
-    /// A sentence, or that of the one word in its place.
+    /// The sentence that a word stands for; any other text is one itself.
     pub(super) fn sentence<'t>(&'t self, text: &'t str) -> &'t str {
         self.sentences.get(text).map_or(text, String::as_str)
     }
 
-    /// What follows the beginning of a command line of this tool, and where that is. What stands before it, such as
-    /// variables, `uv run` or the path of a program, is passed over.
+    /// The place of the beginning of a command line of this tool, and the words after it.
+    ///
+    /// What stands before it, such as variables, `uv run` or the path of a program, is passed over.
     pub(super) fn behind<'w>(&self, words: &'w [String]) -> Option<(usize, &'w [String])> {
         let same = |(word, expected): (&String, &str)| {
             word.strip_suffix(expected).is_some_and(|path| path.is_empty() || path.ends_with('/'))

@@ -320,6 +320,11 @@ fn guidellm_says_several_loads_at_once() {
             odd.differences
         );
     }
+    let inside = typed(
+        ForeignTool::GuideLlm,
+        "guidellm run --backend kind=openai_http,extras.headers.X=1,extras.body.a=2 --profile kind=poisson,rate=1",
+    );
+    assert!(inside.differences.iter().any(|gap| gap.about == "--backend extras"), "{inside:?}");
     let secret = typed(
         ForeignTool::GuideLlm,
         r#"guidellm run --backend '{"kind": "openai_http", "api_key": "sk-1"}'"#,

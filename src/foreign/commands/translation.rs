@@ -17,18 +17,18 @@ pub(crate) struct Translation {
     pub(crate) version: &'static str,
     /// The command, word by word; the first is `skyline`.
     pub(crate) words: Vec<String>,
-    /// What is otherwise, flag by flag, then of the whole.
+    /// Differences, flag by flag, then of the whole.
     pub(crate) differences: Vec<TranslationGap>,
     /// Flags that the tool's table does not have, with their values.
     pub(crate) unknown: Vec<String>,
 }
 
-/// What differs about something.
+/// A difference, and what it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TranslationGap {
     /// Flags, perhaps with their values, or a subject.
     pub(crate) about: String,
-    /// How it differs, or why there is no equal.
+    /// The difference, or why there is no equal.
     pub(crate) sentence: String,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn translate(words: &[String]) -> Result<Translation, String> {
     Ok(translator.finish(unknown))
 }
 
-/// What a flag of one of the tools is here; `None` where none of them has it.
+/// The meaning of another tool's flag here; `None` where no tool has it.
 pub(crate) fn flag_here(name: &str) -> Option<String> {
     ToolTable::all().ok()?.iter().find_map(|table| {
         let FlagGroup { option, says, .. } = table.flag(name)?.1;
@@ -87,7 +87,7 @@ impl Translator {
         Self { table, values, options: Vec::new(), same: Vec::new(), differences: Vec::new() }
     }
 
-    /// Takes what was typed: an option of the same meaning, or what the table says of it; rules take all else.
+    /// Takes what was typed: an option of the same meaning, a sentence, or a value for the rules.
     fn take(&mut self, name: &str, value: Value) {
         let table = self.table;
         let (flag, field) = name.split_once('.').map_or((name, None), |(flag, field)| (flag, Some(field)));
@@ -107,10 +107,15 @@ impl Translator {
             Some((_, _, None, None)) => {}
             None => {
                 let group = table.flag(flag).map(|(_, group)| group);
-                let mut above = name.match_indices('.').filter_map(|(end, _)| table.flag(&name[..end]));
-                let is_said = above.any(|(_, group)| group.says.is_some());
-                if !is_said && group.is_some_and(|group| group.takes != Takes::AnyFields) {
-                    self.differs(about, table.sentence("no_such_field"));
+                let above = name.match_indices('.').filter_map(|(end, _)| {
+                    Some((&name[..end], table.flag(&name[..end])?.1.says.as_deref()?))
+                });
+                match above.last() {
+                    Some((above, why)) => self.differs(above.replacen('.', " ", 1), table.sentence(why)),
+                    None if group.is_some_and(|group| group.takes != Takes::AnyFields) => {
+                        self.differs(about, table.sentence("no_such_field"));
+                    }
+                    None => {}
                 }
             }
         }
@@ -137,7 +142,7 @@ impl Translator {
         }
     }
 
-    /// Whether the rule holds; what it says is then done.
+    /// Applies a rule; whether its conditions hold.
     fn apply(&mut self, rule: &'static TranslationRule) -> bool {
         let mut parts = Vec::new();
         for (names, condition) in &rule.when {
@@ -177,7 +182,7 @@ impl Translator {
         self.values.entry(name.to_owned()).or_default().push(value);
     }
 
-    /// The value of a placeholder: of the first of its names that has one, else what stands behind the colon.
+    /// The value of the first name of a placeholder that has one, else its default behind the colon.
     fn value(&self, names: &str) -> Option<String> {
         let (names, default) = names.split_once(':').map_or((names, None), |(names, it)| (names, Some(it)));
         let found = names.split('|').find_map(|name| match name.strip_suffix('*') {
@@ -237,11 +242,12 @@ impl Translator {
         }
     }
 
-    /// Says what differs about something; of several things it says the same once.
+    /// Adds a difference; things of which the same is said stand together.
     fn differs(&mut self, about: String, sentence: impl Into<String>) {
         let sentence = sentence.into();
         match self.differences.iter_mut().find(|gap| gap.sentence == sentence) {
             _ if sentence.is_empty() => {}
+            Some(gap) if gap.about.split(", ").any(|known| known == about) => {}
             Some(gap) => gap.about = format!("{}, {about}", gap.about),
             None => self.differences.push(TranslationGap { about, sentence }),
         }
