@@ -62,8 +62,9 @@ pub use load::rates::{InFlight, Rates, TimeAverage};
 pub use load::steady_state::{Beginning, SteadyState, Trend};
 pub(crate) use load::stretches::{LoadCourse, PhaseOfLoad};
 pub use load::timeline::{Bin, BinWait, Timeline};
+pub use requests::answers::answers_end;
 pub use requests::delivery::StreamDelivery;
-pub use requests::observed::{answers_end, of_request};
+pub use requests::observed::of_request;
 pub use requests::oddities::OddAnswers;
 pub use requests::outcomes::{FailureCount, Failures, RequestCounts};
 pub use requests::quality::{

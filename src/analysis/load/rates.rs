@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::form::LoadForm;
-use crate::analysis::requests::observed::{Observed, answered};
+use crate::analysis::requests::answers::answered;
+use crate::analysis::requests::observed::Observed;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 

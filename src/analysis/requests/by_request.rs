@@ -1,6 +1,7 @@
 //! What each request of a run has of a figure.
 
-use super::observed::{Measured, Observed, answered};
+use super::answers::answered;
+use super::observed::{Measured, Observed};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::info::FigureKind;
 use crate::analysis::figures::key::FigureKey;

@@ -1,6 +1,7 @@
 //! The requests of the window: which they are, how each ended, their tokens, answers and conversations.
 
 pub(super) mod acceptable;
+pub(super) mod answers;
 mod by_request;
 pub(super) mod delivery;
 pub(super) mod observed;

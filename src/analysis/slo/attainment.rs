@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::targets::SloOutcome;
-use crate::analysis::requests::observed::{Measured, Observed, answered};
+use crate::analysis::requests::answers::answered;
+use crate::analysis::requests::observed::{Measured, Observed};
 
 /// How many requests met their SLO, of those that have one: a request without an SLO cannot miss it, and counted as met
 /// it would hide misses.

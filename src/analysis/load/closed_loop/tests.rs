@@ -257,3 +257,40 @@ fn a_late_client_lowers_the_load_of_a_closed_loop_and_raises_no_latency() {
     let checks = summarise(&short, &[]).verdict.checks;
     assert!(checks.iter().any(|check| check.rule == Rule::ScheduleLag && check.outcome == Passed));
 }
+
+/// Four users who send 100 in all, stopped after the first four: as many were planned, and none was all at once.
+#[test]
+fn users_who_are_stopped_have_not_sent_what_was_planned() {
+    let first = (0..4).map(|i| record(i).sent_at(0, 0, 0).censored(900).build());
+    let mut log = run(1_000, first.collect());
+    log.header.workload.arrival =
+        ArrivalPattern::Users { users: 4, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
+    log.header.workload.requests = Some(100);
+    (log.header.plan.measured_requests, log.header.plan.window_end) = (4, PlanFacts::OPEN_END);
+    log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
+    let summary = summarise(&log, &[]);
+    assert_eq!((summary.requests.planned, summary.requests.never_due), (100, 96));
+    assert!(!summary.is_all_at_once());
+}
+
+/// Of 2 of 4 requests that count, an answer of the warm-up in their time is none.
+#[test]
+fn rates_of_a_number_of_requests_are_of_those_that_count() {
+    let at = |i: u64| i * 1_000;
+    let all = (0..4).map(|i| record(i).sent_at(at(i), at(i), at(i)).paced(at(i) + 500, 100, 11));
+    let mut all: Vec<_> = all.map(|record| record.build()).collect();
+    all[0].phase = Phase::Warmup;
+    all[1].phase = Phase::Warmup;
+    let mut log = run(4_000, all);
+    log.header.workload.requests = Some(4);
+    (log.header.plan.warmup_requests, log.header.plan.measured_requests) = (2, 2);
+    log.header.plan.window_start = ms(1_200);
+    let summary = summarise(&log, &[]);
+    let window = summary.window.counted_s();
+    assert!(
+        (summary.rates.completed_requests_per_s.unwrap() * window - 2.0).abs() < 1e-9,
+        "{:?}",
+        summary.rates
+    );
+    assert!((summary.rates.output_tokens_per_s.unwrap() * window - 22.0).abs() < 1e-9, "{:?}", summary.rates);
+}
