@@ -192,7 +192,7 @@ fn sglang_says_when_requests_leave_and_what_they_are_like() {
         (
             "--dataset-path s.json --sharegpt-output-len 20 --num-prompts 7 --disable-stream --flush-cache",
             "bench --engine sglang --endpoint completions --rate inf --requests 7 --dataset s.json \
-             --dataset-format sharegpt --dataset-order shuffled --output-tokens 20 --no-stream --reset-cache",
+             --dataset-format sharegpt --dataset-order shuffled --skip-bad --output-tokens 20 --no-stream --reset-cache",
         ),
     ] {
         assert_eq!(options_of_sglang(flags), options, "{flags}");
