@@ -37,7 +37,7 @@ const ASYNC: [&str; 7] = ["engine", "runner", "mock", "telemetry", "live", "sess
 mod ceiling {
     /// Lines of production code: no blanks, no comments, no tests.
     /// Above the 91,490 of before: the rules against broken answers are in, the merges that pay for them are not yet.
-    pub(crate) const PRODUCTION_LINES: usize = 91_937;
+    pub(crate) const PRODUCTION_LINES: usize = 90_592;
     /// Types that are `pub`, and those that are `pub(…)`.
     pub(crate) const PUBLIC_TYPES: usize = 685;
     pub(crate) const RESTRICTED_TYPES: usize = 534;
