@@ -51,7 +51,9 @@ pub(crate) fn translate(words: &[String]) -> Result<Translation, String> {
     };
     let (known, unknown) = read_flags(table, flags);
     let mut translator = Translator::new(table);
-    known.into_iter().for_each(|(name, value)| translator.take(&name, value));
+    for (name, value) in known {
+        translator.take(&name, value);
+    }
     translator.follow(&table.rules);
     Ok(translator.finish(unknown))
 }
@@ -107,10 +109,10 @@ impl Translator {
             Some((_, _, None, None)) => {}
             None => {
                 let group = table.flag(flag).map(|(_, group)| group);
-                let above = name.match_indices('.').filter_map(|(end, _)| {
+                let mut above = name.match_indices('.').filter_map(|(end, _)| {
                     Some((&name[..end], table.flag(&name[..end])?.1.says.as_deref()?))
                 });
-                match above.last() {
+                match above.next_back() {
                     Some((above, why)) => self.differs(above.replacen('.', " ", 1), table.sentence(why)),
                     None if group.is_some_and(|group| group.takes != Takes::AnyFields) => {
                         self.differs(about, table.sentence("no_such_field"));
@@ -149,7 +151,9 @@ impl Translator {
             let Some(holds) = condition.parts(self.value(names).as_deref()) else { return false };
             parts.extend(holds);
         }
-        parts.into_iter().for_each(|(name, part)| self.set(&name, part.into()));
+        for (name, part) in parts {
+            self.set(&name, part.into());
+        }
         for set in &rule.set {
             let value = match &set[1..] {
                 [template] => self.fill(template),
@@ -159,7 +163,9 @@ impl Translator {
                 }
                 [] => None,
             };
-            value.into_iter().for_each(|value| self.set(&set[0], value.into()));
+            if let Some(value) = value {
+                self.set(&set[0], value.into());
+            }
         }
         for option in &rule.options {
             let (name, template) = option.split_once(' ').unwrap_or((option, ""));
@@ -199,16 +205,13 @@ impl Translator {
         let (mut filled, mut rest) = (String::new(), template);
         while let Some((before, after)) = rest.split_once('{') {
             filled.push_str(before);
-            rest = match after.split_once('}').filter(|(names, _)| is_name(names)) {
-                Some((names, behind)) => {
-                    filled.push_str(&self.value(names)?);
-                    behind
-                }
-                None => {
-                    filled.push('{');
-                    after
-                }
-            };
+            if let Some((names, behind)) = after.split_once('}').filter(|(names, _)| is_name(names)) {
+                filled.push_str(&self.value(names)?);
+                rest = behind;
+            } else {
+                filled.push('{');
+                rest = after;
+            }
         }
         Some(filled + rest)
     }
