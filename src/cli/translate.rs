@@ -37,7 +37,7 @@ pub(super) fn run(args: &TranslateArgs, printer: Printer) -> Result<Exit, Stop> 
         return Ok(Exit::Fine);
     }
     Err(Stop::usage(format!(
-        "the command above leaves out options that {tool} {version} does not have, and that are not known here: {}\n\
+        "the command above leaves out what {tool} {version} does not take, and what is not known here: {}\n\
          hint: correct them, or say the same by hand (skyline bench --help)",
         unknown.join("; ")
     )))
