@@ -148,6 +148,9 @@ pub(super) fn of_unready(target: &Target, status: u16, words: &str) -> String {
             "the server, or a gateway before it, has nothing to answer with: look at their logs; if it is starting, wait \
              longer with --wait{around}"
         ),
+        413 => "the request is larger than the server, or a proxy before it, takes: raise its limit (nginx: \
+                client_max_body_size), or shorten the prompts"
+            .to_owned(),
         429 => "the server, or a gateway before it, limits how much it takes: wait, or raise its limit"
             .to_owned(),
         _ => "the server failed: look at its log; if it is starting, wait longer with --wait".to_owned(),
@@ -213,6 +216,7 @@ mod tests {
             (504, "", "in place of the server"),
             (503, "", "or a gateway before it"),
             (500, "boom", "the server failed"),
+            (413, "too large", "shorten the prompts"),
         ] {
             assert!(of_unready(&target, status, words).contains(cure), "{status}");
         }

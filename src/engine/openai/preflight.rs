@@ -322,7 +322,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
             let named = if let Cause::Field(name) = cause { Some(name.as_str()) } else { None };
             of_refused_field(target, named, &failure.message)
         }
-        FailureKind::HttpStatus(status @ (429 | 500..)) => of_unready(target, status, &failure.message),
+        FailureKind::HttpStatus(status @ (413 | 429 | 500..)) => of_unready(target, status, &failure.message),
         FailureKind::HttpStatus(_) => match cause {
             Cause::Redirects(location) => {
                 of_redirect(&target.url, &target.url.endpoint_path(target.endpoint), location)

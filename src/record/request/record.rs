@@ -207,9 +207,10 @@ impl RequestRecord {
 
     /// (last chunk − first chunk) / (tokens whose text came − `counted`), ms; with several choices both are sums over them.
     ///
-    /// `None` where no token is left to divide by.
+    /// `None` where no token is left to divide by, and where all came in one piece, which shows no pace.
     pub fn ms_per_token(&self, counted: u64) -> Option<f64> {
-        let tokens = self.shown_tokens().checked_sub(counted).filter(|&left| left > 0)?;
+        let has_pace = self.chunks.len() as u64 > self.choices();
+        let tokens = self.shown_tokens().checked_sub(counted).filter(|&left| left > 0 && has_pace)?;
         Some(millis(self.chunks.decode_time()?) / tokens as f64)
     }
 
