@@ -12,7 +12,7 @@ use super::sessions::{SessionPlanner, TurnEnd};
 use super::traces::survey::survey;
 use crate::clock::Timestamp;
 use crate::record::{
-    Outcome, Phase, PlanCheck, PlanFacts, PromptMethod, RequestRecord, RunHeader, RunLog, Turn,
+    FailureKind, Outcome, Phase, PlanCheck, PlanFacts, PromptMethod, RequestRecord, RunHeader, RunLog, Turn,
 };
 use crate::workload::{Distribution, WorkloadSpec};
 
@@ -303,9 +303,14 @@ impl<'a> Comparison<'a> {
         before: &RequestRecord,
         record: &RequestRecord,
     ) -> Option<PlannedRequest> {
+        // An answer that lacks a reason failed only after the run, if others have one.
+        let completed = match &before.outcome {
+            Outcome::Failed(failure) => failure.reason == FailureKind::Truncated,
+            outcome => *outcome == Outcome::Completed,
+        };
         let answered = match (record.turn()?, &before.outcome) {
             // The next turn says how many tokens of the answer it repeats.
-            (turn, Outcome::Completed) if turn.place() > 0 => {
+            (turn, _) if completed && turn.place() > 0 => {
                 Some(turn.history_tokens.checked_sub(before.input_tokens_asked)?)
             }
             // More than any context has room for.

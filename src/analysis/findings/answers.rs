@@ -9,7 +9,7 @@ use crate::analysis::server::settings::{counts_chunks, forces_length};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::analysis::verdict::client::CURE;
-use crate::record::PromptMethod;
+use crate::record::{OddityKind, PromptMethod};
 use crate::units::{count, counted, percent};
 use crate::workload::{ShapeFault, TraceFindings};
 
@@ -96,7 +96,7 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
 
 pub(super) fn impossible_usage(summary: &Summary) -> Option<Finding> {
     let found = summary.tokens.impossible_usage?;
-    Some(finding(FindingKind::ImpossibleUsage, found.sentence(), IMPOSSIBLE_CURE))
+    Some(finding(FindingKind::ImpossibleUsage, found.sentence(&summary.oddities), IMPOSSIBLE_CURE))
 }
 
 pub(super) fn odd_answers(summary: &Summary) -> Option<Finding> {
@@ -139,8 +139,11 @@ pub(super) fn hidden_tokens(summary: &Summary) -> Option<Finding> {
     if tokens.hidden_tokens == 0 {
         return None;
     }
+    let elsewhere = summary.oddities.iter().find(|odd| odd.kind == OddityKind::Elsewhere);
+    let unread = elsewhere.map(|odd| format!("text came in `{}`, which is not read", odd.what.join("`, `")));
+    let why = unread.as_deref().unwrap_or("hidden reasoning");
     let sentence = format!(
-        "{} of {} answer tokens came without text in {} (hidden reasoning): TPOT leaves them out, output tokens/s counts them",
+        "{} of {} answer tokens came without text in {} ({why}): TPOT leaves them out, output tokens/s counts them",
         count(tokens.hidden_tokens),
         count(tokens.output.received_tokens),
         counted(tokens.hiding_requests, "answer")

@@ -40,7 +40,9 @@ impl OddAnswers {
             Some(FinishReason::ContentFilter) => Some("content_filter"),
             _ => None,
         };
-        let odd = oddities.iter().map(|odd| (odd.kind, odd.what.as_str()));
+        // One word in a field is a name or a mark, and not the answer's text.
+        let says = |odd: &&Oddity| odd.kind != OddityKind::Elsewhere || odd.count > 1;
+        let odd = oddities.iter().filter(says).map(|odd| (odd.kind, odd.what.as_str()));
         let mut seen = Vec::new();
         for (kind, what) in odd.chain(reason.map(|word| (OddityKind::FinishReason, word))) {
             let at = all.iter().position(|line| line.kind == kind).unwrap_or_else(|| {
@@ -58,24 +60,15 @@ impl OddAnswers {
 
     /// Sentence about what was found.
     pub(crate) fn sentence(&self) -> String {
-        let (answers, what) = (counted(self.answers, "answer"), self.what.join("`, `"));
-        match self.kind {
-            OddityKind::Unread => {
-                format!("{answers} had fields that could not be read and count as absent: `{what}`")
-            }
-            OddityKind::PassedOver => {
-                format!("{answers} had events that are no chunks and were passed over: `{what}`")
-            }
-            OddityKind::Line => {
-                format!("{answers} had lines that begin with no field of an event stream: `{what}`")
-            }
-            OddityKind::ContentType => {
-                format!("{answers} came with a wrong content type and were read all the same: `{what}`")
-            }
-            OddityKind::FinishReason => {
-                format!("{answers} ended for an unusual reason and count as complete: `{what}`")
-            }
-        }
+        let phrase = match self.kind {
+            OddityKind::Unread => "had fields that could not be read and count as absent",
+            OddityKind::PassedOver => "had events that are no chunks and were passed over",
+            OddityKind::Line => "had lines that begin with no field of an event stream",
+            OddityKind::ContentType => "came with a wrong content type and were read all the same",
+            OddityKind::Elsewhere => "had text in fields that are not read, for which TTFT does not stop",
+            OddityKind::FinishReason => "ended for an unusual reason and count as complete",
+        };
+        format!("{} {phrase}: `{}`", counted(self.answers, "answer"), self.what.join("`, `"))
     }
 }
 

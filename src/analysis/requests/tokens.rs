@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::observed::{Measured, Observed};
-use crate::record::{Outcome, TokenSource};
+use super::oddities::OddAnswers;
+use crate::record::{OddityKind, Outcome, TokenSource};
 use crate::units::{count, counted};
 use crate::workload::{LengthCounts, LengthSpread, PromptSource, RequestClass};
 
@@ -121,24 +122,24 @@ impl ImpossibleUsage {
         (all.answers > 0).then_some(all)
     }
 
-    /// Sentence about what was found.
-    pub(crate) fn sentence(&self) -> String {
-        let [prompt, asked_prompt, answer, asked_answer] = [
-            self.prompt_tokens,
-            self.requested_prompt_tokens,
-            self.completion_tokens,
-            self.requested_completion_tokens,
-        ]
-        .map(count);
-        if self.prompt_tokens.max(self.completion_tokens) == 0 {
-            return format!(
-                "the server's usage is impossible in {} and is ignored there: its counts are no whole numbers",
-                counted(self.answers, "answer")
-            );
-        }
+    /// Sentence about what was found, of answers with these oddities.
+    pub(crate) fn sentence(&self, odd: &[OddAnswers]) -> String {
+        let unread = odd.iter().filter(|odd| odd.kind == OddityKind::Unread).flat_map(|odd| &odd.what);
+        let none: Vec<_> =
+            unread.filter(|what| what.starts_with("usage")).map(|what| format!("`{what}`")).collect();
+        let counts = if none.is_empty() {
+            format!(
+                "up to {} prompt tokens ({} requested) and {} answer tokens ({} requested)",
+                count(self.prompt_tokens),
+                count(self.requested_prompt_tokens),
+                count(self.completion_tokens),
+                count(self.requested_completion_tokens)
+            )
+        } else {
+            format!("these are no counts: {}", none.join(", "))
+        };
         format!(
-            "the server's usage is impossible in {} and is ignored there: up to {prompt} prompt tokens ({asked_prompt} \
-             requested) and {answer} answer tokens ({asked_answer} requested)",
+            "the server's usage is impossible in {} and is ignored there: {counts}",
             counted(self.answers, "answer")
         )
     }

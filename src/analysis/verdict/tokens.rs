@@ -2,6 +2,7 @@
 
 use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};
 use crate::record::{
     CheckResult, FinishReason, Outcome, RecordRef, Records, RequestRecord, RunLog, ServerCounters, Usage,
@@ -20,7 +21,7 @@ const PROMPT_SLACK: f64 = 1.1;
 
 pub(super) fn checks(observed: &Observed<'_>) -> Vec<Check> {
     let mut checks = vec![identity(observed)];
-    checks.extend(ImpossibleUsage::of(observed).map(impossible));
+    checks.extend(ImpossibleUsage::of(observed).map(|found| impossible(found, observed)));
     checks.extend(counters(observed));
     checks
 }
@@ -70,9 +71,10 @@ fn identity(observed: &Observed<'_>) -> Check {
 }
 
 /// A server whose counts are impossible in one answer is not believed in the others.
-fn impossible(found: ImpossibleUsage) -> Check {
+fn impossible(found: ImpossibleUsage, observed: &Observed<'_>) -> Check {
     let measure = Measure { rule: Rule::TokenIdentity, statistic: "answers whose usage is impossible" };
-    measure.at_most(found.answers as f64, 0.0, found.sentence(), IMPOSSIBLE_CURE)
+    let sentence = found.sentence(&OddAnswers::all(observed));
+    measure.at_most(found.answers as f64, 0.0, sentence, IMPOSSIBLE_CURE)
 }
 
 fn textless(record: &RequestRecord) -> u64 {

@@ -28,15 +28,15 @@ pub(crate) struct ChunkJson<'a> {
     /// Its choices; empty in vLLM's usage chunk.
     choices: Option<Vec<Choice<'a>>>,
     usage: Option<Usage>,
-    /// Whether a count of its usage is none.
-    pub(crate) wrong_usage: bool,
+    /// Counts of its usage that are none, as they came.
+    pub(crate) wrong_usage: Vec<String>,
     /// Its error, or that of a choice or of its usage, where that says something.
     error: Option<&'a RawValue>,
     /// Whether its type, state or code is that of an error.
     is_error: bool,
     /// A text outside of choices: an error of `FastAPI` and of older vLLM.
     bare: Option<&'a RawValue>,
-    /// Whether its type says that it only keeps the connection alive.
+    /// Whether its type says that it only keeps the connection alive, or its code that all is well.
     is_ping: bool,
     /// Names of its fields.
     names: Vec<Cow<'a, str>>,
@@ -104,8 +104,10 @@ impl<'a> ChunkJson<'a> {
                     let word = value.string().unwrap_or_default();
                     document.is_error |= name != "code" && is_error(&word);
                     document.is_error |= value.count().is_some_and(|code| (400..600).contains(&code));
-                    document.is_ping |= is_ping(&word);
+                    document.is_ping |=
+                        is_ping(&word) || value.count().is_some_and(|code| matches!(code, 0 | 200));
                 }
+                "success" => document.is_error |= value.0.get() == "false",
                 "detail" | "message" | "msg" if !value.is_empty() => document.bare = Some(value.0),
                 _ => {}
             }
@@ -139,6 +141,7 @@ impl<'a> ChunkJson<'a> {
                     (name, value) => choice.read(name, value, &mut self.unread),
                 }
             }
+            self.error = self.error.or(choice.message.as_ref().and_then(|message| message.error));
             choices.push(choice);
         }
         if let Some(usage) = usage {
@@ -149,39 +152,34 @@ impl<'a> ChunkJson<'a> {
     fn read_usage(&mut self, value: LooseValue<'a>) {
         self.usage = None;
         let Some(members) = value.members() else {
-            self.wrong_usage = !value.is_empty();
-            self.unread.extend(self.wrong_usage.then_some("usage"));
+            self.wrong_usage.extend((!value.is_empty()).then(|| format!("usage: {}", value.0.get())));
             return;
         };
         let mut usage = Usage::default();
         for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
             let value = LooseValue(value);
-            let (count, name) = match &*name {
-                "prompt_tokens" => (&mut usage.prompt_tokens, "usage.prompt_tokens"),
-                "completion_tokens" => (&mut usage.completion_tokens, "usage.completion_tokens"),
-                "input_tokens" if usage.prompt_tokens == 0 => {
-                    (&mut usage.prompt_tokens, "usage.input_tokens")
-                }
-                "output_tokens" if usage.completion_tokens == 0 => {
-                    (&mut usage.completion_tokens, "usage.output_tokens")
-                }
+            let Usage { prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens } = &mut usage;
+            let count = match &*name {
+                "prompt_tokens" => prompt_tokens,
+                "completion_tokens" => completion_tokens,
+                "input_tokens" if *prompt_tokens == 0 => prompt_tokens,
+                "output_tokens" if *completion_tokens == 0 => completion_tokens,
                 "prompt_tokens_details" => {
-                    let own = detail(value, "cached_tokens", &mut self.unread);
-                    usage.cached_tokens = own.or(usage.cached_tokens);
+                    *cached_tokens = detail(value, "cached_tokens", &mut self.unread).or(*cached_tokens);
                     continue;
                 }
                 "completion_tokens_details" => {
-                    let own = detail(value, "reasoning_tokens", &mut self.unread);
-                    usage.reasoning_tokens = own.or(usage.reasoning_tokens);
+                    *reasoning_tokens =
+                        detail(value, "reasoning_tokens", &mut self.unread).or(*reasoning_tokens);
                     continue;
                 }
                 // Moonshot and DeepSeek; SGLang.
                 "cached_tokens" | "prompt_cache_hit_tokens" => {
-                    usage.cached_tokens = usage.cached_tokens.or(value.count());
+                    *cached_tokens = cached_tokens.or(value.count());
                     continue;
                 }
                 "reasoning_tokens" => {
-                    usage.reasoning_tokens = usage.reasoning_tokens.or(value.count());
+                    *reasoning_tokens = reasoning_tokens.or(value.count());
                     continue;
                 }
                 "error" => {
@@ -190,11 +188,10 @@ impl<'a> ChunkJson<'a> {
                 }
                 _ => continue,
             };
-            *count = value.count().unwrap_or_else(|| {
-                self.wrong_usage = true;
-                self.unread.push(name);
-                0
-            });
+            match value.count() {
+                Some(tokens) => *count = tokens,
+                None => self.wrong_usage.push(format!("usage.{name}: {}", value.0.get())),
+            }
         }
         self.usage = Some(usage);
     }
@@ -214,7 +211,7 @@ impl<'a> ChunkJson<'a> {
 
     /// Whether it has any field of an answer.
     pub(crate) fn is_answer(&self) -> bool {
-        self.choices.is_some() || self.usage.is_some() || self.wrong_usage
+        self.choices.is_some() || self.usage.is_some() || !self.wrong_usage.is_empty()
     }
 
     /// Whether it is a part of an answer, of which more follow, or at least of one that is no whole answer.
@@ -309,7 +306,7 @@ impl<'a> Choice<'a> {
         let said = self.message.as_ref().map_or(0, |said| {
             let called: usize =
                 said.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
-            let reasoning = said.reasoning.len() + said.reasoning_content.len() + said.further.len();
+            let reasoning: usize = said.thoughts.iter().map(|thought| thought.len()).sum();
             said.content.len() + said.refusal.len() + reasoning + called
         });
         self.text.len() + said
@@ -331,6 +328,11 @@ impl<'a> Choice<'a> {
             Some(message) if self.text.is_empty() => &message.content,
             _ => &self.text,
         }
+    }
+
+    /// The field that has text where no field has it that is read.
+    pub(crate) fn text_elsewhere(&self) -> Option<&str> {
+        self.message.as_ref()?.elsewhere.as_deref().filter(|_| self.text_kind().is_none())
     }
 
     /// The text of the model's reasoning.

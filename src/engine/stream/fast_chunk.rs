@@ -46,7 +46,7 @@ const CHUNKS: [&[u8]; 2] = [b"chat.completion.chunk", b"text_completion"];
 impl<'a> FastChunk<'a> {
     /// Reads a chunk if it is a common one.
     pub(crate) fn read(json: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader { length: json.len(), chunk: FastChunk::default() };
+        let mut reader = Reader { length: json.len(), chunk: FastChunk::default(), elsewhere: false };
         let mut choices = None;
         let mut walk = JsonCursor::new(json);
         walk.object(|walk, name, seen| match name {
@@ -57,13 +57,13 @@ impl<'a> FastChunk<'a> {
             b"usage" => seen.once(1, walk, |walk| reader.usage(walk)),
             b"object" => seen.once(2, walk, |walk| CHUNKS.contains(&walk.string()?).then_some(())),
             // Beside choices, an error of `null` is no error; anything else is left to the full reader.
-            b"error" | b"errors" | b"type" | b"event" | b"status" | b"status_code" | b"code" | b"x_groq" => {
-                walk.null().then_some(())
-            }
+            b"error" | b"errors" | b"type" | b"event" | b"status" | b"status_code" | b"code" | b"success"
+            | b"x_groq" => walk.null().then_some(()),
             _ => walk.any(),
         })?;
         walk.end()?;
-        matches!(choices, Some(0 | 1)).then_some(reader.chunk)
+        let is_known = reader.chunk.said.text.is_some() || !reader.elsewhere;
+        (matches!(choices, Some(0 | 1)) && is_known).then_some(reader.chunk)
     }
 }
 
@@ -72,6 +72,8 @@ struct Reader<'a> {
     /// Length of the JSON.
     length: usize,
     chunk: FastChunk<'a>,
+    /// Whether a field of another name may have text.
+    elsewhere: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -106,9 +108,14 @@ impl<'a> Reader<'a> {
             b"reasoning_content" => seen.once(2, walk, |walk| self.text(walk, ChunkText::Reasoning)),
             b"refusal" => seen.once(3, walk, |walk| self.text(walk, ChunkText::Content)),
             b"tool_calls" => seen.once(4, walk, |walk| walk.array(|walk| self.tool_call(walk)).map(drop)),
-            b"function_call" => walk.null().then_some(()),
+            b"function_call" | b"error" => walk.null().then_some(()),
             name if str::from_utf8(name).is_ok_and(is_reasoning) => walk.null().then_some(()),
-            _ => walk.any(),
+            b"role" => walk.any(),
+            _ if walk.null() => Some(()),
+            _ => {
+                self.elsewhere = true;
+                walk.any()
+            }
         })
     }
 

@@ -144,9 +144,9 @@ impl Grammar {
             return Ok(data.is_empty().then_some(Step::Quiet));
         }
         // Dynamo's annotations are events with a comment in place of their data.
-        let has_words = data.first() == Some(&b'"') && data != br#""""#;
-        let is_value = || !has_words && serde_json::from_slice::<IgnoredAny>(data).is_ok();
         let text = String::from_utf8_lossy(data);
+        let has_failed = data.first() == Some(&b'"') && says_failure(&text);
+        let is_value = || !has_failed && serde_json::from_slice::<IgnoredAny>(data).is_ok();
         if foreign || is_ping(&text) || is_value() || (self.done && !says_failure(&text)) {
             self.pass_over(event, if foreign { &name } else { "no object" });
             return Ok(Some(Step::Quiet));
@@ -208,12 +208,16 @@ impl Grammar {
             self.oddities.note(OddityKind::Unread, field);
         }
         let usage = document.usage();
-        if document.wrong_usage {
+        for wrong in &document.wrong_usage {
+            self.oddities.note(OddityKind::Unread, &self.secrets.hide(wrong.clone()));
             self.impossible_usage = Some(usage.unwrap_or_default());
         }
         let (mut text, mut choices, mut bytes) = (None, 0, 0);
         for choice in document.choices() {
             let kind = choice.text_kind();
+            if let Some(field) = choice.text_elsewhere() {
+                self.oddities.note(OddityKind::Elsewhere, &self.secrets.hide(field.to_owned()));
+            }
             self.choice(choice.index(), choice.finish(), kind.is_some());
             text = ChunkText::stronger(text, kind);
             choices |= kind.map_or(0, |_| choice_bit(choice.index()));
@@ -222,7 +226,8 @@ impl Grammar {
         self.shown.bytes += bytes as u64;
         let token_ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
         let only = document.choices().first().map_or("", Choice::content);
-        let said = ChunkContents { text, token_ids, usage: usage.filter(|_| !document.wrong_usage) };
+        let said =
+            ChunkContents { text, token_ids, usage: usage.filter(|_| document.wrong_usage.is_empty()) };
         Ok(self.step(said, choices, only.as_bytes(), bytes))
     }
 

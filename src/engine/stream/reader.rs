@@ -242,7 +242,7 @@ impl ResponseReader {
             AnswerForm::Streamed => Err(Explained::NotStreamed.failure(document, &self.secrets)),
             AnswerForm::Whole => stream.grammar.whole(document),
         };
-        if !matches!(self.media.rsplit(['/', '+']).next(), Some("json")) {
+        if result.is_ok() && !matches!(self.media.rsplit(['/', '+']).next(), Some("json")) {
             stream.note_media(&self.media);
         }
         if let Some(captured) = &mut stream.captured {

@@ -43,7 +43,8 @@ const ERRORS: &str = "error fail exception abort";
 /// Parts of finish reasons and comments that say it beside these.
 const FAILURES: &str = "cancel timeout time_out timed_out disconnect connection insufficient overload unavailable crash \
                         out_of_memory kill interrupt incomplete malformed unexpected invalid evict preempt reject denied \
-                        expired exhausted exceeded shutdown rate_limit throttl panic";
+                        expired exhausted exceeded shut_down shutdown shutting rate_limit throttl panic oom died dead dropped \
+                        lost overflow quota capacity stalled broken unhealthy refused";
 
 /// A word in the form of the tables.
 fn plain(word: &str) -> String {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::lines::unnamed;
 use crate::record::request::packed::PackedRecords;
-use crate::record::request::record::RequestRecord;
+use crate::record::request::record::{Amendment, RequestRecord};
 
 /// Memory for the records of all logs that are in use, bytes: 2.4 million of 30 tokens fit.
 pub(super) const ROOM: u64 = 1 << 30;
@@ -72,8 +72,8 @@ struct Page {
     /// The place of its first record.
     first: usize,
     bytes: Packed,
-    /// Counts of answers that came after their records.
-    counted: Vec<(u16, u64)>,
+    /// What is known of its records only after them, in order.
+    amended: Vec<(u16, Amendment)>,
 }
 
 /// Where packed records are.
@@ -140,7 +140,7 @@ pub(super) struct Pages {
     full: Vec<Page>,
     /// The page that is not full.
     last: PackedRecords,
-    last_counted: Vec<(u16, u64)>,
+    last_amended: Vec<(u16, Amendment)>,
     /// How many records full pages have.
     in_full: usize,
     /// By how much their clock is to be put later.
@@ -171,7 +171,7 @@ impl Pages {
             file,
             full: Vec::new(),
             last: PackedRecords::default(),
-            last_counted: Vec::new(),
+            last_amended: Vec::new(),
             in_full: 0,
             late: Duration::ZERO,
             cache: Cache::default(),
@@ -188,7 +188,7 @@ impl Pages {
         if self.last.len() < LONGEST && self.last.bytes() < WIDEST {
             return;
         }
-        let (page, counted) = (std::mem::take(&mut self.last), std::mem::take(&mut self.last_counted));
+        let (page, amended) = (std::mem::take(&mut self.last), std::mem::take(&mut self.last_amended));
         let (first, bytes) = (self.in_full, page.to_bytes());
         self.in_full += page.len();
         let in_file = self.file.as_ref().and_then(|file| locked(file).append(&bytes));
@@ -196,7 +196,7 @@ impl Pages {
             self.make_room_on_disk();
         }
         let bytes = in_file.map_or_else(|| Packed::InMemory(bytes.into()), Packed::InFile);
-        self.full.push(Page { first, bytes, counted });
+        self.full.push(Page { first, bytes, amended });
     }
 
     /// Takes the last pages of a file that has filled its disk into memory.
@@ -229,11 +229,11 @@ impl Pages {
         (number, self.full[number].first)
     }
 
-    /// Sets the token count of the answer at `place`.
-    pub(super) fn count(&mut self, place: usize, tokens: u64) {
+    /// Changes the record at `place` by what comes after it.
+    pub(super) fn amend(&mut self, place: usize, by: Amendment) {
         let (number, first) = self.page_of(place);
-        let counted = self.full.get_mut(number).map_or(&mut self.last_counted, |page| &mut page.counted);
-        counted.push(((place - first) as u16, tokens));
+        let amended = self.full.get_mut(number).map_or(&mut self.last_amended, |page| &mut page.amended);
+        amended.push(((place - first) as u16, by));
     }
 
     /// Puts the clock of all records later.
@@ -263,12 +263,12 @@ impl Pages {
 
     /// The records of the page of this number.
     fn read(&self, number: usize) -> Vec<RequestRecord> {
-        let (mut records, counted) = match self.full.get(number) {
-            Some(page) => (self.unpacked(&page.bytes), &page.counted),
-            None => (self.last.to_records(), &self.last_counted),
+        let (mut records, amended) = match self.full.get(number) {
+            Some(page) => (self.unpacked(&page.bytes), &page.amended),
+            None => (self.last.to_records(), &self.last_amended),
         };
-        for &(place, tokens) in counted {
-            records[usize::from(place)].count(tokens);
+        for &(place, by) in amended {
+            records[usize::from(place)].amend(by);
         }
         if !self.late.is_zero() {
             for record in &mut records {
@@ -350,8 +350,8 @@ mod tests {
     fn what_comes_after_a_record_is_put_into_it() {
         let folder = tempfile::tempdir().unwrap();
         let mut pages = filled(Pages::beside(folder.path()));
-        pages.count(1, 70);
-        pages.count(6, 80);
+        pages.amend(1, Amendment::Counted(70));
+        pages.amend(6, Amendment::Counted(80));
         pages.put_later(Duration::from_nanos(5));
         let got = |place| {
             let (page, place) = pages.get(place);

@@ -11,7 +11,8 @@ use super::plausibility::LineRules;
 use super::records::Records;
 use super::runlog::{RunLog, RunLogError};
 use super::seal::{Seal, unseal};
-use crate::record::request::record::UnendedRequest;
+use crate::record::request::outcome::Outcome;
+use crate::record::request::record::{Amendment, UnendedRequest};
 use crate::record::run::header::RunHeader;
 use crate::units::count;
 
@@ -84,6 +85,8 @@ struct LogReader {
     dispatched: BTreeMap<u64, UnendedRequest>,
     /// Places of the records whose answers are to be counted, by their indices.
     uncounted: HashMap<u64, usize>,
+    /// Whether an answer has a finish reason, and the places of those that ended without one.
+    reasons: (bool, Vec<u32>),
 }
 
 impl LogReader {
@@ -116,9 +119,9 @@ impl LogReader {
         if seal == Seal::Broken || sealed && seal == Seal::Absent {
             log.damage.note(|| "line 1, the header, was altered".to_owned());
         }
-        let (dispatched, uncounted) = (BTreeMap::new(), HashMap::new());
         log.records = Records::within(room, path.parent().unwrap_or(path));
-        Ok(Self { log, rules, place: 1, number: 1, unread: 0, dispatched, uncounted })
+        let (dispatched, uncounted, reasons) = Default::default();
+        Ok(Self { log, rules, place: 1, number: 1, unread: 0, dispatched, uncounted, reasons })
     }
 
     /// Takes the next line.
@@ -192,11 +195,14 @@ impl LogReader {
                 if record.is_uncounted() {
                     self.uncounted.insert(record.index, self.log.records.len());
                 }
+                let ended = record.outcome == Outcome::Completed;
+                self.reasons.0 |= ended && record.finish_reason.is_some();
+                self.reasons.1.extend(record.lacks_reason().then_some(self.log.records.len() as u32));
                 self.log.records.keep(*record);
             }
             StoredLine::Check(check) => self.log.checks.push(check),
             StoredLine::Counted(answer) => match self.uncounted.remove(&answer.index) {
-                Some(place) => self.log.records.count(place, answer.tokens),
+                Some(place) => self.log.records.amend(place, Amendment::Counted(answer.tokens)),
                 // Its record may be among the lost ones.
                 None if self.log.damage.is_none() => {
                     return Err(format!("is not believed: request {} has no answer to count", answer.index));
@@ -211,6 +217,11 @@ impl LogReader {
     }
 
     fn end(mut self) -> RunLog {
+        // Those before the first answer with a reason too must end as well as the others.
+        let (others_have, without) = std::mem::take(&mut self.reasons);
+        for place in without.into_iter().filter(|_| others_have) {
+            self.log.records.amend(place as usize, Amendment::OthersHaveReasons);
+        }
         self.log.damage.lost_lines += self.unread;
         self.log.unended = self.dispatched.into_values().collect();
         self.log
@@ -221,6 +232,8 @@ impl LogReader {
 mod tests {
     use super::*;
     use crate::record::log::writer::RunLogWriter;
+    use crate::record::request::outcome::FailureKind;
+    use crate::record::request::record::{FinishReason, RequestRecord};
 
     /// A stored run, its header first, its footer last, between them its requests.
     fn stored() -> (RunLog, Vec<String>) {
@@ -285,6 +298,37 @@ mod tests {
         writer.flush().unwrap();
         let text = std::fs::read_to_string(folder.path().join(RunLog::FILE_NAME)).unwrap();
         assert_eq!(text, lines[..2].concat());
+    }
+
+    #[test]
+    fn an_answer_without_a_reason_fails_where_another_has_one() {
+        let (mut log, _) = stored();
+        for record in &mut log.records {
+            (record.outcome, record.finish_reason) = (Outcome::Completed, None);
+            record.output_tokens_asked = record.output_tokens as u32 + 1;
+        }
+        let failed = |log: &RunLog, room| {
+            let folder = tempfile::tempdir().unwrap();
+            log.store(folder.path()).unwrap();
+            let log = RunLog::read_with(folder.path(), room).unwrap();
+            let failed = |record: &RequestRecord| match &record.outcome {
+                Outcome::Failed(failure) => failure.reason == FailureKind::Truncated,
+                _ => false,
+            };
+            log.records.iter().map(|record| failed(&record)).collect::<Vec<_>>()
+        };
+        for room in [ROOM, 0] {
+            assert!(!failed(&log, room).contains(&true), "a server that gives no reasons");
+        }
+        // One ends with a reason, another has all of its tokens.
+        let last = log.records.len() - 1;
+        log.records[last].finish_reason = Some(FinishReason::Stop);
+        log.records[1].output_tokens_asked -= 1;
+        for room in [ROOM, 0] {
+            let failed = failed(&log, room);
+            assert_eq!((failed[0], failed[1], failed[last]), (true, false, false));
+            assert_eq!(failed.iter().filter(|failed| **failed).count(), last - 1);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::pages::{Pages, ROOM, Room};
-use crate::record::request::record::RequestRecord;
+use crate::record::request::record::{Amendment, RequestRecord};
 
 /// The records of a log, in order. Those that memory has no room for are unpacked each time that they are asked for.
 ///
@@ -79,11 +79,11 @@ impl Records {
         }
     }
 
-    /// Sets the token count of the answer at `place`, which comes after its record.
-    pub(super) fn count(&mut self, place: usize, tokens: u64) {
+    /// Changes the record at `place` by what comes after it.
+    pub(super) fn amend(&mut self, place: usize, by: Amendment) {
         match (self.held.get_mut(place), &mut self.rest) {
-            (Some(record), _) => record.count(tokens),
-            (None, Rest::Pages(pages)) => pages.count(place - self.held.len(), tokens),
+            (Some(record), _) => record.amend(by),
+            (None, Rest::Pages(pages)) => pages.amend(place - self.held.len(), by),
             (None, _) => {}
         }
     }

@@ -27,6 +27,8 @@ pub enum OddityKind {
     Line,
     /// The content type was that of something else.
     ContentType,
+    /// A field that is not read had text, where no other had any.
+    Elsewhere,
     /// The finish reason is of no known kind. The record itself has it.
     FinishReason,
 }

@@ -46,6 +46,9 @@ pub struct Failure {
 impl Failure {
     /// Longest message stored, characters.
     pub const MESSAGE_LIMIT: usize = 300;
+    /// The message for an answer that ended unlike others of its server.
+    pub const WITHOUT_REASON: &str =
+        "the answer ended without a finish reason, which this server's other answers have";
 
     /// A failure with its message cut to [`Self::MESSAGE_LIMIT`] characters.
     pub fn new(reason: FailureKind, message: impl Into<String>) -> Self {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::attempt::Attempt;
 use super::chunks::{ChunkTrain, LateStamps, TokenChunk};
 use super::oddity::Oddity;
-use super::outcome::{Failure, Outcome, Validity};
+use super::outcome::{Failure, FailureKind, Outcome, Validity};
 use super::turn::{Phase, Turn};
 use super::usage::Usage;
 use crate::clock::Timestamp;
@@ -150,6 +150,15 @@ pub struct CountedAnswer {
     pub tokens: u64,
 }
 
+/// A fact of a request that is known only after its record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Amendment {
+    /// The tokens of its answer, by a tokenizer.
+    Counted(u64),
+    /// Other answers of the run have finish reasons, so that the end of one without says nothing.
+    OthersHaveReasons,
+}
+
 impl RequestRecord {
     /// Whether its moment was planned before the run, unlike that of a later turn.
     pub fn is_opener(&self) -> bool {
@@ -261,11 +270,29 @@ impl RequestRecord {
         self.merged_reads = self.merged_reads.saturating_sub(u32::from(at == self.chunks.last_at()));
     }
 
+    /// Whether its answer is complete, though it ended without a reason before its length was reached.
+    pub(crate) fn lacks_reason(&self) -> bool {
+        self.outcome == Outcome::Completed
+            && self.finish_reason.is_none()
+            && self.output_tokens < self.output_tokens_asked.into()
+    }
+
     /// Sets the count of a tokenizer.
-    pub fn count(&mut self, tokens: u64) {
+    pub(crate) fn count(&mut self, tokens: u64) {
         self.output_tokens = tokens;
         self.output_tokens_source = TokenSource::Tokenizer;
         self.hidden_tokens = 0;
+    }
+
+    /// Changes it by what is known only after it.
+    pub(crate) fn amend(&mut self, by: Amendment) {
+        if let Amendment::Counted(tokens) = by {
+            self.count(tokens);
+        } else if self.lacks_reason() {
+            let failure = Failure::new(FailureKind::Truncated, Failure::WITHOUT_REASON);
+            (self.outcome, self.whole_answer) = (Outcome::Failed(failure.into()), None);
+            self.validity = self.validity.map(|_| Validity::NotCompleted);
+        }
     }
 }
 

@@ -127,8 +127,9 @@ impl<'a> LooseValue<'a> {
             return parts.collect::<Option<String>>().map(Cow::Owned);
         }
         let members = self.members()?;
-        let said =
-            members.iter().find(|(name, _)| matches!(&**name, "text" | "thinking" | "content" | "summary"));
+        let said = members
+            .iter()
+            .find(|(name, _)| matches!(&**name, "text" | "thinking" | "content" | "summary" | "transcript"));
         said.map_or(Some(Cow::default()), |(_, value)| LooseValue(value).text_within(deeper))
     }
 

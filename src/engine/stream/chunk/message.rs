@@ -10,13 +10,13 @@ use super::loose::{LooseValue, MemberList};
 #[derive(Debug, Default)]
 pub(super) struct Message<'a> {
     pub content: Cow<'a, str>,
-    /// vLLM's name.
-    pub reasoning: Cow<'a, str>,
-    /// SGLang's name, and that of most others.
-    pub reasoning_content: Cow<'a, str>,
-    /// Reasoning in a field of another name: [`is_reasoning`].
-    pub further: Cow<'a, str>,
+    /// Reasoning, by whichever names: [`is_reasoning`].
+    pub thoughts: Vec<Cow<'a, str>>,
     pub refusal: Cow<'a, str>,
+    /// An error, where it says something.
+    pub error: Option<&'a RawValue>,
+    /// The name of a field with text that is none of these.
+    pub elsewhere: Option<Cow<'a, str>>,
     pub tool_calls: Vec<ToolCallJson<'a>>,
 }
 
@@ -34,39 +34,33 @@ impl<'a> Message<'a> {
         let mut message = Self::default();
         for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
             let value = LooseValue(value);
-            let (field, name) = match &*name {
-                "content" => {
-                    message.read_content(value, unread);
-                    continue;
-                }
-                "reasoning" => (&mut message.reasoning, "reasoning"),
-                "reasoning_content" => (&mut message.reasoning_content, "reasoning_content"),
-                "refusal" => (&mut message.refusal, "refusal"),
-                "tool_calls" => {
-                    match value.items() {
-                        Some(calls) => {
-                            message.tool_calls =
-                                calls.into_iter().map(|c| ToolCallJson::read(c, unread)).collect();
-                        }
-                        None => unread.push("tool_calls"),
+            match &*name {
+                "content" => message.read_content(value, unread),
+                "refusal" => match value.text() {
+                    Some(text) => message.refusal = text,
+                    None => unread.push("refusal"),
+                },
+                "tool_calls" => match value.items() {
+                    Some(calls) => {
+                        message.tool_calls =
+                            calls.into_iter().map(|c| ToolCallJson::read(c, unread)).collect();
                     }
-                    continue;
-                }
+                    None => unread.push("tool_calls"),
+                },
                 "function_call" => {
                     let mut call = ToolCallJson::default();
                     call.read_function(value.members().unwrap_or_default());
                     message.tool_calls.push(call);
-                    continue;
                 }
-                name if is_reasoning(name) && message.further.is_empty() => {
-                    message.further = value.text().unwrap_or_default();
-                    continue;
+                "error" => message.error = Some(value.0).filter(|_| !value.is_empty()),
+                known if is_reasoning(known) => match value.text() {
+                    Some(text) => message.thoughts.push(text),
+                    None => unread.push("reasoning"),
+                },
+                other => {
+                    let is_text = !is_about(other) && value.text().is_some_and(|text| !text.is_empty());
+                    message.elsewhere = message.elsewhere.or(is_text.then_some(name));
                 }
-                _ => continue,
-            };
-            match value.text() {
-                Some(text) => *field = text,
-                None => unread.push(name),
             }
         }
         message
@@ -88,26 +82,28 @@ impl<'a> Message<'a> {
             }
         }
         self.content = joined(content);
-        if !thoughts.is_empty() {
-            self.reasoning = joined(thoughts);
-        }
+        self.thoughts.push(joined(thoughts));
     }
 
     /// Its reasoning, by whichever name.
     pub(super) fn thought(&self) -> &str {
-        let all = [&self.reasoning, &self.reasoning_content, &self.further];
-        all.into_iter().find(|text| !text.is_empty()).map_or("", |text| text)
+        self.thoughts.iter().find(|text| !text.is_empty()).map_or("", |text| text)
     }
 }
 
 /// Parts of the names of fields that hold reasoning: `thinking`, `thoughts`, `reasoning_details`, `reasoning_text`.
 const REASONING: [&str; 7] = ["reasoning", "think", "thought", "chain_of", "cot", "scratchpad", "monologue"];
 /// Ends of names of what is said about it.
-const ABOUT: [&str; 8] = ["signature", "id", "type", "effort", "format", "status", "tokens", "budget"];
+const ABOUT: [&str; 10] =
+    ["signature", "id", "type", "effort", "format", "status", "tokens", "budget", "role", "name"];
 
 /// Whether a field of this name holds reasoning.
 pub(in crate::engine::stream) fn is_reasoning(name: &str) -> bool {
-    REASONING.iter().any(|part| name.contains(part)) && !ABOUT.iter().any(|end| name.ends_with(end))
+    REASONING.iter().any(|part| name.contains(part)) && !is_about(name)
+}
+
+fn is_about(name: &str) -> bool {
+    ABOUT.iter().any(|end| name.ends_with(end))
 }
 
 /// The parts of a text as one, without a copy where there is only one.

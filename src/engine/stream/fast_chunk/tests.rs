@@ -74,6 +74,9 @@ fn what_is_not_usual_is_left_to_the_full_reader() {
         (r#"{"choices":[{}],"choices":null}"#, true),
         (r#"{"choices":[{"delta":{"content":5}}]}"#, true),
         (r#"{"choices":[{"delta":"x"}]}"#, true),
+        (r#"{"choices":[{"delta":{"content":"","inner_voice":"x"}}]}"#, true),
+        (r#"{"choices":[{"delta":{"error":"x"}}]}"#, true),
+        (r#"{"choices":[{}],"success":false}"#, true),
         (r#"{"choices":[{}]} x"#, false),
         (r#"{"choices":[{},]}"#, false),
     ] {

@@ -8,7 +8,7 @@ use crate::engine::stream::chunk::repair::readable;
 use crate::engine::stream::fault::excerpt;
 use crate::engine::stream::habits::Habit;
 use crate::engine::stream::sse::SseEvent;
-use crate::record::{Failure, FailureKind, FinishReason, Usage};
+use crate::record::{Failure, FailureKind, FinishReason, Oddity, OddityKind, Usage};
 
 impl Grammar {
     /// Judges an answer that is one document.
@@ -42,7 +42,11 @@ impl Grammar {
             return Err(self.incomplete(close));
         }
         if self.shown.chunks == 0 {
-            return Err(self.failure(FailureKind::Empty, no_text(self.usage())));
+            let is_unread = |odd: &&Oddity| matches!(odd.kind, OddityKind::Elsewhere | OddityKind::Unread);
+            let unread = self.oddities.0.iter().find(is_unread);
+            let unread = unread.map(|odd| format!("; what came in `{}` is not read", odd.what));
+            let message = no_text(self.usage()) + &unread.unwrap_or_default();
+            return Err(self.failure(FailureKind::Empty, message));
         }
         self.ends_like_others()
     }
@@ -74,10 +78,7 @@ impl Grammar {
             && self.habits.show(Habit::GivesReasons)
             && !self.budget.is_reached_by(tokens)
         {
-            format!(
-                "the answer ended without a finish reason, which this server's other answers have, {}",
-                self.place()
-            )
+            format!("{}, {}", Failure::WITHOUT_REASON, self.place())
         } else {
             if reason.is_some() {
                 self.habits.note(Habit::GivesReasons);

@@ -131,7 +131,12 @@ impl StreamedAnswer {
         secrets: &Secrets,
     ) -> AnswerEnd {
         if let Some(last) = self.framer.unterminated() {
-            let is_whole = || is_done(last.data.trim_ascii()) || ChunkJson::parse(&last.data).is_ok();
+            // Where no empty line stands between events, all of them are one, whose first line is whole.
+            let first = last.data.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let is_whole = || {
+                is_done(last.data.trim_ascii())
+                    || [&last.data, first].iter().any(|data| ChunkJson::parse(data).is_ok())
+            };
             if last.stray || (close == BodyEnd::Clean && is_whole()) {
                 if let Some(end) = self.event(&last, form, arrival, events, limits) {
                     return end;

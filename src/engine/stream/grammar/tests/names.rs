@@ -49,3 +49,58 @@ fn usage_is_read_wherever_servers_put_it() {
         assert_eq!((usage.prompt(), usage.completion(), usage.cached()), (Some(20), Some(8), cached), "{document}");
     }
 }
+
+#[test]
+fn text_under_a_name_that_is_not_read_is_noted_where_no_other_came() {
+    let noted = |member: &str| {
+        let mut grammar = Grammar::default();
+        grammar.event(&delta(&format!("{{{member}}}"), "")).unwrap();
+        grammar.oddities.0.first().map(|odd| (odd.kind, odd.what.clone()))
+    };
+    for member in [r#""inner_voice":" hm""#, r#""content":"","inner_voice":[{"text":" hm"}]"#] {
+        assert_eq!(noted(member), Some((OddityKind::Elsewhere, "inner_voice".to_owned())), "{member}");
+    }
+    for member in [
+        r#""content":" w","inner_voice":" hm""#,
+        r#""inner_voice":null"#,
+        r#""inner_voice":"""#,
+        r#""inner_voice":{"score":4}"#,
+        r#""role":"assistant","name":"a","id":"b""#,
+    ] {
+        assert_eq!(noted(member), None, "{member}");
+    }
+    let mut grammar = Grammar::default();
+    for event in [delta(r#"{"inner_voice":" hm"}"#, ""), delta("{}", FINISH), event("[DONE]")] {
+        grammar.event(&event).unwrap();
+    }
+    let failure = grammar.close(BodyEnd::Clean).unwrap_err();
+    assert_eq!(failure.message, "the answer ended without any text; what came in `inner_voice` is not read");
+}
+
+#[test]
+fn counts_that_are_none_are_kept_as_they_came() {
+    for (usage, what) in [
+        (r#"{"prompt_tokens":20,"completion_tokens":-35}"#, "usage.completion_tokens: -35"),
+        (r#"{"prompt_tokens":20,"completion_tokens":[8]}"#, "usage.completion_tokens: [8]"),
+        (r#""8 tokens""#, r#"usage: "8 tokens""#),
+    ] {
+        let read = read(&[event(&format!(r#"{{"choices":[],"usage":{usage}}}"#))]);
+        assert_eq!(read.oddities.0.first().map(|odd| &*odd.what), Some(what));
+        assert!(read.impossible_usage.is_some() && read.usage().is_none(), "{usage}");
+    }
+}
+
+#[test]
+fn failures_may_stand_anywhere_and_success_is_none() {
+    for (document, failed) in [
+        (r#"{"choices":[{"index":0,"delta":{"content":"","error":"full"}}]}"#, true),
+        (r#"{"choices":[{"index":0,"delta":{"content":"","error":{"code":0}}}]}"#, false),
+        (r#"{"success":false,"result":"full"}"#, true),
+        (r#"{"success":true,"result":"full"}"#, false),
+        (r#"{"code":0,"message":"success"}"#, false),
+        (r#"{"code":200,"msg":"ok"}"#, false),
+        (r#"{"code":7,"msg":"full"}"#, true),
+    ] {
+        assert_eq!(Grammar::default().event(&event(document)).is_err(), failed, "{document}");
+    }
+}
