@@ -47,6 +47,9 @@ struct Case {
     /// More options for it.
     #[serde(default)]
     with: String,
+    /// Whether the same was run before, so that the server has seen its prompts.
+    #[serde(default)]
+    again: bool,
     #[serde(default)]
     files: BTreeMap<String, String>,
     verdict: Verdict,
@@ -142,7 +145,12 @@ fn tried(case: &Case) -> (Vec<String>, String) {
     let line = format!("{} {}", case.run, case.with).replace("URL", &url);
     let words = shlex::split(&line).unwrap();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let output = desk.skyline(&words).timeout(Duration::from_secs(120)).output().unwrap();
+    let run = || desk.skyline(&words).timeout(Duration::from_secs(120)).output().unwrap();
+    if case.again {
+        run();
+        std::fs::remove_dir_all(desk.path().join("results")).unwrap();
+    }
+    let output = run();
     let printed =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let said = in_one_line(&printed);

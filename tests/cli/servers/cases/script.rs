@@ -16,7 +16,7 @@
 //!
 //! `8x20 STEP | STEP` repeats the steps, each time after 20 ms; `N`, `N/2`, `N-1`, `N-2` and `2N` are those of the tokens
 //! requested. In a step `$n` is their number, `$half` half of it, `$twice` twice, `$i` and `$left` count repetitions up
-//! and down, `$whole` is all of the text.
+//! and down, `$whole` is all of the text, `$cached` 16 for a prompt that has come before.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! A scripted server: what it answers to requests for generation is a case's, all else is that of a healthy one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -109,6 +109,8 @@ pub(super) struct Scripted {
     of_run: AtomicUsize,
     /// Bodies of requests for generation.
     asked: Arc<Mutex<String>>,
+    /// Prompts that came.
+    prompts: Mutex<HashSet<String>>,
     /// Answers, and their tokens.
     answered: Mutex<(usize, usize)>,
 }
@@ -132,6 +134,7 @@ impl Scripted {
             refused: refused.collect(),
             of_run: AtomicUsize::new(0),
             asked: Arc::default(),
+            prompts: Mutex::default(),
             answered: Mutex::new((0, 0)),
         }
     }
@@ -226,7 +229,9 @@ impl Scripted {
             (None, Some((script, frame))) if of_run && place % self.every == 0 => (script, frame),
             _ => (&self.answer, &self.frame),
         };
-        let sent = frame.send(steps(script, n), socket);
+        let is_new = self.prompts.lock().unwrap().insert(request["messages"].to_string());
+        let script = script.replace("$cached", if is_new { "0" } else { "16" });
+        let sent = frame.send(steps(&script, n), socket);
         let mut answered = self.answered.lock().unwrap();
         (answered.0, answered.1) = (answered.0 + 1, answered.1 + n);
         drop(answered);
