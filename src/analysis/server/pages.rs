@@ -61,21 +61,16 @@ impl PageSummary {
     }
 }
 
-/// Shorter intervals than this between readings are an accident of a short run.
-const INTERVAL_S: f64 = 1.0;
-
 /// The longest stretch of the window without a reading, if it is a gap.
 fn gap(readings: &[&Reading], (from, until): (f64, f64)) -> Option<(f64, f64)> {
     let moments: Vec<f64> = readings.iter().map(|reading| reading.moment_s()).collect();
     let (first, last) = (*moments.first()?, *moments.last()?);
-    let mut apart: Vec<f64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    apart.sort_by(f64::total_cmp);
-    let usual = apart.get(apart.len() / 2).copied().unwrap_or_default();
+    let usual = (last - first) / (moments.len() - 1).max(1) as f64;
     // A page that is read more seldom than the window is long is read at its ends alone.
     let all_of_it = |&(a, b): &(f64, f64)| b.min(until) - a.max(from) >= WHOLE * (until - from);
     let between = moments.windows(2).map(|pair| (pair[0], pair[1])).filter(|pair| !all_of_it(pair));
     let within = between.chain([(from, first), (last, until)]).map(|(a, b)| (a.max(from), b.min(until)));
-    let long = within.filter(|(a, b)| b - a > GAP * usual.max(INTERVAL_S));
+    let long = within.filter(|(a, b)| b - a > GAP * usual);
     long.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))
 }
 
@@ -131,8 +126,7 @@ mod tests {
         assert_eq!(gap_of(&[0, 5, 10, 15]), None);
         assert_eq!(gap_of(&[0, 2, 14, 16]), None, "at the ends of the window alone");
         assert_eq!(gap_of(&[]), None);
-        let one = readings(&[(0, 0.0)]);
-        assert_eq!(gap(&one.iter().collect::<Vec<_>>(), (0.0, 0.9)), None, "a run shorter than an interval");
+        assert_eq!(gap_of(&[2, 2, 12, 14]), None, "a run of few readings");
     }
 
     #[test]
