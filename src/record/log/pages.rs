@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::lines::unnamed;
 use crate::record::request::packed::PackedRecords;
-use crate::record::request::record::{Amendment, RequestRecord};
+use crate::record::request::record::RequestRecord;
 
 /// Memory for the records of all logs that are in use, bytes: 2.4 million of 30 tokens fit.
 pub(super) const ROOM: u64 = 1 << 30;
@@ -73,7 +73,7 @@ struct Page {
     first: usize,
     bytes: Packed,
     /// What is known of its records only after them, in order.
-    amended: Vec<(u16, Amendment)>,
+    amended: Vec<(u16, Option<u64>)>,
 }
 
 /// Where packed records are.
@@ -140,7 +140,7 @@ pub(super) struct Pages {
     full: Vec<Page>,
     /// The page that is not full.
     last: PackedRecords,
-    last_amended: Vec<(u16, Amendment)>,
+    last_amended: Vec<(u16, Option<u64>)>,
     /// How many records full pages have.
     in_full: usize,
     /// By how much their clock is to be put later.
@@ -230,7 +230,7 @@ impl Pages {
     }
 
     /// Changes the record at `place` by what comes after it.
-    pub(super) fn amend(&mut self, place: usize, by: Amendment) {
+    pub(super) fn amend(&mut self, place: usize, by: Option<u64>) {
         let (number, first) = self.page_of(place);
         let amended = self.full.get_mut(number).map_or(&mut self.last_amended, |page| &mut page.amended);
         amended.push(((place - first) as u16, by));
@@ -350,8 +350,8 @@ mod tests {
     fn what_comes_after_a_record_is_put_into_it() {
         let folder = tempfile::tempdir().unwrap();
         let mut pages = filled(Pages::beside(folder.path()));
-        pages.amend(1, Amendment::Counted(70));
-        pages.amend(6, Amendment::Counted(80));
+        pages.amend(1, Some(70));
+        pages.amend(6, Some(80));
         pages.put_later(Duration::from_nanos(5));
         let got = |place| {
             let (page, place) = pages.get(place);

@@ -12,7 +12,7 @@ use super::records::Records;
 use super::runlog::{RunLog, RunLogError};
 use super::seal::{Seal, unseal};
 use crate::record::request::outcome::Outcome;
-use crate::record::request::record::{Amendment, UnendedRequest};
+use crate::record::request::record::UnendedRequest;
 use crate::record::run::header::RunHeader;
 use crate::units::count;
 
@@ -202,7 +202,7 @@ impl LogReader {
             }
             StoredLine::Check(check) => self.log.checks.push(check),
             StoredLine::Counted(answer) => match self.uncounted.remove(&answer.index) {
-                Some(place) => self.log.records.amend(place, Amendment::Counted(answer.tokens)),
+                Some(place) => self.log.records.amend(place, Some(answer.tokens)),
                 // Its record may be among the lost ones.
                 None if self.log.damage.is_none() => {
                     return Err(format!("is not believed: request {} has no answer to count", answer.index));
@@ -220,7 +220,7 @@ impl LogReader {
         // Those before the first answer with a reason too must end as well as the others.
         let (others_have, without) = std::mem::take(&mut self.reasons);
         for place in without.into_iter().filter(|_| others_have) {
-            self.log.records.amend(place as usize, Amendment::OthersHaveReasons);
+            self.log.records.amend(place as usize, None);
         }
         self.log.damage.lost_lines += self.unread;
         self.log.unended = self.dispatched.into_values().collect();

@@ -150,15 +150,6 @@ pub struct CountedAnswer {
     pub tokens: u64,
 }
 
-/// A fact of a request that is known only after its record.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Amendment {
-    /// The tokens of its answer, by a tokenizer.
-    Counted(u64),
-    /// Other answers of the run have finish reasons, so that the end of one without says nothing.
-    OthersHaveReasons,
-}
-
 impl RequestRecord {
     /// Whether its moment was planned before the run, unlike that of a later turn.
     pub fn is_opener(&self) -> bool {
@@ -284,9 +275,9 @@ impl RequestRecord {
         self.hidden_tokens = 0;
     }
 
-    /// Changes it by what is known only after it.
-    pub(crate) fn amend(&mut self, by: Amendment) {
-        if let Amendment::Counted(tokens) = by {
+    /// Changes it by what is known only after it: its tokens by a tokenizer, else that other answers have finish reasons.
+    pub(crate) fn amend(&mut self, counted: Option<u64>) {
+        if let Some(tokens) = counted {
             self.count(tokens);
         } else if self.lacks_reason() {
             let failure = Failure::new(FailureKind::Truncated, Failure::WITHOUT_REASON);
