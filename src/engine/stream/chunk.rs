@@ -13,7 +13,7 @@ use crate::engine::secrets::Secrets;
 use crate::record::Usage;
 
 use super::fault::{excerpt, words_of};
-use super::reasons::{is_error, is_ping};
+use super::reasons::{is_error, is_ping, says_failure};
 use loose::{LooseValue, members};
 use message::Message;
 
@@ -99,16 +99,17 @@ impl<'a> ChunkJson<'a> {
                         document.read_usage(LooseValue(usage));
                     }
                 }
-                "error" | "errors" => document.note_error(value),
+                "data" | "base_resp" => document.note_error_within(value),
                 "object" | "type" | "event" | "status" | "status_code" | "code" => {
                     let word = value.string().unwrap_or_default();
-                    document.is_error |= name != "code" && is_error(&word);
+                    document.is_error |= is_error(&word);
                     document.is_error |= value.count().is_some_and(|code| (400..600).contains(&code));
                     document.is_ping |=
                         is_ping(&word) || value.count().is_some_and(|code| matches!(code, 0 | 200));
                 }
                 "success" => document.is_error |= value.0.get() == "false",
                 "detail" | "message" | "msg" if !value.is_empty() => document.bare = Some(value.0),
+                name if names_error(name) => document.note_error(value),
                 _ => {}
             }
             document.names.push(name);
@@ -116,15 +117,28 @@ impl<'a> ChunkJson<'a> {
         Ok(document)
     }
 
+    /// Takes an error that says something; of several the first that has words.
     fn note_error(&mut self, value: LooseValue<'a>) {
-        if !value.is_empty() {
-            self.error.get_or_insert(value.0);
+        let is_better = |known: &RawValue| !known.get().contains('"') && value.0.get().contains('"');
+        if !value.is_empty() && self.error.is_none_or(is_better) {
+            self.error = Some(value.0);
+        }
+    }
+
+    /// Takes the error of a document within the document, of Baidu, MiniMax and gateways.
+    fn note_error_within(&mut self, value: LooseValue<'a>) {
+        for (name, inner) in value.members().unwrap_or_default() {
+            if names_error(&name) {
+                self.note_error(LooseValue(inner));
+            } else if name == "status_code" && !LooseValue(inner).is_empty() {
+                self.note_error(value);
+            }
         }
     }
 
     fn read_choices(&mut self, value: LooseValue<'a>) {
-        let choices = self.choices.get_or_insert_default();
-        choices.clear();
+        let mut choices = Vec::new();
+        self.choices = Some(Vec::new());
         let Some(items) = value.items() else { return self.unread.push("choices") };
         let mut usage = None;
         for item in items {
@@ -135,7 +149,11 @@ impl<'a> ChunkJson<'a> {
             let mut choice = Choice::default();
             for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
                 match (&*name, LooseValue(value)) {
-                    ("error", value) if !value.is_empty() => _ = self.error.get_or_insert(value.0),
+                    (name, value) if names_error(name) => self.note_error(value),
+                    // What the provider behind a gateway gave as its reason.
+                    ("native_finish_reason", value) if value.string().is_some_and(|word| is_error(&word)) => {
+                        self.note_error(value);
+                    }
                     // Moonshot.
                     ("usage", value) => usage = Some(value),
                     (name, value) => choice.read(name, value, &mut self.unread),
@@ -144,6 +162,7 @@ impl<'a> ChunkJson<'a> {
             self.error = self.error.or(choice.message.as_ref().and_then(|message| message.error));
             choices.push(choice);
         }
+        self.choices = Some(choices);
         if let Some(usage) = usage {
             self.read_usage(usage);
         }
@@ -205,7 +224,8 @@ impl<'a> ChunkJson<'a> {
         }
         // A message beside usage, or one that is an object, is part of an answer in another API.
         let known = foreign || self.is_answer() || self.is_ping;
-        let bare = self.bare.filter(|bare| !known && !bare.get().starts_with('{'));
+        let bare =
+            self.bare.filter(|bare| !known && !bare.get().starts_with('{') && says_failure(bare.get()));
         self.error.or(bare).map(words)
     }
 
@@ -234,6 +254,17 @@ impl<'a> ChunkJson<'a> {
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.usage.and_then(counted)
     }
+}
+
+/// Whether the field of this name holds an error: `error`, `errors`, `error_msg`, `exception`.
+fn names_error(name: &str) -> bool {
+    ["error", "err_", "exception"].iter().any(|begin| name.starts_with(begin))
+}
+
+/// The server's message, where an event is a list of which the first document is an error.
+pub(crate) fn listed_error(json: &[u8], secrets: &Secrets) -> Option<String> {
+    let list: Vec<&RawValue> = serde_json::from_slice(json).ok()?;
+    ChunkJson::parse(list.first()?.get().as_bytes()).ok()?.error(secrets, false)
 }
 
 /// The count called `wanted` in an object of details.

@@ -12,7 +12,7 @@ use crate::record::{
 };
 
 use super::chunk::repair::readable;
-use super::chunk::{Choice, ChunkJson};
+use super::chunk::{Choice, ChunkJson, listed_error};
 use super::fast_chunk::{ChunkContents, FastChunk, TemplateMatch};
 use super::fault::{excerpt, words_of};
 use super::habits::{Habit, Habits};
@@ -104,6 +104,11 @@ enum Counting {
     Blind,
 }
 
+/// Whether an event has a name that is not that of chunks.
+fn is_foreign(event: &SseEvent<'_>) -> bool {
+    event.name.as_deref().is_some_and(|name| !matches!(name, b"" | b"message"))
+}
+
 impl Grammar {
     /// The grammar of an answer whose failures hide `secrets`.
     pub(crate) fn new(secrets: Secrets) -> Self {
@@ -146,6 +151,9 @@ impl Grammar {
         // Dynamo's annotations are events with a comment in place of their data.
         let text = String::from_utf8_lossy(data);
         let has_failed = data.first() == Some(&b'"') && says_failure(&text);
+        if let Some(words) = listed_error(data, &self.secrets) {
+            return Err(self.secrets.failure(FailureKind::StreamError, words));
+        }
         let is_value = || !has_failed && serde_json::from_slice::<IgnoredAny>(data).is_ok();
         if foreign || is_ping(&text) || is_value() || (self.done && !says_failure(&text)) {
             self.pass_over(event, if foreign { &name } else { "no object" });
@@ -180,7 +188,7 @@ impl Grammar {
         let json = readable(&event.data);
         match ChunkJson::parse(&json) {
             Ok(document) => self.document(&document, event),
-            Err(_) if event.stray => {
+            Err(_) if event.stray || is_foreign(event) => {
                 self.words = Some(excerpt(&event.data, &self.secrets));
                 Ok(Step::Quiet)
             }
@@ -195,7 +203,7 @@ impl Grammar {
     }
 
     fn document(&mut self, document: &ChunkJson<'_>, event: &SseEvent<'_>) -> Result<Step, Failure> {
-        let named = event.name.as_deref().is_some_and(|name| !matches!(name, b"" | b"message"));
+        let named = is_foreign(event);
         if let Some(words) = document.error(&self.secrets, named) {
             return Err(self.secrets.failure(FailureKind::StreamError, words));
         }
@@ -260,7 +268,9 @@ impl Grammar {
 
     /// Whether the answer so far can have this usage.
     fn is_possible(&mut self, usage: &Usage) -> bool {
-        let possible = self.usage_bounds.allow(usage, self.shown.bytes, self.seen.count_ones());
+        let choices = self.seen.count_ones();
+        let possible = self.usage_bounds.allow(usage, self.shown.bytes, choices)
+            && !self.usage_bounds.are_exceeded_unseen(usage, self.shown, choices);
         if !possible {
             self.impossible_usage = Some(*usage);
         }

@@ -17,6 +17,8 @@ pub(super) enum Habit {
     EarlyReasons = 2,
     /// The answer to a test request had the length that it was forced to have.
     ForcesLengths = 4,
+    /// Complete answers end with `[DONE]`.
+    SendsDone = 8,
 }
 
 impl Habits {

@@ -39,7 +39,11 @@ const REASONS: [(FinishReason, &str); 4] = [
 ];
 
 /// Parts of words that say failure wherever they stand: events, types and states too.
-const ERRORS: &str = "error fail exception abort";
+const ERRORS: &str = "error fail exception abort fatal traceback";
+/// Parts of words that say that there is none.
+const NO_ERROR: &str = "no_error noerror error_none";
+/// Parts of finish reasons that mean the limit of the length, whatever else they say.
+const LIMITS: &str = "max_tokens token_limit context_length context_window max_length";
 /// Parts of finish reasons and comments that say it beside these.
 const FAILURES: &str = "cancel timeout time_out timed_out disconnect connection insufficient overload unavailable crash \
                         out_of_memory kill interrupt incomplete malformed unexpected invalid evict preempt reject denied \
@@ -54,7 +58,7 @@ fn plain(word: &str) -> String {
 /// Whether the name of an event, or the type or state of a document, is that of an error.
 pub(crate) fn is_error(word: &str) -> bool {
     let word = plain(word);
-    ERRORS.split(' ').any(|part| word.contains(part))
+    ERRORS.split(' ').any(|part| word.contains(part)) && !NO_ERROR.split(' ').any(|part| word.contains(part))
 }
 
 /// Whether the text of an event, or the type of a document, only keeps the connection alive.
@@ -82,6 +86,9 @@ pub(crate) fn ending(word: &str, secrets: &Secrets) -> Ending {
     if let Some((reason, _)) = REASONS.iter().find(|(_, words)| words.split(' ').any(|word| word == plain)) {
         return Ending::Ended(reason.clone());
     }
+    if LIMITS.split(' ').any(|part| plain.contains(part)) {
+        return Ending::Ended(FinishReason::Length);
+    }
     let word = ServerText::FinishReason.without(secrets, word);
     if says_failure(plain) { Ending::Failed(word) } else { Ending::Ended(FinishReason::Other(word)) }
 }
@@ -104,6 +111,7 @@ mod tests {
             ("MAX_TOKENS", FinishReason::Length),
             ("FINISH_REASON_MAX_TOKENS", FinishReason::Length),
             ("model_context_window_exceeded", FinishReason::Length),
+            ("max_tokens_exceeded", FinishReason::Length),
             ("tool_use", FinishReason::ToolCalls),
             ("content-filter", FinishReason::ContentFilter),
             ("SAFETY", FinishReason::ContentFilter),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-use super::reasons::says_failure;
+use super::reasons::{is_error, says_failure};
 use crate::record::{Oddities, OddityKind};
 
 /// One event: borrowed from the piece that has it whole, else owned.
@@ -145,6 +145,7 @@ impl SseFramer {
             b"id" | b"retry" => {}
             b"" => {
                 if says_failure(&String::from_utf8_lossy(&value[..value.len().min(WORDS)])) {
+                    self.oddities.note(OddityKind::Line, ":");
                     self.keep(value);
                 }
             }
@@ -157,6 +158,16 @@ impl SseFramer {
             }
             _ if line.starts_with(b"{") => {
                 return Some(SseEvent { name: None, data: Cow::Owned(line.to_vec()), stray: true });
+            }
+            // Words of a program or a proxy that failed: `Error: …`, `Traceback …`, a page of HTML.
+            _ if line.starts_with(b"<")
+                || is_error(&String::from_utf8_lossy(&line[..line.len().min(WORDS)])) =>
+            {
+                return Some(SseEvent {
+                    name: Some(Cow::Borrowed(b"error")),
+                    data: Cow::Owned(line.to_vec()),
+                    stray: true,
+                });
             }
             name => {
                 self.oddities

@@ -269,7 +269,7 @@ impl RequestRecord {
     }
 
     /// Sets the count of a tokenizer.
-    pub(crate) fn count(&mut self, tokens: u64) {
+    pub fn count(&mut self, tokens: u64) {
         self.output_tokens = tokens;
         self.output_tokens_source = TokenSource::Tokenizer;
         self.hidden_tokens = 0;

@@ -43,6 +43,22 @@ impl UsageBounds {
     }
 }
 
+impl UsageBounds {
+    /// Whether a count is above the length requested and nothing that came is: as many chunks as tokens were requested, or
+    /// a text in one piece that is too short.
+    pub fn are_exceeded_unseen(self, usage: &Usage, shown: ShownText, choices: u32) -> bool {
+        let requested = (self.without_text - Self::CLOSING.min(self.without_text))
+            .saturating_mul(u64::from(choices.max(1)));
+        let tokens = usage.completion_tokens - usage.reasoning().unwrap_or(0);
+        let is_seen = if shown.chunks > u64::from(choices.max(1)) {
+            shown.chunks > requested
+        } else {
+            shown.bytes >= tokens.saturating_mul(3) / 2
+        };
+        tokens > requested.saturating_add((requested / 4).max(2)) && !is_seen
+    }
+}
+
 /// The text of one answer that came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShownText {
@@ -142,6 +158,26 @@ mod tests {
         let details = Usage { prompt_tokens: 9, completion_tokens: 9, ..Usage::default() };
         assert!(!bounds.allow(&Usage { cached_tokens: Some(1 << 40), ..details }, 9, 1));
         assert!(!bounds.allow(&Usage { reasoning_tokens: Some(1 << 40), ..details }, 9, 1));
+    }
+
+    #[test]
+    fn more_than_was_requested_shows_in_the_text() {
+        let bounds = UsageBounds::new(400, 8);
+        let exceeded = |completion_tokens, chunks, bytes| {
+            let shown = ShownText { chunks, bytes, ..ShownText::default() };
+            bounds.are_exceeded_unseen(&Usage { completion_tokens, ..Usage::default() }, shown, 1)
+        };
+        // Twice the tokens; the prompt added; a first chunk that claims 21; a whole answer of 16 bytes.
+        assert!(exceeded(16, 8, 16) && exceeded(28, 8, 40) && exceeded(21, 1, 2) && exceeded(16, 0, 16));
+        // One or two more are the end of the answer; a server that ignores the limit sends more.
+        assert!(
+            !exceeded(10, 8, 40) && !exceeded(40, 40, 160) && !exceeded(40, 0, 160) && !exceeded(8, 3, 40)
+        );
+        assert!(!UsageBounds::default().are_exceeded_unseen(
+            &Usage { completion_tokens: 9_000, ..Usage::default() },
+            ShownText::default(),
+            1
+        ));
     }
 
     #[test]

@@ -9,6 +9,10 @@ use serde_json::value::RawValue;
 
 /// Deepest parts of a text, and of a value that says nothing.
 const DEPTH: u32 = 4;
+/// Most members of an object, and items of a list, that are read; no answer has as many.
+const MOST: usize = 1 << 16;
+/// Texts of an error that is none.
+const NOTHING: &str = "null|none|nil|false|no|ok|success|0|200|no error|no_error";
 
 /// A string, borrowed unless it has escapes.
 #[derive(Debug, Deserialize)]
@@ -32,9 +36,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some((Text(name), value)) = map.next_entry()? {
+                while members.len() < MOST
+                    && let Some((Text(name), value)) = map.next_entry()?
+                {
                     members.push((name, value));
                 }
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 Ok(members)
             }
 
@@ -46,6 +53,34 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
             }
         }
         deserializer.deserialize_any(Reader).map(Self)
+    }
+}
+
+/// The items of a list.
+struct Items<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Vec<&'de RawValue>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut items = Vec::new();
+                while items.len() < MOST
+                    && let Some(item) = list.next_element()?
+                {
+                    items.push(item);
+                }
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(items)
+            }
+        }
+        deserializer.deserialize_seq(Reader).map(Self)
     }
 }
 
@@ -69,10 +104,11 @@ impl<'a> LooseValue<'a> {
 
     /// The items of a list, or the only one where it stands alone.
     pub(super) fn items(self) -> Option<Vec<&'a RawValue>> {
-        if self.0.get().starts_with('{') { Some(vec![self.0]) } else { self.read() }
+        let alone = self.0.get().starts_with('{');
+        if alone { Some(vec![self.0]) } else { self.read::<Items<'a>>().map(|items| items.0) }
     }
 
-    /// Whether it says nothing, for example as the error of an answer that has none.
+    /// Whether it says nothing, or that all is well, for example as the error of an answer that has none.
     pub(super) fn is_empty(self) -> bool {
         self.is_empty_within(DEPTH)
     }
@@ -81,7 +117,10 @@ impl<'a> LooseValue<'a> {
         let Some(deeper) = depth.checked_sub(1) else { return false };
         let empty = |value| LooseValue(value).is_empty_within(deeper);
         match self.0.get() {
-            "null" | "false" | "\"\"" | "\"null\"" | "\"none\"" => true,
+            "null" | "false" | "\"\"" | "200" => true,
+            json if json.starts_with('"') => {
+                NOTHING.split('|').any(|word| json.trim_matches('"').eq_ignore_ascii_case(word))
+            }
             json if json.starts_with('{') => {
                 self.members().is_some_and(|all| all.into_iter().all(|(_, value)| empty(value)))
             }
@@ -164,6 +203,14 @@ mod tests {
         ] {
             assert_eq!(value(json).text().as_deref(), text, "{json}");
         }
+    }
+
+    #[test]
+    fn lists_and_objects_without_end_take_little_memory() {
+        let list = format!("[{}0]", "{},".repeat(MOST));
+        assert_eq!(value(&list).items().unwrap().len(), MOST);
+        let object = format!("{{{}\"z\":1}}", "\"a\":0,".repeat(MOST));
+        assert_eq!(value(&object).members().unwrap().len(), MOST);
     }
 
     #[test]

@@ -41,6 +41,9 @@ impl Grammar {
         if !(self.reasons_hold() || self.done && close == BodyEnd::Clean) {
             return Err(self.incomplete(close));
         }
+        if close == BodyEnd::Broken && !self.done && self.habits.show(Habit::SendsDone) {
+            return Err(self.incomplete(close));
+        }
         if self.shown.chunks == 0 {
             let is_unread = |odd: &&Oddity| matches!(odd.kind, OddityKind::Elsewhere | OddityKind::Unread);
             let unread = self.oddities.0.iter().find(is_unread);
@@ -82,6 +85,9 @@ impl Grammar {
         } else {
             if reason.is_some() {
                 self.habits.note(Habit::GivesReasons);
+            }
+            if self.done {
+                self.habits.note(Habit::SendsDone);
             }
             if self.budget.tests_forcing(tokens) {
                 self.habits.note(Habit::ForcesLengths);
