@@ -34,6 +34,8 @@ pub(crate) struct ChunkJson<'a> {
     error: Option<&'a RawValue>,
     /// Whether its type, state or code is that of an error.
     is_error: bool,
+    /// Whether it has a code that is none of success.
+    has_failed_code: bool,
     /// A text outside of choices: an error of `FastAPI` and of older vLLM.
     bare: Option<&'a RawValue>,
     /// Whether its type says that it only keeps the connection alive, or its code that all is well.
@@ -104,12 +106,13 @@ impl<'a> ChunkJson<'a> {
                     let word = value.string().unwrap_or_default();
                     document.is_error |= is_error(&word);
                     document.is_error |= value.count().is_some_and(|code| (400..600).contains(&code));
-                    document.is_ping |=
-                        is_ping(&word) || value.count().is_some_and(|code| matches!(code, 0 | 200));
+                    let code = value.count();
+                    document.is_ping |= is_ping(&word) || matches!(code, Some(0 | 200));
+                    document.has_failed_code |= code.is_some_and(|code| !matches!(code, 0 | 200));
                 }
                 "success" => document.is_error |= value.0.get() == "false",
                 "detail" | "message" | "msg" if !value.is_empty() => document.bare = Some(value.0),
-                name if names_error(name) => document.note_error(value),
+                name if names_error(name.as_bytes()) => document.note_error(value),
                 _ => {}
             }
             document.names.push(name);
@@ -128,7 +131,7 @@ impl<'a> ChunkJson<'a> {
     /// Takes the error of a document within the document, of Baidu, MiniMax and gateways.
     fn note_error_within(&mut self, value: LooseValue<'a>) {
         for (name, inner) in value.members().unwrap_or_default() {
-            if names_error(&name) {
+            if names_error(name.as_bytes()) {
                 self.note_error(LooseValue(inner));
             } else if name == "status_code" && !LooseValue(inner).is_empty() {
                 self.note_error(value);
@@ -149,7 +152,7 @@ impl<'a> ChunkJson<'a> {
             let mut choice = Choice::default();
             for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
                 match (&*name, LooseValue(value)) {
-                    (name, value) if names_error(name) => self.note_error(value),
+                    (name, value) if names_error(name.as_bytes()) => self.note_error(value),
                     // What the provider behind a gateway gave as its reason.
                     ("native_finish_reason", value) if value.string().is_some_and(|word| is_error(&word)) => {
                         self.note_error(value);
@@ -224,8 +227,9 @@ impl<'a> ChunkJson<'a> {
         }
         // A message beside usage, or one that is an object, is part of an answer in another API.
         let known = foreign || self.is_answer() || self.is_ping;
-        let bare =
-            self.bare.filter(|bare| !known && !bare.get().starts_with('{') && says_failure(bare.get()));
+        let bare = self.bare.filter(|bare| {
+            !known && !bare.get().starts_with('{') && (self.has_failed_code || says_failure(bare.get()))
+        });
         self.error.or(bare).map(words)
     }
 
@@ -257,8 +261,8 @@ impl<'a> ChunkJson<'a> {
 }
 
 /// Whether the field of this name holds an error: `error`, `errors`, `error_msg`, `exception`.
-fn names_error(name: &str) -> bool {
-    ["error", "err_", "exception"].iter().any(|begin| name.starts_with(begin))
+pub(super) fn names_error(name: &[u8]) -> bool {
+    [&b"error"[..], b"err_", b"exception"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// The server's message, where an event is a list of which the first document is an error.

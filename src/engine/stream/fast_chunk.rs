@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::engine::stream::chunk::ChunkText;
 use crate::record::Usage;
 
-use super::chunk::{counted, is_reasoning};
+use super::chunk::{counted, is_reasoning, names_error};
 use super::json::{JsonCursor, string_length};
 
 /// A chunk with one choice, or with usage alone.
@@ -57,8 +57,9 @@ impl<'a> FastChunk<'a> {
             b"usage" => seen.once(1, walk, |walk| reader.usage(walk)),
             b"object" => seen.once(2, walk, |walk| CHUNKS.contains(&walk.string()?).then_some(())),
             // Beside choices, an error of `null` is no error; anything else is left to the full reader.
-            b"error" | b"errors" | b"type" | b"event" | b"status" | b"status_code" | b"code" | b"success"
-            | b"x_groq" => walk.null().then_some(()),
+            b"type" | b"event" | b"status" | b"status_code" | b"code" | b"success" | b"x_groq" | b"data"
+            | b"base_resp" => walk.null().then_some(()),
+            name if names_error(name) => walk.null().then_some(()),
             _ => walk.any(),
         })?;
         walk.end()?;
@@ -95,8 +96,9 @@ impl<'a> Reader<'a> {
                 self.chunk.said.token_ids = Some(walk.array(JsonCursor::any)?);
                 Some(())
             }),
-            // The message is that of a whole answer, the usage Moonshot's.
-            b"message" | b"error" | b"usage" => walk.null().then_some(()),
+            // The message is that of a whole answer, the usage Moonshot's, the other reason that of a gateway's provider.
+            b"message" | b"usage" | b"native_finish_reason" => walk.null().then_some(()),
+            name if names_error(name) => walk.null().then_some(()),
             _ => walk.any(),
         })
     }
@@ -108,7 +110,8 @@ impl<'a> Reader<'a> {
             b"reasoning_content" => seen.once(2, walk, |walk| self.text(walk, ChunkText::Reasoning)),
             b"refusal" => seen.once(3, walk, |walk| self.text(walk, ChunkText::Content)),
             b"tool_calls" => seen.once(4, walk, |walk| walk.array(|walk| self.tool_call(walk)).map(drop)),
-            b"function_call" | b"error" => walk.null().then_some(()),
+            b"function_call" => walk.null().then_some(()),
+            name if names_error(name) => walk.null().then_some(()),
             name if str::from_utf8(name).is_ok_and(is_reasoning) => walk.null().then_some(()),
             b"role" => walk.any(),
             _ if walk.null() => Some(()),

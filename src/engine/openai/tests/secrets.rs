@@ -13,7 +13,7 @@ const KEY: &str = "hunter2hunter2";
 async fn a_key_is_hidden_wherever_a_message_is_cut() {
     for before in [140, 150, 155, 290, 295, 299] {
         let said = "x".repeat(before) + KEY;
-        let typed = format!("\"{said}\"");
+        let typed = format!("\"error {said}\"");
         for acts in [
             vec![Act::Send(json(400, &format!("{{\"error\":\"{said}\"}}")))],
             vec![Act::Send(json(502, &said))],

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::loose::{LooseValue, MemberList};
+use super::names_error;
 
 /// The `delta` or the `message` of a choice.
 #[derive(Debug, Default)]
@@ -52,7 +53,9 @@ impl<'a> Message<'a> {
                     call.read_function(value.members().unwrap_or_default());
                     message.tool_calls.push(call);
                 }
-                "error" => message.error = Some(value.0).filter(|_| !value.is_empty()),
+                name if names_error(name.as_bytes()) => {
+                    message.error = message.error.or(Some(value.0).filter(|_| !value.is_empty()));
+                }
                 known if is_reasoning(known) => match value.text() {
                     Some(text) => message.thoughts.push(text),
                     None => unread.push("reasoning"),

@@ -73,7 +73,9 @@ fn ends_are_distinguished() {
             Err(FailureKind::StreamError),
         ),
         (vec![event(r#"{"error":"x"}"#)], Err(FailureKind::StreamError)),
-        (vec![event(r#"{"detail":"x"}"#)], Err(FailureKind::StreamError)),
+        (vec![event(r#"{"detail":"Internal Server Error"}"#)], Err(FailureKind::StreamError)),
+        // It may be in a queue: what comes then decides.
+        (vec![event(r#"{"detail":"x"}"#)], Err(FailureKind::Truncated)),
         (vec![event(r#"{"object":"error","message":"x"}"#)], Err(FailureKind::StreamError)),
         (vec![content(), event(r#"{"choices":[{"#)], Err(FailureKind::Malformed)),
         (vec![event(r#"{"id":"x"}"#)], Err(FailureKind::Truncated)),

@@ -100,6 +100,23 @@ fn failures_may_stand_anywhere_and_success_is_none() {
         (r#"{"code":0,"message":"success"}"#, false),
         (r#"{"code":200,"msg":"ok"}"#, false),
         (r#"{"code":7,"msg":"full"}"#, true),
+        (r#"{"choices":[{"index":0,"delta":{},"error_message":"full"}]}"#, true),
+        (r#"{"choices":[{"index":0,"delta":{},"native_finish_reason":"error"}]}"#, true),
+        (r#"{"choices":[],"code":"internal_error","message":"oom"}"#, true),
+        (r#"{"error_code":336100,"error_msg":"try again"}"#, true),
+        (r#"{"data":{"error":{"message":"full"}}}"#, true),
+        (r#"{"exception":"KeyError"}"#, true),
+        (r#"{"base_resp":{"status_code":1002,"status_msg":"limit"}}"#, true),
+        (r#"{"code":"DataInspectionFailed"}"#, true),
+        (r#"[{"error":{"code":503}}]"#, true),
+        (r#"{"status":200,"success":true,"message":"ok"}"#, false),
+        (r#"{"type":"status","message":"Loading model"}"#, false),
+        (r#"{"event":"queue","msg":"position 2"}"#, false),
+        (r#"{"detail":"queued at position 3"}"#, false),
+        (r#"{"choices":[],"error":{"code":0,"message":"success"}}"#, false),
+        (r#"{"choices":[],"error":"false"}"#, false),
+        (r#"{"base_resp":{"status_code":0,"status_msg":"success"}}"#, false),
+        (r#"{"code":"no_error"}"#, false),
     ] {
         assert_eq!(Grammar::default().event(&event(document)).is_err(), failed, "{document}");
     }
