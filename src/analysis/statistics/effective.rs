@@ -91,6 +91,8 @@ const DOUBT: f64 = 0.05;
 const CONFIDENT: f64 = 1.0 - 2.0 * DOUBT;
 /// More times as many requests are not worth suggesting.
 const MOST_TIMES: f64 = 2_000.0;
+/// Fewest requests of which most being over is plain.
+const PLAIN: u64 = 10;
 
 /// Of how many requests something holds, for instance that they are over a bound, the requests in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -213,7 +215,17 @@ impl OrderedShare {
 
     /// The same, wrong in a share of `doubt` of the cases.
     pub fn side_at(&self, limit: f64, doubt: f64) -> Option<Ordering> {
-        self.side(self.effective?, 1.0, limit, doubt)
+        match self.effective {
+            Some(effective) => self.side(effective, 1.0, limit, doubt),
+            None => self.is_plainly_above(limit, doubt).then_some(Ordering::Greater),
+        }
+    }
+
+    /// Whether most requests are hits where so few may be that it is rare, however much they depend on one another: a server at
+    /// the limit is slow in a share of its time that is no larger than the limit, and most of a run are hits where it is slow
+    /// for most of that run.
+    fn is_plainly_above(&self, limit: f64, doubt: f64) -> bool {
+        self.n >= PLAIN && limit <= doubt && 2 * self.certain > self.n
     }
 
     /// Whether the share is below `limit` as far as these requests tell, wrong in a share of `doubt` of the cases: however
@@ -254,7 +266,7 @@ impl OrderedShare {
         }
         let (about, certain) = (effective.samples.min(most), self.certain as f64 / self.n as f64);
         let many = certain > limit && 1.0 - chance_of_at_most(about * certain - 1.0, about, limit) < doubt;
-        many.then_some(Ordering::Greater)
+        (many || self.is_plainly_above(limit, doubt)).then_some(Ordering::Greater)
     }
 }
 

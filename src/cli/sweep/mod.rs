@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use clap::Args;
 
-use self::loads::SweepLoadArgs;
+use self::loads::{SweepLoadArgs, samples_for};
 use super::output::{exits, planned_limits, planned_requests, planned_server, say_saved, show_dry_run};
 use crate::cli::args::{CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, note_idle};
 use crate::clock::RunClock;
 use crate::experiment::{
-    Experiment, InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment,
-    SweepPlan, Swept, TrialRequest, drive,
+    CapacityProbe, Experiment, InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, Sweep,
+    SweepExperiment, SweepPlan, Swept, TrialRequest, drive,
 };
 use crate::generator::Datasets;
 use crate::report::documents;
@@ -27,7 +27,7 @@ use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder,
     stored,
 };
-use crate::units::spoken;
+use crate::units::{count, spoken};
 use crate::workload::{Overrides, WorkloadSpec};
 
 /// Measure a server from low load to high, and find the highest that meets the objectives
@@ -55,8 +55,11 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     let progress = args.campaign.live.announce(printer);
     announce_load(&args.load(&plan)?, [&plan.checked.settings], progress, printer)?;
-    if let Some(printer) = progress.filter(|_| plan.finds_start) {
-        printer.words(&format!("first: {}", args.loads.bursts_in_words()));
+    if let Some(printer) = progress {
+        args.too_short(&plan)?.iter().for_each(|short| printer.words(short));
+        if plan.finds_start {
+            printer.words(&format!("first: {}", args.loads.bursts_in_words()));
+        }
     }
     folder::base(&args.campaign.out)?;
     // Locked first: to calibrate this machine would disturb another process that runs the sweep.
@@ -91,15 +94,22 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     finish(args, &experiment.result(), &dir, printer)
 }
 
+/// A length of time to the second, in words.
+fn words(length_s: f64) -> String {
+    spoken(Duration::from_secs_f64(length_s.round()))
+}
+
 /// Where a search begins, and how long it takes.
 fn begins(search: &Search, from_per_s: f64) -> String {
-    let words = |length_s: f64| spoken(Duration::from_secs_f64(length_s.round()));
-    let (takes_s, least_s) = (search.expected_s(), search.least_s());
-    let short = if takes_s < least_s && search.plan().within_s.is_some() {
-        format!(", too short for an interval: that takes {}", words(least_s))
-    } else {
-        String::new()
-    };
+    let takes_s = search.expected_s();
+    let short = search.lacks_s(0.0).map_or(String::new(), |least_s| {
+        let judged = if search.plan().objectives.is_empty() {
+            ""
+        } else {
+            ", so that the exit code will probably be 1"
+        };
+        format!(", too short for an interval: that takes {}{judged}", words(least_s))
+    });
     let from = Load::Rate(from_per_s);
     match search.plan().within_s {
         Some(_) => format!("searching from {from} on, which takes about {}{short}", words(takes_s)),
@@ -145,6 +155,8 @@ const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or 
 /// Longest time of a search without an end in time, as a multiple of what is expected.
 const LEAST_OF_FORECAST: f64 = 0.5;
 const MOST_OF_FORECAST: f64 = 2.0;
+/// Bursts before a search, where they are few.
+const FEWEST_BURSTS: f64 = 2.0;
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
 /// A sweep that can begin, as far as can be known before the server is asked.
@@ -171,7 +183,11 @@ impl SweepArgs {
         let (spec, datasets) =
             datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
-        let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
+        let between_s = spec.warmup_s + self.campaign.pause.as_secs_f64();
+        let start = match &self.campaign.resume {
+            Some(folder) => SweepStart::read(folder)?,
+            None => SweepStart { between_s, ..SweepStart::default() },
+        };
         let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
         let typed = typed.or_else(|| self.loads.start_rate.map(LoadAxis::search_from));
         let known = typed.or_else(|| start.axis.clone());
@@ -215,6 +231,7 @@ impl SweepArgs {
             let lasts = format!("{longest} a run at most, less where {samples} requests are measured sooner");
             facts.push(("lasts", lasts));
         }
+        facts.extend(self.too_short(planned)?.map(|short| ("too short", short)));
         let load = self.load(planned)?;
         facts.push((load.label(), load.to_string()));
         if let Some(sustain) = self.loads.sustain {
@@ -227,6 +244,37 @@ impl SweepArgs {
         show_dry_run(&format!("sweep {}", planned.spec.name), facts, printer, self.campaign.show.shown())
     }
 
+    /// That the runs are too short for a decision, and what is long enough; `None` where they are not, or that counts as met.
+    fn too_short(&self, planned: &PlannedSweep) -> Result<Option<String>, Stop> {
+        let plan = &planned.plan;
+        let rules = self.objectives.rules(self.campaign.validity);
+        if plan.objectives.is_empty() || rules.undecided == Some(exits::Undecided::Pass) {
+            return Ok(None);
+        }
+        let search = Search::new(plan.clone()).map_err(Stop::usage)?;
+        let bursts_s =
+            if planned.finds_start { FEWEST_BURSTS * CapacityProbe::LOOK.as_secs_f64() } else { 0.0 };
+        let per_arrival = plan.requests_per_arrival.unwrap_or(1.0);
+        let requests = |(load, window_s): &(Load, f64)| match load {
+            Load::Rate(per_s) => per_s * window_s * per_arrival * plan.repeats as f64,
+            Load::Users(_) => f64::INFINITY,
+        };
+        let most = search.listed().iter().map(requests).reduce(f64::max);
+        let needed = samples_for(&plan.objectives);
+        let missing = match (search.lacks_s(bursts_s), most.filter(|most| *most < needed as f64)) {
+            (Some(least_s), _) => {
+                format!("its time is too short for a decision: give it --within {} or more", words(least_s))
+            }
+            (None, Some(most)) => format!(
+                "about {} requests of a load are too few for a decision, which takes about {}: raise --samples or --max-seconds",
+                count(most as u64),
+                count(needed)
+            ),
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(missing + "; the exit code will probably be 1"))
+    }
+
     /// What is sent at most.
     fn load(&self, planned: &PlannedSweep) -> Result<PlannedLoad, Stop> {
         let PlannedSweep { spec, checked, plan, .. } = planned;
@@ -237,7 +285,7 @@ impl SweepArgs {
         let highest = listed.last().map_or(Load::Rate(1.0), |(load, _)| *load);
         let all = |runs: &[_]| runs.iter().copied().map(lasting).reduce(PlannedLoad::and);
         let searched = match plan.within_s {
-            Some(within_s) => lasting((highest, within_s)).searched(),
+            Some(within_s) => PlannedLoad::lasting(within_s, highest, spec, cap).searched(),
             None => lasting((highest, plan.longest_s)).times(plan.most_trials).searched().at_most(),
         };
         let mut load = all(&listed).map_or(searched, PlannedLoad::about);

@@ -39,6 +39,7 @@ pub(super) fn tune_runs(
         window_s: seconds,
         shortest_s: SHORTEST_S,
         longest_s: LONGEST_S,
+        warmup_s: workload.warmup_s,
         most,
         seed: seed.unwrap_or(workload.seed),
     }

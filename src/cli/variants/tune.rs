@@ -11,7 +11,7 @@ use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
 use crate::cli::output::{exits, planned_settings};
 use crate::experiment::drive;
 use crate::experiment::matrix::Variant;
-use crate::experiment::tune::{Tune, TuneExperiment, TuneSpec, TuneStopped};
+use crate::experiment::tune::{Tune, TuneExperiment, TuneForecast, TuneSpec, TuneStopped};
 use crate::experiment::{InvalidRuns, Load};
 use crate::report;
 use crate::report::documents;
@@ -181,15 +181,16 @@ impl TuneArgs {
         Ok(TunePlan { spec, runs, workload, datasets, variants })
     }
 
-    /// About the load of all runs: one of each variant at the first rate, and some more.
+    /// About the load of all runs, as of each variant at the first rate.
     fn load(&self, plan: &TunePlan) -> PlannedLoad {
-        let window_s = plan.runs.window_s.unwrap_or(plan.runs.shortest_s);
+        let takes = TuneForecast::of(&plan.spec, plan.runs);
+        let run_s = takes.load_s / takes.runs.max(1) as f64;
         let of = |(variant, checked): &(Variant, CheckedWorkload)| {
             let rate = plan.runs.first_per_gpu * f64::from(variant.server.gpus.unwrap_or(1));
             let cap = checked.settings.requests.max_concurrency;
-            PlannedLoad::lasting(window_s, Load::Rate(rate), &plan.workload, cap)
+            PlannedLoad::lasting(run_s, Load::Rate(rate), &plan.workload, cap)
         };
         let load = plan.variants.iter().map(of).reduce(PlannedLoad::and).unwrap_or_default();
-        load.about().resumed(self.campaign.resume.is_some())
+        load.in_runs(takes.runs).rising().resumed(self.campaign.resume.is_some())
     }
 }

@@ -203,7 +203,7 @@ impl Search {
             let Some(tally) = tallies.iter().find(|tally| tally.load == load) else {
                 return self.measure(load);
             };
-            if tally.wants_another(self.planned()) {
+            if tally.wanted(self.planned()) > 0 {
                 return self.measure(load);
             }
             let per_s = tally.completed_per_s().unwrap_or(0.0);
@@ -262,16 +262,16 @@ impl Search {
         self.plan.axis.loads().into_iter().flat_map(each).collect()
     }
 
-    /// Runs that are still wanted at most, if none is repeated.
+    /// Runs that are still wanted at most, if none that is to come is spoiled.
     pub(super) fn runs_left(&self) -> u64 {
-        let trusted = |load: Load| {
-            self.trials.iter().filter(|trial| trial.load == load && trial.is_valid()).count() as u64
+        let tallies = self.tallies();
+        let wanted = |load: Load| {
+            let tally = tallies.iter().find(|tally| tally.load == load);
+            tally.map_or(self.plan.repeats, |tally| tally.wanted(self.plan.repeats))
         };
         match &self.plan.axis {
             LoadAxis::Automatic { .. } => self.plan.most_trials.saturating_sub(self.trials.len() as u64),
-            listed => {
-                listed.loads().into_iter().map(|load| self.plan.repeats.saturating_sub(trusted(load))).sum()
-            }
+            listed => listed.loads().into_iter().map(wanted).sum(),
         }
     }
 

@@ -209,6 +209,17 @@ impl Trial {
     pub fn is_valid(&self) -> bool {
         self.invalid.is_empty()
     }
+
+    /// Whether it counts: that it can be trusted, or a load of which none can be counts on request.
+    pub fn counts(&self) -> bool {
+        !self.left_out
+    }
+
+    /// The same, which does not count.
+    #[cfg(test)]
+    pub(crate) fn left_out(self) -> Self {
+        Self { left_out: true, ..self }
+    }
 }
 
 /// Why the server of a run did not keep up: a breaker ended it, the verdict says so, or that it failed requests, or
@@ -230,6 +241,11 @@ fn saturated(run: &Summary) -> Option<String> {
 }
 
 impl JudgedObjective {
+    /// How many independent requests its share is worth; `None` where that is not known.
+    pub fn worth(&self) -> Option<f64> {
+        self.over?.effective.map(|effective| effective.samples)
+    }
+
     fn of(judgement: &Judgement) -> Self {
         Self {
             objective: judgement.objective.clone(),

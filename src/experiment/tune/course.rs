@@ -198,7 +198,7 @@ impl Course {
         self.swept.push(swept);
     }
 
-    fn of_round(&self, round: usize) -> impl Iterator<Item = &TuneTrial> {
+    pub(super) fn of_round(&self, round: usize) -> impl Iterator<Item = &TuneTrial> {
         self.trials.iter().filter(move |trial| trial.round == round && !trial.replaced)
     }
 
@@ -206,6 +206,12 @@ impl Course {
     pub(super) fn missed(&self, round: usize) -> Option<f64> {
         let missed = self.of_round(round).filter(|trial| trial.side != LoadSide::Met);
         missed.map(|trial| trial.per_gpu).min_by(f64::total_cmp)
+    }
+
+    /// The run of this round with the lowest load that it missed.
+    pub(super) fn lowest_missed_of(&self, round: usize) -> Option<&TuneTrial> {
+        let missed = self.of_round(round).filter(|trial| trial.side == LoadSide::Missed);
+        missed.min_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu))
     }
 
     /// The highest load below that one that it meets.

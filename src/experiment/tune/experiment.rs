@@ -22,6 +22,8 @@ use crate::experiment::sweep::{Load, Trial, TrialRequest};
 const CAUTION: f64 = 0.8;
 /// Fewer requests of a window tell nothing.
 const LEAST_REQUESTS: f64 = 40.0;
+/// The same where the user says how long runs are.
+const LEAST_OF_TYPED: f64 = 10.0;
 
 /// One run of a variant.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,9 +100,7 @@ impl<'f> TuneExperiment<'f> {
     /// What is to come, the next run included, as far as can be said now.
     pub fn forecast(&self) -> TuneForecast {
         let is_begun = self.current.is_some_and(|current| self.started == Some(current));
-        let mut forecast = self.state.forecast(self.round, self.queue.len(), is_begun);
-        forecast.runs = forecast.runs.min(self.most_runs().saturating_sub(self.state.trials()));
-        forecast
+        self.state.forecast(self.round, self.queue.len(), is_begun)
     }
 
     /// The last run that was recorded.
@@ -140,7 +140,8 @@ impl<'f> TuneExperiment<'f> {
         // A lower load of which the longest run has too few requests tells nothing.
         let requests = next * f64::from(state.candidates[place].gpus) * state.window_s(next, self.round);
         let falls = course.trials.last().is_some_and(|last| next < last.per_gpu);
-        (requests >= LEAST_REQUESTS || !falls).then_some(next)
+        let least = if state.runs.window_s.is_some() { LEAST_OF_TYPED } else { LEAST_REQUESTS };
+        (requests >= least || !falls).then_some(next)
     }
 
     /// Goes on to the next variant, and the next round, until a run is wanted or all is over.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::course::ROUNDS;
-use super::state::{MOST_AT_THE_END, TuneState};
+use super::file::TuneSpec;
+use super::state::{MOST_AT_THE_END, TuneRuns, TuneState};
+use crate::experiment::driver::InvalidRuns;
 
 /// Runs of the first variant until its load is known to a step of the first round, beside the first.
 const LADDER: f64 = 4.0;
@@ -21,11 +23,16 @@ pub struct TuneForecast {
     pub runs: u64,
     /// Starts of a server.
     pub starts: u64,
-    /// Time under load, seconds.
+    /// Time under load, warm-up included, seconds.
     pub load_s: f64,
 }
 
 impl TuneForecast {
+    /// The whole of a tuning.
+    pub fn of(spec: &TuneSpec, runs: TuneRuns) -> Self {
+        TuneState::new(spec.clone(), runs, InvalidRuns::LeftOut).forecast(1, 0, false)
+    }
+
     /// Time of the runs and of the pauses between them; how long a server takes to start is not known.
     pub fn lasting(&self, pause: Duration) -> Duration {
         let pauses = pause.as_secs_f64() * self.runs.saturating_sub(1) as f64;
@@ -41,10 +48,13 @@ impl TuneState {
         let current = f64::from(u8::from(is_begun && round <= ROUNDS));
         let untested = self.untested().count() as f64;
         let (mut runs, mut load_s, mut starts) = (0.0, 0.0, 0.0);
+        let most = self.most_runs().saturating_sub(self.trials()) as f64;
         let mut add = |of: f64, variants: f64, round: usize| {
+            let of = of.min(most - runs);
+            load_s += of * (self.window_s(per_gpu, round) + self.runs.warmup_s);
+            // The server that runs goes on, and each start is for a run.
+            starts += variants.min((of - if runs == 0.0 { current } else { 0.0 }).max(0.0));
             runs += of;
-            load_s += of * self.window_s(per_gpu, round);
-            starts += variants;
         };
         let mut alive = self.survivors().len() as f64;
         if round == 1 {

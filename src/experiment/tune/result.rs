@@ -36,7 +36,7 @@ pub struct Tune {
     pub runs: u64,
     /// How often a server was started.
     pub starts: u64,
-    /// Time under load, seconds.
+    /// Time under load, seconds, warm-up included; without it in older files.
     pub load_s: f64,
     /// How the predictions did; absent without any.
     pub score: Option<ForecastScore>,
@@ -77,8 +77,8 @@ pub struct TuneDecision {
     pub unsure: Option<String>,
     /// Cost of a million output tokens at the highest load met, in the currency of the price; absent without a price.
     pub cost_per_million_output_tokens: Option<f64>,
-    /// How much more load than the variant in use today it serves, as a ratio, at least where that one was dropped first;
-    /// absent where it is that one, or its load is unknown.
+    /// The highest load that it met ÷ the highest that the variant in use today met; absent where it is that one, or one of
+    /// them met none.
     pub gain: Option<f64>,
     /// The next best variant; absent where no other ran.
     pub runner_up: Option<String>,
@@ -138,6 +138,8 @@ pub enum TuneStanding {
     Best,
     /// The runs cannot tell it from the best.
     Tied,
+    /// It missed a load that the best met; its requests are too few to be sure.
+    Behind,
     /// It surely does worse than another on the same requests.
     Dropped,
     /// It could not be run.
@@ -152,6 +154,7 @@ impl TuneStanding {
         match self {
             Self::Best => "best",
             Self::Tied => "as good, maybe",
+            Self::Behind => "worse, not surely",
             Self::Dropped => "dropped",
             Self::Failed => "not run",
             Self::Open => "open",
@@ -213,7 +216,7 @@ impl Tune {
             error_rate: ERROR,
             runs: state.trials(),
             starts: state.starts,
-            load_s: trials().map(|trial| trial.window_s).sum(),
+            load_s: trials().map(|trial| trial.window_s + state.runs.warmup_s).sum(),
             score: score(state),
             note: state.note.clone(),
             named: state.named.clone(),
@@ -230,6 +233,7 @@ fn variant(state: &TuneState, place: usize) -> TuneVariant {
         _ if best == Some(place) => TuneStanding::Best,
         Some(_) => TuneStanding::Failed,
         None if state.beaten_by(place).is_some() => TuneStanding::Dropped,
+        None if state.behind(place).is_some() => TuneStanding::Behind,
         None if best.is_some() && course.has_begun() => TuneStanding::Tied,
         None => TuneStanding::Open,
     };
@@ -253,19 +257,31 @@ fn lowest_missed(course: &Course) -> Option<f64> {
     missed.map(|trial| trial.per_gpu).min_by(f64::total_cmp)
 }
 
+/// The run with the highest load up to its estimated `limit` that a variant met.
+fn highest_met(trials: &[TuneTrial], limit: Option<f64>) -> Option<&TuneTrial> {
+    let met = trials.iter().filter(|trial| trial.side == LoadSide::Met && !trial.replaced);
+    let met = met.filter(|trial| limit.is_some_and(|limit| trial.per_gpu <= limit));
+    met.max_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu))
+}
+
+impl TuneVariant {
+    /// The highest load up to its estimated limit that a run met.
+    pub fn met_per_gpu(&self) -> Option<f64> {
+        highest_met(&self.trials, self.per_gpu).map(|trial| trial.per_gpu)
+    }
+}
+
 fn decision(state: &TuneState) -> Option<TuneDecision> {
     let best = state.best()?;
     let (of, course) = (&state.candidates[best], &state.courses[best]);
     let server = of.variant(&state.spec.server).server;
     let (per_gpu, interval) = (state.limit(best)?, state.interval(best));
-    let met = course.trials.iter().filter(|trial| trial.side == LoadSide::Met && trial.per_gpu <= per_gpu);
-    let highest = met.max_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu));
+    let highest = highest_met(&course.trials, Some(per_gpu));
     let tokens = highest.and_then(|trial| trial.output_tokens_per_s).filter(|tokens| *tokens > 0.0);
     // An axis of several numbers of GPUs says which variant has how many.
     let of_several_gpus = state.candidates.iter().any(|candidate| candidate.gpus > 1);
     let runner_up = runner_up(state, best);
-    let today = &state.courses[0];
-    let today = today.estimate().or(lowest_missed(today)).filter(|_| best != 0);
+    let today = highest_met(&state.courses[0].trials, state.courses[0].estimate()).filter(|_| best != 0);
     Some(TuneDecision {
         best: of.name.clone(),
         flags: of.flags.clone(),
@@ -280,13 +296,13 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
             .filter(|_| state.spec.server.gpus.is_some() || of_several_gpus)
             .zip(tokens)
             .map(|(cost, tokens)| cost / (tokens * 3_600.0) * 1e6),
-        gain: today.map(|today| per_gpu / today),
+        gain: highest.zip(today).map(|(best, today)| best.per_gpu / today.per_gpu),
         runner_up: runner_up.map(|place| state.candidates[place].name.clone()),
         why: runner_up.map(|place| why_not(state, place)),
         tied: state
             .survivors()
             .into_iter()
-            .filter(|place| *place != best)
+            .filter(|place| *place != best && state.behind(*place).is_none())
             .map(|place| state.candidates[place].name.clone())
             .collect(),
     })
@@ -299,7 +315,10 @@ fn runner_up(state: &TuneState, best: usize) -> Option<usize> {
         let course = &state.courses[place];
         let last = course.trials.iter().filter(|trial| trial.round == course.last_round());
         let over = last.filter_map(|trial| trial.over_share).fold(1.0, f64::min);
-        let alive = f64::from(u8::from(state.beaten_by(place).is_none()));
+        let alive = match state.beaten_by(place) {
+            Some(_) => 0.0,
+            None => 1.0 + f64::from(u8::from(state.behind(place).is_none())),
+        };
         [alive, course.last_round() as f64, course.estimate().unwrap_or(0.0), -over]
     };
     let runs = |place: &usize| state.courses[*place].failed.is_none() && state.courses[*place].has_begun();
@@ -313,7 +332,9 @@ fn runner_up(state: &TuneState, best: usize) -> Option<usize> {
 
 /// Why a variant is not the best: what another does under that load, or a higher one.
 fn why_not(state: &TuneState, place: usize) -> String {
-    let Some((other, own, theirs)) = state.beaten_by(place) else {
+    let beaten = state.beaten_by(place);
+    let unsure = if beaten.is_none() { "; these are too few requests to be sure" } else { "" };
+    let Some((other, own, theirs)) = beaten.or_else(|| state.behind(place)) else {
         return "the runs cannot tell it from the best".to_owned();
     };
     let over = |trial: &TuneTrial| trial.over_share.map_or("an unknown share".to_owned(), percent);
@@ -329,7 +350,7 @@ fn why_not(state: &TuneState, place: usize) -> String {
     } else {
         format!("{with} meets all at {}/s", three_digits(theirs.per_gpu))
     };
-    format!("at {}/s per GPU {said}; {met}", three_digits(own.per_gpu))
+    format!("at {}/s per GPU {said}; {met}{unsure}", three_digits(own.per_gpu))
 }
 
 /// Compares what was predicted with what was measured.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::axes::TuneCandidate;
-use super::course::{Course, ROUNDS, TuneTrial};
+use super::course::{Course, LoadSide, ROUNDS, TuneTrial};
 use super::file::TuneSpec;
 use super::outlook::Forecast;
 use crate::analysis::Objective;
@@ -36,6 +36,9 @@ pub struct TuneRuns {
     pub shortest_s: f64,
     /// The longest of them.
     pub longest_s: f64,
+    /// Warm-up of each run, seconds.
+    #[serde(skip)]
+    pub warmup_s: f64,
     /// The most runs, where that is limited.
     pub most: Option<u64>,
     /// Seed of the runs of the first round.
@@ -166,6 +169,16 @@ impl TuneState {
             let (other, theirs) = pairs.find(|(_, theirs)| own.is_surely_worse(theirs, DOUBT))?;
             Some((other, own, theirs))
         })
+    }
+
+    /// The best variant, where it met the load of a run that this one missed, or a higher one, in the same round; both runs.
+    pub(super) fn behind(&self, place: usize) -> Option<(usize, &TuneTrial, &TuneTrial)> {
+        let (best, round) = (self.best().filter(|best| *best != place)?, self.courses[place].last_round());
+        let met = self.courses[best].met(round)?;
+        let own = self.courses[place].lowest_missed_of(round).filter(|own| own.per_gpu <= met)?;
+        let theirs = self.courses[best].of_round(round).filter(|of| of.side == LoadSide::Met);
+        let theirs = theirs.filter(|theirs| (own.per_gpu..=met).contains(&theirs.per_gpu));
+        Some((best, own, theirs.min_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu))?))
     }
 
     /// Variants that may yet be the best.

@@ -30,13 +30,10 @@ pub fn document(tune: &Tune, again: Option<&str>) -> Document {
         Some(decision) => found(tune, decision),
         None => format!("no variant surely meets {} at any load that ran", tune.objectives.join("; ")),
     };
-    let headline = tune.decision.as_ref().map(|decision| {
-        KeyFigure::new(
-            format!("met {}, the highest load that did", tune.objectives.join("; ")),
-            three_digits(decision.met_per_gpu.unwrap_or(decision.per_gpu)),
-            UNIT,
-        )
-        .below(estimate(decision))
+    let headline = tune.decision.as_ref().and_then(|decision| {
+        let said = format!("met {}, the highest load that did", tune.objectives.join("; "));
+        let met = three_digits(best(tune)?.met_per_gpu()?);
+        Some(KeyFigure::new(said, met, UNIT).below(limit(tune, decision)))
     });
     let mut document = Document::new(format!("Tuning: {}", tune.name))
         .verdict(VerdictLine::new(colour, word, sentence))
@@ -47,28 +44,38 @@ pub fn document(tune: &Tune, again: Option<&str>) -> Document {
 
 fn found(tune: &Tune, decision: &TuneDecision) -> String {
     let flags = if decision.flags.is_empty() { &decision.best } else { &decision.flags };
-    let met = three_digits(decision.met_per_gpu.unwrap_or(decision.per_gpu));
-    let estimate = estimate(decision).map(|estimate| format!("; {estimate}")).unwrap_or_default();
+    let met = best(tune)
+        .and_then(TuneVariant::met_per_gpu)
+        .map_or("no load up to its limit".to_owned(), |met| format!("{} {UNIT}", three_digits(met)));
+    let limit = limit(tune, decision).map_or(String::new(), |limit| format!("; {limit}"));
     let never = match tune.never_run() {
         0 => String::new(),
         never => format!("; {never} of {} never ran", counted(tune.variants.len() as u64, "variant")),
     };
-    format!("{flags} serves most of those that ran: it met {met} {UNIT}{estimate}{never}")
+    format!("{flags} serves most of those that ran: it met {met}{limit}{never}")
 }
 
-/// Up to which load it probably meets them, where that is another than the highest that it met.
-fn estimate(decision: &TuneDecision) -> Option<String> {
-    let interval = decision.low.zip(decision.high);
-    let interval = interval
-        .map(|(low, high)| format!(", 95 % interval {} to {}", three_digits(low), three_digits(high)));
-    let is_other = decision.met_per_gpu != Some(decision.per_gpu);
-    (is_other || interval.is_some()).then(|| {
-        format!(
-            "its limit is estimated at {}{}",
-            three_digits(decision.per_gpu),
-            interval.unwrap_or_default()
-        )
-    })
+/// The best variant.
+fn best(tune: &Tune) -> Option<&TuneVariant> {
+    tune.variants.iter().find(|variant| variant.standing == TuneStanding::Best)
+}
+
+/// Up to which load it probably meets them: an interval, or loads that ran.
+fn limit(tune: &Tune, decision: &TuneDecision) -> Option<String> {
+    let best = best(tune)?;
+    let estimate = three_digits(decision.per_gpu);
+    if let Some([low, high]) =
+        decision.low.zip(decision.high).map(|(low, high)| [low, high].map(three_digits))
+    {
+        return Some(format!("its limit is estimated at {estimate}, 95 % interval {low} to {high}"));
+    }
+    match (best.met_per_gpu(), best.missed_per_gpu) {
+        (Some(met), Some(missed)) if met < missed => {
+            Some(format!("its limit lies between that and {}, which it missed", three_digits(missed)))
+        }
+        (Some(_), None) => Some("no run showed its limit".to_owned()),
+        _ => Some(format!("its limit is estimated at {estimate}")),
+    }
 }
 
 fn decision(tune: &Tune) -> Section {
@@ -78,8 +85,10 @@ fn decision(tune: &Tune) -> Section {
     }
     let Some(decision) = &tune.decision else { return section };
     let gain = decision.gain.map(|gain| match gain {
-        gain if gain >= 1.0 => format!("{} more than the first variant of the file", percent(gain - 1.0)),
-        gain => format!("{} less than the first variant of the file", percent(1.0 - gain)),
+        gain if gain >= 1.0 => {
+            format!("it met {} more than the first variant of the file met", percent(gain - 1.0))
+        }
+        gain => format!("it met {} less than the first variant of the file met", percent(1.0 - gain)),
     });
     section.facts("gain", gain);
     let cost = decision.cost_per_million_output_tokens;
@@ -103,11 +112,12 @@ fn ranked(tune: &Tune) -> Vec<&TuneVariant> {
     let rank = |variant: &TuneVariant| match variant.standing {
         TuneStanding::Best => 0,
         TuneStanding::Tied => 1,
-        TuneStanding::Dropped => 2,
-        TuneStanding::Open => 3,
-        TuneStanding::Failed => 4,
+        TuneStanding::Behind => 2,
+        TuneStanding::Dropped => 3,
+        TuneStanding::Open => 4,
+        TuneStanding::Failed => 5,
     };
-    let met = |variant: &TuneVariant| variant.per_gpu.unwrap_or(0.0);
+    let met = |variant: &TuneVariant| variant.met_per_gpu().unwrap_or(0.0);
     let missed = |variant: &TuneVariant| variant.missed_per_gpu.unwrap_or(0.0);
     order.sort_by(|a, b| {
         let by_met = rank(a).cmp(&rank(b)).then(met(b).total_cmp(&met(a)));
@@ -131,20 +141,16 @@ fn variants(tune: &Tune) -> Section {
     let mut table = Table::of("Variants", ranked(tune))
         .column("variant", |variant| variant.name.clone())
         .column("standing", |variant| variant.standing.word())
-        .column("per GPU/s", measured)
+        .column("met/s", |variant| variant.met_per_gpu().map(three_digits))
+        .column("missed/s", |variant| variant.missed_per_gpu.map(three_digits))
+        .column(("limit, estimated", 1), |variant| variant.per_gpu.map(three_digits))
         .column_if(predicted, ("predicted", 3), forecast)
         .column_if(several, ("GPUs", 4), |variant| u64::from(variant.gpus))
         .column(("runs", 5), |variant| variant.trials.len() as u64)
         .column(("flags", 2), |variant| variant.flags.clone())
         .table();
     table.rows_in_brief(&(0..MOST), "variant");
-    Section::summary("Variants, by the load that they meet").with_table(table)
-}
-
-/// The load at which a variant ends, or one that it missed.
-fn measured(variant: &TuneVariant) -> Option<String> {
-    let missed = || variant.missed_per_gpu.map(|missed| format!("< {}", three_digits(missed)));
-    variant.per_gpu.map(three_digits).or_else(missed)
+    Section::summary("Variants, by the highest load per GPU that a run met").with_table(table)
 }
 
 /// The loads of the variants under one axis, the best first; nothing where none is known.
@@ -162,14 +168,16 @@ fn chart(tune: &Tune) -> Section {
             (None, Some(load)) => missed.push(at(load, None, None)),
             (None, None) => {}
         }
-        let load = measured(variant).unwrap_or_else(|| "unknown".to_owned());
-        let words = format!("{}: {}, {load} {UNIT}", variant.name, variant.standing.word());
+        let load = variant.per_gpu.map(three_digits);
+        let load =
+            load.map_or("no known limit".to_owned(), |load| format!("limit estimated at {load} {UNIT}"));
+        let words = format!("{}: {}, {load}", variant.name, variant.standing.word());
         rows.push(Row::new(variant.name.clone(), words));
     }
     let series = [
         ("predicted", Palette::Faint, predicted),
-        ("meets the objectives up to", Palette::First, met),
-        ("misses them from at most", Palette::Failure, missed),
+        ("meets the objectives up to, by estimate", Palette::First, met),
+        ("missed them at", Palette::Failure, missed),
     ];
     let series = series.into_iter().filter(|(.., points)| !points.is_empty());
     let series = series.map(|(name, palette, points)| Series::points(name, palette, LineStyle::None, points));
@@ -188,11 +196,12 @@ fn chart(tune: &Tune) -> Section {
 fn reasons(tune: &Tune) -> Section {
     let mut section = Section::continued(Level::Summary);
     let dropped = tune.variants.iter().filter(|variant| variant.standing == TuneStanding::Dropped).count();
+    let ran = tune.variants.iter().filter(|variant| !variant.trials.is_empty()).count();
     section.fact(
         "dropped",
         format!(
-            "{dropped} of {}, each surely worse than another at a load that the other meets",
-            counted(tune.variants.len() as u64, "variant")
+            "{dropped} of {} that ran, each surely worse than another at a load that the other meets",
+            counted(ran as u64, "variant")
         ),
     );
     section.fact("error rate", format!("at most {} that chance drops one as good", percent(tune.error_rate)));

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::dir::{ExperimentDir, ServerManifest};
 use super::executor::{Campaign, CampaignStep, runs_left};
-use crate::analysis::Objective;
+use crate::analysis::{Objective, Status};
 use crate::experiment::{
     CapacityProbe, Experiment, JudgedObjective, Load, LoadAxis, MeasuredCapacity, RunRequest, Search,
     SweepExperiment, SweepPlan, SweepRun, Trial, TrialRequest,
@@ -19,7 +19,7 @@ use crate::session::console::{Printer, Stop};
 use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::run::RunContext;
 use crate::session::stored::save;
-use crate::units::{counted, cut, percent, seconds, spoken};
+use crate::units::{count, counted, cut, percent, seconds, spoken};
 use crate::workload::{ArrivalPattern, ThinkTime, Trace, WorkloadSpec};
 
 /// What gives a run of a sweep more to measure.
@@ -192,12 +192,14 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
 
     fn runs_left(&self, next: &CampaignStep<'_, SweepExperiment>, run: &PlannedRun) -> String {
         let search = next.experiment.search();
-        match (&next.request.part, search.left()) {
-            (SweepRun::Load(_), Some((_, left_s)))
-                if matches!(search.plan().axis, LoadAxis::Automatic { .. }) =>
-            {
+        match (&next.request.part, search.left(), &search.plan().axis) {
+            (SweepRun::Load(_), Some((_, left_s)), LoadAxis::Automatic { .. }) => {
                 format!("; about {} left", spoken(Duration::from_secs_f64(left_s.round())))
             }
+            (SweepRun::Load(_), ..) => match runs_left(self, next, run) {
+                left if left.is_empty() => left,
+                left => left + ", beside those for INVALID runs",
+            },
             _ => runs_left(self, next, run),
         }
     }
@@ -212,9 +214,10 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
 
     fn title(&self, next: &CampaignStep<'_, SweepExperiment>, _run: &PlannedRun) -> Option<String> {
         match &next.request.part {
-            SweepRun::Load(wanted) => Some(title(wanted)),
+            SweepRun::Load(wanted) => Some(title(wanted, self.workload.warmup_s)),
             SweepRun::Sustained(wanted) => {
-                Some(format!("holding {} for {}", wanted.load, seconds(wanted.window_s)))
+                let lasts = with_warm_up(wanted.window_s, self.workload.warmup_s);
+                Some(format!("holding {} for {lasts}", wanted.load))
             }
         }
     }
@@ -235,20 +238,32 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
     }
 }
 
-/// A run in words.
-fn title(wanted: &TrialRequest) -> String {
+/// A run after so many seconds of warm-up, in words.
+fn title(wanted: &TrialRequest, warmup_s: f64) -> String {
     let TrialRequest { number, load, repeat, window_s, .. } = wanted;
     let repeat = if *repeat > 1 { format!(", repeat {repeat}") } else { String::new() };
-    format!("run {number}: {load} for {}{repeat}", seconds(*window_s))
+    format!("run {number}: {load} for {}{repeat}", with_warm_up(*window_s, warmup_s))
+}
+
+/// The length of a window after its warm-up, in words.
+pub(super) fn with_warm_up(window_s: f64, warmup_s: f64) -> String {
+    let after =
+        if warmup_s > 0.0 { format!(" after {} of warm-up", seconds(warmup_s)) } else { String::new() };
+    seconds(window_s) + &after
 }
 
 /// What a run found: figures, because one run by itself decides nothing.
 fn finding(trial: &Trial) -> String {
-    match (&trial.saturated, trial.invalid.first()) {
-        (Some(_), _) => "the server did not keep up".to_owned(),
-        (None, Some(reason)) => format!("INVALID, and does not count: {}", cut(reason.clone(), REASON)),
-        (None, None) if trial.judged.is_empty() => "done".to_owned(),
-        (None, None) => trial.judged.iter().map(figure).collect::<Vec<_>>().join(", "),
+    let why = trial.invalid.first().map(|reason| cut(reason.clone(), REASON));
+    let found = match &trial.saturated {
+        Some(_) => "the server did not keep up".to_owned(),
+        None if trial.judged.is_empty() => "done".to_owned(),
+        None => trial.judged.iter().map(figure).collect::<Vec<_>>().join(", "),
+    };
+    match why {
+        None => found,
+        Some(why) if trial.counts() => format!("{found}; INVALID, and counts all the same: {why}"),
+        Some(why) => format!("INVALID, and does not count: {why}"),
     }
 }
 
@@ -257,7 +272,11 @@ fn figure(judged: &JudgedObjective) -> String {
     let key = &judged.objective.key;
     let over = judged.over_share.zip(judged.objective.most_over());
     let over = over.map_or(String::new(), |(over, most)| {
-        format!(" ({} over the bound, {} may be)", percent(over), percent(most))
+        let worth = judged.worth().filter(|_| over > most && judged.status == Status::Undecided);
+        let worth = worth.map_or(String::new(), |worth| {
+            format!("; they are worth {} independent requests, too few to tell", count(worth as u64))
+        });
+        format!(" ({} over the bound, {} may be{worth})", percent(over), percent(most))
     });
     match (judged.value, judged.at_least) {
         (Some(value), _) => format!("{key} {}{over}", key.show(value)),
@@ -292,7 +311,7 @@ mod tests {
         let mut trial = Trial::of(&wanted, &summarise(&run(1_000, vec![record(0).build()]), &[]));
         trial.saturated = None;
         trial.invalid = vec!["late ".repeat(50), "another".to_owned()];
-        let said = finding(&trial);
+        let said = finding(&trial.clone().left_out());
         assert!(said.starts_with("INVALID, and does not count: late late") && !said.contains("another"));
         assert!(said.len() < 200 && said.contains('…'), "{said}");
         trial.invalid.clear();
@@ -305,5 +324,8 @@ mod tests {
         assert_eq!(figure(&judged.judged[0]), "p50 ttft 295 ms (50 % over the bound, 50 % may be)");
         trial.saturated = Some("it grew".to_owned());
         assert_eq!(finding(&trial), "the server did not keep up");
+        trial.invalid = vec!["late".to_owned()];
+        assert_eq!(finding(&trial), "the server did not keep up; INVALID, and counts all the same: late");
+        assert_eq!(finding(&trial.left_out()), "INVALID, and does not count: late");
     }
 }

@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::dir::{ExperimentDir, ServerManifest};
 use super::executor::{Campaign, CampaignStep};
 use super::serving::{Servers, check_finished};
-use super::sweep::at_load;
+use super::sweep::{at_load, with_warm_up};
 use crate::experiment::matrix::Variant;
-use crate::experiment::tune::{Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec};
+use crate::experiment::tune::{LoadSide, Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec};
 use crate::experiment::{Experiment, RunOutcome, RunRequest};
 use crate::generator::Datasets;
 use crate::report::documents;
@@ -20,7 +20,7 @@ use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::stored::save::{self, PAGE};
-use crate::units::{counted, cut, percent, seconds, spoken, three_digits};
+use crate::units::{counted, cut, percent, spoken, three_digits};
 use crate::workload::WorkloadSpec;
 
 /// The record for programs, for people, the decision, and the page.
@@ -109,9 +109,9 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
         let left = spoken(forecast.lasting(self.pause));
         let starts = match forecast.starts {
             0 => String::new(),
-            starts => format!(" and {} of a server", counted(starts, "start")),
+            starts => format!(", and {} of a server", counted(starts, "start")),
         };
-        format!("; about {}{starts} left, {left} of load", counted(forecast.runs, "run"))
+        format!("; about {} left, {left}{starts}", counted(forecast.runs, "run"))
     }
 
     fn resting(&self, _after: &RunRequest<TuneRun>) -> Option<&RunContext> {
@@ -137,7 +137,7 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
             wanted.number,
             experiment.candidates()[*candidate].name,
             three_digits(*per_gpu),
-            seconds(wanted.window_s)
+            with_warm_up(wanted.window_s, self.plan.runs.warmup_s)
         ))
     }
 
@@ -157,11 +157,14 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
         if let (Some(printer), Some(trial)) = (self.progress, last) {
             let over = trial.over_share.zip(trial.tightest.as_ref());
             let over = over.map(|(over, of)| format!(", {} over the bound of {of}", percent(over)));
-            printer.words(&match trial.invalid.first() {
-                Some(why) if trial.replaced => {
-                    format!("  spoiled, and runs again: {}", cut(why.clone(), REASON))
-                }
-                _ => format!("  {}{}", trial.side.word(), over.unwrap_or_default()),
+            let found = format!("{}{}", trial.side.word(), over.unwrap_or_default());
+            let invalid = trial.invalid.first().map(|why| cut(why.clone(), REASON));
+            printer.words(&match (invalid, trial.side) {
+                (Some(why), _) if trial.replaced => format!("  INVALID, and runs again: {why}"),
+                (Some(why), LoadSide::Unknown) => format!("  INVALID, and does not count: {why}"),
+                (Some(why), _) => format!("  {found}; INVALID, and counts all the same: {why}"),
+                (None, _) if trial.replaced => format!("  its devices were slow, and it runs again; {found}"),
+                (None, _) => format!("  {found}"),
             });
         }
         let place = request.part.candidate;

@@ -19,6 +19,8 @@ pub(crate) struct PlannedLoad {
     at_most: bool,
     /// Whether what the runs find decides how many there are.
     about: bool,
+    /// Whether what they find raises the rate.
+    rises: bool,
     /// Whether some of the runs may have been stored before.
     resumed: bool,
     runs: u64,
@@ -99,6 +101,7 @@ impl PlannedLoad {
             generators: 1,
             goes_on: workload.load_after_s() > 0.0,
             requests: if users.is_none() { per_s * seconds } else { 0.0 },
+            warm_up: if users.is_none() { per_s * workload.warmup_s.min(seconds) } else { 0.0 },
             of_users: if users.is_some() { of_users_per_s * seconds } else { 0.0 },
             per_s: if mean > 0.0 { per_s * peak / mean } else { per_s },
             of_users_per_s,
@@ -112,10 +115,15 @@ impl PlannedLoad {
 
     /// So many runs of it.
     pub(crate) fn times(self, runs: u64) -> Self {
-        let times = runs as f64;
+        self.in_runs(self.runs * runs)
+    }
+
+    /// The same in so many runs in all.
+    pub(crate) fn in_runs(self, runs: u64) -> Self {
+        let times = runs as f64 / self.runs.max(1) as f64;
         let (requests, of_users) = (self.requests * times, self.of_users * times);
         let (warm_up, seconds) = (self.warm_up * times, self.seconds * times);
-        Self { runs: self.runs * runs, requests, warm_up, of_users, seconds, ..self }
+        Self { runs, requests, warm_up, of_users, seconds, ..self }
     }
 
     /// The two, one after the other.
@@ -159,6 +167,11 @@ impl PlannedLoad {
         Self { about: true, ..self }
     }
 
+    /// The same in about so many runs, of which later ones have a higher rate where the first are met.
+    pub(crate) fn rising(self) -> Self {
+        Self { rises: true, ..self.about() }
+    }
+
     /// The same of an experiment that goes on, if it does.
     pub(crate) fn resumed(self, resumed: bool) -> Self {
         Self { resumed, ..self }
@@ -183,7 +196,11 @@ impl PlannedLoad {
             requests => format!("about {} requests", count(requests.ceil() as u64)),
         };
         let is_paced = self.per_s > 0.0 && self.per_s.is_finite();
-        let rate = if is_paced { format!(" at up to {}/s", three_digits(self.per_s)) } else { String::new() };
+        let rate = match three_digits(self.per_s) {
+            _ if !is_paced => String::new(),
+            from if self.rises => format!(" from {from}/s on"),
+            most => format!(" at up to {most}/s"),
+        };
         let share = match self.generators {
             0 | 1 => String::new(),
             of => format!(" from each of {of} generators"),

@@ -91,8 +91,15 @@ fn followed(
     after: impl Fn(&TuneExperiment<'_>),
 ) -> Tune {
     let workload = spec.workload().unwrap();
-    let runs =
-        TuneRuns { first_per_gpu: 1.0, window_s: None, shortest_s: 20.0, longest_s: 300.0, most: None, seed };
+    let runs = TuneRuns {
+        first_per_gpu: 1.0,
+        window_s: None,
+        shortest_s: 20.0,
+        longest_s: 300.0,
+        warmup_s: 0.0,
+        most: None,
+        seed,
+    };
     let logs: Rc<RefCell<HashMap<String, RunLog>>> = Rc::default();
     let candidates = spec.candidates();
     let base = |of: &TuneCandidate| fleet(spec, of, Efficiency::default());

@@ -95,6 +95,24 @@ fn a_long_memory_makes_a_share_less_sure() {
     assert!(together.needed(0.08).unwrap() > 400 && OrderedShare::of(&[], None).is_none());
 }
 
+/// A run of 10 s that is slow from somewhere on: its requests are worth one.
+#[test]
+fn most_requests_over_a_bound_miss_it_however_few_are_independent() {
+    let slow = |over: usize, effective: Option<f64>| OrderedShare {
+        hits: over as u64,
+        certain: over as u64,
+        n: 200,
+        effective: effective.map(|samples| Effective { samples, cautious: samples }),
+        worth_at_most: f64::INFINITY,
+        inside: None,
+    };
+    for worth in [Some(1.0), None] {
+        assert_eq!(slow(148, worth).side_of(0.05), Some(Ordering::Greater));
+        assert_eq!(slow(148, worth).side_of(0.5), None, "of a median half may be over");
+        assert_eq!(slow(90, worth).side_of(0.05), None, "a stretch of the run");
+    }
+}
+
 #[test]
 fn a_share_is_on_one_side_of_its_limit_or_nobody_can_tell() {
     assert_eq!(even(0, 330).side_of(0.01), Some(Ordering::Less));

@@ -47,6 +47,12 @@ impl Search {
         (RUNS_OF_BRACKET + RUNS_OF_INTERVAL) as f64 * (SHORTEST_S + self.plan.between_s)
     }
 
+    /// Seconds that an answer with an interval takes after so many, where the search ends sooner.
+    pub fn lacks_s(&self, before_s: f64) -> Option<f64> {
+        let least_s = before_s + self.least_s();
+        self.plan.within_s.filter(|within_s| GRACE * within_s < least_s).map(|_| least_s)
+    }
+
     /// Runs that are still wanted, and the seconds that they take, as far as can be said now; `None` where none is.
     pub fn left(&self) -> Option<(u64, f64)> {
         let SearchStep::Measure(next) = self.next() else { return None };

@@ -62,15 +62,15 @@ impl<'a> LoadTally<'a> {
         }
     }
 
-    /// Whether it needs one run more, where `planned` are planned and spoiled ones are replaced.
-    pub(super) fn wants_another(&self, planned: u64) -> bool {
+    /// Runs that it needs yet, where `planned` are planned and spoiled ones are replaced.
+    pub(super) fn wanted(&self, planned: u64) -> u64 {
         let spoiled = self.trials.iter().filter(|trial| trial.spoiled).count() as u64;
-        (self.trials.len() as u64) < runs_wanted(planned, spoiled)
+        runs_wanted(planned, spoiled).saturating_sub(self.trials.len() as u64)
     }
 
     /// Whether no run of it can be trusted, and no spare one is left.
     pub(super) fn is_lost(&self, planned: u64) -> bool {
-        self.counted == 0 && !self.wants_another(planned)
+        self.counted == 0 && self.wanted(planned) == 0
     }
 
     /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it is
