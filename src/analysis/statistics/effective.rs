@@ -215,10 +215,8 @@ impl OrderedShare {
 
     /// The same, wrong in a share of `doubt` of the cases.
     pub fn side_at(&self, limit: f64, doubt: f64) -> Option<Ordering> {
-        match self.effective {
-            Some(effective) => self.side(effective, 1.0, limit, doubt),
-            None => self.is_plainly_above(limit, doubt).then_some(Ordering::Greater),
-        }
+        let plain = self.is_plainly_above(limit, doubt).then_some(Ordering::Greater);
+        plain.or_else(|| self.side(self.effective?, 1.0, limit, doubt))
     }
 
     /// Whether most requests are hits where so few may be that it is rare, however much they depend on one another: a server at

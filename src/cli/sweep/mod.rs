@@ -12,8 +12,8 @@ use super::output::{exits, planned_limits, planned_requests, planned_server, say
 use crate::cli::args::{CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, note_idle};
 use crate::clock::RunClock;
 use crate::experiment::{
-    CapacityProbe, Experiment, InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, Sweep,
-    SweepExperiment, SweepPlan, Swept, TrialRequest, drive,
+    Experiment, InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment,
+    SweepPlan, Swept, TrialRequest, drive,
 };
 use crate::generator::Datasets;
 use crate::report::documents;
@@ -103,12 +103,9 @@ fn words(length_s: f64) -> String {
 fn begins(search: &Search, from_per_s: f64) -> String {
     let takes_s = search.expected_s();
     let short = search.lacks_s(0.0).map_or(String::new(), |least_s| {
-        let judged = if search.plan().objectives.is_empty() {
-            ""
-        } else {
-            ", so that the exit code will probably be 1"
-        };
-        format!(", too short for an interval: that takes {}{judged}", words(least_s))
+        let judged = !search.plan().objectives.is_empty();
+        let exit = if judged { "; the exit code will probably be 1" } else { "" };
+        format!(", too short for an interval: that takes {}{exit}", words(least_s))
     });
     let from = Load::Rate(from_per_s);
     match search.plan().within_s {
@@ -155,8 +152,10 @@ const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or 
 /// Longest time of a search without an end in time, as a multiple of what is expected.
 const LEAST_OF_FORECAST: f64 = 0.5;
 const MOST_OF_FORECAST: f64 = 2.0;
-/// Bursts before a search, where they are few.
-const FEWEST_BURSTS: f64 = 2.0;
+/// Bursts before a search take at least so long, seconds.
+const FEWEST_BURSTS_S: f64 = 8.0;
+/// What the announcement of a sweep begins with that is too short for a decision.
+const SHORT: &str = "the exit code will probably be 1, because";
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
 /// A sweep that can begin, as far as can be known before the server is asked.
@@ -252,27 +251,23 @@ impl SweepArgs {
             return Ok(None);
         }
         let search = Search::new(plan.clone()).map_err(Stop::usage)?;
-        let bursts_s =
-            if planned.finds_start { FEWEST_BURSTS * CapacityProbe::LOOK.as_secs_f64() } else { 0.0 };
-        let per_arrival = plan.requests_per_arrival.unwrap_or(1.0);
+        let bursts_s = if planned.finds_start { FEWEST_BURSTS_S } else { 0.0 };
+        if let Some(least_s) = search.lacks_s(bursts_s) {
+            let least = words(least_s);
+            return Ok(Some(format!("{SHORT} the search is too short: give it --within {least} or more")));
+        }
+        let per_arrival = plan.requests_per_arrival.unwrap_or(1.0) * plan.repeats as f64;
         let requests = |(load, window_s): &(Load, f64)| match load {
-            Load::Rate(per_s) => per_s * window_s * per_arrival * plan.repeats as f64,
+            Load::Rate(per_s) => per_s * window_s * per_arrival,
             Load::Users(_) => f64::INFINITY,
         };
-        let most = search.listed().iter().map(requests).reduce(f64::max);
-        let needed = samples_for(&plan.objectives);
-        let missing = match (search.lacks_s(bursts_s), most.filter(|most| *most < needed as f64)) {
-            (Some(least_s), _) => {
-                format!("its time is too short for a decision: give it --within {} or more", words(least_s))
-            }
-            (None, Some(most)) => format!(
-                "about {} requests of a load are too few for a decision, which takes about {}: raise --samples or --max-seconds",
-                count(most as u64),
-                count(needed)
-            ),
-            (None, None) => return Ok(None),
-        };
-        Ok(Some(missing + "; the exit code will probably be 1"))
+        let (most, needed) =
+            (search.listed().iter().map(requests).reduce(f64::max), samples_for(&plan.objectives));
+        Ok(most.filter(|most| *most < needed as f64).map(|most| {
+            let [most, needed] = [most as u64, needed].map(count);
+            format!("{SHORT} each load has at most {most} requests, and a decision takes about {needed}: raise --samples, \
+                     --max-seconds or --repeats")
+        }))
     }
 
     /// What is sent at most.

@@ -241,11 +241,6 @@ fn saturated(run: &Summary) -> Option<String> {
 }
 
 impl JudgedObjective {
-    /// How many independent requests its share is worth; `None` where that is not known.
-    pub fn worth(&self) -> Option<f64> {
-        self.over?.effective.map(|effective| effective.samples)
-    }
-
     fn of(judgement: &Judgement) -> Self {
         Self {
             objective: judgement.objective.clone(),

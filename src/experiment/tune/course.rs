@@ -142,6 +142,11 @@ impl TuneTrial {
         }
     }
 
+    /// Whether it says on which side of its limit its load is, and no other run replaces it.
+    pub fn counts(&self) -> bool {
+        self.side != LoadSide::Unknown && !self.replaced
+    }
+
     /// Whether both had the same requests at the same moments: under the same load, of all accelerators, in the same round.
     pub(super) fn is_paired(&self, other: &Self) -> bool {
         (self.round, self.load_per_s) == (other.round, other.load_per_s)
@@ -206,12 +211,6 @@ impl Course {
     pub(super) fn missed(&self, round: usize) -> Option<f64> {
         let missed = self.of_round(round).filter(|trial| trial.side != LoadSide::Met);
         missed.map(|trial| trial.per_gpu).min_by(f64::total_cmp)
-    }
-
-    /// The run of this round with the lowest load that it missed.
-    pub(super) fn lowest_missed_of(&self, round: usize) -> Option<&TuneTrial> {
-        let missed = self.of_round(round).filter(|trial| trial.side == LoadSide::Missed);
-        missed.min_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu))
     }
 
     /// The highest load below that one that it meets.

@@ -315,11 +315,9 @@ fn runner_up(state: &TuneState, best: usize) -> Option<usize> {
         let course = &state.courses[place];
         let last = course.trials.iter().filter(|trial| trial.round == course.last_round());
         let over = last.filter_map(|trial| trial.over_share).fold(1.0, f64::min);
-        let alive = match state.beaten_by(place) {
-            Some(_) => 0.0,
-            None => 1.0 + f64::from(u8::from(state.behind(place).is_none())),
-        };
-        [alive, course.last_round() as f64, course.estimate().unwrap_or(0.0), -over]
+        let [alive, level] =
+            [state.beaten_by(place), state.behind(place)].map(|by| f64::from(u8::from(by.is_none())));
+        [alive, level, course.last_round() as f64, course.estimate().unwrap_or(0.0), -over]
     };
     let runs = |place: &usize| state.courses[*place].failed.is_none() && state.courses[*place].has_begun();
     let others = (0..state.candidates.len()).filter(runs).filter(|place| *place != best);

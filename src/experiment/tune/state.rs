@@ -175,10 +175,10 @@ impl TuneState {
     pub(super) fn behind(&self, place: usize) -> Option<(usize, &TuneTrial, &TuneTrial)> {
         let (best, round) = (self.best().filter(|best| *best != place)?, self.courses[place].last_round());
         let met = self.courses[best].met(round)?;
-        let own = self.courses[place].lowest_missed_of(round).filter(|own| own.per_gpu <= met)?;
-        let theirs = self.courses[best].of_round(round).filter(|of| of.side == LoadSide::Met);
-        let theirs = theirs.filter(|theirs| (own.per_gpu..=met).contains(&theirs.per_gpu));
-        Some((best, own, theirs.min_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu))?))
+        let mut missed = self.courses[place].of_round(round).filter(|own| own.side == LoadSide::Missed);
+        let own = missed.find(|own| own.per_gpu <= met)?;
+        let mut theirs = self.courses[best].of_round(round).filter(|of| of.side == LoadSide::Met);
+        Some((best, own, theirs.find(|theirs| theirs.per_gpu >= own.per_gpu)?))
     }
 
     /// Variants that may yet be the best.

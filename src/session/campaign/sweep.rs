@@ -19,7 +19,7 @@ use crate::session::console::{Printer, Stop};
 use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::run::RunContext;
 use crate::session::stored::save;
-use crate::units::{count, counted, cut, percent, seconds, spoken};
+use crate::units::{counted, cut, percent, seconds, spoken};
 use crate::workload::{ArrivalPattern, ThinkTime, Trace, WorkloadSpec};
 
 /// What gives a run of a sweep more to measure.
@@ -254,15 +254,19 @@ pub(super) fn with_warm_up(window_s: f64, warmup_s: f64) -> String {
 
 /// What a run found: figures, because one run by itself decides nothing.
 fn finding(trial: &Trial) -> String {
-    let why = trial.invalid.first().map(|reason| cut(reason.clone(), REASON));
     let found = match &trial.saturated {
         Some(_) => "the server did not keep up".to_owned(),
         None if trial.judged.is_empty() => "done".to_owned(),
         None => trial.judged.iter().map(figure).collect::<Vec<_>>().join(", "),
     };
-    match why {
+    counted_or_not(found, &trial.invalid, trial.counts())
+}
+
+/// What a run found, or why it is INVALID, and whether it counts.
+pub(super) fn counted_or_not(found: String, invalid: &[String], counts: bool) -> String {
+    match invalid.first().map(|reason| cut(reason.clone(), REASON)) {
         None => found,
-        Some(why) if trial.counts() => format!("{found}; INVALID, and counts all the same: {why}"),
+        Some(why) if counts => format!("{found}; INVALID, and counts all the same: {why}"),
         Some(why) => format!("INVALID, and does not count: {why}"),
     }
 }
@@ -272,11 +276,9 @@ fn figure(judged: &JudgedObjective) -> String {
     let key = &judged.objective.key;
     let over = judged.over_share.zip(judged.objective.most_over());
     let over = over.map_or(String::new(), |(over, most)| {
-        let worth = judged.worth().filter(|_| over > most && judged.status == Status::Undecided);
-        let worth = worth.map_or(String::new(), |worth| {
-            format!("; they are worth {} independent requests, too few to tell", count(worth as u64))
-        });
-        format!(" ({} over the bound, {} may be{worth})", percent(over), percent(most))
+        let is_open = over > most && judged.status == Status::Undecided;
+        let open = if is_open { "; too few independent requests to tell" } else { "" };
+        format!(" ({} over the bound, {} may be{open})", percent(over), percent(most))
     });
     match (judged.value, judged.at_least) {
         (Some(value), _) => format!("{key} {}{over}", key.show(value)),

@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::dir::{ExperimentDir, ServerManifest};
 use super::executor::{Campaign, CampaignStep};
 use super::serving::{Servers, check_finished};
-use super::sweep::{at_load, with_warm_up};
+use super::sweep::{at_load, counted_or_not, with_warm_up};
 use crate::experiment::matrix::Variant;
-use crate::experiment::tune::{LoadSide, Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec};
+use crate::experiment::tune::{Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec};
 use crate::experiment::{Experiment, RunOutcome, RunRequest};
 use crate::generator::Datasets;
 use crate::report::documents;
@@ -20,15 +20,13 @@ use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::stored::save::{self, PAGE};
-use crate::units::{counted, cut, percent, spoken, three_digits};
+use crate::units::{counted, percent, spoken, three_digits};
 use crate::workload::WorkloadSpec;
 
 /// The record for programs, for people, the decision, and the page.
 pub(crate) const FILES: [&str; 4] = [Tune::FILE_NAME, "tune.txt", "decision.md", PAGE];
 /// What gives a run of a tuning more to measure.
 pub(crate) const MORE: &str = "give its runs more time (--seconds), or begin at a higher `rate_per_s`";
-/// Characters of the reason in the line of a run that does not count.
-const REASON: usize = 100;
 /// A tuning that can be run, as far as can be known before a server is asked.
 pub(crate) struct TunePlan {
     pub(crate) spec: TuneSpec,
@@ -158,14 +156,8 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
             let over = trial.over_share.zip(trial.tightest.as_ref());
             let over = over.map(|(over, of)| format!(", {} over the bound of {of}", percent(over)));
             let found = format!("{}{}", trial.side.word(), over.unwrap_or_default());
-            let invalid = trial.invalid.first().map(|why| cut(why.clone(), REASON));
-            printer.words(&match (invalid, trial.side) {
-                (Some(why), _) if trial.replaced => format!("  INVALID, and runs again: {why}"),
-                (Some(why), LoadSide::Unknown) => format!("  INVALID, and does not count: {why}"),
-                (Some(why), _) => format!("  {found}; INVALID, and counts all the same: {why}"),
-                (None, _) if trial.replaced => format!("  its devices were slow, and it runs again; {found}"),
-                (None, _) => format!("  {found}"),
-            });
+            let again = if trial.replaced { "; it runs again" } else { "" };
+            printer.words(&format!("  {}{again}", counted_or_not(found, &trial.invalid, trial.counts())));
         }
         let place = request.part.candidate;
         if experiment.next().is_none_or(|next| next.part.candidate != place) {
