@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use self::loads::{SweepLoadArgs, samples_for};
+use self::loads::SweepLoadArgs;
 use super::output::{exits, planned_limits, planned_requests, planned_server, say_saved, show_dry_run};
+use crate::analysis::{Objective, statistics::OrderedShare};
 use crate::cli::args::{CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, note_idle};
 use crate::clock::RunClock;
 use crate::experiment::{
@@ -261,9 +262,10 @@ impl SweepArgs {
             Load::Rate(per_s) => per_s * window_s * per_arrival,
             Load::Users(_) => f64::INFINITY,
         };
-        let (most, needed) =
-            (search.listed().iter().map(requests).reduce(f64::max), samples_for(&plan.objectives));
-        Ok(most.filter(|most| *most < needed as f64).map(|most| {
+        let needed = |of: &Objective| OrderedShare::of(&[Some(false)], None)?.needed(of.most_over()?);
+        let needed = plan.objectives.iter().filter_map(needed).max();
+        let most = search.listed().iter().map(requests).reduce(f64::max);
+        Ok(most.zip(needed).filter(|(most, needed)| *most < *needed as f64).map(|(most, needed)| {
             let [most, needed] = [most as u64, needed].map(count);
             format!("{SHORT} each load has at most {most} requests, and a decision takes about {needed}: raise --samples, \
                      --max-seconds or --repeats")

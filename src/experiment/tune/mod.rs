@@ -14,6 +14,8 @@ mod outlook;
 mod predictor;
 mod result;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use axes::{AxisValue, TuneAxis, TuneCandidate};
 pub use course::{LoadSide, TuneTrial};

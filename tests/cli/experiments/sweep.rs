@@ -340,3 +340,17 @@ fn a_server_that_goes_away_bounds_nothing_and_the_sweep_goes_on_later() {
     assert!(trials(&after).len() >= 2 && after["stopped"] == "all_measured", "{after}");
     assert!(folder.join("run-002.broken-off-1/run.jsonl").exists());
 }
+
+#[test]
+fn what_is_too_short_for_a_decision_says_so_before_any_load() {
+    let desk = Desk::new();
+    let said = |options: &[&str]| {
+        let sweep =
+            ["sweep", "quick.toml", "--url=http://127.0.0.1:9", "--objective", "p95 ttft < 500ms", "--plan"];
+        let out = desk.skyline(&[&sweep, options].concat()).assert().code(0);
+        String::from_utf8_lossy(&out.get_output().stdout).contains("the exit code will probably be 1")
+    };
+    assert!(said(&["--within=1m"]) && !said(&["--within=1m", "--undecided=pass"]) && !said(&[]));
+    let list = ["--rates=4,8", "--max-seconds=2s", "--samples=40"];
+    assert!(said(&list) && !said(&["--rates=4,8"]));
+}

@@ -207,3 +207,26 @@ fn a_disturbed_number_of_users_does_not_end_a_ladder() {
     }
     assert_eq!(measured, [1.0, 2.0, 4.0, 4.0, 8.0, 16.0]);
 }
+
+#[test]
+fn runs_left_count_the_spare_ones_of_what_was_spoiled_and_no_more() {
+    let mut search = Search::new(plan(LoadAxis::List { rates_per_s: vec![8.0, 16.0] }, 2)).unwrap();
+    assert_eq!(search.runs_left(), 4);
+    for left in [4, 4, 3, 2] {
+        let SearchStep::Measure(wanted) = search.next() else { panic!("{left} are left") };
+        search.record(trial(&wanted, true));
+        assert_eq!(search.runs_left(), left);
+    }
+}
+
+#[test]
+fn a_search_that_ends_before_it_can_decide_says_how_long_that_takes() {
+    let lacks = |within_s: f64, before_s: f64| {
+        let plan =
+            SweepPlan { within_s: Some(within_s), between_s: 8.0, ..plan(LoadAxis::search_from(2.0), 3) };
+        Search::new(plan).unwrap().lacks_s(before_s)
+    };
+    // Two runs for a bracket and five for an interval, each of 10 s and 8 s beside; a search goes on for a fifth longer.
+    assert_eq!([lacks(60.0, 0.0), lacks(100.0, 0.0), lacks(106.0, 0.0)], [Some(126.0), Some(126.0), None]);
+    assert_eq!(lacks(106.0, 8.0), Some(134.0));
+}
