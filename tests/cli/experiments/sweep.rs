@@ -347,7 +347,7 @@ fn what_is_too_short_for_a_decision_says_so_before_any_load() {
     let said = |options: &[&str]| {
         let sweep =
             ["sweep", "quick.toml", "--url=http://127.0.0.1:9", "--objective", "p95 ttft < 500ms", "--plan"];
-        let out = desk.skyline(&[&sweep, options].concat()).assert().code(0);
+        let out = desk.skyline(&[&sweep[..], options].concat()).assert().code(0);
         String::from_utf8_lossy(&out.get_output().stdout).contains("the exit code will probably be 1")
     };
     assert!(said(&["--within=1m"]) && !said(&["--within=1m", "--undecided=pass"]) && !said(&[]));
