@@ -93,7 +93,7 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     targets.logging_to(&dir);
     let invalid = campaign.validity.invalid_runs();
     let mut experiment = AbExperiment::new(design, invalid);
-    let executor = CampaignExecutor::new(targets, &dir, &interrupts, announce);
+    let executor = CampaignExecutor::new(targets, &dir, &interrupts, announce).pausing(campaign.pause);
     let mut executor = executor.forced(runs.sides[0].settings.machine, invalid);
     drive(&mut experiment, &mut executor).inspect_err(|_| {
         printer.words(&format!("what was measured is stored; resume with: {}", dir.command_to_resume(&[])));
@@ -175,7 +175,6 @@ impl AbArgs {
         let runs = AbPlan {
             sides: [a, b],
             rounds,
-            pause: self.campaign.pause,
             warmup_requests: self.warmup_requests,
             switch: self.sides.switch_cmd.clone(),
             reset: self.sides.reset_cmd.clone(),

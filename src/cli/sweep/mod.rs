@@ -79,13 +79,12 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
         workload: &manifest.workload,
         datasets: &plan.checked.datasets,
         objectives: &settings.objectives,
-        pause: args.campaign.pause,
         progress,
         curve: settings.screen.is_redrawn(),
     };
     let mut executor = CampaignExecutor::new(campaign, &dir, &interrupts, progress);
     // Spoiled runs of a sweep are repeated even where INVALID ones are allowed.
-    executor = executor.forced(settings.machine, InvalidRuns::LeftOut);
+    executor = executor.forced(settings.machine, InvalidRuns::LeftOut).pausing(args.campaign.pause);
     let driven = drive(&mut experiment, &mut executor);
     if driven.is_err() && !experiment.search().trials().is_empty() {
         printer.words(&format!("what was measured is stored; resume with: {}", dir.command_to_resume(&[])));

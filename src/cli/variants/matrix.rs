@@ -20,6 +20,7 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
+use crate::session::campaign::serving::Servers;
 use crate::session::run::{PlannedLoad, announce_load, check_series, of_one_server};
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
@@ -53,10 +54,11 @@ pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, S
     interrupts.series_begins();
     let invalid = campaign.validity.invalid_runs();
     let mut experiment = MatrixExperiment::new(plan.experiments.clone(), invalid).only(args.only.clone());
-    let runs = MatrixCampaign::new(&plan, &dir, &interrupts, printer, campaign.pause);
+    let runs = MatrixCampaign { plan: &plan, servers: Servers::new(&dir, &interrupts, printer) };
     let announce = campaign.live.announce(printer);
     let machine = plan.cells.first().map_or(MachineCheck::Enforced, |cell| cell.checked.settings.machine);
-    let mut executor = CampaignExecutor::new(runs, &dir, &interrupts, announce).forced(machine, invalid);
+    let executor = CampaignExecutor::new(runs, &dir, &interrupts, announce).pausing(campaign.pause);
+    let mut executor = executor.forced(machine, invalid);
     let driven = drive(&mut experiment, &mut executor);
     executor.campaign.servers.stop();
     driven?;
@@ -340,13 +342,16 @@ mod tests {
         let slow = &mut plan.cells[1].runs[0].plan;
         slow.window_end = slow.window_end.after(Duration::from_secs(1_000));
         let (dir, interrupts) = (ExperimentDir::unlocked("nowhere".into()), Interrupts::default());
-        let mut campaign = MatrixCampaign::new(&plan, &dir, &interrupts, Printer, Duration::ZERO);
+        let servers = Servers::new(&dir, &interrupts, Printer);
+        let mut campaign = MatrixCampaign { plan: &plan, servers };
         let only = vec!["A".to_owned(), "C".to_owned()];
         let experiment = MatrixExperiment::new(plan.experiments.clone(), InvalidRuns::LeftOut).only(only);
         let request = experiment.next().unwrap();
         let run = campaign.plan(&request).unwrap();
-        let left =
-            campaign.runs_left(&CampaignStep { request: &request, experiment: &experiment, dir: &dir }, &run);
+        let left = campaign.runs_left(
+            &CampaignStep { request: &request, experiment: &experiment, dir: &dir, pause: Duration::ZERO },
+            &run,
+        );
         assert_eq!(left, "; at most 2 runs left, up to 10 s");
     }
 

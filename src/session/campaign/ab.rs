@@ -101,8 +101,6 @@ pub(crate) struct AbPlan {
     pub(crate) sides: [CheckedWorkload; 2],
     /// A plan for each round.
     pub(crate) rounds: Vec<PlannedRun>,
-    /// Time between two runs.
-    pub(crate) pause: Duration,
     /// Requests that are sent to a server before its first run.
     pub(crate) warmup_requests: u64,
     /// Makes one machine serve the side that comes next.
@@ -223,10 +221,6 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         &[]
     }
 
-    fn pause(&self) -> Duration {
-        self.plan.pause
-    }
-
     fn resting(&self, after: &RunRequest<AbRun>) -> Option<&RunContext> {
         self.context(after.part.side)
     }
@@ -264,7 +258,7 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
     }
 
     fn recorded(&mut self, done: &CampaignStep<'_, AbExperiment>) -> Result<(), Stop> {
-        let CampaignStep { request, experiment, dir } = done;
+        let CampaignStep { request, experiment, dir, .. } = done;
         if request.group.last() != Some(&request.name) {
             return Ok(());
         }

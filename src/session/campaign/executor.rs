@@ -23,6 +23,8 @@ pub(crate) struct CampaignStep<'a, E: Experiment> {
     pub(crate) request: &'a RunRequest<E::Part>,
     pub(crate) experiment: &'a E,
     pub(crate) dir: &'a ExperimentDir,
+    /// Time between two runs.
+    pub(crate) pause: Duration,
 }
 
 /// How one kind of experiment differs from another where its runs are carried out.
@@ -39,15 +41,9 @@ pub(crate) trait Campaign<E: Experiment> {
         None
     }
 
-    /// Time between two runs.
-    fn pause(&self) -> Duration {
-        Duration::ZERO
-    }
-
     /// Time that so many runs take, of which `next` is the first, with the plan `run`.
     fn time_of(&self, next: &CampaignStep<'_, E>, run: &PlannedRun, runs: u64) -> Duration {
-        let _ = next;
-        (run.length() + self.pause()).mul_f64(runs as f64)
+        (run.length() + next.pause).mul_f64(runs as f64)
     }
 
     /// How many runs are left, this one included, and how long they take, in words; nothing before the last.
@@ -114,6 +110,8 @@ pub(crate) struct CampaignExecutor<'a, C> {
     read: u64,
     /// Whether runs go on however many are spoiled.
     forced: bool,
+    /// Time between two runs.
+    pause: Duration,
 }
 
 impl<'a, C> CampaignExecutor<'a, C> {
@@ -123,7 +121,13 @@ impl<'a, C> CampaignExecutor<'a, C> {
         interrupts: &'a Interrupts,
         announce: Option<Printer>,
     ) -> Self {
-        Self { campaign, dir, interrupts, announce, drawn: BTreeMap::new(), read: 0, forced: false }
+        let (drawn, pause) = (BTreeMap::new(), Duration::ZERO);
+        Self { campaign, dir, interrupts, announce, drawn, read: 0, forced: false, pause }
+    }
+
+    /// The same with so much time between two runs.
+    pub(crate) fn pausing(self, pause: Duration) -> Self {
+        Self { pause, ..self }
     }
 
     /// The same, in which runs go on however many are spoiled if that is said: this machine is overridden, or spoiled runs
@@ -158,7 +162,7 @@ impl<'a, C> CampaignExecutor<'a, C> {
         C: Campaign<E>,
     {
         let run = self.draw::<E>(request)?;
-        let next = CampaignStep { request, experiment, dir: self.dir };
+        let next = CampaignStep { request, experiment, dir: self.dir, pause: self.pause };
         let title = self.campaign.title(&next, &run);
         let title = title.map(|title| title + &self.campaign.runs_left(&next, &run));
         let context = self.campaign.ready(request)?;
@@ -231,7 +235,7 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
 
     fn rest(&mut self, after: &RunRequest<E::Part>, _before: &RunRequest<E::Part>) {
         if let Some(context) = self.campaign.resting(after) {
-            context.let_rest(self.campaign.pause());
+            context.let_rest(self.pause);
         }
     }
 
@@ -246,7 +250,7 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
         if let (Some(printer), Some(replacement)) = (self.announce, experiment.replacement(request)) {
             printer.words(&replacement);
         }
-        self.campaign.recorded(&CampaignStep { request, experiment, dir: self.dir })
+        self.campaign.recorded(&CampaignStep { request, experiment, dir: self.dir, pause: self.pause })
     }
 }
 

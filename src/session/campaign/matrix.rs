@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::dir::{ExperimentDir, ServerManifest};
+use super::dir::ServerManifest;
 use super::executor::{Campaign, CampaignStep, place};
 use super::serving::{Servers, check_finished};
 use crate::analysis::Objective;
@@ -14,7 +14,7 @@ use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun
 use crate::experiment::{Experiment, RunOutcome, RunRequest};
 use crate::report::documents;
 use crate::session::command_line;
-use crate::session::console::{Interrupts, Printer, Stop};
+use crate::session::console::Stop;
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::stored::save::{self, PAGE};
@@ -72,23 +72,11 @@ pub(crate) const EVERY_VARIANT: &str = "every variant";
 
 /// The runs of a table.
 pub(crate) struct MatrixCampaign<'a> {
-    plan: &'a MatrixPlan,
-    /// Time between two runs.
-    pause: Duration,
+    pub(crate) plan: &'a MatrixPlan,
     pub(crate) servers: Servers<'a, MatrixSlot>,
 }
 
 impl<'a> MatrixCampaign<'a> {
-    pub(crate) fn new(
-        plan: &'a MatrixPlan,
-        dir: &'a ExperimentDir,
-        interrupts: &'a Interrupts,
-        printer: Printer,
-        pause: Duration,
-    ) -> Self {
-        Self { plan, pause, servers: Servers::new(dir, interrupts, printer) }
-    }
-
     /// What the table says so far.
     pub(crate) fn result(&self, experiment: &MatrixExperiment) -> Matrix {
         Matrix { unstopped: self.servers.unstopped.clone(), ..experiment.result() }
@@ -111,15 +99,11 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
             .unwrap_or_default()
     }
 
-    fn pause(&self) -> Duration {
-        self.pause
-    }
-
     fn time_of(&self, next: &CampaignStep<'_, MatrixExperiment>, _run: &PlannedRun, runs: u64) -> Duration {
         let left = |cell: &PlannedCell| next.experiment.left_in(cell.slot) as usize;
         // Runs of a row are equally long.
         let left = self.plan.cells.iter().flat_map(|cell| cell.runs.iter().cycle().take(left(cell)));
-        left.take(runs as usize).map(|run| run.length() + self.pause).sum()
+        left.take(runs as usize).map(|run| run.length() + next.pause).sum()
     }
 
     fn resting(&self, _after: &RunRequest<MatrixRun>) -> Option<&RunContext> {

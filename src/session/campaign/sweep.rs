@@ -164,8 +164,6 @@ pub(crate) struct SweepCampaign<'a> {
     pub(crate) workload: &'a WorkloadSpec,
     pub(crate) datasets: &'a Arc<Datasets>,
     pub(crate) objectives: &'a [Objective],
-    /// Time between two runs.
-    pub(crate) pause: Duration,
     /// Where progress is said; absent: nowhere.
     pub(crate) progress: Option<Printer>,
     /// Whether the curve is drawn after each run, as on a terminal.
@@ -184,10 +182,6 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
 
     fn refuses(&self, _request: &RunRequest<SweepRun>, run: &PlannedRun) -> Option<String> {
         self.context.check_load(&run.workload).err().map(|stop| stop.first_line())
-    }
-
-    fn pause(&self) -> Duration {
-        self.pause
     }
 
     fn runs_left(&self, next: &CampaignStep<'_, SweepExperiment>, run: &PlannedRun) -> String {
@@ -223,7 +217,7 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
     }
 
     fn recorded(&mut self, done: &CampaignStep<'_, SweepExperiment>) -> Result<(), Stop> {
-        let CampaignStep { request, experiment, dir } = done;
+        let CampaignStep { request, experiment, dir, .. } = done;
         let trial = experiment.search().trials().last();
         if let (SweepRun::Load(wanted), Some(trial), Some(printer)) = (&request.part, trial, self.progress)
             && trial.number == wanted.number

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Serialize;
 
-use super::dir::{ExperimentDir, ServerManifest};
+use super::dir::ServerManifest;
 use super::executor::{Campaign, CampaignStep};
 use super::serving::{Servers, check_finished};
 use super::sweep::{at_load, counted_or_not, with_warm_up};
@@ -16,7 +15,7 @@ use crate::experiment::{Experiment, RunOutcome, RunRequest};
 use crate::generator::Datasets;
 use crate::report::documents;
 use crate::session::command_line;
-use crate::session::console::{Interrupts, Printer, Stop};
+use crate::session::console::{Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::stored::save::{self, PAGE};
@@ -64,25 +63,13 @@ impl TuneManifest {
 
 /// The runs of a tuning.
 pub(crate) struct TuneCampaign<'a> {
-    plan: &'a TunePlan,
-    /// Time between two runs.
-    pause: Duration,
+    pub(crate) plan: &'a TunePlan,
     /// Where progress is said; absent: nowhere.
-    progress: Option<Printer>,
+    pub(crate) progress: Option<Printer>,
     pub(crate) servers: Servers<'a, usize>,
 }
 
-impl<'a> TuneCampaign<'a> {
-    pub(crate) fn new(
-        plan: &'a TunePlan,
-        dir: &'a ExperimentDir,
-        interrupts: &'a Interrupts,
-        (printer, progress): (Printer, Option<Printer>),
-        pause: Duration,
-    ) -> Self {
-        Self { plan, pause, progress, servers: Servers::new(dir, interrupts, printer) }
-    }
-
+impl TuneCampaign<'_> {
     /// What the tuning says so far.
     pub(crate) fn result(&self, experiment: &TuneExperiment<'_>) -> Tune {
         Tune { unstopped: self.servers.unstopped.clone(), ..experiment.result() }
@@ -98,13 +85,9 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
         &self.plan.spec.objectives
     }
 
-    fn pause(&self) -> Duration {
-        self.pause
-    }
-
     fn runs_left(&self, next: &CampaignStep<'_, TuneExperiment<'f>>, _run: &PlannedRun) -> String {
         let forecast = next.experiment.forecast();
-        let left = spoken(forecast.lasting(self.pause));
+        let left = spoken(forecast.lasting(next.pause));
         let starts = match forecast.starts {
             0 => String::new(),
             starts => format!(", and {} of a server", counted(starts, "start")),
@@ -150,7 +133,7 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
     }
 
     fn recorded(&mut self, done: &CampaignStep<'_, TuneExperiment<'f>>) -> Result<(), Stop> {
-        let CampaignStep { request, experiment, dir } = done;
+        let CampaignStep { request, experiment, dir, .. } = done;
         let last = experiment.last().filter(|trial| trial.number == request.number);
         if let (Some(printer), Some(trial)) = (self.progress, last) {
             let over = trial.over_share.zip(trial.tightest.as_ref());
