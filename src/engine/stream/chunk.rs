@@ -13,7 +13,7 @@ use crate::engine::secrets::Secrets;
 use crate::record::Usage;
 
 use super::fault::{excerpt, words_of};
-use super::reasons::{is_error, is_ping, says_failure};
+use super::reasons::{is_error, is_ping, names_error, says_failure};
 use loose::{LooseValue, members};
 use message::Message;
 
@@ -258,11 +258,6 @@ impl<'a> ChunkJson<'a> {
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.usage.and_then(counted)
     }
-}
-
-/// Whether the field of this name holds an error: `error`, `errors`, `error_msg`, `exception`.
-pub(super) fn names_error(name: &[u8]) -> bool {
-    [&b"error"[..], b"err_", b"exception"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// The server's message, where an event is a list of which the first document is an error.

@@ -5,8 +5,9 @@ use std::ops::Range;
 use crate::engine::stream::chunk::ChunkText;
 use crate::record::Usage;
 
-use super::chunk::{counted, is_reasoning, names_error};
+use super::chunk::{counted, is_reasoning};
 use super::json::{JsonCursor, string_length};
+use super::reasons::names_error;
 
 /// A chunk with one choice, or with usage alone.
 ///

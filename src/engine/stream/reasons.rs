@@ -61,6 +61,11 @@ pub(crate) fn is_error(word: &str) -> bool {
     ERRORS.split(' ').any(|part| word.contains(part)) && !NO_ERROR.split(' ').any(|part| word.contains(part))
 }
 
+/// Whether the field of this name holds an error: `error`, `errors`, `error_msg`, `exception`.
+pub(super) fn names_error(name: &[u8]) -> bool {
+    [&b"error"[..], b"err_", b"exception"].iter().any(|begin| name.starts_with(begin))
+}
+
 /// Whether the text of an event, or the type of a document, only keeps the connection alive.
 pub(crate) fn is_ping(word: &str) -> bool {
     let word = word.to_ascii_lowercase();

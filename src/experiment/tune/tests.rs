@@ -1,3 +1,5 @@
+//! Tunings made by hand, and what is said of them.
+
 use super::course::TuneTrial;
 use super::forecast::TuneForecast;
 use super::result::{Tune, TuneStanding};

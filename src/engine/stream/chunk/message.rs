@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::loose::{LooseValue, MemberList};
-use super::names_error;
+use crate::engine::stream::reasons::names_error;
 
 /// The `delta` or the `message` of a choice.
 #[derive(Debug, Default)]
