@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::pairs::RequestPairs;
+use super::pairs::{RequestPairs, SHOWN};
 use super::side::{ComparedSide, SideUnit};
 use crate::analysis::statistics::{TwoMeans, paired, welch};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel};
@@ -165,9 +165,10 @@ impl Change {
         (self.least == self.most).then(|| of(self.least))
     }
 
-    /// The verdict, which follows from the interval alone.
+    /// The verdict, which follows from the interval alone; between single runs from what is shown of it.
     pub(super) fn standing(&self, key: &FigureKey, pairing: Pairing) -> ChangeStanding {
-        match (self.low > 0.0, self.high < 0.0) {
+        let least = if pairing.is_of_single_runs() { SHOWN } else { 0.0 };
+        match (self.low > least, self.high < -least) {
             (false, false) if self.low.is_infinite() && self.high.is_infinite() => ChangeStanding::Unknown,
             (false, false) => ChangeStanding::NoSignificantChange,
             _ if pairing.is_of_single_runs() => ChangeStanding::Apart,

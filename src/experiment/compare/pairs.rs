@@ -24,8 +24,8 @@ pub(super) struct RequestPairs {
 /// How a figure is a mean over requests.
 #[derive(Clone, Copy)]
 enum Contrast {
-    /// Of whether they are over the baseline's percentile, beyond which so many are.
-    Percentile { base: f64, beyond: f64 },
+    /// Of whether they are over the percentile of the baseline or of the other run, beyond which so many are.
+    Percentile { base: f64, other: f64, beyond: f64 },
     /// Of what they have, with the baseline's.
     Ratio(f64),
     /// The same, compared by the difference.
@@ -35,6 +35,8 @@ enum Contrast {
 /// −ln 2.5 %: so many requests may have changed where none is seen to (the rule of three, at this confidence).
 const UNSEEN: f64 = 3.688_879_454_113_936;
 
+/// Least change that is one, a share of the baseline: a table shows less as 0 %, and no clock tells it.
+pub(super) const SHOWN: f64 = 5e-5;
 /// Changes that differ by less are the same.
 const SAME: f64 = 1e-6;
 /// Just over a value, as a multiple of it.
@@ -74,10 +76,12 @@ impl RequestPairs {
         let (contrast, value, most) = match (fraction, key.kind()) {
             (Some(fraction), _) => {
                 let base = before.mean.filter(|&base| base > 0.0)?;
-                let greatest = requests[1].iter().map(|(_, figure)| figure.at_least()).reduce(f64::max)?;
-                let most = greatest * JUST_OVER / base - 1.0;
                 let value = after.mean_at_least? / base - 1.0;
-                (Contrast::Percentile { base, beyond: 1.0 - fraction }, value, most)
+                let other = after.mean_at_most.unwrap_or(f64::INFINITY);
+                let before = requests[0].iter().map(|(_, figure)| figure.at_least());
+                let least = before.filter(|&least| least > 0.0).fold(base, f64::min);
+                let most = other * JUST_OVER / least - 1.0;
+                (Contrast::Percentile { base, other, beyond: 1.0 - fraction }, value, most)
             }
             (None, FigureKind::Share) => {
                 let base = mean_of(0)?;
@@ -107,10 +111,10 @@ impl RequestPairs {
         self.pairs.len() as u64
     }
 
-    /// Two-sided p-value that nothing changed.
+    /// Two-sided p-value that nothing changed, or by less than is shown.
     pub(super) fn p(&self) -> f64 {
         let way = if self.value < 0.0 { Ordering::Less } else { Ordering::Greater };
-        let found = self.beyond(0.0, way).filter(|found| !self.is_unseen(found));
+        let found = self.beyond(SHOWN.copysign(self.value), way).filter(|found| !self.is_unseen(found));
         let moves = |found: &BatchMeans| self.value != 0.0 && found.mean.total_cmp(&0.0) == way;
         found.filter(moves).map_or(1.0, |found| found.p())
     }
@@ -118,8 +122,10 @@ impl RequestPairs {
     /// The ends of its 95 % interval, which holds all changes x that the requests allow: those for which the other's
     /// figure is 1 + x times the baseline's, of shares x more, but for chance.
     ///
-    /// A percentile is held by who is beyond it (Woodruff, *JASA* 47, 1952, 635–646, here of pairs), a mean by the
-    /// difference (Fieller). An end is absent where the requests allow all that lies beyond.
+    /// A percentile is held by who is beyond it (Woodruff, *JASA* 47, 1952, 635–646, here of pairs): it grew by more than x
+    /// where surely more of the other run are over (1 + x) times the baseline's, and by less where surely more of the baseline
+    /// are over the other's ÷ (1 + x), so that a change for the better is seen as well as the same one for the worse. A mean
+    /// is held by the difference (Fieller). An end is absent where the requests allow all that lies beyond.
     pub(super) fn ends(&self) -> (Option<f64>, Option<f64>) {
         let end = |from: f64, way: Ordering| {
             // Whether the interval holds 0 is asked at 0 itself, so that it says the same as the p-value.
@@ -140,9 +146,8 @@ impl RequestPairs {
             .is_some_and(|found| found.mean.abs() > self.t * found.error && found.mean.total_cmp(&0.0) == way)
     }
 
-    /// By how much the requests of the other run are beyond the baseline's, were the change `x`. Where many have the very
-    /// value of a percentile, they are not over it in a proof of more, and not under it in one of less. A request that was
-    /// cut off is anywhere from there on: where that is the less favourable to the proof.
+    /// By how much the requests of the other run are beyond the baseline's, were the change `x`. A request that was cut off is
+    /// anywhere from there on: where that is the less favourable to the proof.
     fn beyond(&self, x: f64, way: Ordering) -> Option<BatchMeans> {
         let times = 1.0 + x;
         let ends = |least: bool, figure: Option<Figure>| {
@@ -153,12 +158,13 @@ impl RequestPairs {
             let one = ends(way == Ordering::Less, *one);
             let other = ends(way != Ordering::Less, *other);
             let (one, other) = match self.contrast {
-                Contrast::Percentile { base, beyond } => {
-                    let over = |value: f64, bound: f64| {
-                        let is_over = if way == Ordering::Less { value >= bound } else { value > bound };
-                        f64::from(u8::from(is_over)) - beyond
+                Contrast::Percentile { base, other: percentile, beyond } => {
+                    let over = |value: f64, bound: f64| f64::from(u8::from(value > bound)) - beyond;
+                    let (of_one, of_other) = match way {
+                        Ordering::Less => (percentile / times, percentile),
+                        _ => (base, times * base),
                     };
-                    (one.map(|value| over(value, base)), other.map(|value| over(value, times * base)))
+                    (one.map(|value| over(value, of_one)), other.map(|value| over(value, of_other)))
                 }
                 Contrast::Ratio(mean) => {
                     (one.map(|value| times * (value - mean)), other.map(|value| value - times * mean))
@@ -180,7 +186,7 @@ impl RequestPairs {
 
 /// Where, on the way from one place to another, what holds there ceases to.
 fn bisect(mut holds_at: f64, mut ceased: f64, holds: impl Fn(f64) -> bool) -> f64 {
-    for _ in 0..30 {
+    for _ in 0..40 {
         let middle = f64::midpoint(holds_at, ceased);
         if holds(middle) {
             holds_at = middle;

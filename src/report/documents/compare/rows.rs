@@ -55,7 +55,8 @@ pub(super) fn others_that_changed(rows: &[ComparedRow]) -> Option<Note> {
         let names: Vec<_> = found.map(|row| row.figure.to_string()).collect();
         (!names.is_empty()).then(|| format!("also {}: {}", verdict(standing), names.join(", ")))
     };
-    let said: Vec<_> = [ChangeStanding::Worse, ChangeStanding::Better].into_iter().filter_map(of).collect();
+    let moved = [ChangeStanding::Worse, ChangeStanding::Better, ChangeStanding::Apart];
+    let said: Vec<_> = moved.into_iter().filter_map(of).collect();
     (!said.is_empty()).then(|| Note::info(said.join("; ")))
 }
 
