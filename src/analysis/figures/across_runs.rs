@@ -208,6 +208,11 @@ impl AcrossRuns {
         FigureLevel { value: self.mean, at_least, low, high, mark: self.mark }
     }
 
+    /// How many times as long runs have enough effective samples beyond a percentile for an interval.
+    pub(crate) fn times_as_long(&self) -> Option<f64> {
+        self.effective_beyond.filter(|beyond| *beyond > 0.0).map(|beyond| (LEAST_BEYOND / beyond).ceil())
+    }
+
     /// Half of the interval as a share of the mean, as Student's t gives it; absent where there is no interval, or the
     /// mean is 0.
     pub fn relative_half_width(&self) -> Option<f64> {

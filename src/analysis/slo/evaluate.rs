@@ -47,24 +47,14 @@ impl Objective {
             (Some(_), None) => interval.map_or(Status::Undecided, |ends| self.status_of_interval(ends)),
         };
         let none = summary.why_absent(self.key.metric).unwrap_or("no such figure in this run");
-        let was = figure.map_or(none.to_owned(), |figure| match figure {
-            Figure::Exact(value) => format!("was {}", self.key.show(value)),
-            Figure::Between { low, high } => {
-                format!("was between {} and {}", self.key.show(low), self.key.show(high))
-            }
-            Figure::AtLeast(bound) => format!("was over {}", self.key.show(bound)),
-        });
+        let was = figure.map_or(none.to_owned(), |figure| format!("was {}", self.shown(figure)));
         let undecided = status == Status::Undecided && figure.is_some();
         let needed = over.zip(self.most_over()).filter(|_| undecided);
         let needed_requests = needed.and_then(|(over, most)| over.needed(most));
-        let largest = over.zip(self.most_over()).and_then(|(over, most)| over.assumes(most));
-        let largest = largest.filter(|_| status == Status::Met);
+        let assumed = over.filter(|_| status == Status::Met).and_then(|over| self.assumed(over));
+        let (assumed, evidence) = assumed.unwrap_or_default();
         let doubt = match (over, self.most_over()) {
-            (Some(over), _) if largest.is_some() => {
-                let all = counted(over.n, "request");
-                format!("; the largest of {all} was {}", self.key.show(largest.unwrap_or_default()))
-            }
-            _ if !undecided => String::new(),
+            _ if !undecided => evidence,
             (Some(over), _) => {
                 let cure = needed_requests.map(|needed| {
                     let more = more_s(summary, over, needed);
@@ -79,7 +69,6 @@ impl Objective {
                 format!("; {} are too few for it", counted(requests, "request"))
             }),
         };
-        let assumed = largest.map_or("", |_| ", assuming that no rare slow requests are missing");
         let open = figure.filter(|figure| figure.exact().is_none());
         Judgement {
             objective: self.clone(),
@@ -90,11 +79,29 @@ impl Objective {
             interval,
             over_share: over.map(|over| over.share()),
             needed_requests,
-            over: over.map(OrderedShare::by_count),
+            over,
             mark: warning.map(|(mark, _)| mark),
-            by_tail: largest.is_some(),
+            by_tail: !assumed.is_empty(),
             line: format!("{}: {}{assumed} ({was}{doubt})", status.word(), self.text),
         }
+    }
+
+    /// The figure in words, as far as it is known.
+    pub(crate) fn shown(&self, figure: Figure) -> String {
+        match figure {
+            Figure::Exact(value) => self.key.show(value),
+            Figure::Between { low, high } => {
+                format!("between {} and {}", self.key.show(low), self.key.show(high))
+            }
+            Figure::AtLeast(bound) => format!("over {}", self.key.show(bound)),
+        }
+    }
+
+    /// The assumption by which it is met and the evidence for it, in words; `None` where it takes none.
+    pub(crate) fn assumed(&self, over: OrderedShare) -> Option<(&'static str, String)> {
+        let largest = self.key.show(over.assumes(self.most_over()?)?);
+        let evidence = format!("; the largest of {} was {largest}", counted(over.n, "request"));
+        Some((", assuming that no rare slow requests are missing", evidence))
     }
 
     /// Met when both ends of what the figure can be hold, missed when neither does, else the question is open.

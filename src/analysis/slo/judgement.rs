@@ -30,7 +30,7 @@ pub struct Judgement {
     /// Where that cannot tell whether the objective is met: about how many requests would, if the share stays what it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needed_requests: Option<u64>,
-    /// The same share, with what it is worth by its count.
+    /// The same share, with what it is worth.
     #[serde(skip)]
     pub over: Option<OrderedShare>,
     /// Whether it is met by how far all requests are from the bound, not by how few are beyond it: under the assumption

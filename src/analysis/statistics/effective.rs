@@ -107,8 +107,30 @@ pub struct OrderedShare {
     pub effective: Option<Effective>,
     /// The most that they can be worth, by how much the shares of several runs differ; infinite of one run.
     worth_at_most: f64,
-    /// Where it holds of none: the largest value, and how many times as rare as a value beyond it a hit is at the most.
-    inside: Option<(f64, f64)>,
+    /// Where it holds of none: what the values tell that all lie inside of the bound.
+    inside: Option<Inside>,
+}
+
+/// Values of which none is beyond a bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Inside {
+    largest: f64,
+    bound: f64,
+    /// The power of the value with which their tail falls at the least.
+    power: f64,
+}
+
+impl Inside {
+    /// How many times as rare as a value beyond the largest one beyond the bound is, at the most.
+    fn rarer(self) -> f64 {
+        libm::pow(self.bound / self.largest, self.power).min(MOST_RARE)
+    }
+
+    /// Those of both, by the heavier tail.
+    fn and(self, other: Self) -> Self {
+        let (largest, power) = (self.largest.max(other.largest), self.power.min(other.power));
+        Self { largest, power, ..self }
+    }
 }
 
 /// Fewest of the largest values that show how fast a tail falls; of many values it is a tenth.
@@ -135,7 +157,7 @@ impl OrderedShare {
     ///
     /// They are worth the sum of what each is worth, and no more than their shares differ: n of k runs whose shares s have
     /// the variance v are worth k·s(1 − s)/v independent ones, times (z/t)² with k − 1 degrees of freedom, as for
-    /// an estimated correlation time.
+    /// an estimated correlation time. All inside of a bound they tell as much as one run, by the heaviest of their tails.
     pub fn pooled(runs: &[Self]) -> Option<Self> {
         let sum = |read: fn(&Self) -> u64| runs.iter().map(read).sum::<u64>();
         let effective: Option<Vec<Effective>> = runs.iter().map(|run| run.effective).collect();
@@ -151,7 +173,8 @@ impl OrderedShare {
             let k = runs.len() as f64;
             k * share * (1.0 - share) / spread * discount(CONFIDENT, k - 1.0)
         });
-        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most, inside: None })
+        let inside = runs.iter().map(|run| run.inside).reduce(|all, one| Some(all?.and(one?))).flatten();
+        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most, inside })
     }
 
     /// The same of requests of a window that holds so many correlation times, as another latency of them shows.
@@ -183,13 +206,13 @@ impl OrderedShare {
         let worth = self.effective.map_or(1.0, |one| of_tail as f64 * (one.samples / self.n as f64).min(1.0));
         let surely = 1.0 + normal_quantile(1.0 - DOUBT) / libm::sqrt(worth);
         let power = (1.0 / (fall * surely)).clamp(POWERS.0, POWERS.1);
-        Self { inside: Some((largest, libm::pow(bound / largest, power).min(MOST_RARE))), ..self }
+        Self { inside: Some(Inside { largest, bound, power }), ..self }
     }
 
     /// The largest value, where it takes the assumption of [`Self::inside`] to tell that the share lies below `limit`.
     pub fn assumes(&self, limit: f64) -> Option<f64> {
         let is_below = |one: Self| one.side_of(limit) == Some(Ordering::Less);
-        self.inside.filter(|_| is_below(*self) && !is_below(self.by_count())).map(|(largest, _)| largest)
+        self.inside.filter(|_| is_below(*self) && !is_below(self.by_count())).map(|inside| inside.largest)
     }
 
     /// The same by how many are hits alone.
@@ -238,8 +261,9 @@ impl OrderedShare {
         self.share() < limit && chance_of_at_most(surely * self.share(), surely, limit) < doubt
     }
 
-    /// About how many requests would tell that, if the share stays what it is: two digits. `None` where it is not known how
-    /// much they depend on one another, or beyond 2,000 times as many as there are.
+    /// About how many requests would tell that, if the share stays what it is: two digits, and worth one independent request
+    /// more at the least. `None` where it is not known how much they depend on one another, or beyond 2,000 times as many
+    /// as there are.
     pub fn needed(&self, limit: f64) -> Option<u64> {
         // Nothing is known of the memory of a few requests; if there is none, so many would tell that none is over.
         let alone = Effective { samples: self.n as f64, cautious: self.n as f64 };
@@ -248,7 +272,7 @@ impl OrderedShare {
         let enough = |times: &f64| {
             let Effective { samples, cautious } = effective;
             let grown = Effective { samples: samples * times, cautious: cautious * times };
-            self.side(grown, *times, limit, DOUBT).is_some()
+            grown.samples >= samples + 1.0 && self.side(grown, *times, limit, DOUBT).is_some()
         };
         let needed = growth.take_while(|times| *times <= MOST_TIMES).find(enough)? * self.n as f64;
         let digit = libm::pow(10.0, libm::floor(libm::log10(needed)) - 1.0).max(1.0);
@@ -258,7 +282,8 @@ impl OrderedShare {
     /// The side of `limit`, if the requests were worth so much, and runs so many `times` as long.
     fn side(&self, effective: Effective, times: f64, limit: f64, doubt: f64) -> Option<Ordering> {
         let most = (self.worth_at_most * times).max(1.0);
-        let beyond = self.inside.map_or(limit, |(_, rarer)| (limit * rarer).min(f64::midpoint(limit, 1.0)));
+        let rarer = self.inside.map_or(1.0, Inside::rarer);
+        let beyond = (limit * rarer).min(f64::midpoint(limit, 1.0));
         if effective.is_enough() && self.is_rare(effective, most, beyond, doubt) {
             return Some(Ordering::Less);
         }

@@ -287,6 +287,9 @@ impl MatrixArgs {
         let mut settings = settings(&self.target, (variant, currency), &labels, screen)?;
         let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
         settings.objectives = contract.map(|accept| accept.objectives.clone()).unwrap_or_default();
+        // A claim about a percentile is tested by the same requests.
+        let claimed = row.bounds().into_iter().filter(|bound| !settings.objectives.contains(bound));
+        settings.objectives = settings.objectives.iter().cloned().chain(claimed).collect();
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
         settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
         settings.server.sampling = row.settings.sampled(&settings.server.sampling);

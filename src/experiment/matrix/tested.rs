@@ -155,12 +155,13 @@ impl Claim {
         }
     }
 
-    /// Like an objective of the runs, but of too few samples nothing is claimed.
+    /// Like an objective of the runs, but of too few samples nothing is claimed, where it is not their number that tells.
     fn of_bound(&self, objective: &Objective, runs: &[&Summary]) -> Tested {
         let (status, line) = judged(objective, runs);
-        let few = runs
-            .iter()
-            .any(|run| matches!(objective.key.warning(run), Some((SampleWarning::TooFewSamples, _))));
+        let by_share = |run: &Summary| objective.evaluate(run).over_share.is_some();
+        let few = runs.iter().any(|run| {
+            matches!(objective.key.warning(run), Some((SampleWarning::TooFewSamples, _))) && !by_share(run)
+        });
         let standing = match status {
             _ if few => ClaimStanding::Inconclusive,
             Status::Met => ClaimStanding::Confirmed,

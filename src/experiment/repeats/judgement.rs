@@ -67,15 +67,12 @@ impl AcrossJudgement {
             Some(needed.saturating_sub(runs).max(1))
         });
         let cure = more_repeats.map(|more| more_in_words(more, load_s));
-        let doubt = open.map_or(String::new(), |over| format!("; {}", objective.doubt(over, cure)));
-        let show = |value| objective.key.show(value);
-        let was = match (figure.mean, figure.mean_at_least, figure.mean_at_most) {
-            (Some(mean), ..) => show(mean),
-            (None, Some(least), Some(most)) => format!("between {} and {}", show(least), show(most)),
-            (None, least, _) => least.map_or("unknown".to_owned(), |least| format!("over {}", show(least))),
-        };
+        let doubt = open.map(|over| format!("; {}", objective.doubt(over, cure))).unwrap_or_default();
+        let assumed = over.filter(|_| status == Status::Met).and_then(|over| objective.assumed(over));
+        let (assumed, evidence) = assumed.unwrap_or_default();
+        let was = figure.mean_figure().map_or("unknown".to_owned(), |mean| objective.shown(mean));
         let line = format!(
-            "{}: {} ({was} on average of {}{doubt})",
+            "{}: {}{assumed} ({was} on average of {}{evidence}{doubt})",
             status.word(),
             objective.text,
             counted(runs, "run")
@@ -104,7 +101,7 @@ impl AcrossJudgement {
                 let why = runs.iter().find_map(|run| run.why_absent(objective.key.metric));
                 why.unwrap_or("no such figure in these runs").to_owned()
             }
-            Some(figure) => found(objective, figure, runs.len() as u64),
+            Some(figure) => found(objective, figure, runs.len() as u64, load_s),
         };
         let exact = figure.as_ref().is_some_and(|figure| figure.mean.is_some());
         let cure = match (status, interval.is_some(), more_repeats) {
@@ -137,23 +134,21 @@ fn missed_by_all(objective: &Objective, figure: &AcrossRuns) -> bool {
     figure.values.len() > 1 && figure.figures().all(|figure| figure.is_some_and(misses))
 }
 
-/// The figure over the runs, in words.
-fn found(objective: &Objective, figure: &AcrossRuns, runs: u64) -> String {
+/// The figure over the runs, each of `load_s` seconds of load, in words.
+fn found(objective: &Objective, figure: &AcrossRuns, runs: u64, load_s: f64) -> String {
     let show = |value| objective.key.show(value);
     match (figure.unresolvable, figure.mean, figure.interval(), figure.mean_at_least) {
         (Some(Unresolvable::TooFewRuns), Some(mean), ..) => {
             format!("{} in one run, which has no spread", show(mean))
         }
-        (Some(Unresolvable::TooFewBeyond), Some(mean), ..) => format!(
-            "{} on average of {}, each too short to tell it: make them longer",
-            show(mean),
-            counted(runs, "run")
-        ),
-        (None, mean, Some((low, high)), _) => {
-            let mean = match (mean, figure.mean_at_least, figure.mean_at_most) {
-                (None, Some(least), Some(most)) => format!("between {} and {}", show(least), show(most)),
-                (mean, ..) => mean.map(show).unwrap_or_default(),
-            };
+        (Some(Unresolvable::TooFewBeyond), Some(mean), ..) => {
+            let length = |times: f64| format!(", about {} of load each", seconds(times * load_s));
+            let longer = figure.times_as_long().map(length).unwrap_or_default();
+            let (mean, runs) = (show(mean), counted(runs, "run"));
+            format!("{mean} on average of {runs}, each too short to tell it: make them longer{longer}")
+        }
+        (None, _, Some((low, high)), _) => {
+            let mean = figure.mean_figure().map(|mean| objective.shown(mean)).unwrap_or_default();
             format!("{mean}, interval {} to {} over {}", show(low), show(high), counted(runs, "run"))
         }
         (Some(Unresolvable::UnknownInSomeRun), _, _, Some(least)) => {

@@ -162,13 +162,22 @@ fn runs_that_differ_are_worth_no_more_than_that() {
 type Draw = (f64, fn(&mut RandomStream) -> f64);
 
 /// Number of 1,000 runs of `n` such values have surely less than `limit` beyond the bound, if it is a little below.
-fn passed(n: usize, limit: f64, (bound, draw): Draw) -> usize {
+fn passed(n: usize, limit: f64, draw: Draw) -> usize {
+    passed_by_repeats(1, n, limit, draw)
+}
+
+/// The same of so many runs together.
+fn passed_by_repeats(runs: usize, n: usize, limit: f64, (bound, draw): Draw) -> usize {
     let passes = |seed| {
         let mut stream = RandomStream::named(seed, "tails");
-        let values: Vec<f64> = (0..n).map(|_| draw(&mut stream)).collect();
-        let over: Vec<_> = values.iter().map(|value| Some(*value > 0.99 * bound)).collect();
-        let share = OrderedShare::of(&over, Memory::of_ranks(&values)).unwrap();
-        share.inside(&values, 0.99 * bound).side_of(limit) == Some(Ordering::Less)
+        let mut run = || {
+            let values: Vec<f64> = (0..n).map(|_| draw(&mut stream)).collect();
+            let over: Vec<_> = values.iter().map(|value| Some(*value > 0.99 * bound)).collect();
+            let share = OrderedShare::of(&over, Memory::of_ranks(&values)).unwrap();
+            share.inside(&values, 0.99 * bound)
+        };
+        let shares: Vec<_> = (0..runs).map(|_| run()).collect();
+        OrderedShare::pooled(&shares).unwrap().side_of(limit) == Some(Ordering::Less)
     };
     (0..1_000).filter(|seed| passes(*seed)).count()
 }
@@ -193,9 +202,11 @@ fn what_lies_beyond_all_that_was_seen_is_seldom_passed_over() {
                 ("normal logarithm, 1.5", (libm::exp(1.5 * z), |stream| libm::exp(1.5 * stream.normal()))),
             ];
             for (law, draw) in laws {
-                let passed = passed(n, limit, draw);
-                println!("{n} of {law} at {limit}: {passed} of 1,000");
-                assert!(passed <= 50, "{n} of {law} at {limit}: {passed} of 1,000");
+                for runs in [1, 3] {
+                    let passed = passed_by_repeats(runs, n / runs, limit, draw);
+                    println!("{runs} runs, {n} of {law} at {limit}: {passed} of 1,000");
+                    assert!(passed <= 50, "{runs} runs, {n} of {law} at {limit}: {passed} of 1,000");
+                }
             }
         }
     }
@@ -226,9 +237,12 @@ fn far_inside_the_bound_a_short_run_tells() {
     assert_eq!(share.inside(&values[..9], 500.0), share);
     // What the count tells takes no assumption.
     assert_eq!(even(0, 400).inside(&values, 500.0).assumes(0.01), None);
-    assert_eq!(
-        OrderedShare::pooled(&[inside, inside]).unwrap().inside,
-        None,
-        "several runs are judged by their count"
-    );
+    // Repeats tell what one run tells, of all their requests; one that has a hit takes it back.
+    let three = OrderedShare::pooled(&[inside; 3]).unwrap();
+    assert_eq!((three.n, three.side_of(0.01), three.assumes(0.01)), (342, Some(Ordering::Less), Some(139.0)));
+    assert!(passed_by_repeats(3, 49, 0.01, calm) >= 900);
+    assert_eq!(OrderedShare::pooled(&[inside, even(1, 114)]).unwrap().inside, None);
+    let heavier = Inside { power: 1.0, largest: 130.0, ..inside.inside.unwrap() };
+    let both = OrderedShare::pooled(&[inside, OrderedShare { inside: Some(heavier), ..inside }]).unwrap();
+    assert_eq!(both.inside, Some(Inside { largest: 139.0, ..heavier }));
 }

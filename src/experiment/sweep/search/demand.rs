@@ -142,7 +142,7 @@ impl SearchDemand {
     pub(super) fn side(&self, trials: &[&Trial], place: usize) -> Option<Ordering> {
         let shares = trials.iter().map(|trial| trial.judged.get(place).and_then(|judged| judged.over));
         if let (DemandScale::Share, Some(shares)) = (self.scale, shares.collect::<Option<Vec<_>>>()) {
-            return OrderedShare::pooled(&shares)?.side_of(self.limit);
+            return OrderedShare::pooled(&shares)?.by_count().side_of(self.limit);
         }
         let side = |trial: &&Trial| {
             let holds = self.holds(self.read(trial, place)?.figure);
