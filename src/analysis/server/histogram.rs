@@ -84,8 +84,9 @@ pub(super) fn sum(histograms: Vec<TimeHistogram>) -> Option<TimeHistogram> {
 /// `histogram_quantile` of Prometheus for classic histograms: the bucket in which the rank q · n falls, and a straight line
 /// between its ends; the first bucket begins at 0, unless its end is no more than that.
 ///
-/// A bucket that is wide beside the mean says little: no time is below 0, so that no more than 1 − q of them can be above
-/// mean / (1 − q), and it ends there.
+/// A wide bucket says little, and the sum of the times says more: what the other buckets leave of it lies in this one. Its
+/// mean m is at least that of the share s of its times at its beginning, and of the others at the quantile, which so is at
+/// most (m − s · beginning) ÷ (1 − s); and at least (m − (1 − s) · end) ÷ s.
 fn quantile(histogram: &TimeHistogram, q: f64) -> Option<BucketQuantile> {
     let rank = q * histogram.count;
     let place = histogram.buckets.partition_point(|bucket| bucket.1 < rank);
@@ -95,9 +96,18 @@ fn quantile(histogram: &TimeHistogram, q: f64) -> Option<BucketQuantile> {
         return Some(BucketQuantile { ms: last * 1e3, from_ms: last * 1e3, to_ms: None });
     };
     let (begin, before) = below.unwrap_or((end.min(0.0), 0.0));
-    let most = histogram.sum_s / histogram.count / (1.0 - q);
-    let end = if most > begin { end.min(most) } else { end };
-    let share = if upto > before { (rank - before) / (upto - before) } else { 1.0 };
+    let inside = upto - before;
+    let share = if inside > 0.0 { (rank - before) / inside } else { 1.0 };
+    let (mut least, mut most, mut from, mut so_many) = (histogram.sum_s, histogram.sum_s, 0.0, 0.0);
+    for (number, &(to, upto)) in histogram.buckets.iter().chain([&(f64::MAX, histogram.count)]).enumerate() {
+        let others = if number == place { 0.0 } else { upto - so_many };
+        (least, most) = (least - others * to, most - others * f64::min(from, to));
+        (from, so_many) = (to, upto);
+    }
+    let high = (most / inside - share * begin) / (1.0 - share);
+    let low = (least / inside - (1.0 - share) * end) / share;
+    let begin = begin.max(low).min(end);
+    let end = end.min(high).max(begin);
     let guess = begin + (end - begin) * share;
     Some(BucketQuantile { ms: guess * 1e3, from_ms: begin * 1e3, to_ms: Some(end * 1e3) })
 }
@@ -286,6 +296,35 @@ mod tests {
         let (p50, p99) = (queue.p50.unwrap(), queue.p99.unwrap());
         assert!((p50.ms - 0.014).abs() < 1e-9 && (p50.to_ms.unwrap() - 0.028).abs() < 1e-9, "{p50:?}");
         assert!(p99.to_ms.unwrap() < 1.4 + 1e-9, "{p99:?}");
+        // Where the sum is nothing, so is each.
+        let none = TimeSummary::of(&histogram(100.0, 0.0, &[(0.3, 100.0), (0.5, 100.0)])).unwrap();
+        let zero = Some(BucketQuantile { ms: 0.0, from_ms: 0.0, to_ms: Some(0.0) });
+        assert_eq!((none.p50, none.p99), (zero, zero));
+    }
+
+    /// By hand. 100 times of at most 10 ms whose mean is 9.99: half of them are 9.98 or more. With 10 more of 10 to 20 ms
+    /// the 100 have 0.799 to 0.899 s, so that their middle one of 55 is 10 · 55 ÷ 45 below a mean of 7.99 or more.
+    #[test]
+    fn a_bucket_begins_where_the_sum_lets_it() {
+        let quantiles = |buckets: &[(f64, f64)]| {
+            let times = TimeSummary::of(&histogram(buckets.last().unwrap().1, 0.999, buckets)).unwrap();
+            [times.p50, times.p99].map(Option::unwrap)
+        };
+        let [p50, p99] = quantiles(&[(0.01, 100.0), (0.02, 100.0)]);
+        assert!((p50.from_ms - 9.98).abs() < 1e-9 && p50.to_ms == Some(10.0), "{p50:?}");
+        assert!(p99.from_ms > p50.from_ms && p99.ms <= 10.0, "{p99:?}");
+        let [p50, _] = quantiles(&[(0.01, 100.0), (0.02, 110.0)]);
+        let low = (7.99 - 0.45 * 10.0) / 0.55;
+        assert!((p50.from_ms - low).abs() < 1e-9 && p50.to_ms == Some(10.0), "{p50:?} {low}");
+        // Of times that are all as long as their bucket reaches each is so long.
+        let [p50, p99] = [0.1 * 3.0, 0.3].map(|end| {
+            let times = TimeSummary::of(&histogram(3.0, 3.0 * (0.1 * 3.0), &[(end, 3.0)])).unwrap();
+            times.p50.unwrap()
+        });
+        assert!((p50.from_ms - 300.0).abs() < 1e-9 && (p99.from_ms - 300.0).abs() < 1e-9, "{p50:?} {p99:?}");
+        // Times beyond the last bucket may be as long as they like.
+        let open = TimeSummary::of(&histogram(110.0, 5.0, &[(0.01, 100.0)])).unwrap().p50.unwrap();
+        assert_eq!((open.from_ms, open.to_ms), (0.0, Some(10.0)));
     }
 
     #[test]

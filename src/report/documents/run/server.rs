@@ -137,18 +137,19 @@ fn times(section: &mut Section, server: &ServerSide) {
         .table();
     if !table.rows.is_empty() {
         section.remark(
-            "A percentile inside the server is an estimate inside the bucket in which it certainly lies.",
+            "A percentile inside the server is an estimate between two ends where it certainly lies.",
         );
     }
     section.table(table);
 }
 
-/// `≈ 297 in 200–300`, an estimate inside the bucket in which it certainly lies, or `over 300`.
+/// `≈ 297 in 200–300`, an estimate between the ends where it certainly lies, `0` where they are one, or `over 300`.
 fn in_bucket(quantile: BucketQuantile) -> String {
     let BucketQuantile { ms, from_ms, to_ms } = quantile;
     let [ms, from] = [ms, from_ms].map(three_digits);
-    match to_ms {
-        Some(to) => format!("≈ {ms} in {from}–{}", three_digits(to)),
+    match to_ms.map(three_digits) {
+        Some(to) if to == from => ms,
+        Some(to) => format!("≈ {ms} in {from}–{to}"),
         None => format!("over {from}"),
     }
 }
