@@ -101,7 +101,8 @@ impl ClientEffect {
         .collect()
     }
 
-    fn ms(&self) -> f64 {
+    /// How long it is, milliseconds.
+    pub(crate) fn ms(&self) -> f64 {
         self.reported_ms - self.without_ms
     }
 

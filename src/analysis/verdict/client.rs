@@ -4,6 +4,7 @@ use super::check::{Check, CheckOutcome, Measure, Rule};
 use crate::analysis::client::effects::{ClientEffect, LEAST_MS, NOTED, SPOILED, did};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::summary::run::Summary;
 use crate::record::{FailureKind, StampSource};
@@ -99,23 +100,42 @@ pub(super) fn lag_check(summary: &Summary) -> Check {
     let Some(lag) = summary.latency.row(Metric::ScheduleLag) else {
         return SENT_LATE.not_tested("no request was dispatched");
     };
-    let lag = three_digits(lag.percentile(Quantile::P99).figure.at_least());
-    let found = format!("p99 schedule lag {lag} ms");
     match summary.run.load {
-        LoadForm::Open | LoadForm::PartlyOpen => by_effect(SENT_LATE, summary, &found, CURE),
-        LoadForm::Closed => by_held_back(summary, &found),
+        LoadForm::Open | LoadForm::PartlyOpen => {
+            let effects = summary.client_effects.iter().filter(|effect| effect.rule == Rule::ScheduleLag);
+            let most_ms = effects.map(ClientEffect::ms).fold(0.0, f64::max);
+            by_effect(SENT_LATE, summary, &lag_in_words(lag, most_ms), CURE)
+        }
+        LoadForm::Closed => by_held_back(summary, lag),
+    }
+}
+
+/// Sums of times differ by less where they are equal.
+const ROUNDING_MS: f64 = 1e-6;
+
+/// The schedule lag by a figure that can be the cause of an effect of so long, or that it cannot.
+fn lag_in_words(lag: &LatencyRow, effect_ms: f64) -> String {
+    let [p99, longest] = [lag.percentile(Quantile::P99).figure, lag.max].map(|figure| figure.at_least());
+    let least = effect_ms - ROUNDING_MS;
+    match (p99 >= least, longest >= least) {
+        (true, _) => format!("p99 schedule lag {} ms", three_digits(p99)),
+        (_, true) => format!("longest schedule lag {} ms", three_digits(longest)),
+        _ => "requests lay in this program after their dispatch".to_owned(),
     }
 }
 
 /// A closed loop has no schedule: a request that the client holds back is a longer pause of its user.
-fn by_held_back(summary: &Summary, found: &str) -> Check {
+fn by_held_back(summary: &Summary, lag: &LatencyRow) -> Check {
     let closed = summary.closed_loop.as_ref();
     let Some((held_s, share)) = closed.and_then(|closed| Some((closed.held_s?, closed.held_share()?))) else {
         return HELD_BACK.not_tested("no request ended in the window, or a shard has only some of the users");
     };
     let matters = held_s * 1e3 > LEAST_MS && share > NOTED;
+    // Of requests that leave all at once none waits for another.
+    let did = if summary.is_all_at_once() { "raised its time" } else { "lowered the load" };
     let sentence = format!(
-        "{found}; the client held each request back for {} on average, which lowered the load by {}; limit: {}{}",
+        "{}; the client held each request back for {} on average, which {did} by {}; limit: {}{}",
+        lag_in_words(lag, held_s * 1e3),
         seconds(held_s),
         percent(share),
         percent(SPOILED),
