@@ -235,11 +235,9 @@ pub(super) fn drift(summary: &Summary) -> Option<Finding> {
     let [present, slow] = [&state.present, &state.latency_ms]
         .map(|trend| trend.least_share().is_some_and(|share| share > DRIFT_BAR));
     let (grew, [from, to], other) = match (present, slow) {
-        (true, false) => {
-            ("the requests waiting or in flight", state.present.ends().map(three_digits), latency)
-        }
+        (true, false) => ("the requests waiting or in flight", state.present.ends.map(three_digits), latency),
         (false, true) => {
-            (latency, state.latency_ms.ends().map(|ms| seconds(ms / 1e3)), "the number of requests present")
+            (latency, state.latency_ms.ends.map(|ms| seconds(ms / 1e3)), "the number of requests present")
         }
         (true, true) | (false, false) => return None,
     };

@@ -25,6 +25,9 @@ pub struct Trend {
     /// How much the straight line through the sections grows from the window's first moment to its last, with its
     /// 95 % interval, in the same unit.
     pub growth: Estimate,
+    /// Its means over the first tenth of the sections and over the last, as they were.
+    #[serde(skip)]
+    pub(crate) ends: [f64; 2],
 }
 
 impl Trend {
@@ -49,13 +52,11 @@ impl Trend {
         let t = |freedom| student_t_quantile(f64::midpoint(1.0, CONFIDENCE), freedom);
         let error = line.half_width() / t(n - 2.0) * libm::sqrt((n - 2.0) / freedom);
         let half_width = t(freedom) * error;
-        Some(Self { mean: mean_y, growth: Estimate::around(line.value * length_s, half_width * length_s) })
-    }
-
-    /// Where the straight line begins and ends; a figure of these is never below 0.
-    pub fn ends(&self) -> [f64; 2] {
-        let half = self.growth.value / 2.0;
-        [(self.mean - half).max(0.0), self.mean + half]
+        let tenth = (points.len() / 10).max(1);
+        let mean_of = |points: &[(f64, f64)]| points.iter().map(|point| point.1).sum::<f64>() / tenth as f64;
+        let ends = [&points[..tenth], &points[points.len() - tenth..]].map(mean_of);
+        let growth = Estimate::around(line.value * length_s, half_width * length_s);
+        Some(Self { mean: mean_y, growth, ends })
     }
 
     /// The lower end of its growth as a share of its mean; absent where the mean is 0.

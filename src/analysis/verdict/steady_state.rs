@@ -172,8 +172,8 @@ fn growth(summary: &Summary) -> Check {
     let Movement { std_ms, overload_std_ms, .. } = state.movement;
     let value = (grew / GROWTH_BAR).min(std_ms / overload_std_ms).min(state.shortfall);
     let sentence = if value > 1.0 {
-        let [from, to] = state.present.ends().map(three_digits);
-        let [fast, slow] = state.answer_ms.ends().map(|ms| seconds(ms / 1e3));
+        let [from, to] = state.present.ends.map(three_digits);
+        let [fast, slow] = state.answer_ms.ends.map(|ms| seconds(ms / 1e3));
         format!(
             "the system did not keep up: over the window of {} the requests waiting or in flight grew from {from} to {to}, \
              the time to an answer of mean length from {fast} to {slow}, both surely by over {} of their means (limit: {}); \
@@ -292,7 +292,7 @@ mod tests {
     /// From 8 to 12 with 95 %; with four degrees of freedom 99 % reach 4.604 / 2.776 times as far.
     #[test]
     fn a_short_window_must_show_growth_the_more_surely() {
-        let trend = Trend { mean: 100.0, growth: Estimate::around(10.0, 2.0) };
+        let trend = Trend { mean: 100.0, growth: Estimate::around(10.0, 2.0), ends: [0.0; 2] };
         assert_eq!(least_share(&trend, 100), Some(0.08));
         assert!((least_share(&trend, 99).unwrap() - 0.066_83).abs() < 1e-5);
         assert_eq!(least_share(&Trend { mean: 0.0, ..trend }, 100), None);
