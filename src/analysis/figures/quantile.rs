@@ -48,22 +48,24 @@ impl Quantile {
     }
 
     /// What it needs: from so many independent samples on nothing is reserved about it. Ten of them lie above a p99 and a
-    /// p99.9.
+    /// p99.9, and two on each side of a median, but once in a hundred times.
     pub const fn plenty(self) -> u64 {
         match self {
+            Self::P50 => 11,
             Self::P99 => 1_000,
             Self::P999 => 10_000,
-            Self::P50 | Self::P90 | Self::P95 => self.floor(),
+            Self::P90 | Self::P95 => self.floor(),
         }
     }
 
     /// What `samples` samples are worth for it; `None` when they are plenty.
     ///
-    /// p99 under 1,000 and p99.9 under 10,000 samples rest on fewer than ten samples above them.
+    /// p99 under 1,000 and p99.9 under 10,000 samples rest on fewer than ten samples above them. Of a median it is the
+    /// independent samples alone that tell.
     pub const fn mark(self, samples: u64) -> Option<SampleWarning> {
         if samples < self.floor() {
             Some(SampleWarning::TooFewSamples)
-        } else if samples < self.plenty() {
+        } else if samples < self.plenty() && !matches!(self, Self::P50) {
             Some(SampleWarning::Indicative)
         } else {
             None

@@ -202,7 +202,7 @@ fn longer(repeats: &Repeats) -> String {
     let counted = repeats.runs.iter().filter(|run| run.counted);
     let fewest = counted.map(|run| run.planned).min().filter(|&requests| requests > 0);
     let next = fewest.and_then(|requests| {
-        Some(Quantile::ALL.into_iter().find(|quantile| quantile.mark(requests).is_some())?.need(None))
+        Some(Quantile::ALL.into_iter().find(|quantile| requests < quantile.floor())?.need(None))
     });
     next.map_or(String::new(), |need| format!(": in a run {need}"))
 }

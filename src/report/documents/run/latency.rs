@@ -184,9 +184,10 @@ fn shown(row: &LatencyRow) -> Vec<(Figure, Option<SampleWarning>)> {
 fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
     let percentiles: Vec<_> = rows.iter().flat_map(|(_, row)| shown(row)).collect();
     let are_usual = rows.iter().all(|(_, row)| row.asked.is_empty());
-    let need = need(summary).filter(|_| are_usual).map_or(String::new(), |need| format!("; {need}"));
-    let few = percentiles.iter().any(|(_, mark)| *mark == Some(SampleWarning::TooFewSamples));
-    let (of_few, of_others) = if few { (need.as_str(), "") } else { ("", need.as_str()) };
+    let need = need(summary).filter(|_| are_usual);
+    let [of_few, of_others] = [SampleWarning::TooFewSamples, SampleWarning::Indicative].map(|sought| {
+        need.iter().filter(|need| need.0 == sought).map(|need| format!("; {}", need.1)).collect::<String>()
+    });
     let too_few = format!("too few samples to rely on{of_few}");
     let indicative = format!("indicative: fewer than ten independent samples lie above it{of_others}");
     table.explain_marks(percentiles.iter().map(|(_, mark)| *mark), [&too_few, &indicative]);
@@ -216,17 +217,20 @@ fn needs(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
         return;
     }
     let all = Quantile::ALL[1..].iter().map(|quantile| format!("{quantile} {}", count(quantile.plenty())));
-    let need = need(summary).map_or(String::new(), |need| format!("; {need}"));
+    let need = need(summary).map_or(String::new(), |(_, need)| format!("; {need}"));
     section.fact("samples needed", format!("{}, independent ones{need}", all.collect::<Vec<_>>().join(", ")));
 }
 
-/// Samples that the first marked percentile needs, and the window that has as many at this rate, where the
-/// window is long enough to tell how much requests depend on one another.
-fn need(summary: &Summary) -> Option<String> {
+/// Samples that the first marked percentile of every table needs, with its mark, and the window that has as many at this rate,
+/// where the window is long enough to tell how much requests depend on one another.
+fn need(summary: &Summary) -> Option<(SampleWarning, String)> {
     let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
-    let marked = |mark| row.percentiles.iter().find(|percentile| percentile.mark == Some(mark));
-    let next = marked(SampleWarning::TooFewSamples).or_else(|| marked(SampleWarning::Indicative))?.quantile;
-    Some(next.need(summary.window_for(next)))
+    let marked =
+        row.percentiles.iter().filter_map(|percentile| Some((percentile.mark?, percentile.quantile)));
+    let is_detail = |quantile| !USUAL.contains(&(quantile, None));
+    let (mark, next) = marked
+        .min_by_key(|(mark, quantile)| (is_detail(*quantile), *mark != SampleWarning::TooFewSamples))?;
+    Some((mark, next.need(summary.window_for(next))))
 }
 
 fn stalls(section: &mut Section, summary: &Summary) {
