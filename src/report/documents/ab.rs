@@ -20,10 +20,6 @@ const MOST: usize = 10;
 const METHOD: &str = "intervals and p are those of the exact signed-rank test over rounds (Hodges and Lehmann, Wilcoxon); Holm's p \
                       accounts for all metrics that decide; equivalent: the 90 % interval lies within the margin";
 
-/// Why the columns of a metric do not add up.
-const CHANGE: &str = "of B against A within the rounds (Hodges–Lehmann); A and B are medians over them, so their ratio may \
-                      differ from it";
-
 /// The A/B test as a document.
 pub fn document(test: &AbTest) -> Document {
     let tone = match test.verdict {
@@ -59,7 +55,9 @@ fn headline(test: &AbTest) -> Option<KeyFigure> {
     let [by, low, high] = change(metric);
     let shown = |value| in_words(metric, value);
     let interval = low.and(high).map(|_| format!("95 % interval {} to {}", shown(low), shown(high)));
-    by.map(|_| KeyFigure::new(format!("{} of B against A", metric.metric), shown(by), "").below(interval))
+    by.map(|_| {
+        KeyFigure::new(format!("{} of B against A in rounds", metric.metric), shown(by), "").below(interval)
+    })
 }
 
 fn what_was_compared(test: &AbTest) -> Section {
@@ -108,7 +106,7 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
         .column("", titled)
         .column("A", |metric| figure(metric, metric.a))
         .column("B", |metric| figure(metric, metric.b))
-        .column("change", end(0))
+        .column("in rounds", end(0))
         .column(("95 % from", 5), end(1))
         .column(("to", 5), end(2))
         .column(("p", 3), |metric| metric.p.map(p_value))
@@ -116,8 +114,18 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
         .column_if(is_judged, "verdict", |metric| metric.verdict.map(AbVerdict::word))
         .table();
     table.rows_in_brief(&(0..MOST), "metric");
-    table.explain("change", CHANGE);
+    let other = metrics.iter().find_map(medians_apart).unwrap_or_default();
+    let meaning = "B against A of the same round (Hodges–Lehmann over all), not of the medians A and B";
+    table.explain("in rounds", format!("{meaning}{other}"));
     table
+}
+
+/// What the medians of both sides make of a change, in words, where it is another than that in rounds.
+fn medians_apart(metric: &AbMetric) -> Option<String> {
+    let (a, b) = metric.a.zip(metric.b).filter(|_| metric.scale == DifferenceScale::Ratio)?;
+    let changes = [change(metric)[0]?, (b / a - 1.0) * 100.0];
+    let [in_a_round, of_medians] = changes.map(|change| in_words(metric, Some(change)));
+    (in_a_round != of_medians).then(|| format!(", which give {} {of_medians}", metric.metric))
 }
 
 /// The change of B against A with the ends of its interval: in percent where the metric has a ratio, else in its own unit.

@@ -50,11 +50,27 @@ fn eight_rounds_fit_eighty_columns() {
 
 #[test]
 fn every_form_says_that_the_change_is_not_that_of_the_medians() {
-    let document = document(&test(8));
-    let legend = "within the rounds (Hodges–Lehmann); A and B are medians over them";
-    let text = render::text(&document, Style { colour: Colour::Plain, width: 200 }, Extent::Summary);
-    for shown in [text, render::markdown(&document), render::html(&document)] {
-        assert!(shown.contains(legend), "{shown}");
+    let mut found = test(8);
+    // Medians that a first reader would take for +48 %.
+    let metric = found.metrics.iter_mut().find(|metric| metric.scale == DifferenceScale::Ratio).unwrap();
+    (metric.a, metric.b) = (Some(189.0), Some(280.0));
+    let document = document(&found);
+    let legend = "not of the medians A and B, which give p50 ttft +48.1 %";
+    let screen = render::text(&document, Style { colour: Colour::Plain, width: 200 }, Extent::Summary);
+    for shown in [screen, render::markdown(&document), render::html(&document)] {
+        assert!(shown.contains(legend) && shown.contains("in rounds"), "{shown}");
+    }
+    // Where the medians give the same, nothing is said of it.
+    metric_alike(&mut found);
+    let text = text(&found, 200);
+    assert!(text.contains("not of the medians A and B") && !text.contains("which give"), "{text}");
+}
+
+/// Medians of the very ratio of each metric.
+fn metric_alike(test: &mut AbTest) {
+    for metric in test.metrics.iter_mut().chain(&mut test.explored) {
+        let ratio = metric.ratio.map_or(1.0, |ratio| ratio.value);
+        (metric.a, metric.b) = (Some(100.0), Some(100.0 * ratio));
     }
 }
 
