@@ -3,6 +3,7 @@
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::statistics::SECTIONS;
 use crate::clock::Timestamp;
+use crate::record::RequestRecord;
 use crate::workload::RateProfile;
 
 /// Requests in a section, on average.
@@ -74,48 +75,55 @@ impl EqualSections {
         groups
     }
 
-    /// Requests that were to arrive from this moment on, and those that left. Of later turns, of a shard and of a closed loop
-    /// nobody knows the rate, so that those count which came.
-    pub(super) fn flow(&self, observed: &Observed<'_>, from: Timestamp) -> (f64, f64) {
+    /// Requests that were to arrive in them. Of later turns, of a shard and of a closed loop nobody knows the rate, so that
+    /// those count which came.
+    pub(super) fn expected(&self, observed: &Observed<'_>) -> f64 {
         let log = observed.log;
-        let contains =
-            |at: Timestamp| at >= from && self.section_of(at).is_some_and(|section| section < self.sections);
-        let left = log.records.iter().filter(|record| contains(record.ended)).count() as f64;
-        let (start_s, end_s) = (self.start.as_secs_f64(), self.start.as_secs_f64() + self.length_s());
-        let planned = log.header.workload.arrival.expected_between(start_s.max(from.as_secs_f64()), end_s);
+        let start_s = self.start.as_secs_f64();
+        let planned = log.header.workload.arrival.expected_between(start_s, start_s + self.length_s());
         if planned > 0.0 && log.header.shard.is_none() && log.records.iter().all(|record| record.is_opener())
         {
-            return (planned, left);
+            return planned;
         }
-        let came = observed.requests.iter().filter(|request| contains(request.record().scheduled));
-        (came.count() as f64, left)
+        let came = |at| self.section_of(at).is_some_and(|section| section < self.sections);
+        observed.requests.iter().filter(|request| came(request.record().scheduled)).count() as f64
     }
 
     /// Requests waiting or in flight in each section, averaged over time, event by event.
     pub(super) fn present(&self, observed: &Observed<'_>) -> Vec<f64> {
+        self.levels(observed, |record| (record.dispatched, 1.0))
+    }
+
+    /// A quantity that each request has from a moment on until it ends, averaged over the time of each section.
+    pub(super) fn levels(
+        &self,
+        observed: &Observed<'_>,
+        of: impl Fn(&RequestRecord) -> (Timestamp, f64),
+    ) -> Vec<f64> {
         let (width, sections) = (self.each_s, self.sections);
-        // Time in the sections that a request enters or leaves in, and how many more are there for whole ones.
-        let (mut parts, mut steps) = (vec![0.0; sections], vec![0_i64; sections + 1]);
+        // Time in the sections that a request enters or leaves in, and how much more is there for whole ones.
+        let (mut parts, mut steps) = (vec![0.0; sections], vec![0.0; sections + 1]);
         for record in observed.log.records.iter() {
-            let (from, to) = (record.dispatched.max(self.start), record.ended.min(observed.end));
+            let (from, much) = of(&record);
+            let (from, to) = (from.max(self.start), record.ended.min(observed.end));
             if from >= to {
                 continue;
             }
             let [from, to] = [from, to].map(|at| at.since(self.start).as_secs_f64());
             let [first, last] = [from, to].map(|at| ((at / width) as usize).min(sections - 1));
             if first == last {
-                parts[first] += to - from;
+                parts[first] += much * (to - from);
             } else {
-                parts[first] += width * (first + 1) as f64 - from;
-                parts[last] += to - width * last as f64;
-                steps[first + 1] += 1;
-                steps[last] -= 1;
+                parts[first] += much * (width * (first + 1) as f64 - from);
+                parts[last] += much * (to - width * last as f64);
+                steps[first + 1] += much;
+                steps[last] -= much;
             }
         }
-        let mut whole = 0;
-        let level = |(part, step): (f64, i64)| {
+        let mut whole = 0.0;
+        let level = |(part, step): (f64, f64)| {
             whole += step;
-            whole as f64 + part / width
+            whole + part / width
         };
         parts.into_iter().zip(steps).map(level).collect()
     }

@@ -13,3 +13,4 @@ pub(super) mod served;
 pub(super) mod steady_state;
 pub(super) mod stretches;
 pub(super) mod timeline;
+pub(super) mod work;

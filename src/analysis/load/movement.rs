@@ -66,7 +66,7 @@ impl Movement {
 
 /// The variance of how many arrive, as a share of how many are expected: in the long run the squared coefficient of
 /// variation of the gaps (Cox, *Renewal Theory*, 1962, section 4.5).
-pub(super) fn dispersion(arrival: &ArrivalPattern) -> f64 {
+fn dispersion(arrival: &ArrivalPattern) -> f64 {
     match arrival {
         ArrivalPattern::Constant { .. } => 0.0,
         other => other.gaps().map_or(1.0, |(_, form)| form.cv() * form.cv()),

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::analysis::load::equal_sections::EqualSections;
 use crate::analysis::load::form::LoadForm;
-use crate::analysis::load::movement::dispersion;
 use crate::analysis::requests::observed::Observed;
 use crate::clock::Timestamp;
 use crate::record::Phase;
@@ -18,10 +16,6 @@ const FEWEST_NEW: usize = 10;
 /// A server that keeps up takes no longer than this many times as long. Late in 30 s at 80 and 90 % of the limit of an A10G
 /// and an L40S answers take 0.6 to 2.2 times as long, 1.1 times on average.
 const SLOWER: f64 = 1.5;
-/// Requests that did not leave may be this share of those that were to arrive, or this share of those that the load holds
-/// when it is new: so far the requests present wander by themselves. One standard deviation of how many arrive is no limit:
-/// in 30 s at 90 % of an L40S' limit 16 of 120 runs were called an overload by it, and one by these.
-const WANDERING: (f64, f64) = (0.125, 0.7);
 /// Share of what was offered below which an end is not a delay.
 pub(crate) const LEAST_SERVED: f64 = 0.75;
 /// Φ⁻¹(0.99): how surely fewer must end than would have.
@@ -50,7 +44,7 @@ impl Served {
         if LoadForm::of(&observed.log.header.workload) == LoadForm::Closed || is_burst {
             return None;
         }
-        let first = NewLoad::of(observed)?.stay.mul_f64(SLOWER);
+        let first = first_stay(observed)?.mul_f64(SLOWER);
         let counted = |is: &dyn Fn(Timestamp, Timestamp) -> bool| {
             records.iter().filter(|record| is(record.scheduled, record.ended)).count() as u64
         };
@@ -74,36 +68,12 @@ impl Served {
     }
 }
 
-/// A load when it is new.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NewLoad {
-    began: Timestamp,
-    /// Mean stay of the first requests.
-    stay: Duration,
-}
-
-impl NewLoad {
-    /// `None` where nothing was scheduled before the window's end.
-    pub(super) fn of(observed: &Observed<'_>) -> Option<Self> {
-        let records = observed.log.records.iter().filter(|record| record.scheduled < observed.end);
-        let mut stays: Vec<_> =
-            records.map(|record| (record.scheduled, record.ended.since(record.dispatched))).collect();
-        stays.sort_unstable();
-        let first = &stays[..stays.len().min(FEWEST_NEW.max(stays.len() / NEW))];
-        let (began, _) = *first.first()?;
-        let stay = first.iter().map(|(_, stay)| *stay).sum::<Duration>() / first.len() as u32;
-        Some(Self { began, stay })
-    }
-
-    /// Requests that were to arrive less those that left, as a multiple of the limit: they gather whatever the server can
-    /// do until answers come that take 1.5 times as long as the first ones, or for half of the load until the window's end.
-    pub(super) fn shortfall(&self, observed: &Observed<'_>, sections: &EqualSections) -> f64 {
-        let half = observed.end.since(self.began) / 2;
-        let from = self.began.after(self.stay.mul_f64(SLOWER).min(half)).max(observed.start);
-        let (expected, left) = sections.flow(observed, from);
-        let chance = libm::sqrt(expected * dispersion(&observed.log.header.workload.arrival));
-        let present = expected * self.stay.as_secs_f64() / observed.end.since(from).as_secs_f64();
-        let (of_all, of_present) = WANDERING;
-        (expected - left) / chance.max((of_all * expected).min(of_present * present))
-    }
+/// How long the first requests stay, on average; `None` where nothing was scheduled before the window's end.
+pub(super) fn first_stay(observed: &Observed<'_>) -> Option<Duration> {
+    let records = observed.log.records.iter().filter(|record| record.scheduled < observed.end);
+    let mut stays: Vec<_> =
+        records.map(|record| (record.scheduled, record.ended.since(record.dispatched))).collect();
+    stays.sort_unstable();
+    stays.truncate(FEWEST_NEW.max(stays.len() / NEW));
+    (!stays.is_empty()).then(|| stays.iter().map(|(_, stay)| *stay).sum::<Duration>() / stays.len() as u32)
 }

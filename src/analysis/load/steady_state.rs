@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::load::equal_sections::{EqualSections, FEWEST};
 use crate::analysis::load::movement::{Movement, least_dispersion};
-use crate::analysis::load::served::NewLoad;
+use crate::analysis::load::work::Work;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::statistics::{
     CONFIDENCE, Estimate, Truncation, mean, mser5, slope, student_t_quantile, variance,
@@ -85,8 +85,8 @@ pub struct SteadyState {
     pub answer_ms: Trend,
     /// How far that time moved, and how far an overload would have moved it.
     pub movement: Movement,
-    /// Requests that were to arrive less those that left, once the load was all there, as a multiple of their limit.
-    pub shortfall: f64,
+    /// The work that the server did, beside what was offered.
+    pub(crate) work: Work,
     /// The part of the window that looks like warm-up; absent where none does.
     pub beginning: Option<Beginning>,
     /// The halves of a window that looks unsettled as a whole; absent where it does not.
@@ -132,17 +132,16 @@ impl SteadyState {
         if first_tokens.len().min(answers.len()) < FEWEST {
             return None;
         }
-        let present: Vec<_> = (0..)
-            .zip(stretch.present(observed))
-            .map(|(section, level)| (stretch.middle_of(section), level))
-            .collect();
+        let levels = stretch.present(observed);
+        let present: Vec<_> =
+            (0..).zip(&levels).map(|(section, level)| (stretch.middle_of(section), *level)).collect();
         let means = |groups: &[(f64, Vec<f64>)]| -> Vec<_> {
             groups.iter().filter_map(|(middle, values)| Some((*middle, mean(values)?))).collect()
         };
         let length_s = stretch.length_s();
         let arrival = &observed.log.header.workload.arrival;
         let irregular = least_dispersion(arrival) + by_length;
-        let (expected, _) = stretch.flow(observed, observed.start);
+        let expected = stretch.expected(observed);
         let (beginning, unsettled) = truncated(observed);
         Some(Self {
             present: Trend::of(&present, length_s)?,
@@ -154,7 +153,7 @@ impl SteadyState {
                 expected,
                 irregular,
             )?,
-            shortfall: NewLoad::of(observed)?.shortfall(observed, &stretch),
+            work: Work::in_sections(observed, &stretch, &levels)?,
             beginning,
             unsettled,
         })

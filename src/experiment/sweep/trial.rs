@@ -10,11 +10,9 @@ use crate::analysis::{
 };
 use crate::experiment::spoiled::{SERVER_RULES, distrust, spoiled_by};
 use crate::record::FailureKind;
-use crate::units::{percent, three_digits};
+use crate::units::percent;
 use crate::workload::{Overrides, SpecError, WorkloadSpec};
 
-/// Share of the requests by which completions may lag behind arrivals while the number in flight grows.
-const BEHIND: f64 = 0.05;
 /// A server that refuses more than this share of a run's connections is gone: an overloaded one lets them wait.
 const GONE: f64 = 0.01;
 
@@ -222,22 +220,10 @@ impl Trial {
     }
 }
 
-/// Why the server of a run did not keep up: a breaker ended it, the verdict says so, or that it failed requests, or
-/// completions stay behind arrivals while what is there grows.
+/// Why the server of a run did not keep up: a breaker ended it, or the verdict says so, or that it failed requests.
 fn saturated(run: &Summary) -> Option<String> {
-    if let Some(aborted) = run.aborted() {
-        return Some(aborted);
-    }
-    if let Some(reason) = run.verdict.reasons.iter().find(|reason| SERVER_RULES.contains(&reason.rule)) {
-        return Some(reason.sentence.clone());
-    }
-    let grows = run.steady_state?.present.least_share()? > 0.0;
-    let (came, went) = (run.rates.offered_requests_per_s?, run.rates.completed_requests_per_s?);
-    let behind = went < (1.0 - BEHIND) * came;
-    (grows && behind).then(|| {
-        let [came, went] = [came, went].map(three_digits);
-        format!("{went} requests/s completed of {came}/s that arrived, and the backlog kept growing")
-    })
+    let by_verdict = || run.verdict.reasons.iter().find(|reason| SERVER_RULES.contains(&reason.rule));
+    run.aborted().or_else(|| by_verdict().map(|reason| reason.sentence.clone()))
 }
 
 impl JudgedObjective {
