@@ -132,7 +132,7 @@ impl Rates {
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
         let offered = LoadForm::of(&observed.log.header.workload) != LoadForm::Closed;
         let mut flow = Flow::default();
-        for record in observed.log.records.iter() {
+        for record in observed.log.records.iter().filter(|record| observed.has_part(record)) {
             flow.add(observed, &record);
         }
         let known = |tokens| observed.answers_per_second(tokens).filter(|_| tokens > 0.0 || !flow.uncounted);

@@ -76,6 +76,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) answers_end: Timestamp,
     /// Whether the run ended before its window did.
     pub(crate) cut_short: bool,
+    /// Whether only requests of the window count in rates: of a number of requests, and where there are none.
+    pub(crate) alone: bool,
     /// Measured requests that were dispatched, in the order of the schedule.
     pub(crate) requests: Vec<Measured<'a>>,
     /// Requests of the warm-up and cool-down whose answers were complete while answers count: rates count these too.
@@ -137,7 +139,6 @@ impl<'a> Observed<'a> {
         let requests: Vec<_> = places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
         let (start, counted) = (plan.window_start, log.header.workload.requests.is_some());
         let answers_end = answers_end(|| all.iter(), (start, end), counted);
-        // Of a number of requests those that count are counted, and no others.
         let alone = counted || requests.is_empty();
         let others = all.iter().zip(0..).filter(|(record, _)| {
             let counts = |at| !alone && start <= at && at < answers_end;
@@ -150,6 +151,7 @@ impl<'a> Observed<'a> {
             answers_end,
             others: others.map(|(_, place)| measure(log, &delivery, all, place)).collect(),
             cut_short,
+            alone,
             has_slos: requests.iter().any(|request| request.slo.has_slo()),
             requests,
             never_due,
@@ -179,6 +181,11 @@ impl<'a> Observed<'a> {
     /// `count` per second of the time in which answers count.
     pub(crate) fn answers_per_second(&self, count: f64) -> Option<f64> {
         per_second(count, self.answers_end.since(self.start))
+    }
+
+    /// Whether what came of a request in the window counts in rates.
+    pub(crate) fn has_part(&self, record: &RequestRecord) -> bool {
+        !self.alone || record.phase == Phase::Measured
     }
 
     /// Whether `moment` lies in the window.

@@ -73,7 +73,8 @@ fn the_window_is_told_by_the_readings_at_its_ends() {
     assert_eq!(times.count, 10.0);
     assert!((times.mean_ms - 90.0).abs() < 1e-6);
     let p50 = times.p50.unwrap();
-    assert!((p50.from_ms, p50.to_ms) == (80.0, Some(100.0)) && (p50.ms - 90.0).abs() < 1e-9, "{p50:?}");
+    let from = (p50.from_ms - 80.0).abs() < 1e-9;
+    assert!(from && p50.to_ms == Some(100.0) && (p50.ms - 90.0).abs() < 1e-9, "{p50:?}");
 }
 
 #[test]
