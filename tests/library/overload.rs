@@ -206,7 +206,7 @@ fn retries_amplify_the_load_of_m_m_1_k_as_its_fixed_point_says() {
 }
 
 #[test]
-#[ignore = "takes half a minute unoptimised; `.ci/run` runs it; by hand: `cargo test --test library overload:: -- --ignored`"]
+#[ignore = "takes half a minute unoptimised; `tests/interop/long_tests.sh` runs it; by hand: `cargo test --test library overload:: -- --ignored`"]
 fn retries_amplify_an_overload_too() {
     amplifies_like_the_fixed_point(12.0, 4, 2);
 }

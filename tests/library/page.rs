@@ -92,7 +92,7 @@ fn answered(pattern: &RequestRecord, index: u64, random: &mut RandomStream) -> R
 
 /// Of an optimised build: `cargo test --release --test library page:: -- --ignored --nocapture`.
 #[test]
-#[ignore = "needs 2 GB of memory; `.ci/run` runs it; by hand: `cargo test --release --test library page:: -- --ignored`"]
+#[ignore = "needs 2 GB of memory; `tests/interop/long_tests.sh` runs it; by hand: `cargo test --release --test library page:: -- --ignored`"]
 #[allow(clippy::print_stderr, reason = "a measurement is to be read")]
 fn a_million_requests_have_a_small_page_soon() {
     let mut log = stored(1);

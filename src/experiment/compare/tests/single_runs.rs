@@ -353,7 +353,7 @@ fn the_way_back_is_as_sure() {
         let there = Compared::of(&sides, &[], &[gate("req:p95 ttft 25%")]).unwrap();
         let back = [sides[1].clone(), sides[0].clone()];
         let back = Compared::of(&back, &[], &[gate("max:p95 ttft 10%")]).unwrap();
-        let mut told = 0;
+        let mut apart = 0;
         for figure in ["p50 ttft", "p95 ttft", "mean ttft"] {
             let rows = [&there, &back]
                 .map(|compared| compared.against[0].rows.iter().find(|row| row.figure.to_string() == figure));
@@ -368,9 +368,9 @@ fn the_way_back_is_as_sure() {
                 assert!(apart < 1e-3, "{n} {figure}: {change:?} {way_back:?}");
             }
             assert_eq!(one.standing, other.standing, "{n} {figure}: {change:?} {way_back:?}");
-            told += u64::from(one.standing == ChangeStanding::Apart);
+            apart += u64::from(one.standing == ChangeStanding::Apart);
         }
-        assert!(told >= 2 || n < 60, "{n}: {:?}", there.against[0].rows);
+        assert!(apart >= 2 || n < 60, "{n}: {:?}", there.against[0].rows);
         let gates = [&there, &back].map(|compared| compared.against[0].gates[0].status);
         assert!(n < 60 || gates == [Status::Met, Status::Missed], "{n}: {gates:?}");
     }
