@@ -3,6 +3,7 @@
 use super::check::{Check, CheckOutcome, Measure, Rule};
 use crate::analysis::client::effects::{ClientEffect, LEAST_MS, NOTED, SPOILED, did};
 use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::load::form::LoadForm;
@@ -115,7 +116,7 @@ const ROUNDING_MS: f64 = 1e-6;
 
 /// The schedule lag by a figure that can be the cause of an effect of so long, or that it cannot.
 fn lag_in_words(lag: &LatencyRow, effect_ms: f64) -> String {
-    let [p99, longest] = [lag.percentile(Quantile::P99).figure, lag.max].map(|figure| figure.at_least());
+    let [p99, longest] = [lag.percentile(Quantile::P99).figure, lag.max].map(Figure::at_least);
     let least = effect_ms - ROUNDING_MS;
     match (p99 >= least, longest >= least) {
         (true, _) => format!("p99 schedule lag {} ms", three_digits(p99)),

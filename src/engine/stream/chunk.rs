@@ -128,7 +128,7 @@ impl<'a> ChunkJson<'a> {
         }
     }
 
-    /// Takes the error of a document within the document, of Baidu, MiniMax and gateways.
+    /// Takes the error of a document within the document, as some providers and gateways send.
     fn note_error_within(&mut self, value: LooseValue<'a>) {
         for (name, inner) in value.members().unwrap_or_default() {
             if names_error(name.as_bytes()) {

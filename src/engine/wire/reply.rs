@@ -14,7 +14,7 @@ use crate::engine::stream::reader::{ArrivalStamp, ResponseReader};
 use crate::record::{Failure, FailureKind, FinishReason};
 
 /// Time that a close takes to be read, beside the network's: a server that closes later had the request.
-const CLOSE_IS_READ: Duration = Duration::from_millis(20);
+const CLOSE_IS_READ: Duration = Duration::from_millis(100);
 /// Longest time to open a connection that is taken for one of the network.
 const LONGEST_OPENING: Duration = Duration::from_secs(1);
 

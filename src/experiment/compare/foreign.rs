@@ -123,7 +123,7 @@ impl AgainstForeign {
             let (before, after) = (baseline.figure(key), other.figure(key));
             match (before.is_known(), after.is_known()) {
                 (true, true) => {
-                    rows.extend(ComparedRow::compare(key, &before, &after, Pairing::OneRunEach, None))
+                    rows.extend(ComparedRow::compare(key, &before, &after, Pairing::OneRunEach, None));
                 }
                 (true, false) => only_baseline.push(key.to_string()),
                 (false, true) => only_here.push(key.to_string()),

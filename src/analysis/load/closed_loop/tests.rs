@@ -284,7 +284,7 @@ fn users_who_are_stopped_have_not_sent_what_was_planned() {
 fn rates_of_a_number_of_requests_are_of_those_that_count() {
     let at = |i: u64| i * 1_000;
     let all = (0..4).map(|i| record(i).sent_at(at(i), at(i), at(i)).paced(at(i) + 500, 100, 11));
-    let mut all: Vec<_> = all.map(|record| record.build()).collect();
+    let mut all: Vec<_> = all.map(crate::analysis::test_runs::RecordBuilder::build).collect();
     all[0].phase = Phase::Warmup;
     all[1].phase = Phase::Warmup;
     let mut log = run(4_000, all);

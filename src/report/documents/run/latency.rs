@@ -186,7 +186,10 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
     let are_usual = rows.iter().all(|(_, row)| row.asked.is_empty());
     let need = need(summary).filter(|_| are_usual);
     let [of_few, of_others] = [SampleWarning::TooFewSamples, SampleWarning::Indicative].map(|sought| {
-        need.iter().filter(|need| need.0 == sought).map(|need| format!("; {}", need.1)).collect::<String>()
+        need.iter()
+            .filter(|need| need.0 == sought)
+            .flat_map(|need| ["; ", need.1.as_str()])
+            .collect::<String>()
     });
     let too_few = format!("too few samples to rely on{of_few}");
     let indicative = format!("indicative: fewer than ten independent samples lie above it{of_others}");
