@@ -13,7 +13,7 @@ use crate::units::{percent, seconds, three_digits};
 /// The two sides of a law may lie this far apart, as a share of L, or of N …
 const BAR: f64 = 0.01;
 /// … or by this much a request, seconds: what lies between an answer's last byte and the run taking note of it …
-const NOTICE_S: f64 = 0.001;
+const NOTICE_S: f64 = 0.002;
 /// A larger limit than this share would test nothing.
 const LARGEST_BAR: f64 = 0.5;
 /// … or, of users, by so many standard errors of the think times that were drawn.
@@ -40,7 +40,7 @@ fn notice_s(log: &RunLog) -> f64 {
 /// 536–549, eq. 2). Their parts are known: what requests of the warm-up still stayed in the window is added, what the
 /// window's stayed after it is taken off, and what cool-down requests had in it is added: users of a closed loop of so many
 /// requests go on before its last one is sent. What is left needs no allowance for chance, so the limit is 1 % without
-/// standard errors; each request is allowed a millisecond (more where this machine was busy),
+/// standard errors; each request is allowed 2 ms (more where this machine was busy),
 /// and its schedule lag, of the time that all were in the window. Of a burst that is over at once it is most of that time: the law is then not tested.
 pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let measure = Measure { rule: Rule::LittlesLaw, statistic: "|L − λW| / L" };
