@@ -70,7 +70,7 @@ fn counting(counted: u64, usage: u64) -> String {
 
 #[test]
 fn tokens_that_went_missing_on_the_way_are_told() {
-    for (usage, outcome) in [(8, "passed"), (9, "failed")] {
+    for (usage, outcome) in [(8, "passed"), (10, "failed")] {
         let address = serve(move |seen| control(seen).unwrap_or_else(|| counting(8, usage)));
         let url = format!("http://{address}");
         let desk = Desk::new();
