@@ -12,11 +12,11 @@ use crate::analysis::ChecklistRule;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolNotes {
-    /// What its results look like, for the message about a wrong file.
+    /// Description of its results, for the message about a wrong file.
     looks_like: String,
     /// Its figures without an equivalent here, each with the reason.
     refused: Vec<(String, String)>,
-    /// How the tool itself cures an item of the checklist.
+    /// Cure of an item of the checklist in the tool's own options.
     cures: HashMap<ChecklistRule, String>,
 }
 
@@ -47,7 +47,7 @@ impl ForeignTool {
         }
     }
 
-    /// What its results look like, for the message about a wrong file.
+    /// Description of its results, for the message about a wrong file.
     pub(super) fn looks_like(self) -> &'static str {
         &self.notes().looks_like
     }

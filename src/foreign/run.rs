@@ -263,7 +263,7 @@ pub struct UnmatchedFigure {
 }
 
 impl UnmatchedFigure {
-    /// Those of the tool that `fields` contains.
+    /// Figures of the tool that `fields` contains.
     pub(super) fn found(tool: ForeignTool, fields: &ResultFields<'_>) -> Vec<Self> {
         let is_there = |name: &str| match name.strip_suffix('*') {
             Some(start) => fields.keys().any(|key| key.starts_with(start)),

@@ -68,7 +68,7 @@ impl Served {
     }
 }
 
-/// How long the first requests stay, on average; `None` where nothing was scheduled before the window's end.
+/// Mean stay of the first requests; `None` where nothing was scheduled before the window's end.
 pub(super) fn first_stay(observed: &Observed<'_>) -> Option<Duration> {
     let records = observed.log.records.iter().filter(|record| record.scheduled < observed.end);
     let mut stays: Vec<_> =

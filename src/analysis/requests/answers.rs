@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord};
 
-/// When the answer of a request that completed was whole.
+/// Moment at which the answer of a completed request was whole.
 pub(crate) fn answered(record: &RequestRecord) -> Option<Timestamp> {
     let last = record.chunks.last_at().or(record.whole_answer);
     last.filter(|_| record.outcome == Outcome::Completed)

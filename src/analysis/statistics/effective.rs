@@ -126,7 +126,7 @@ impl Inside {
         libm::pow(self.bound / self.largest, self.power).min(MOST_RARE)
     }
 
-    /// Those of both, by the heavier tail.
+    /// Tail of both samples, by the heavier one.
     fn and(self, other: Self) -> Self {
         let (largest, power) = (self.largest.max(other.largest), self.power.min(other.power));
         Self { largest, power, ..self }

@@ -22,7 +22,7 @@ struct Elsewhere {
 static ELSEWHERE: LazyLock<Elsewhere> =
     LazyLock::new(|| toml::from_str(include_str!("elsewhere.toml")).unwrap_or_default());
 
-/// What to type in place of a name.
+/// Hint for a name that is typed in place of another.
 fn hint<'t>(table: &'t BTreeMap<String, String>, typed: &str) -> Option<&'t str> {
     let mut rows = table.iter();
     rows.find_map(|(names, hint)| names.split(' ').any(|name| name == typed).then_some(hint.as_str()))

@@ -12,14 +12,14 @@ use crate::guide::Topic;
 #[cfg(test)]
 const MOST_LINES: usize = 60;
 
-/// What `-h` shows.
+/// Short help, as `-h` shows it.
 #[derive(Debug, Default, Deserialize)]
 struct ShortHelp {
     /// The options of a verb that has more than a screen of them, with spaces between them.
     shown: BTreeMap<String, String>,
-    /// What is said of an argument in every verb.
+    /// Short help of an argument in every verb.
     help: BTreeMap<String, String>,
-    /// What is said of an argument in one verb.
+    /// Short help of an argument in one verb.
     help_of: BTreeMap<String, BTreeMap<String, String>>,
 }
 

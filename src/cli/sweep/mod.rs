@@ -154,7 +154,7 @@ const LEAST_OF_FORECAST: f64 = 0.5;
 const MOST_OF_FORECAST: f64 = 2.0;
 /// Bursts before a search take at least so long, seconds.
 const FEWEST_BURSTS_S: f64 = 8.0;
-/// What the announcement of a sweep begins with that is too short for a decision.
+/// First words of the announcement of a sweep that is too short for a decision.
 const SHORT: &str = "the exit code will probably be 1, because";
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
@@ -243,7 +243,8 @@ impl SweepArgs {
         show_dry_run(&format!("sweep {}", planned.spec.name), facts, printer, self.campaign.show.shown())
     }
 
-    /// That the runs are too short for a decision, and what is long enough; `None` where they are not, or that counts as met.
+    /// Sentence about runs that are too short for a decision, with what is long enough; `None` where they are
+    /// not, or that counts as met.
     fn too_short(&self, planned: &PlannedSweep) -> Result<Option<String>, Stop> {
         let plan = &planned.plan;
         let rules = self.objectives.rules(self.campaign.validity);

@@ -23,7 +23,7 @@ const LONGEST_OPENING: Duration = Duration::from_secs(1);
 pub(super) enum Origin {
     /// Opened for this request.
     Opened,
-    /// It was open: kept after another answer, or opened ahead. To open it took this long.
+    /// Open before: kept after another answer, or opened ahead; opening it took this long.
     Idle(Duration),
 }
 

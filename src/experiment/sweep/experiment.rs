@@ -89,7 +89,7 @@ impl SweepExperiment {
         Some(TrialRequest { number, load, repeat, seed, window_s, run: holding_run(repeat) })
     }
 
-    /// What came of the sweep's run, or how it ended the sweep.
+    /// Result of the sweep's run, or the way in which it ended the sweep.
     fn completed(outcome: RunOutcome) -> Result<Box<Summary>, End> {
         let end = |stopped, sentence| Err(End { stopped, sentence });
         match outcome {

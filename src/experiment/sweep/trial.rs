@@ -213,7 +213,7 @@ impl Trial {
         !self.left_out
     }
 
-    /// The same, which does not count.
+    /// Trial that does not count.
     #[cfg(test)]
     pub(crate) fn left_out(self) -> Self {
         Self { left_out: true, ..self }

@@ -22,7 +22,7 @@ use crate::experiment::sweep::{Load, Trial, TrialRequest};
 const CAUTION: f64 = 0.8;
 /// Fewer requests of a window tell nothing.
 const LEAST_REQUESTS: f64 = 40.0;
-/// The same where the user says how long runs are.
+/// Runs whose length the user gives.
 const LEAST_OF_TYPED: f64 = 10.0;
 
 /// One run of a variant.

@@ -18,14 +18,14 @@ const TABLES: [&str; 4] = [
     include_str!("tables/aiperf-0.13.toml"),
 ];
 
-/// How the command lines of a tool are read.
+/// Table by which the command lines of a tool are read.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToolTable {
     pub(super) tool: ForeignTool,
     /// The version whose flags are all here.
     pub(super) version: String,
-    /// How its command lines begin, the usual way first.
+    /// Beginnings of its command lines, the usual one first.
     pub(super) begins: Vec<String>,
     /// A command line behind our verb.
     pub(super) example: String,

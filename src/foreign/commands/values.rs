@@ -20,7 +20,7 @@ pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What a function of the tables makes of its arguments; `None` where one is no number, or a comparison does not hold.
+/// Value of a function of the tables; `None` where one is no number, or a comparison does not hold.
 pub(super) fn compute(function: &str, arguments: &[String]) -> Option<String> {
     match (function, arguments) {
         ("numbers", [list]) => {

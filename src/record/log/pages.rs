@@ -72,7 +72,7 @@ struct Page {
     /// The place of its first record.
     first: usize,
     bytes: Packed,
-    /// What is known of its records only after them, in order.
+    /// Amendments of its records, in order.
     amended: Vec<(u16, Option<u64>)>,
 }
 

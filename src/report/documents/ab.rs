@@ -120,7 +120,7 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
     table
 }
 
-/// What the medians of both sides make of a change, in words, where it is another than that in rounds.
+/// Change between the medians of both sides, in words, where it is another than that in rounds.
 fn medians_apart(metric: &AbMetric) -> Option<String> {
     let (a, b) = metric.a.zip(metric.b).filter(|_| metric.scale == DifferenceScale::Ratio)?;
     let changes = [change(metric)[0]?, (b / a - 1.0) * 100.0];

@@ -125,7 +125,7 @@ impl<'a, C> CampaignExecutor<'a, C> {
         Self { campaign, dir, interrupts, announce, drawn, read: 0, forced: false, pause }
     }
 
-    /// The same with so much time between two runs.
+    /// Executor with so much time between two runs.
     pub(crate) fn pausing(self, pause: Duration) -> Self {
         Self { pause, ..self }
     }

@@ -256,7 +256,7 @@ fn finding(trial: &Trial) -> String {
     counted_or_not(found, &trial.invalid, trial.counts())
 }
 
-/// What a run found, or why it is INVALID, and whether it counts.
+/// Finding of a run, or why it is INVALID, and whether it counts.
 pub(super) fn counted_or_not(found: String, invalid: &[String], counts: bool) -> String {
     match invalid.first().map(|reason| cut(reason.clone(), REASON)) {
         None => found,

@@ -118,7 +118,7 @@ impl PlannedLoad {
         self.in_runs(self.runs * runs)
     }
 
-    /// The same in so many runs in all.
+    /// Load of so many runs in all.
     pub(crate) fn in_runs(self, runs: u64) -> Self {
         let times = runs as f64 / self.runs.max(1) as f64;
         let (requests, of_users) = (self.requests * times, self.of_users * times);
@@ -167,7 +167,7 @@ impl PlannedLoad {
         Self { about: true, ..self }
     }
 
-    /// The same in about so many runs, of which later ones have a higher rate where the first are met.
+    /// Load of about so many runs, of which later ones have a higher rate where the first are met.
     pub(crate) fn rising(self) -> Self {
         Self { rises: true, ..self.about() }
     }

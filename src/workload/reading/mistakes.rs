@@ -35,12 +35,12 @@ pub enum SpecError {
         /// The file.
         path: PathBuf,
     },
-    /// What was given is the address of a server.
+    /// An address of a server was given.
     #[error(
         "`{address}` is an address, not a workload\nhint: --url names the server: short_chat 60 --url {address}"
     )]
     Address {
-        /// What was given.
+        /// Address that was given.
         address: String,
     },
     /// The spec was read and is wrong.

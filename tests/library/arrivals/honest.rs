@@ -60,7 +60,7 @@ fn processes() -> Vec<(&'static str, ArrivalPattern)> {
 /// Of 1,000 seeds of each process, at most 2 % are accused by the tests for arrivals of which nothing else is known,
 /// and none is refused as a plan (expected: 0.1 of 1,000).
 #[test]
-#[ignore = "takes ten seconds unoptimised; `.ci/run` runs it"]
+#[ignore = "takes ten seconds unoptimised; `tests/interop/long_tests.sh` runs it"]
 fn honest_plans_pass() {
     for (name, pattern) in processes() {
         let (mut alone, mut as_plans) = (0, 0);

@@ -98,7 +98,7 @@ fn counts_fixed_by_the_second_are_caught() {
 }
 
 #[test]
-#[ignore = "takes ten seconds unoptimised; `.ci/run` runs it"]
+#[ignore = "takes ten seconds unoptimised; `tests/interop/long_tests.sh` runs it"]
 fn another_process_than_declared_is_caught() {
     let gamma = |burstiness| ArrivalPattern::Gamma { rate_per_s: 20.0, burstiness };
     let bursts =

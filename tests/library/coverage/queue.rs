@@ -72,7 +72,7 @@ fn five_repeats_cover_the_quantiles_of_a_half_loaded_queue() {
 }
 
 #[test]
-#[ignore = "4 million requests unoptimised take a minute; `.ci/run` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
+#[ignore = "4 million requests unoptimised take a minute; `tests/interop/long_tests.sh` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
 fn two_hundred_experiments_at_half_load_cover_in_nine_of_ten() {
     for share in coverage(0.5, AT_HALF_LOAD, 200) {
         assert!(share >= 0.9, "{share}");
@@ -80,7 +80,7 @@ fn two_hundred_experiments_at_half_load_cover_in_nine_of_ten() {
 }
 
 #[test]
-#[ignore = "33 million requests unoptimised take minutes; `.ci/run` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
+#[ignore = "33 million requests unoptimised take minutes; `tests/interop/long_tests.sh` runs it; by hand: `cargo test --release --test library coverage:: -- --ignored`"]
 fn two_hundred_experiments_at_80_percent_load_cover_in_nine_of_ten() {
     for share in coverage(0.8, AT_80_PERCENT, 200) {
         assert!(share >= 0.9, "{share}");

@@ -130,7 +130,7 @@ fn a_server_a_tenth_slower_is_found_about_as_often_as_announced() {
 }
 
 #[test]
-#[ignore = "8,000 runs in virtual time; `.ci/run` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
+#[ignore = "8,000 runs in virtual time; `tests/interop/long_tests.sh` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
 fn equal_servers_are_told_apart_in_at_most_one_of_twenty_experiments() {
     for (what, server, seconds) in [("idle", IDLE, 8), ("busy", BUSY, 32)] {
         let alarms = false_alarms(200, server, seconds);
@@ -139,7 +139,7 @@ fn equal_servers_are_told_apart_in_at_most_one_of_twenty_experiments() {
 }
 
 #[test]
-#[ignore = "4,000 runs in virtual time; `.ci/run` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
+#[ignore = "4,000 runs in virtual time; `tests/interop/long_tests.sh` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
 fn a_server_a_tenth_slower_is_found_with_the_power_announced() {
     let (found, announced) = found_and_announced(200);
     // Two standard errors of a share of 200 below; more is found where other metrics have made Holm's bar lower.
@@ -170,7 +170,7 @@ fn near_the_limit_equal_servers_both_keep_up_and_beyond_it_one_does_not() {
 /// How often the interval that belongs to the test, and the bootstrap's, hold the middle of 8 differences of two
 /// log-normal figures: symmetric, with tails.
 #[test]
-#[ignore = "2 · 10⁷ resamples; `.ci/run` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
+#[ignore = "2 · 10⁷ resamples; `tests/interop/long_tests.sh` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
 fn the_interval_of_record_holds_the_truth_where_the_bootstraps_is_too_short() {
     let mut stream = RandomStream::named(5, "coverage of intervals");
     let (mut ranks, mut resampled) = (0, 0);

@@ -236,7 +236,7 @@ fn holds(name: &str, per_gpu: f64) -> bool {
 }
 
 #[test]
-#[ignore = "takes minutes unoptimised; `.ci/run` runs it"]
+#[ignore = "takes minutes unoptimised; `tests/interop/long_tests.sh` runs it"]
 fn the_best_is_the_best_in_long_runs() {
     assert!(holds(BEST, ENDS / 1.02) && !holds(BEST, ENDS * 1.02));
     let others = spec(GRID).candidates().into_iter().map(|of| of.name).filter(|name| name != BEST);
@@ -278,7 +278,7 @@ fn variants_that_are_alike_are_not_told_apart() {
 
 /// Four variants that are one queue, whose service times each run draws anew: an A/A test of a tuning.
 #[test]
-#[ignore = "takes a minute unoptimised; `.ci/run` runs it"]
+#[ignore = "takes a minute unoptimised; `tests/interop/long_tests.sh` runs it"]
 fn chance_drops_a_variant_that_is_as_good_in_at_most_five_percent() {
     let mut spec = spec("max_num_seqs = [1, 2, 3, 4]");
     spec.objectives = vec!["p95 ttft < 1500ms".parse().unwrap()];

@@ -58,7 +58,7 @@ fn an_arrival_waits_for_a_step_more_and_tokens_do_not() {
 }
 
 #[test]
-#[ignore = "eight seeds of six loads take a minute unoptimised; `.ci/run` runs it"]
+#[ignore = "eight seeds of six loads take a minute unoptimised; `tests/interop/long_tests.sh` runs it"]
 fn over_eight_seeds_an_arrival_waits_for_a_step_more_and_tokens_do_not() {
     hold(&REFERENCE, 400.0, 8);
 }

@@ -129,7 +129,7 @@ fn mean_waits_are_near_the_closed_forms() {
 }
 
 #[test]
-#[ignore = "seven queues of 1,000,000 jobs take 20 s unoptimised; `.ci/run` runs it; by hand: `cargo test --test library simulator:: -- --ignored`"]
+#[ignore = "seven queues of 1,000,000 jobs take 20 s unoptimised; `tests/interop/long_tests.sh` runs it; by hand: `cargo test --test library simulator:: -- --ignored`"]
 fn mean_waits_are_within_two_percent_over_a_million_jobs() {
     assert!(worst_error(1_000_000) < 0.02);
 }

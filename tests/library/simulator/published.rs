@@ -123,7 +123,7 @@ fn short_rows_of_published_throughput_are_what_the_model_predicts() {
 }
 
 #[test]
-#[ignore = "takes minutes unoptimised; `.ci/run` runs it"]
+#[ignore = "takes minutes unoptimised; `tests/interop/long_tests.sh` runs it"]
 fn all_rows_of_published_throughput_are_what_the_model_predicts() {
     hold(&Row::all());
     assert_eq!(table().len(), Row::all().len());

@@ -166,7 +166,7 @@ fn passed(n: usize, limit: f64, draw: Draw) -> usize {
     passed_by_repeats(1, n, limit, draw)
 }
 
-/// The same of so many runs together.
+/// Passes of so many runs together.
 fn passed_by_repeats(runs: usize, n: usize, limit: f64, (bound, draw): Draw) -> usize {
     let passes = |seed| {
         let mut stream = RandomStream::named(seed, "tails");
