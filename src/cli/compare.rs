@@ -92,16 +92,22 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
             "--json and --markdown - both go to standard output\nhint: name a file for the Markdown",
         ));
     }
-    let stored = args.folders.iter().map(|path| stored::open(path, None)).collect::<Result<Vec<_>, _>>()?;
+    let folders = args.folders.iter().map(|path| stored::one_result(path)).collect::<Result<Vec<_>, _>>()?;
+    let open = |(folder, name): (PathBuf, String)| {
+        let stored = stored::open(&folder, None)?;
+        Ok(OpenedSide { folder, name, stored })
+    };
+    let names = names(&folders);
+    let sides = folders.into_iter().zip(names).map(open).collect::<Result<Vec<_>, Stop>>()?;
     let rules = ExitRules { invalid: args.validity.invalid_runs(), undecided: args.undecided };
     rules.check_use(args.gates().is_empty(), "demand", printer);
     let find = |is_sweep: bool| {
-        let mut all = args.folders.iter().zip(&stored);
-        all.find(|(_, stored)| matches!(stored, Stored::Sweep(_)) == is_sweep).map(|(folder, _)| folder)
+        let mut all = sides.iter();
+        all.find(|side| matches!(side.stored, Stored::Sweep(_)) == is_sweep).map(|side| &side.folder)
     };
     let passed = match (find(true), find(false)) {
-        _ if stored.iter().any(|stored| matches!(stored, Stored::Foreign(_))) => {
-            several_tools(args, stored, printer)?
+        _ if sides.iter().any(|side| matches!(side.stored, Stored::Foreign(_))) => {
+            several_tools(args, sides, printer)?
         }
         (Some(sweep), Some(run)) => {
             return Err(Stop::usage(format!(
@@ -110,8 +116,8 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
                 run.display()
             )));
         }
-        (Some(_), None) => sweeps(args, stored, printer)?,
-        (None, _) => runs(args, stored, printer)?,
+        (Some(_), None) => sweeps(args, sides, printer)?,
+        (None, _) => runs(args, sides, printer)?,
     };
     Ok(if passed { Exit::Fine } else { Exit::Missed })
 }
@@ -127,28 +133,6 @@ impl CompareArgs {
         let of = |margin: &Margin| Margin { undecided_passes, ..margin.clone() };
         let regressions = self.max_regression.iter().map(of).map(Gate::MaxRegression);
         regressions.chain(self.require_improvement.iter().map(of).map(Gate::RequiredImprovement)).collect()
-    }
-
-    /// Each folder with the side's name: the last part of its path, if all differ in that, else what follows the folders
-    /// that all are in, else the whole.
-    fn named(&self) -> impl Iterator<Item = (&Path, String)> {
-        let last = |folder: &PathBuf| folder.file_name().map(|name| name.to_string_lossy().into_owned());
-        let short: Option<Vec<String>> = self.folders.iter().map(last).collect();
-        let parts = |folder: &PathBuf| folder.iter().map(OsStr::to_owned).collect::<Vec<_>>();
-        let paths: Vec<Vec<_>> = self.folders.iter().map(parts).collect();
-        let shared = |place: &usize| paths.iter().all(|path| path.get(*place) == paths[0].get(*place));
-        let common = (0..paths[0].len()).take_while(shared).count();
-        let rest = |path: &Vec<OsString>| {
-            path.get(common..)?.iter().collect::<PathBuf>().to_str().map(str::to_owned)
-        };
-        let inner: Option<Vec<String>> = paths.iter().map(rest).collect();
-        let differ = |names: &Vec<String>| {
-            names.iter().collect::<BTreeSet<_>>().len() == names.len()
-                && names.iter().all(|name| !name.is_empty())
-        };
-        let whole = || self.folders.iter().map(|folder| folder.display().to_string()).collect();
-        let names = short.filter(differ).or_else(|| inner.filter(differ)).unwrap_or_else(whole);
-        self.folders.iter().map(PathBuf::as_path).zip(names)
     }
 
     /// Prints a comparison and writes the files that are requested of it.
@@ -175,19 +159,48 @@ impl CompareArgs {
     }
 }
 
+/// What is stored in a folder, under the name of its side.
+struct OpenedSide {
+    folder: PathBuf,
+    name: String,
+    stored: Stored,
+}
+
+/// The sides' names: the last parts of the paths, if all differ in that, else what follows the folders that all are in, else
+/// the whole paths.
+fn names(folders: &[PathBuf]) -> Vec<String> {
+    let last = |folder: &PathBuf| folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let short: Option<Vec<String>> = folders.iter().map(last).collect();
+    let parts = |folder: &PathBuf| folder.iter().map(OsStr::to_owned).collect::<Vec<_>>();
+    let paths: Vec<Vec<_>> = folders.iter().map(parts).collect();
+    let shared = |place: &usize| paths.iter().all(|path| path.get(*place) == paths[0].get(*place));
+    let common = (0..paths[0].len()).take_while(shared).count();
+    let rest =
+        |path: &Vec<OsString>| path.get(common..)?.iter().collect::<PathBuf>().to_str().map(str::to_owned);
+    let inner: Option<Vec<String>> = paths.iter().map(rest).collect();
+    let differ = |names: &Vec<String>| {
+        names.iter().collect::<BTreeSet<_>>().len() == names.len()
+            && names.iter().all(|name| !name.is_empty())
+    };
+    let whole = || folders.iter().map(|folder| folder.display().to_string()).collect();
+    short.filter(differ).or_else(|| inner.filter(differ)).unwrap_or_else(whole)
+}
+
 /// Compares runs of which at least one is another tool's; whether every demand is met.
-fn several_tools(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> Result<bool, Stop> {
+fn several_tools(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Result<bool, Stop> {
     let mut sides = Vec::new();
-    for ((path, name), stored) in args.named().zip(stored) {
+    for OpenedSide { folder, name, stored } in opened {
         sides.push(match stored {
-            Stored::Foreign(runs) => AnySide::Foreign(name, Box::new(stored::only_foreign_run(path, runs)?)),
+            Stored::Foreign(runs) => {
+                AnySide::Foreign(name, Box::new(stored::only_foreign_run(&folder, runs)?))
+            }
             Stored::Sweep(_) => {
                 return Err(Stop::usage(format!(
                     "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: {0}/run-001",
-                    path.display()
+                    folder.display()
                 )));
             }
-            ours => AnySide::Ours(Box::new(side(path, name, ours, &args.gates())?)),
+            ours => AnySide::Ours(Box::new(side(&folder, name, ours, &args.gates())?)),
         });
     }
     for side in &sides {
@@ -198,10 +211,10 @@ fn several_tools(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> R
     Ok(compared.passed())
 }
 
-fn runs(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> Result<bool, Stop> {
+fn runs(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Result<bool, Stop> {
     let gates = args.gates();
-    let sides = args.named().zip(stored).map(|((folder, name), stored)| side(folder, name, stored, &gates));
-    let sides = sides.collect::<Result<Vec<_>, _>>()?;
+    let own = |OpenedSide { folder, name, stored }| side(&folder, name, stored, &gates);
+    let sides = opened.into_iter().map(own).collect::<Result<Vec<_>, _>>()?;
     for side in &sides {
         check(&gates, side.workload())?;
         believe(side.name(), side.reasons(), args.validity.invalid_runs())?;
@@ -211,11 +224,11 @@ fn runs(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> Result<boo
     Ok(compared.passed())
 }
 
-fn sweeps(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> Result<bool, Stop> {
+fn sweeps(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Result<bool, Stop> {
     let mut sides = Vec::new();
-    for ((folder, name), stored) in args.named().zip(stored) {
+    for OpenedSide { folder, name, stored } in opened {
         if let Stored::Sweep(sweep) = stored {
-            sides.push(sweep_side(folder, name, *sweep)?);
+            sides.push(sweep_side(&folder, name, *sweep)?);
         }
     }
     let gates = args.gates();

@@ -191,6 +191,8 @@ pub(crate) struct Interrupts {
     wish: watch::Sender<Interrupt>,
     /// A run is on.
     running: Arc<AtomicBool>,
+    /// A run has begun.
+    begun: Arc<AtomicBool>,
     /// Several runs are: there is something to report between them too.
     series: Arc<AtomicBool>,
     /// When the last signal came.
@@ -258,6 +260,7 @@ impl Interrupts {
     /// From here on a run is on: interrupts are wishes. One that came since the run before reaches this one.
     pub(crate) fn run_begins(&self) -> watch::Receiver<Interrupt> {
         self.running.store(true, Relaxed);
+        self.begun.store(true, Relaxed);
         let mut wishes = self.wish.subscribe();
         if self.stop_is_wished() {
             wishes.mark_changed();
@@ -304,6 +307,13 @@ impl Interrupts {
             }
             _ => {
                 live::leave();
+                printer.words(if heeded {
+                    "stopped at once: what was not stored yet is lost"
+                } else if self.begun.load(Relaxed) {
+                    "stopped: the records of the run are stored, and skyline report makes its report of them"
+                } else {
+                    "stopped before the run began: none of its requests was sent, and there is no result"
+                });
                 std::process::exit(EXIT_CODE)
             }
         }

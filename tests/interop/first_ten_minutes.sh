@@ -3,13 +3,15 @@
 # a server of one's own (the mock), a mistake of each common kind, a job of CI. The screens are kept as text, one file a
 # scene and size.
 #
-#   tests/interop/first_ten_minutes.sh [PROGRAM] [FOLDER]     [default: skyline, tests/interop/screens]
+#   tests/interop/first_ten_minutes.sh [PROGRAM] [FOLDER] [SCENES]     [default: skyline, tests/interop/screens, all]
 #
+# SCENES is a regular expression: scenes whose names it does not match stay as they are.
 # It needs tmux and python3, and takes about twenty minutes. Figures differ from run to run: look at what a screen says and
 # how it fills. Folders, dates and this machine's name are replaced. A scene that is longer than its screen is named.
 set -eu
 program=$(realpath "$(command -v "${1:-skyline}")")
 folder=${2:-$(dirname "$0")/screens}
+scenes=${3:-.}
 mkdir -p "$folder"
 folder=$(realpath "$folder")
 work=$(mktemp -d)
@@ -61,6 +63,7 @@ act() {
 # scene NAME COMMAND [SECONDS [KEY]]: types the command and keeps the screen at its end, and as NAME-meanwhile that after
 # so many seconds, when it also presses the key.
 scene() {
+  [[ $1 =~ $scenes ]] || return 0
   type_and_wait clear
   terminal clear-history
   rm -f "$work/.prompt"
@@ -105,7 +108,7 @@ servers+=($!)
 
 own="--url http://127.0.0.1:$port"
 for size in 80x24 120x40; do
-  rm -rf "${folder:?}/$size"
+  [ "$scenes" != . ] || rm -rf "${folder:?}/$size"
   home=$work/$size
   mkdir -p "$home"
   ln -s "$program" "$home/skyline"

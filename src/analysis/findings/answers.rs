@@ -4,7 +4,7 @@ use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::requests::delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED};
 use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::quality::{ClassForms, FormFault};
-use crate::analysis::requests::tokens::IMPOSSIBLE_CURE;
+use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, TokenAccount};
 use crate::analysis::server::settings::{counts_chunks, forces_length};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
@@ -15,6 +15,8 @@ use crate::workload::{ShapeFault, TraceFindings};
 
 /// A tenth off what was asked is too much.
 const LENGTH_BAR: f64 = 0.1;
+/// Prompts have no more tokens than planned by chance or a template.
+const FAR_ABOVE: f64 = 1_000.0;
 /// Answers that are longer than requested by more than this were not limited.
 const IGNORED_BAR: f64 = 1.0;
 /// Chunk counts may miss this share of the server's tokens (a last token without text, a swallowed one).
@@ -69,6 +71,17 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let error = balance.relative_error.filter(|error| error.abs() > LENGTH_BAR)?;
+    if let Some((requested, counted)) = far_above(&summary.tokens) {
+        let sentence = format!(
+            "the server counts {} tokens in the median prompt, and {} were requested; limit: twice as many and 1,000 more",
+            count(counted.round() as u64),
+            count(requested.round() as u64)
+        );
+        let cure = "look at the usage of one answer (curl): a system prompt or tools that a gateway adds are some thousand \
+                    tokens, more is a wrong count (of bytes, padding or other requests), and input tokens/s and cache rates \
+                    are as wrong";
+        return Some(finding(FindingKind::PromptLength, sentence, cure));
+    }
     let (added, included) = match summary.tokens.template_tokens {
         Some(0) => (String::new(), ""),
         Some(tokens) => (format!(" plus {} of chat template in each", counted(tokens, "token")), ""),
@@ -92,6 +105,13 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
         }
     };
     Some(finding(FindingKind::PromptLength, sentence, cure))
+}
+
+/// Tokens of the median prompt, planned and counted, where no template explains the difference.
+fn far_above(tokens: &TokenAccount) -> Option<(f64, f64)> {
+    let planned = tokens.prompt_lengths.requested?.p50 + tokens.template_tokens.unwrap_or(0) as f64;
+    let counted = tokens.prompt_lengths.received?.p50;
+    (counted > planned * 2.0 && counted > planned + FAR_ABOVE).then_some((planned, counted))
 }
 
 pub(super) fn impossible_usage(summary: &Summary) -> Option<Finding> {

@@ -369,3 +369,29 @@ fn a_starved_client_blames_no_proxy() {
     assert!(sentence(&sound, FindingKind::MergedReads).is_some(), "{:?}", sound.findings);
     assert_eq!(sentence(&starved, FindingKind::MergedReads), None);
 }
+
+#[test]
+fn prompts_counted_far_above_what_was_planned_are_named_with_what_may_explain_it() {
+    let said = |prompt_tokens: u64, template: Option<u64>| {
+        let answer = |index| record(index).sent_at(0, 0, 1).paced(100, 10, 4).usage(prompt_tokens, 4).build();
+        let mut log = run(1_000, (0..9).map(answer).collect());
+        log.header.prompts.template_tokens = template;
+        let found = summarise(&log, &[]).findings;
+        let found = found.into_iter().find(|finding| finding.kind == FindingKind::PromptLength)?;
+        Some((found.sentence, found.cure))
+    };
+    let (sentence, cure) = said(50_000, None).unwrap();
+    assert!(
+        sentence.starts_with("the server counts 50,000 tokens in the median prompt, and 100 were requested"),
+        "{sentence}"
+    );
+    assert!(
+        cure.contains("a system prompt or tools that a gateway adds") && !cure.contains("--tokenizer"),
+        "{cure}"
+    );
+    // Twice as many, but not by a thousand; a thousand more, which the template is.
+    for (tokens, template, is_far) in [(900, None, false), (1_101, None, true), (1_150, Some(1_000), false)] {
+        let far = said(tokens, template).is_some_and(|(sentence, _)| sentence.contains("median prompt"));
+        assert_eq!(far, is_far, "{tokens}");
+    }
+}

@@ -38,6 +38,7 @@ pub(in crate::cli) struct MergeArgs {
 pub(in crate::cli) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
     let read = |path: &PathBuf| {
+        let path = &stored::one_result(path)?;
         let name = path.display().to_string();
         match stored::open(path, None)? {
             Stored::Run => Ok(NamedLog { name, log: RunLog::read(path).map_err(Stop::usage)? }),

@@ -28,9 +28,9 @@ const REFUSAL_LIMIT: usize = 64 << 10;
 /// takes sixteen times as much.
 const ANSWER_LIMIT: usize = 8 << 20;
 
-/// The page by which `LiteLLM` says that it lives. Its `/health` sends a completion to every model, which costs.
+/// Page of `LiteLLM` that says whether it runs. Its `/health` sends a completion to every model, which costs.
 const LIVELINESS: &str = "/health/liveliness";
-/// A word of that page.
+/// Word by which that page is known.
 const ALIVE: &str = "alive";
 /// Name of Skyline's mock in `Server`, and as the owner of its models.
 pub(crate) const MOCK_SERVER: &str = "skyline-mock";
@@ -277,14 +277,14 @@ impl Control {
         // An incomplete message will do.
         let mut body = body_of(response, REFUSAL_LIMIT).await.unwrap_or_default();
         body.truncate(REFUSAL_LIMIT);
-        let (path, status) = (path.to_owned(), status.as_u16());
-        let words = location.as_ref().map(|location| format!("it redirects to {location}"));
-        Err(ControlError::Status {
-            path,
-            status,
-            words: words.unwrap_or_else(|| self.words(&body)),
-            location,
-        })
+        let (path, reason, status) = (path.to_owned(), status.canonical_reason(), status.as_u16());
+        let words = match &location {
+            Some(location) => format!("it redirects to {location}"),
+            None => Some(self.words(&body))
+                .filter(|words| !words.is_empty())
+                .unwrap_or_else(|| reason.unwrap_or("no explanation").to_owned()),
+        };
+        Err(ControlError::Status { path, status, words, location })
     }
 
     async fn json_of(&self, path: &str, response: Response) -> Result<Value, ControlError> {

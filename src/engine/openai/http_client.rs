@@ -42,6 +42,9 @@ pub(super) fn client(
         .map_err(|error| format!("the HTTP client cannot be set up: {error}"))
 }
 
+/// What answers otherwise than any web server, and why, in brackets.
+pub(super) const NO_HTTP: &str = "what listens there answers, and not in HTTP";
+
 /// The innermost cause of an error, which has the information, without the address, which may hold a password.
 pub(super) fn reason_of(error: reqwest::Error, limit: Duration) -> String {
     if error.is_timeout() {
@@ -51,6 +54,13 @@ pub(super) fn reason_of(error: reqwest::Error, limit: Duration) -> String {
     let mut cause: &dyn std::error::Error = &error;
     while let Some(source) = cause.source() {
         cause = source;
+        match cause.downcast_ref::<hyper::Error>() {
+            Some(error) if error.is_incomplete_message() => {
+                return "it closed the connection without an answer".to_owned();
+            }
+            Some(error) if error.is_parse() => return format!("{NO_HTTP} ({error})"),
+            _ => {}
+        }
     }
     if error.source().is_some() { cause.to_string() } else { "no answer".to_owned() }
 }

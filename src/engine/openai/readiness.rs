@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::connect_error::{ConnectError, ConnectProgress};
 use super::control::{Control, ControlError};
 use super::hints::{LOADING, is_loading, names_key, of_refused_key, of_unready};
+use super::http_client::NO_HTTP;
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::dialect::Dialect;
 use crate::engine::target::Target;
@@ -61,8 +62,10 @@ pub(super) async fn ready(
         let elapsed = start.elapsed();
         if elapsed + PAUSE > limit {
             if let Some(dialer) = lists {
-                let reason =
-                    format!("note: {reason}, and the server lists its models: the test request decides");
+                let reason = format!(
+                    "note: the server's health page fails ({reason}), but it lists its models: one test request decides \
+                     whether it is ready"
+                );
                 progress(ConnectProgress::HealthPassedOver { reason });
                 return Ok(dialer);
             }
@@ -127,6 +130,9 @@ impl NotReadyYet {
             }
             ControlError::Status { status, words, .. } => {
                 (of_unready(target, *status, words), Prospect::Good)
+            }
+            ControlError::Unreachable(words) if words.starts_with(NO_HTTP) => {
+                ("check the port in --url: that of the server's API speaks HTTP".to_owned(), Prospect::Poor)
             }
             _ => (LOADING.to_owned(), Prospect::Good),
         };

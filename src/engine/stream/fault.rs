@@ -1,11 +1,13 @@
 //! Finds the readable message in whatever a server sends when it fails.
 
 use http::header::{HeaderMap, LOCATION};
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::engine::http_url::{shown_path, without_secrets};
 use crate::engine::intake::ServerText;
 use crate::engine::secrets::Secrets;
+use crate::record::{Failure, FailureKind};
 use crate::units::cut;
 
 /// Longest name of a field that is repeated.
@@ -21,6 +23,38 @@ pub(crate) fn words_of(body: &[u8], secrets: &Secrets) -> String {
     let value = serde_json::from_slice::<Value>(json).ok();
     let words = value.as_ref().and_then(words_of_value);
     words.map_or_else(|| excerpt(body, secrets), |words| ServerText::Message.without(secrets, &words))
+}
+
+/// Names of the status codes of gRPC, by their numbers.
+const GRPC_CODES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
+/// Failure that the fields `grpc-status` and `grpc-message` of a head or a trailer say; none where all is well.
+pub(crate) fn grpc_failure(field: impl Fn(&str) -> Option<String>, secrets: &Secrets) -> Option<Failure> {
+    let code: usize = field("grpc-status")?.trim().parse().ok().filter(|code| *code != 0)?;
+    let name = GRPC_CODES.get(code).map(|name| format!(" ({name})")).unwrap_or_default();
+    let words = field("grpc-message").unwrap_or_default();
+    let words = percent_decode_str(words.trim()).decode_utf8_lossy();
+    let words = ServerText::Message.without(secrets, &words);
+    let said = if words.is_empty() { words } else { format!(": {words}") };
+    Some(Failure::new(FailureKind::StreamError, format!("grpc-status {code}{name}{said}")))
 }
 
 /// Where a redirect leads, without secrets, truncated.

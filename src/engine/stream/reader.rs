@@ -16,7 +16,7 @@ use explained::Explained;
 use limits::ReadingLimits;
 use stream::StreamedAnswer;
 
-use super::fault::location;
+use super::fault::{grpc_failure, location};
 use super::grammar::{BodyEnd, Grammar};
 use super::habits::Habits;
 use crate::engine::answer::{AnswerEnd, AnswerEvents, Cause};
@@ -42,6 +42,8 @@ pub struct ResponseReader {
     secrets: Secrets,
     habits: Arc<Habits>,
     limits: ReadingLimits,
+    /// Failure that the head or a trailer says, whatever the status.
+    beside_body: Option<Failure>,
 }
 
 /// The kind of body, by the response's head and its own first bytes.
@@ -76,7 +78,19 @@ impl ResponseReader {
             _ => Body::Begun(BytesMut::new()),
         };
         let (capture, limits) = (CaptureText::No, ReadingLimits::default());
-        Self { body, form, media, capture, secrets, habits: Arc::default(), limits }
+        let named = |name: &str| Some(String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned());
+        let beside_body = grpc_failure(named, &secrets);
+        Self { body, form, media, capture, secrets, habits: Arc::default(), limits, beside_body }
+    }
+
+    /// Takes the lines behind the body.
+    pub(crate) fn trailers(&mut self, lines: &[u8]) {
+        let lines = String::from_utf8_lossy(lines);
+        let named = |name: &str| {
+            let mut fields = lines.lines().filter_map(|line| line.split_once(':'));
+            fields.find_map(|(known, value)| known.eq_ignore_ascii_case(name).then(|| value.to_owned()))
+        };
+        self.beside_body = grpc_failure(named, &self.secrets).or(self.beside_body.take());
     }
 
     /// The same reader with these limits for an answer to a request of so many bytes.
@@ -231,7 +245,20 @@ impl ResponseReader {
                 AnswerEnd::failed(arrival.at, failure)
             }
         };
-        end.counted_in(self.limits.memory.take())
+        let end = end.counted_in(self.limits.memory.take());
+        // The server's own words in the body, and an HTTP status, say more.
+        let is_said = |failure: &Failure| {
+            matches!(
+                failure.reason,
+                FailureKind::StreamError | FailureKind::Aborted | FailureKind::HttpStatus(_)
+            )
+        };
+        match self.beside_body.take() {
+            Some(failure) if !end.result.as_ref().is_err_and(is_said) => {
+                AnswerEnd { result: Err(failure), captured: None, whole_answer: None, ..end }
+            }
+            _ => end,
+        }
     }
 
     /// The end of an answer that is one document, or of one in place of a stream.

@@ -223,7 +223,10 @@ impl IncomingResponse {
                     }
                 }
                 Ok(Piece::More) => return None,
-                Ok(Piece::End) => return self.close(BodyEnd::Clean, bytes, arrival, events),
+                Ok(Piece::End) => {
+                    open.reader.trailers(open.body.trailers());
+                    return self.close(BodyEnd::Clean, bytes, arrival, events);
+                }
                 Err(error) => {
                     return self.broken_off(arrival, events, FailureKind::Malformed, |place| {
                         format!("broken chunked framing ({error}): {place}")

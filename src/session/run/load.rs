@@ -38,6 +38,8 @@ pub(crate) struct PlannedLoad {
     of_users: f64,
     /// Requests per second at the peak, those of closed loops apart.
     per_s: f64,
+    /// Most requests that leave together, of loads that end with their requests.
+    at_once: u64,
     /// Those of closed loops, as if each user sent one a second.
     of_users_per_s: f64,
     /// Infinite where a load ends with its requests.
@@ -76,7 +78,9 @@ impl PlannedLoad {
         let load = Self::lasting(seconds, Load::Users(own), workload, cap);
         let load = Self { generators, exact, ..load };
         match workload.requests {
-            Some(requests) => Self { requests: requests as f64, of_users: 0.0, ..load },
+            Some(requests) => {
+                Self { requests: requests as f64, at_once: own.min(requests), of_users: 0.0, ..load }
+            }
             None => load,
         }
     }
@@ -139,6 +143,7 @@ impl PlannedLoad {
             exact: self.exact && next.exact,
             of_users: self.of_users + next.of_users,
             per_s: self.per_s.max(next.per_s),
+            at_once: self.at_once.max(next.at_once),
             of_users_per_s: self.of_users_per_s.max(next.of_users_per_s),
             seconds: self.seconds + next.seconds,
             tokens: [mean(0), mean(1)],
@@ -199,6 +204,7 @@ impl PlannedLoad {
         let rate = match three_digits(self.per_s) {
             _ if !is_paced => String::new(),
             from if self.rises => format!(" from {from}/s on"),
+            most if self.at_once > 0 => format!(" at up to {most}/s or {} at once", count(self.at_once)),
             most => format!(" at up to {most}/s"),
         };
         let share = match self.generators {
@@ -325,6 +331,11 @@ mod tests {
                 open.and(closed),
                 "about 287 requests at up to 10.0/s and as many requests as users get answered in 2 runs over 1 min, 265 \
                  prompt + 133 answer tokens each, at most 64 in flight",
+            ),
+            (
+                open.and(counted),
+                "about 787 requests at up to 10.0/s or 8 at once in 2 runs, 209k prompt + 104k answer tokens, at \
+                 most 64 in flight",
             ),
             (
                 open.searched(),

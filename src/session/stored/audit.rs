@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::open::{Stored, open};
+use super::open::{Stored, one_result, open};
 use super::run::{JudgedRun, repeats_again};
 use crate::analysis::{Audit, Evidence, Summary, VerdictOutcome};
 use crate::experiment::{RepeatsReason, Sweep, Trial};
@@ -14,6 +14,7 @@ use crate::session::folder;
 /// Audits what is stored at `path`: one result, or each run of another tool's file. With `tool` it has to be a result of that
 /// tool.
 pub(crate) fn audits(path: &Path, tool: Option<ForeignTool>) -> Result<Vec<Audit>, Stop> {
+    let path = &one_result(path)?;
     let name = path.display().to_string();
     let evidence = match open(path, tool)? {
         Stored::Foreign(runs) => return Ok(foreign(&name, &runs)),

@@ -35,7 +35,7 @@ pub(crate) fn latest(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a run or an experiment is stored in this folder, ended or not.
-fn is_result(folder: &Path) -> bool {
+pub(super) fn is_result(folder: &Path) -> bool {
     let files = [RunLog::FILE_NAME, MANIFEST, Sweep::FILE_NAME, FILES[0], Tune::FILE_NAME];
     files.iter().any(|file| folder.join(file).is_file()) || !repeats_in(folder).is_empty()
 }

@@ -9,5 +9,5 @@ pub(crate) mod save;
 
 pub(crate) use self::audit::audits;
 pub(crate) use self::listing::{latest, listed, warn_of_salt};
-pub(crate) use self::open::{Stored, is_there, only_foreign_run, open};
+pub(crate) use self::open::{Stored, is_there, one_result, only_foreign_run, open};
 pub(crate) use self::run::JudgedRun;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::listing::results_in;
+use super::listing::{is_result, results_in};
 use super::run::repeats_in;
 use crate::experiment::Sweep;
 use crate::experiment::tune::Tune;
@@ -14,6 +14,7 @@ use crate::report::documents;
 use crate::session::campaign::dir::ExperimentDir;
 use crate::session::campaign::matrix::FILES;
 use crate::session::console::Stop;
+use crate::units::count;
 
 /// What is stored at a path.
 #[derive(strum::Display)]
@@ -79,7 +80,50 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
         return Ok(Stored::Repeats(runs));
     }
     let results = results_in(path);
-    Ok(if results.is_empty() { Stored::Run } else { Stored::Results(results) })
+    if !results.is_empty() {
+        return Ok(Stored::Results(results));
+    }
+    if path.is_dir() && !is_result(path) {
+        return Err(Stop::usage(format!(
+            "there is no result in {}: {}\nhint: name the folder of a run, of repeats or of an experiment; `skyline report \
+             results` lists those that are in results",
+            path.display(),
+            content(path)
+        )));
+    }
+    Ok(Stored::Run)
+}
+
+/// Path of the only result in a folder of results; else the path itself.
+pub(crate) fn one_result(path: &Path) -> Result<PathBuf, Stop> {
+    let results = if is_result(path) { Vec::new() } else { results_in(path) };
+    match results.as_slice() {
+        [] => Ok(path.to_owned()),
+        [only] => Ok(only.clone()),
+        [newest, ..] => Err(Stop::usage(format!(
+            "{} holds {} results, and one is needed\nhint: name it, such as {}, the newest",
+            path.display(),
+            count(results.len() as u64),
+            newest.display()
+        ))),
+    }
+}
+
+/// Most names of files in a message.
+const NAMED: usize = 5;
+
+/// The names of what is in a folder, in words.
+fn content(folder: &Path) -> String {
+    let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<_> = inside.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    match (names.is_empty(), more) {
+        (true, _) => "it is empty".to_owned(),
+        (false, 0) => format!("it holds {}", names.join(", ")),
+        (false, more) => format!("it holds {} and {} more", names.join(", "), count(more as u64)),
+    }
 }
 
 /// Whether the manifest in this folder says so.

@@ -83,8 +83,8 @@ fn compare_says_what_a_closed_loop_hides() {
     assert!(text.starts_with("VALID: closed loop, ") && !text.contains("requests offered"), "{text}");
     insta::assert_snapshot!(section(&text, "Closed loop"), @r"
     Closed loop
-      reached  2 users: 20.0 requests/s, each 50.0 ms long on average, and 50.0 ms of think time after
-               it
+      reached  2 users: 20.0 requests/s; on average a request takes 50.0 ms from when it is due until
+               its stream ends (e2e: from sending to the last token), and 50.0 ms of think time follow
       ! slow answers hold back the requests that would have queued behind them (coordinated omission),
         so these latencies are lower than those of users who arrive independently
         → run the same workload with --arrival poisson --rate 20.0 too, and compare: skyline compare

@@ -91,6 +91,8 @@ fn a_signal_before_the_run_ends_the_program() {
     let mut said = BufReader::new(bench.stderr.take().unwrap()).lines();
     assert!(said.any(|line| line.unwrap().contains("waiting for")), "it never waits");
     signal(&bench, "-TERM");
+    let last = said.last().unwrap().unwrap();
+    assert_eq!(last, "stopped before the run began: none of its requests was sent, and there is no result");
     assert_eq!(code(bench), Some(130));
     assert!(desk.runs().iter().all(|run| !run.join("run.jsonl").exists()));
 }

@@ -29,6 +29,11 @@ impl Body {
         }
     }
 
+    /// Lines of fields behind the body.
+    pub(crate) fn trailers(&self) -> &[u8] {
+        if let Self::Chunked(chunked) = self { &chunked.trailers } else { &[] }
+    }
+
     /// Skips the rest of the body in `bytes`.
     pub(crate) fn skip(&mut self, mut bytes: &[u8]) -> Rest {
         loop {
@@ -56,13 +61,15 @@ pub(crate) enum Rest {
 /// Bytes allowed in the extensions of one chunk's size line, and in all trailers together.
 const ASIDE_LIMIT: u32 = 16 << 10;
 
-/// An incremental decoder of the chunked transfer coding (RFC 9112, section 7.1). It ignores extensions and
-/// trailers and is strict about everything else.
+/// An incremental decoder of the chunked transfer coding (RFC 9112, section 7.1). It ignores extensions, keeps trailers as
+/// they come, and is strict about everything else.
 #[derive(Debug, Default)]
 pub(crate) struct Chunked {
     state: DecodeState,
     /// Bytes decoded so far, with the framing.
     passed: u64,
+    /// Lines of the trailers.
+    trailers: Vec<u8>,
 }
 
 /// What the next byte must be.
@@ -139,7 +146,12 @@ impl Chunked {
             }
             let Some(&byte) = given.get(used) else { break Ok(Piece::More) };
             match self.state.after(byte) {
-                Ok(state) => self.state = state,
+                Ok(state) => {
+                    self.state = state;
+                    if matches!(state, DecodeState::TrailerStart { .. } | DecodeState::Trailer { .. }) {
+                        self.trailers.push(byte);
+                    }
+                }
                 Err(wanted) => break Err(ChunkError { byte, at: self.passed + used as u64, wanted }),
             }
             used += 1;

@@ -199,3 +199,41 @@ proptest! {
         prop_assert_eq!((outcome.unwrap().end.result, chunks), (Ok(()), 2));
     }
 }
+
+#[test]
+fn a_status_of_grpc_beside_the_body_is_a_failure_with_its_words() {
+    let trailers = |lines: &str| {
+        format!(
+            "{HEAD}trailer: grpc-status\r\ntransfer-encoding: chunked\r\n\r\n{}0\r\n{lines}\r\n",
+            chunked(&EVENTS)
+        )
+    };
+    let head = |fields: &str| format!("{HEAD}{fields}content-length: 0\r\n\r\n");
+    let cut = |lines: &str| {
+        format!("{HEAD}transfer-encoding: chunked\r\n\r\n{}0\r\n{lines}\r\n", chunked(&EVENTS[..2]))
+    };
+    for (response, message) in [
+        (
+            trailers("grpc-status: 13\r\ngrpc-message: worker%20lost\r\n"),
+            Some("grpc-status 13 (INTERNAL): worker lost"),
+        ),
+        (trailers("Grpc-Status:14\r\n"), Some("grpc-status 14 (UNAVAILABLE)")),
+        (trailers("grpc-status: 99\r\ngrpc-message: odd\r\n"), Some("grpc-status 99: odd")),
+        (trailers("grpc-status: 0\r\ngrpc-message: fine\r\n"), None),
+        (trailers("x: 13\r\n"), None),
+        (
+            head("grpc-status: 8\r\ngrpc-message: no slot\r\n"),
+            Some("grpc-status 8 (RESOURCE_EXHAUSTED): no slot"),
+        ),
+        (cut("grpc-status: 13\r\ngrpc-message: gone\r\n"), Some("grpc-status 13 (INTERNAL): gone")),
+    ] {
+        let outcome = read(&[response.as_bytes()]).0.unwrap();
+        let failure = outcome.end.result.err();
+        assert_eq!(failure.as_ref().map(|failure| failure.message.as_str()), message, "{response}");
+        assert!(failure.is_none_or(|failure| failure.reason == FailureKind::StreamError), "{response}");
+        // One byte at a time it is the same.
+        let bytes: Vec<&[u8]> = response.as_bytes().chunks(1).collect();
+        let again = read(&bytes).0.unwrap().end.result.err();
+        assert_eq!(again.as_ref().map(|failure| failure.message.as_str()), message, "{response}");
+    }
+}

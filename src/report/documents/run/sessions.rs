@@ -79,7 +79,8 @@ fn closed_loop(summary: &Summary) -> Section {
         (closed.throughput_per_s, closed.response_s, closed.think_time_s)
     {
         let line = format!(
-            "{}: {} requests/s, each {} long on average, and {} of think time after it",
+            "{}: {} requests/s; on average a request takes {} from when it is due until its stream ends (e2e: from sending to \
+             the last token), and {} of think time follow",
             counted(closed.users, "user"),
             three_digits(throughput),
             seconds(response),
