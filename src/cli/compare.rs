@@ -159,15 +159,14 @@ impl CompareArgs {
     }
 }
 
-/// What is stored in a folder, under the name of its side.
+/// Content of a folder, under the name of its side.
 struct OpenedSide {
     folder: PathBuf,
     name: String,
     stored: Stored,
 }
 
-/// The sides' names: the last parts of the paths, if all differ in that, else what follows the folders that all are in, else
-/// the whole paths.
+/// Names of the sides: the last parts of their paths if these differ, else more of them.
 fn names(folders: &[PathBuf]) -> Vec<String> {
     let last = |folder: &PathBuf| folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let short: Option<Vec<String>> = folders.iter().map(last).collect();

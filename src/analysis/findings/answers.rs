@@ -15,7 +15,7 @@ use crate::workload::{ShapeFault, TraceFindings};
 
 /// A tenth off what was asked is too much.
 const LENGTH_BAR: f64 = 0.1;
-/// Prompts have no more tokens than planned by chance or a template.
+/// Tokens by which no estimate and no template raises a prompt.
 const FAR_ABOVE: f64 = 1_000.0;
 /// Answers that are longer than requested by more than this were not limited.
 const IGNORED_BAR: f64 = 1.0;

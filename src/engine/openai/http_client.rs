@@ -42,7 +42,7 @@ pub(super) fn client(
         .map_err(|error| format!("the HTTP client cannot be set up: {error}"))
 }
 
-/// What answers otherwise than any web server, and why, in brackets.
+/// Words about a port whose answers are not HTTP.
 pub(super) const NO_HTTP: &str = "what listens there answers, and not in HTTP";
 
 /// The innermost cause of an error, which has the information, without the address, which may hold a password.

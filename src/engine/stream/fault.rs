@@ -46,7 +46,7 @@ const GRPC_CODES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// Failure that the fields `grpc-status` and `grpc-message` of a head or a trailer say; none where all is well.
+/// Failure that `grpc-status` and `grpc-message` name; none at status 0.
 pub(crate) fn grpc_failure(field: impl Fn(&str) -> Option<String>, secrets: &Secrets) -> Option<Failure> {
     let code: usize = field("grpc-status")?.trim().parse().ok().filter(|code| *code != 0)?;
     let name = GRPC_CODES.get(code).map(|name| format!(" ({name})")).unwrap_or_default();

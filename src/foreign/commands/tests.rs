@@ -99,7 +99,7 @@ fn vllm_says_when_requests_leave() {
     assert!(all.differences.iter().any(|difference| difference.about == "--num-prompts -1"));
 }
 
-/// What is said of each of these flags, or of these subjects.
+/// Sentences about a flag or a subject.
 fn said(line: &str, about: &str) -> Vec<String> {
     let gaps = translate(&shlex::split(line).unwrap()).unwrap().differences;
     let is_about = |gap: &&super::TranslationGap| gap.about.split(", ").any(|known| known == about);

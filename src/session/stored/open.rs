@@ -112,7 +112,7 @@ pub(crate) fn one_result(path: &Path) -> Result<PathBuf, Stop> {
 /// Most names of files in a message.
 const NAMED: usize = 5;
 
-/// The names of what is in a folder, in words.
+/// Names of the files in a folder, in words.
 fn content(folder: &Path) -> String {
     let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<_> = inside.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
