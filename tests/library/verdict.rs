@@ -186,14 +186,14 @@ fn busy_minutes_are_not_overloaded() {
     }
 }
 
-/// A minute is too short for a slight overload, and says so; one of a third shows in it in four of ten runs at least.
+/// A minute is too short for a slight overload, and says so; one of a third shows in it.
 #[test]
 fn slightly_overloaded_minutes_are_not_steady() {
     for server in Server::BOTH {
         let slight = Outcomes::of(server, 60.0, 1.05, 5_000..5_020);
         assert!(slight.steady <= 3, "{server:?}: {slight:?}");
         let clear = Outcomes::of(server, 60.0, 1.3, 5_000..5_010);
-        assert!(clear.growing >= 4 && clear.steady == 0, "{server:?}: {clear:?}");
+        assert!(clear.growing >= 9 && clear.steady == 0, "{server:?}: {clear:?}");
     }
 }
 
@@ -201,7 +201,7 @@ fn slightly_overloaded_minutes_are_not_steady() {
 fn five_minutes_show_an_overload_of_a_tenth() {
     for server in Server::BOTH {
         let outcomes = Outcomes::of(server, 300.0, 1.1, 5_000..5_006);
-        assert!(outcomes.growing >= 4 && outcomes.steady == 0, "{server:?}: {outcomes:?}");
+        assert!(outcomes.growing >= 5 && outcomes.steady == 0, "{server:?}: {outcomes:?}");
     }
 }
 

@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::requests::observed::Observed;
 use crate::clock::Timestamp;
-use crate::record::Phase;
 
 /// Requests that show how long answers take while the load is new: one in so many of all, and at least …
 const NEW: usize = 10;
@@ -36,24 +35,23 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// `None` for a closed loop, which offers what ends, and for a burst that is over before most of its answers.
+    /// `None` for a closed loop, which offers what ends, and for a load that is over before an answer could be.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
         let records = &observed.log.records;
-        let is_burst = observed.answers_end > observed.end
-            && !records.iter().any(|record| record.phase == Phase::Cooldown);
-        if LoadForm::of(&observed.log.header.workload) == LoadForm::Closed || is_burst {
+        if LoadForm::of(&observed.log.header.workload) == LoadForm::Closed {
             return None;
         }
         let first = first_stay(observed)?.mul_f64(SLOWER);
         let counted = |is: &dyn Fn(Timestamp, Timestamp) -> bool| {
             records.iter().filter(|record| is(record.scheduled, record.ended)).count() as u64
         };
-        Some(Self {
+        let served = Self {
             offered: observed.due(),
             ended: counted(&|_, ended| observed.contains(ended)),
             first_s: first.as_secs_f64() / SLOWER,
             expected: counted(&|due, _| observed.contains(due.after(first))),
-        })
+        };
+        (served.expected > 0).then_some(served)
     }
 
     /// The share of what was offered that ended.

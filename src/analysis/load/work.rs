@@ -44,7 +44,6 @@ impl Work {
         sections: &EqualSections,
         present: &[f64],
     ) -> Option<Self> {
-        let records = &observed.log.records;
         let tokens = |record: &RequestRecord| record.output_tokens.max(1) as f64;
         let done = sections.levels(observed, |record| {
             let began = record.chunks.first_at().filter(|first| *first < record.ended);
@@ -52,7 +51,8 @@ impl Work {
                 began.unwrap_or(Timestamp::from_nanos(record.ended.as_nanos().saturating_sub(INSTANT)));
             (began, tokens(record) / record.ended.since(began).as_secs_f64())
         });
-        let each: Vec<f64> = records.iter().map(|record| tokens(&record)).collect();
+        // Not of the load before and after, much of which is cut off.
+        let each: Vec<f64> = observed.requests.iter().map(|request| tokens(&request.record())).collect();
         let each_mean = mean(&each)?;
         let offered = sections.expected(observed) / sections.length_s() * each_mean;
         let late = sections.sections / PARTS;
@@ -78,14 +78,18 @@ impl Work {
 mod tests {
     use super::*;
     use crate::analysis::test_runs::{record, run};
+    use crate::record::Phase;
 
-    /// Ten requests a second for a minute, each of which answers from a moment on, with chunks so far apart.
+    /// Ten requests a second for a minute, each of which answers from a moment on, with chunks so far apart; and as many
+    /// after it, which are cut off before they answer.
     fn work(answers: impl Fn(u64) -> (u64, u64, u64)) -> Work {
         let records = (0..600).map(|i| {
             let (from, apart, chunks) = answers(i);
             record(i).sent_at(i * 100, i * 100, i * 100).paced(from, apart, chunks).build()
         });
-        let log = run(60_000, records.collect());
+        let mut log = run(60_000, records.collect());
+        let after = (600..1_200).map(|i| record(i).phase(Phase::Cooldown).sent_at(i * 100, i * 100, i * 100));
+        log.records.extend(after.map(|request| request.censored(120_000).build()));
         let observed = Observed::of(&log);
         let sections = EqualSections::judged(&observed).unwrap();
         Work::in_sections(&observed, &sections, &sections.present(&observed)).unwrap()

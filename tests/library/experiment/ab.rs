@@ -85,7 +85,7 @@ fn experiment_of(number: u64, server: Plain, seconds: u64, slower: [f64; 2]) -> 
 /// A is at 68 % of what it can serve and B, 1.78 times as slow, at 121 %: that excludes no round, and decides.
 #[test]
 fn a_server_that_does_not_keep_up_is_worse() {
-    let test = experiment(1, BUSY, 60, 2.6);
+    let test = experiment(1, BUSY, 60, 1.78);
     assert!(test.counted_rounds + 2 >= ROUNDS && test.verdict == AbOverall::Worse, "{}", test.sentence);
     assert_eq!(test.overload.worse, Some(AbSide::B), "{:?}", test.overload);
     assert!(test.sentence.starts_with("B is worse than A: B does not keep up (in "), "{}", test.sentence);
