@@ -234,14 +234,14 @@ fn who_completes_half_is_overloaded_and_long_answers_are_not() {
 
 /// The table of `skyline guide validity`, with fresh seeds.
 #[test]
-#[ignore = "11,600 runs take half an hour; `tests/interop/long_tests.sh three_outcomes` runs it"]
+#[ignore = "3,600 runs take a quarter of an hour; `tests/interop/long_tests.sh three_outcomes` runs it"]
 fn the_three_outcomes_are_as_often_as_the_guide_says() {
     const LOADS: [f64; 9] = [0.5, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.3, 2.0];
     let seeds = |runs| {
         let from = std::env::var("FROM").map_or(210_000, |from| from.parse::<u64>().unwrap());
         from..from + runs
     };
-    let runs: u64 = std::env::var("RUNS").map_or(200, |runs| runs.parse().unwrap());
+    let runs: u64 = std::env::var("RUNS").map_or(50, |runs| runs.parse().unwrap());
     let share = |part: u32| f64::from(part) / runs as f64;
     let mut wrong = Vec::new();
     for server in [Server::Large, Server::Engine, Server::Slots] {
@@ -255,9 +255,9 @@ fn the_three_outcomes_are_as_often_as_the_guide_says() {
                 "{server:?} {load} for {horizon_s} s: {growing} growing, {unclear} cannot tell, {steady} steady"
             );
             let right = match load {
-                0.5 => share(growing) <= 0.01 && share(steady) >= 0.9,
-                0.8..=0.9 => share(growing) <= 0.025,
-                0.95 => share(growing) <= 0.08,
+                0.5 => share(growing) <= 0.01 && share(steady) >= if horizon_s > 60.0 { 0.95 } else { 0.8 },
+                0.8..=0.9 => share(growing) <= 0.02,
+                0.95 => share(growing) <= 0.05,
                 1.05 => share(steady) <= 0.15,
                 1.1 => share(steady) <= 0.12 && (horizon_s < 300.0 || share(growing) >= 0.9),
                 1.3 => share(growing) >= if horizon_s > 60.0 { 0.95 } else { 0.7 },
