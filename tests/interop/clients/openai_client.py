@@ -1,7 +1,7 @@
 """The official `openai` client against a running `skyline mock`: chat and completions, streamed and not, n, errors.
 
     python -m venv /tmp/openai && /tmp/openai/bin/pip install openai
-    /tmp/openai/bin/python tests/interop/openai_client.py http://127.0.0.1:8000
+    /tmp/openai/bin/python tests/interop/clients/openai_client.py http://127.0.0.1:8000
 """
 
 import sys

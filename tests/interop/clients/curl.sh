@@ -1,5 +1,5 @@
 #!/bin/sh
-# curl against a running `skyline mock`: tests/interop/curl.sh http://127.0.0.1:8000
+# curl against a running `skyline mock`: tests/interop/clients/curl.sh http://127.0.0.1:8000
 set -eu
 url=$1
 json='content-type: application/json'
