@@ -164,6 +164,18 @@ impl Desk {
     }
 }
 
+/// Copies a file, or a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    if from.is_file() {
+        std::fs::copy(from, to).unwrap();
+        return;
+    }
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        copy(&entry.path(), &to.join(entry.file_name()));
+    }
+}
+
 /// `skyline mock` with these options.
 pub(crate) fn mock(options: &[&str]) -> MockProcess {
     MockProcess::start(&assert_cmd::cargo::cargo_bin("skyline"), options)

@@ -31,7 +31,7 @@ mod tests {
 
     /// The share of walks that spread less than that, each of `sections` sections of 8 steps.
     fn below(drift: f64, sections: usize) -> f64 {
-        const WALKS: u32 = 4_000;
+        const WALKS: u32 = 2_500;
         let mut stream = RandomStream::named(7, "walks");
         let steps = sections * 8;
         let still = (0..WALKS).filter(|_| {

@@ -102,6 +102,8 @@ fn verbs_with(option: &str, command: &Command) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use clap::CommandFactory as _;
 
     use super::*;
@@ -172,16 +174,15 @@ mod tests {
             include_str!("../../../tests/data/flags/guidellm-0.8.1.txt"),
             include_str!("../../../tests/data/flags/aiperf-0.13.txt"),
         ];
-        let theirs: Vec<&str> = theirs.iter().flat_map(|all| all.split([' ', '|', '\n'])).collect();
+        let theirs: BTreeSet<&str> = theirs.iter().flat_map(|all| all.split([' ', '|', '\n'])).collect();
         let command = Cli::command();
-        let is_known = |name: &str| {
-            let mut arguments = command.get_subcommands().flat_map(Command::get_arguments);
-            arguments.any(|arg| arg.get_long() == Some(name))
-        };
+        let arguments = command.get_subcommands().flat_map(Command::get_arguments);
+        let ours: BTreeSet<&str> = arguments.filter_map(|arg| arg.get_long()).collect();
+        let is_known = |name: &str| ours.contains(name);
         for hint in ELSEWHERE.options.values() {
             assert!(named(hint).all(is_known), "{hint}");
         }
-        let answers = theirs.iter().filter_map(|name| flag_here(name));
+        let answers: BTreeSet<String> = theirs.iter().filter_map(|name| flag_here(name)).collect();
         for hint in answers {
             let is_theirs = |name: &str| theirs.contains(&format!("--{name}").as_str());
             assert!(named(&hint).all(|name| is_known(name) || is_theirs(name)), "{hint}");

@@ -76,7 +76,9 @@ fn every_transcript_reads_as_expected() {
             let captures = captures(&file);
             assert_eq!(captures.len(), readings.len(), "{name}");
             for (capture, reading) in captures.iter().zip(readings) {
-                for size in [usize::MAX, 1000, 1] {
+                // Byte by byte only where that is soon done: where else they are cut, other streams show.
+                let bytes: usize = capture.pieces.iter().map(Bytes::len).sum();
+                for size in [usize::MAX, 1000, if bytes < 10_000 { 1 } else { 17 }] {
                     check(&name, &read(capture, size), reading);
                 }
             }

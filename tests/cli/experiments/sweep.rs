@@ -116,9 +116,10 @@ fn an_interrupted_sweep_goes_on_and_flies_nothing_again() {
     let (kept, all) = (trials(&before), trials(&after));
     assert_eq!(all[..kept.len()], kept[..]);
 
-    // Whoever is not interrupted plans the same runs, as far as this machine lets them count.
+    // Whoever is not interrupted plans the same first run, as far as this machine lets it count.
     let other = Desk::new();
-    let _ = other.skyline(&typed).assert();
+    let alone: Vec<_> = typed.iter().map(|word| if *word == "10,14,20" { "10" } else { *word }).collect();
+    let _ = other.skyline(&alone).assert();
     let whole = trials(&read(&other.run().join("sweep.json")));
     assert_eq!((&whole[0]["plan_hash"], &whole[0]["load"]), (&all[0]["plan_hash"], &all[0]["load"]));
 

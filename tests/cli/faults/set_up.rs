@@ -1,14 +1,16 @@
 //! Does one fault to the program.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
 use super::Fault;
-use crate::support::{Desk, Seen, answer, control, mock, serve_by_hand, signal, stream};
+use crate::support::{Desk, Seen, answer, control, copy, mock, serve_by_hand, signal, stream};
 
 /// A server by hand: healthy but for what it answers at one path.
 #[derive(Clone, Debug, Deserialize)]
@@ -130,9 +132,21 @@ fn send(signals: &str, child: &Child) {
     }
 }
 
-/// The exit code and everything that is printed.
-pub(super) fn done(fault: &Fault) -> (Option<i32>, String) {
-    let desk = Desk::new();
+/// Begins the program in this folder, with all that it prints in a file there.
+fn begin(desk: &Desk, fault: &Fault, line: &str, prelude: &str) -> Child {
+    let out = |name: &str| {
+        std::fs::OpenOptions::new().create(true).append(true).open(desk.path().join(name)).unwrap()
+    };
+    let mut command = Command::new("sh");
+    command.current_dir(desk.path()).args(["-c", &format!("{prelude}\nexec \"$0\" \"$@\"")]);
+    command.arg(assert_cmd::cargo::cargo_bin("skyline")).args(shlex::split(line).unwrap());
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", desk.path());
+    command.envs(&fault.env).stdin(Stdio::null()).stdout(out("printed")).stderr(out("printed"));
+    command.spawn().unwrap()
+}
+
+/// Runs the command line against its server; the exit code.
+fn run(desk: &Desk, fault: &Fault) -> Option<i32> {
     for (name, text) in &fault.files {
         desk.file(name, text);
     }
@@ -142,31 +156,41 @@ pub(super) fn done(fault: &Fault) -> (Option<i32>, String) {
         .map(|options| mock(&shlex::split(options).unwrap().iter().map(String::as_str).collect::<Vec<_>>()));
     let by_hand = fault.server.as_ref().map(Server::start);
     let url = served.as_ref().map(|mock| mock.url.clone()).or(by_hand).unwrap_or_default();
-    let words = |line: &str| shlex::split(&line.replace("URL", &url)).unwrap();
-    let prelude = fault.shell.as_deref().unwrap_or(":");
-    let begin = |line: &str, prelude: &str| {
-        let out = |name: &str| {
-            std::fs::OpenOptions::new().create(true).append(true).open(desk.path().join(name)).unwrap()
-        };
-        let mut command = Command::new("sh");
-        command.current_dir(desk.path()).args(["-c", &format!("{prelude}\nexec \"$0\" \"$@\"")]);
-        command.arg(assert_cmd::cargo::cargo_bin("skyline")).args(words(line));
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", desk.path());
-        command.envs(&fault.env).stdin(Stdio::null()).stdout(out("printed")).stderr(out("printed"));
-        command.spawn().unwrap()
-    };
-    let mut child = begin(&format!("{} {}", fault.run, fault.with), prelude);
+    let line = format!("{} {}", fault.run, fault.with).replace("URL", &url);
+    let mut child = begin(desk, fault, &line, fault.shell.as_deref().unwrap_or(":"));
     if let Some(signals) = &fault.signals {
         desk.await_answers();
         send(signals, &child);
     }
-    let mut code = ended(&mut child);
+    ended(&mut child)
+}
+
+/// Folders after a command line against a mock. What is done to a stored run is done to a copy, as many have the same.
+static STORED: LazyLock<Mutex<BTreeMap<String, Desk>>> = LazyLock::new(Mutex::default);
+
+/// The exit code and everything that is printed.
+pub(super) fn done(fault: &Fault) -> (Option<i32>, String) {
+    let desk = Desk::new();
+    let mut code = match (&fault.between, &fault.signals) {
+        (Some(_), None) => {
+            let before = format!("{} {} {:?} {:?}", fault.run, fault.with, fault.mock, fault.files);
+            let mut stored = STORED.lock().unwrap();
+            let original = stored.entry(before).or_insert_with(|| {
+                let desk = Desk::new();
+                run(&desk, fault);
+                desk
+            });
+            copy(original.path(), desk.path());
+            None
+        }
+        _ => run(&desk, fault),
+    };
     if let Some(edit) = &fault.between {
         assert!(Command::new("sh").current_dir(desk.path()).args(["-c", edit]).status().unwrap().success());
     }
     if let Some(line) = &fault.then {
         std::fs::write(desk.path().join("printed"), "").unwrap();
-        code = ended(&mut begin(line, ":"));
+        code = ended(&mut begin(&desk, fault, line, ":"));
     }
     (code, String::from_utf8_lossy(&std::fs::read(desk.path().join("printed")).unwrap()).into_owned())
 }

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
 use super::pages::root;
 use crate::quick::QUICK;
-use crate::support::Desk;
+use crate::support::{Desk, copy};
 
 /// Two rows of a second each.
 const TABLE: &str = r#"
@@ -79,15 +78,4 @@ fn traces(desk: &Desk) {
     }
     desk.file("AzureLLMInferenceTrace_code_1week.csv", &azure);
     desk.file("conversation_trace.jsonl", &mooncake);
-}
-
-fn copy(from: &Path, to: &Path) {
-    if from.is_file() {
-        fs::copy(from, to).unwrap();
-        return;
-    }
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
-        copy(&entry.path(), &to.join(entry.file_name()));
-    }
 }

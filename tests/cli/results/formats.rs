@@ -81,7 +81,7 @@ fn a_reader_that_has_enough_is_no_error() {
     use std::process::Stdio;
 
     let desk = Desk::new();
-    desk.skyline(&["simulate", "quick.toml", "--requests", "5000", "--out", "results", "--json"])
+    desk.skyline(&["simulate", "quick.toml", "--requests", "1500", "--out", "results", "--json"])
         .assert()
         .code(0);
     let run = desk.run();
@@ -213,7 +213,7 @@ fn every_prediction_of_the_library_keeps_the_schema() {
             continue;
         }
         let workload = path.file_stem().unwrap().to_str().unwrap();
-        let simulate = ["simulate", workload, "60", "--hardware", "h100", "--allow-invalid", "--json"];
+        let simulate = ["simulate", workload, "20", "--hardware", "h100", "--allow-invalid", "--json"];
         let report = desk.skyline(&simulate).output().unwrap();
         let all: Value = serde_json::from_slice(&report.stdout).unwrap_or_else(|error| {
             unreachable!("{workload}: {error}: {}", String::from_utf8_lossy(&report.stderr))

@@ -98,6 +98,8 @@ fn brute_peak(stretches: &[(u64, u64)], from: u64, to: u64) -> u64 {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn bins_say_what_a_count_of_everything_says(
         requests in prop::collection::vec((0_u64..3_000, 0_u64..40, 1_u64..2_000, 1_u64..30, 1_u64..8), 1..60)

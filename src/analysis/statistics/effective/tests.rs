@@ -161,13 +161,9 @@ fn runs_that_differ_are_worth_no_more_than_that() {
 /// Values of `n` independent requests, of which the share `limit` lies beyond the bound that comes with the law.
 type Draw = (f64, fn(&mut RandomStream) -> f64);
 
-/// Number of 1,000 runs of `n` such values have surely less than `limit` beyond the bound, if it is a little below.
-fn passed(n: usize, limit: f64, draw: Draw) -> usize {
-    passed_by_repeats(1, n, limit, draw)
-}
-
-/// Passes of so many runs together.
-fn passed_by_repeats(runs: usize, n: usize, limit: f64, (bound, draw): Draw) -> usize {
+/// The share of `times` tries in which `runs` runs of `n` such values together have surely less than `limit` beyond the
+/// bound, if it is a little below.
+fn passed(times: u64, runs: usize, n: usize, limit: f64, (bound, draw): Draw) -> f64 {
     let passes = |seed| {
         let mut stream = RandomStream::named(seed, "tails");
         let mut run = || {
@@ -179,7 +175,7 @@ fn passed_by_repeats(runs: usize, n: usize, limit: f64, (bound, draw): Draw) -> 
         let shares: Vec<_> = (0..runs).map(|_| run()).collect();
         OrderedShare::pooled(&shares).unwrap().side_of(limit) == Some(Ordering::Less)
     };
-    (0..1_000).filter(|seed| passes(*seed)).count()
+    (0..times).filter(|seed| passes(*seed)).count() as f64 / times as f64
 }
 
 /// Pareto's law with this power: a share u lies beyond u^(−1/α).
@@ -187,11 +183,10 @@ fn pareto(u: f64, power: f64) -> f64 {
     libm::pow(u, -1.0 / power)
 }
 
-/// Objectives that are missed, under tails as heavy as of a mean without end; and a rare kind of request that is seen in
-/// most runs.
-#[test]
-fn what_lies_beyond_all_that_was_seen_is_seldom_passed_over() {
-    for n in [60, 114, 200] {
+/// Objectives that are missed, under tails as heavy as of a mean without end, in runs of `sizes` requests; and a rare kind
+/// of request that is seen in most runs. At most the share `most` of `times` tries passes over them.
+fn are_seldom_passed_over(times: u64, sizes: &[usize], most: f64) {
+    for &n in sizes {
         for limit in [0.01, 0.05] {
             let z = normal_quantile(1.0 - limit);
             let laws: [(&str, Draw); 5] = [
@@ -203,30 +198,41 @@ fn what_lies_beyond_all_that_was_seen_is_seldom_passed_over() {
             ];
             for (law, draw) in laws {
                 for runs in [1, 3] {
-                    let passed = passed_by_repeats(runs, n / runs, limit, draw);
-                    println!("{runs} runs, {n} of {law} at {limit}: {passed} of 1,000");
-                    assert!(passed <= 50, "{runs} runs, {n} of {law} at {limit}: {passed} of 1,000");
+                    let passed = passed(times, runs, n / runs, limit, draw);
+                    println!("{runs} runs, {n} of {law} at {limit}: {passed}");
+                    assert!(passed <= most, "{runs} runs, {n} of {law} at {limit}: {passed}");
                 }
             }
         }
+        // One in 20 takes ten times as long: five times what a p99 allows. Of 75 requests none is among them in 2 of 100
+        // runs.
+        let spikes: Draw = (500.0, |stream| {
+            let usual = 100.0 + 10.0 * stream.normal();
+            if stream.open_unit() < 0.05 { 10.0 * usual } else { usual }
+        });
+        let passed = passed(times, 1, n.max(75), 0.01, spikes);
+        println!("{n} with spikes: {passed}");
+        assert!(passed <= most, "{n} with spikes: {passed}");
     }
-    // One in 20 takes ten times as long: five times what a p99 allows. Of 75 requests none is among them in 2 of 100 runs.
-    let spikes: Draw = (500.0, |stream| {
-        let usual = 100.0 + 10.0 * stream.normal();
-        if stream.open_unit() < 0.05 { 10.0 * usual } else { usual }
-    });
-    for n in [75, 114] {
-        let passed = passed(n, 0.01, spikes);
-        println!("{n} with spikes: {passed} of 1,000");
-        assert!(passed <= 50, "{passed}");
-    }
+}
+
+/// The seeds are fixed, so no chance is in it: 100 tries pass a rule that is wrong in 12 % of runs in 1 of 7, each of 21 cases.
+#[test]
+fn what_lies_beyond_all_that_was_seen_is_seldom_passed_over() {
+    are_seldom_passed_over(100, &[114], 0.08);
+}
+
+#[test]
+#[ignore = "60,000 runs; tests/interop/long_tests.sh runs it"]
+fn what_lies_beyond_is_passed_over_in_one_run_of_twenty_at_most() {
+    are_seldom_passed_over(1_000, &[60, 114, 200], 0.05);
 }
 
 #[test]
 fn far_inside_the_bound_a_short_run_tells() {
     let calm: Draw = (500.0, |stream| 60.0 + 15.0 * stream.exponential().min(5.2));
-    let decided = passed(114, 0.01, calm);
-    assert!(decided >= 900, "{decided} of 1,000");
+    let decided = passed(300, 1, 114, 0.01, calm);
+    assert!(decided >= 0.9, "{decided}");
     let values: Vec<f64> = (0..114).map(|i| f64::from(60 + (i * 37) % 80)).collect();
     let share = OrderedShare::of(&[Some(false); 114], Memory::of_ranks(&values)).unwrap();
     assert_eq!((share.side_of(0.01), share.assumes(0.01)), (None, None));
@@ -240,7 +246,7 @@ fn far_inside_the_bound_a_short_run_tells() {
     // Repeats tell what one run tells, of all their requests; one that has a hit takes it back.
     let two = OrderedShare::pooled(&[inside; 2]).unwrap();
     assert_eq!((two.n, two.side_of(0.01), two.assumes(0.01)), (228, Some(Ordering::Less), Some(139.0)));
-    assert!(passed_by_repeats(3, 49, 0.01, calm) >= 900);
+    assert!(passed(300, 3, 49, 0.01, calm) >= 0.9);
     assert_eq!(OrderedShare::pooled(&[inside, even(1, 114)]).unwrap().inside, None);
     let heavier = Inside { power: 1.0, largest: 130.0, ..inside.inside.unwrap() };
     let both = OrderedShare::pooled(&[inside, OrderedShare { inside: Some(heavier), ..inside }]).unwrap();

@@ -92,7 +92,7 @@ fn a_hundred_thousand_spoilt_streams_are_read_alike_however_they_are_cut() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn any_split_of_any_stream_spoilt_anyhow_is_read_alike(spoilt in spoilt()) {
