@@ -143,7 +143,7 @@ impl LengthForcing {
 pub(crate) struct LengthFields {
     /// The field for the most answer tokens.
     pub limit: &'static str,
-    /// Those that force them.
+    /// Options that force lengths.
     pub forcing: LengthForcing,
 }
 

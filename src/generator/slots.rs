@@ -8,9 +8,9 @@ use crate::record::ClientLimits;
 /// Most requests in flight. Others wait in order of dispatch, which counts in their latency. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConcurrencyCaps {
-    /// Of all classes together.
+    /// Slots of all classes together.
     pub total: Option<u64>,
-    /// Of each class, by its index in the workload; empty where no class has a cap.
+    /// Slots of each class, by its index in the workload; empty where no class has a cap.
     pub classes: Vec<Option<u64>>,
 }
 

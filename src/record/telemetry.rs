@@ -18,7 +18,7 @@ pub struct TelemetrySource {
     pub kind: Option<PageKind>,
     /// Its devices, such as `2 × NVIDIA H100 80GB HBM3`.
     pub hardware: Option<String>,
-    /// Their driver version.
+    /// Version of the driver.
     pub driver: Option<String>,
 }
 
@@ -304,7 +304,7 @@ pub enum ServerTime {
 pub struct TimeHistogram {
     /// Number of times.
     pub count: f64,
-    /// Their sum, seconds.
+    /// Sum of the values, seconds.
     pub sum_s: f64,
     /// Upper bounds, seconds, with cumulative counts; the infinite bound is omitted.
     pub buckets: Vec<(f64, f64)>,
@@ -343,8 +343,8 @@ pub struct ClientSample {
 /// Everything sampled during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Telemetry {
-    /// Of metrics pages, in reading order.
+    /// Readings of metrics pages, in their order.
     pub readings: Vec<Reading>,
-    /// Of this program.
+    /// Samples of this program.
     pub client: Vec<ClientSample>,
 }

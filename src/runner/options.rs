@@ -42,11 +42,11 @@ impl RunOptions {
 /// Limits on one attempt, counted from its beginning: that of the first is the request's admission. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {
-    /// To the first token.
+    /// Time to the first token.
     pub first_token: Option<Duration>,
     /// Between two tokens.
     pub between_tokens: Option<Duration>,
-    /// To the end of the answer.
+    /// Time to the end of the answer.
     pub total: Option<Duration>,
 }
 

@@ -102,7 +102,7 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
         self.advance_with(now, |_| (), on_end);
     }
 
-    /// As [`Driver::advance`], and passes on the id of each job that gets its first token.
+    /// Does as [`Driver::advance`], and passes on the id of each job that gets its first token.
     pub fn advance_with(
         &mut self,
         now: Timestamp,

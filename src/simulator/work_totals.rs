@@ -31,9 +31,9 @@ pub struct WorkTotals {
     pub kv_held_s: f64,
     /// Time in passes while a request waited for free KV blocks, seconds.
     pub short_of_blocks_s: f64,
-    /// While one waited for a slot in the batch (`max_num_seqs`), seconds.
+    /// Time while one waited for a slot in the batch (`max_num_seqs`), seconds.
     pub short_of_slots_s: f64,
-    /// While one waited for room in the step (`max_num_batched_tokens`), seconds.
+    /// Time while one waited for room in the step (`max_num_batched_tokens`), seconds.
     pub short_of_tokens_s: f64,
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct LengthSpread {
     /// Number of lengths.
     pub count: u64,
-    /// Their mean.
+    /// Mean length.
     pub mean: f64,
     /// The shortest.
     pub min: u64,

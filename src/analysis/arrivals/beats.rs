@@ -111,7 +111,7 @@ pub struct ArrivalShift {
 }
 
 impl ArrivalShift {
-    /// Of (planned, delivered) moments, which are put in the order of the plan; absent for fewer than 100.
+    /// Beats of (planned, delivered) moments, which are put in the order of the plan; absent for fewer than 100.
     pub fn of(moments: &[(Timestamp, Timestamp)]) -> Option<Self> {
         if moments.len() < FEWEST {
             return None;

@@ -21,9 +21,9 @@ pub struct ClassArrivals {
     pub class: String,
     /// Its process.
     pub arrival: ArrivalPattern,
-    /// As the plan has them.
+    /// Arrivals as the plan has them.
     pub planned: Option<ArrivalSequence>,
-    /// As requests were dispatched.
+    /// Arrivals as requests were dispatched.
     pub delivered: Option<ArrivalSequence>,
 }
 

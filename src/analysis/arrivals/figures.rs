@@ -17,10 +17,10 @@ use crate::workload::{ArrivalPattern, WorkloadSpec};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalFigures {
-    /// As the plan has them.
+    /// Arrivals as the plan has them.
     pub planned: Option<ArrivalSequence>,
-    /// As requests were dispatched, counting one that left on time (see [`ArrivalFigures::of_delivery`]) as dispatched at its
-    /// very moment. A wait for a slot under a cap comes after that and is no part of it.
+    /// Arrivals as requests were dispatched, counting one that left on time (see [`ArrivalFigures::of_delivery`]) as
+    /// dispatched at its very moment. A wait for a slot under a cap comes after that and is no part of it.
     pub delivered: Option<ArrivalSequence>,
     /// What delivery did to the plan; absent for fewer than 100 requests.
     pub shift: Option<ArrivalShift>,
@@ -48,8 +48,8 @@ pub enum Untested {
 }
 
 impl ArrivalFigures {
-    /// Of requests planned and delivered at these moments, as far as they are before `until`, in the order of the plan
-    /// of one process, which hides `hidden`.
+    /// Figures of requests planned and delivered at these moments, as far as they are before `until`, in the order of
+    /// the plan of one process, which hides `hidden`.
     ///
     /// A request that left at most a tenth of the mean gap late, at least 0.1 ms and at most 1 ms, was on time: no
     /// server of language models, whose steps take longer than that, can tell the difference, and where many gaps are
@@ -68,7 +68,7 @@ impl ArrivalFigures {
         Self { planned: Some(planned), delivered: Some(delivered), shift, ..Self::default() }
     }
 
-    /// Of a plan that has not been run: its requests before `until`, each with the place of its class.
+    /// Figures of a plan that has not been run: its requests before `until`, each with the place of its class.
     pub fn of_plan(workload: &WorkloadSpec, until: Timestamp, requests: &[(u16, Timestamp)]) -> Self {
         if workload.arrival.users().is_some() {
             return Self::untested(Untested::ClosedLoop);

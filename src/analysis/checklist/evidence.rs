@@ -115,7 +115,7 @@ pub enum CountsGpus {
 pub struct ArrivalEvidence {
     /// How alike they are to those of users.
     pub shape: ArrivalShape,
-    /// In words, with the rate: `poisson, 10.0 requests/s`.
+    /// Words for the arrivals, with the rate: `poisson, 10.0 requests/s`.
     pub words: String,
     /// Why they are not what the words say; absent where they are.
     pub fault: Option<&'static str>,
@@ -138,7 +138,7 @@ impl ArrivalShape {
     /// Above this shape gamma gaps vary by less than half of their mean: nearly even.
     const NEARLY_EVEN: f64 = 4.0;
 
-    /// That of gaps of a gamma distribution of this shape, where 1 is Poisson.
+    /// Pattern of gaps of a gamma distribution of this shape, where 1 is Poisson.
     pub fn of_gamma(shape: f64) -> Self {
         if shape > Self::NEARLY_EVEN { Self::Even } else { Self::LikeTraffic }
     }

@@ -20,7 +20,7 @@ pub struct HostStallImpact {
     /// Stalls from the run's zero to its end; in a merged run those of every generator, each of which touches the
     /// requests of its own share alone.
     pub count: u64,
-    /// Their lengths together, seconds.
+    /// Lengths of the pauses together, seconds.
     pub total_s: f64,
     /// The longest, milliseconds; absent when there is none.
     pub longest_ms: Option<f64>,
@@ -33,7 +33,7 @@ pub struct HostStallImpact {
     /// Measured requests with a stall between their scheduled moment and the last that a latency of theirs is taken
     /// from: their last chunk or, where they were cut off, their end.
     pub requests_touched: u64,
-    /// Their share of all measured requests; absent when there is none.
+    /// Share of all measured requests that they touched; absent when there is none.
     pub share_touched: Option<f64>,
 }
 

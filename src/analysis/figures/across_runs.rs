@@ -51,8 +51,9 @@ pub struct AcrossRuns {
     pub max: Option<f64>,
     /// Why there is no interval.
     pub unresolvable: Option<Unresolvable>,
-    /// Of a percentile other than the median: how many effective samples of a run lie beyond it, on average, cautiously
-    /// judged. With fewer than five there is no interval. Absent where runs have too few requests to tell.
+    /// Effective samples beyond it, of a percentile other than the median: how many effective samples of a run lie
+    /// beyond it, on average, cautiously judged. With fewer than five there is no interval. Absent where runs have too
+    /// few requests to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_beyond: Option<f64>,
     /// The gravest reservation that a run has about its own figure: repeats do not take it away.

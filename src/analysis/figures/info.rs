@@ -101,7 +101,7 @@ pub enum FigureKind {
 }
 
 impl FigureKind {
-    /// By what values are multiplied in tables and charts, which show shares in percent.
+    /// Factor by which values are multiplied in tables and charts, which show shares in percent.
     pub const fn display_scale(self) -> f64 {
         match self {
             Self::Share => 100.0,

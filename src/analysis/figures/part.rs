@@ -10,7 +10,7 @@ use crate::workload::{GoldenCheck, Priority, WorkloadSpec};
 /// The requests of one class, priority, tenant, model or tag, or the golden prompts of one slice.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
-    /// Of what kind the name is; absent where that was not said, for only one can be meant.
+    /// Kind of the name; absent where that was not said, for only one can be meant.
     pub kind: Option<PartKind>,
     /// The name.
     pub name: String,

@@ -50,7 +50,7 @@ impl FigureSet {
         self.get(&FigureKey::of(metric))
     }
 
-    /// Those that there are, in the order of their keys.
+    /// Figures that there are, in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&FigureKey, &AcrossRuns)> {
         self.0.iter().filter_map(|(key, figure)| Some((key, figure.as_ref()?)))
     }

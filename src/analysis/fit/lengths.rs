@@ -98,9 +98,9 @@ pub struct LengthFit {
     pub n: u64,
     /// Kolmogorov distance of the distribution from the values: the largest difference of the two shares below a count.
     pub distance: f64,
-    /// Of the values.
+    /// Figures of the values.
     pub observed: LengthFigures,
-    /// Of the distribution.
+    /// Figures of the distribution.
     pub fitted: LengthFigures,
 }
 

@@ -24,7 +24,7 @@ pub struct LatencyCurve {
 }
 
 impl LatencyCurve {
-    /// Of a latency of which each request has one; `None` without a sample of which anything is known.
+    /// Curve of a latency of which each request has one; `None` without a sample of which anything is known.
     pub fn of(log: &RunLog, metric: Metric) -> Option<Self> {
         let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
         let figures = measured.filter_map(|record| latency_of(log, &record).get(metric));
@@ -33,7 +33,7 @@ impl LatencyCurve {
         Self::through(sample.len(), at_most)
     }
 
-    /// Of the gaps between tokens; it ends where those in which answers were cut off may lie.
+    /// Curve of the gaps between tokens; it ends where those in which answers were cut off may lie.
     pub fn of_gaps(gaps: &GapHistogram) -> Option<Self> {
         Self::through(gaps.count(), |share| Some((share, gaps.at_share(share)?)))
     }

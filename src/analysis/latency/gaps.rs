@@ -40,7 +40,7 @@ pub struct Stalls {
     pub count: u64,
     /// Answers with at least one.
     pub requests: u64,
-    /// Their lengths together, milliseconds.
+    /// Lengths of the gaps together, milliseconds.
     pub total_ms: f64,
     /// The longest, milliseconds; absent when there is none.
     pub longest_ms: Option<f64>,

@@ -26,7 +26,7 @@ pub struct LatencyRow {
     pub max: Figure,
     /// The percentiles of [`Quantile::ALL`], in that order.
     pub percentiles: [Percentile; 5],
-    /// Those that the user asked for, ascending; empty where none were asked for.
+    /// Percentiles that the user asked for, ascending; empty where none were asked for.
     pub asked: Vec<Percentile<AskedQuantile>>,
     /// Whether requests that follow one another are alike beyond chance; absent where there are too few to tell, and
     /// for tokens and chunks, which depend on one another anyway.

@@ -47,16 +47,16 @@ pub(crate) const UNGATHERED: &str = "let the proxy or gateway pass events on as 
 pub struct StreamDelivery {
     /// Streamed answers of three chunks or more.
     pub answers: u64,
-    /// Those of them of which two or more, and over 5 %, of the later chunks came together with the first: in one read,
+    /// Answers of which two or more, and over 5 %, of the later chunks came together with the first: in one read,
     /// or each within 50 µs of the one before.
     pub gathered_answers: u64,
     /// Chunks of the answers after the first of each.
     pub later_chunks: u64,
-    /// Those of them that came together with the chunk before.
+    /// Chunks that came together with the chunk before.
     pub together: u64,
     /// Complete streamed answers of eight chunks or more.
     pub long_answers: u64,
-    /// Those of them that came whole: 90 % or more of the later chunks came together with the first.
+    /// Answers that came whole: 90 % or more of the later chunks came together with the first.
     pub whole_answers: u64,
     /// Whether TPOT, and all that is computed of it, is withheld: over 20 % of the answers are gathered.
     pub tpot_withheld: bool,
@@ -74,7 +74,7 @@ pub struct StreamDelivery {
 }
 
 impl StreamDelivery {
-    /// Of the measured requests of a run.
+    /// Delivery of the measured requests of a run.
     pub fn of(log: &RunLog) -> Self {
         let mut all = Self::default();
         for record in log.records.iter().filter(|record| record.phase == Phase::Measured) {

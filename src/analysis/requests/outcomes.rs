@@ -15,18 +15,19 @@ use crate::record::{FailureKind, LostConnection, Outcome, Phase, RecordRef};
 pub struct RequestCounts {
     /// Requests scheduled in the window: those of the plan, and the later turns of sessions.
     pub planned: u64,
-    /// Their answer is complete.
+    /// Requests whose answer is complete.
     pub completed: u64,
-    /// They failed.
+    /// Requests that failed.
     pub failed: u64,
-    /// They had not ended when the run stopped waiting.
+    /// Requests that had not ended when the run stopped waiting.
     pub censored: u64,
-    /// They were in flight when the run was cut off, by a crash or a kill: how they ended is not known. Left out where none was.
+    /// Requests in flight when the run was cut off, by a crash or a kill: how they ended is not known. Left out where
+    /// none was.
     #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
     pub in_flight: u64,
-    /// They were never due, because the run was stopped before.
+    /// Requests that were never due, because the run was stopped before.
     pub never_due: u64,
-    /// They left no record.
+    /// Requests that left no record.
     pub unrecorded: u64,
     /// Records without a plan: doubles, or more than were planned. 0 in a sound log.
     pub unplanned: u64,
@@ -34,9 +35,9 @@ pub struct RequestCounts {
     pub warmup_unrecorded: u64,
     /// Records of the warm-up without a plan. 0 in a sound log.
     pub warmup_unplanned: u64,
-    /// Of those of the window that were recorded: requests that had to open their own connection.
+    /// Requests of the window with a record that had to open their own connection.
     pub opened_connection: u64,
-    /// Those of them that had to because the server closed a connection that they could have used.
+    /// Requests that had to because the server closed a connection that they could have used.
     pub reconnected: u64,
     /// Likewise: requests that were sent again, because the server closed an idle connection as they were sent.
     pub resent: u64,

@@ -13,11 +13,11 @@ use crate::workload::{GoldenCheck, ShapeFault};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quality {
-    /// Of all: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
+    /// Share that passed: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
     pub pass_rate: Option<f64>,
-    /// Of all that were sent before the run.
+    /// Passes of all that were sent before the run.
     pub before: Passes,
-    /// Of all that were sent under load.
+    /// Passes of all that were sent under load.
     pub under_load: Passes,
     /// Each slice, in the order of the workload; left out where no check has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -32,11 +32,11 @@ pub struct Quality {
 pub struct SlicePasses {
     /// Its name.
     pub name: String,
-    /// Of all of it: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
+    /// Share that passed: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
     pub pass_rate: Option<f64>,
-    /// Before the run.
+    /// Passes before the run.
     pub before: Passes,
-    /// Under load.
+    /// Passes under load.
     pub under_load: Passes,
 }
 
@@ -49,9 +49,9 @@ pub struct CheckPasses {
     /// Its slice; left out where it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
-    /// Before the run.
+    /// Passes before the run.
     pub before: Passes,
-    /// Under load.
+    /// Passes under load.
     pub under_load: Passes,
     /// The first of those that did not pass, 3 at the most.
     pub examples: Vec<CheckExample>,
@@ -162,7 +162,7 @@ impl Passes {
         passes
     }
 
-    /// Those that count in the rate.
+    /// Checks that count in the rate.
     pub const fn judged(&self) -> u64 {
         self.passed + self.unmet + self.unanswered
     }
@@ -227,7 +227,7 @@ pub struct ClassForms {
 pub struct FormFault {
     /// What is wrong.
     pub fault: ShapeFault,
-    /// With how many answers.
+    /// Number of answers.
     pub count: u64,
 }
 

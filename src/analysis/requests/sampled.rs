@@ -27,7 +27,7 @@ pub struct Scatter {
     pub metric: Metric,
     /// Requests that there are.
     pub of: usize,
-    /// Those picked, in order of their scheduled moments.
+    /// Requests picked, in order of their scheduled moments.
     pub dots: Vec<Dot>,
 }
 
@@ -121,7 +121,7 @@ fn dot(log: &RunLog, record: &RequestRecord, metric: Metric) -> Option<Dot> {
 pub struct SampledRequests<'a> {
     /// Requests that there are.
     pub of: usize,
-    /// Those picked, in order of their scheduled moments.
+    /// Records picked, in order of their scheduled moments.
     pub records: Vec<RecordRef<'a>>,
 }
 

@@ -19,11 +19,11 @@ use crate::record::{Outcome, Phase, RequestRecord, Turn};
 pub struct Sessions {
     /// Conversations whose first turn was scheduled in the window: `begun = completed + broken_off + censored`.
     pub begun: u64,
-    /// They came to their end, or had no more room in the context.
+    /// Sessions that came to their end, or had no more room in the context.
     pub completed: u64,
     /// A turn failed, and those after it were not sent.
     pub broken_off: u64,
-    /// They were still going on when the run ended.
+    /// Sessions that were still going on when the run ended.
     pub censored: u64,
     /// Turns that were sent.
     pub turns_sent: u64,
@@ -36,8 +36,8 @@ pub struct Sessions {
     /// were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub empty_answers: Option<u64>,
-    /// From the first turn's scheduled moment to the last token of the last turn, milliseconds; one that broke off or was
-    /// still going on is known only to last longer. Absent where none began.
+    /// Time from the first turn's scheduled moment to the last token of the last turn, milliseconds; one that broke off
+    /// or was still going on is known only to last longer. Absent where none began.
     pub duration: Option<LatencyRow>,
     /// Requests by their place in a conversation, the first turns first; places without a request are left out.
     pub by_turn: Vec<TurnGroup>,

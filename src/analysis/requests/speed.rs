@@ -17,7 +17,7 @@ use crate::record::RequestRecord;
 pub struct RequestSpeed {
     /// Requests with a speed, those that were cut off included.
     pub requests: u64,
-    /// Those that were cut off.
+    /// Requests that were cut off.
     pub censored: u64,
     /// 19 in 20 requests are at least this fast, tokens/s.
     pub p5: Option<f64>,

@@ -27,7 +27,7 @@ pub struct TakenPrompts {
     pub filtered_rows: u64,
     /// Rows that could not be used and were passed over.
     pub bad_rows: u64,
-    /// In which order rows were sent.
+    /// Order in which rows were sent.
     pub order: RowOrder,
     /// Whether each prompt began with words of its own.
     pub salted: bool,
@@ -46,7 +46,7 @@ pub struct TakenImages {
     pub folder: String,
     /// Images in it.
     pub images: u64,
-    /// Their sizes together, bytes.
+    /// Sizes of the images together, bytes.
     pub bytes: u64,
     /// SHA-256 of all of them in the order of their names, hexadecimal.
     pub sha256: String,

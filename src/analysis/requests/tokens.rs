@@ -17,7 +17,7 @@ pub struct TokenAccount {
     pub input: Balance,
     /// Tokens that the server adds to a text: its chat template's and special ones; absent where that is not known.
     pub template_tokens: Option<u64>,
-    /// Those of all the prompts that were compared.
+    /// Added tokens of all the prompts that were compared.
     pub added_tokens: u64,
     /// Prompts that were made to a length, and how long they are by `usage`.
     pub made: MadePrompts,
@@ -62,9 +62,9 @@ pub struct TokenAccount {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Lengths {
-    /// As requested; absent where no request completed.
+    /// Lengths as requested; absent where no request completed.
     pub requested: Option<LengthSpread>,
-    /// As received, of the requests of which that is known; absent where it is known of none.
+    /// Lengths as received, of the requests of which that is known; absent where it is known of none.
     pub received: Option<LengthSpread>,
 }
 
@@ -151,9 +151,9 @@ impl ImpossibleUsage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MadePrompts {
-    /// Those with a `usage`.
+    /// Prompts with a `usage`.
     pub requests: u64,
-    /// Of them, those whose `usage` is exactly the requested tokens and those that the server adds.
+    /// Prompts whose `usage` is exactly the requested tokens and those that the server adds.
     pub exact: u64,
     /// Most tokens by which one is off.
     pub most_off: u64,

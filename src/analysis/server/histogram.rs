@@ -17,7 +17,7 @@ use crate::record::{
 pub struct TimeSummary {
     /// Number of times.
     pub count: f64,
-    /// Their mean, milliseconds: exact, for the server adds them up.
+    /// Mean of the values, milliseconds: exact, for the server adds them up.
     pub mean_ms: f64,
     /// Median; absent if the buckets do not show it.
     pub p50: Option<BucketQuantile>,

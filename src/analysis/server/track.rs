@@ -84,7 +84,7 @@ pub struct GaugeSummary {
     pub min: f64,
     /// Largest that was read.
     pub max: f64,
-    /// At the window's end, or at the last reading.
+    /// Value at the window's end, or at the last reading.
     pub last: f64,
     /// Seconds of the window in which it is known.
     pub covered_s: f64,

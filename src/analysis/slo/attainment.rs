@@ -17,7 +17,7 @@ pub struct Attainment {
     pub declared: bool,
     /// Requests scheduled in the window, whatever their outcome.
     pub scheduled: u64,
-    /// Those of them that had a bound to meet: the denominator.
+    /// Requests of them that had a bound to meet: the denominator.
     pub with_slo: u64,
     /// Requests with an SLO that completed and met every bound; absent when a bound cannot be measured, as TTFT and TPOT
     /// of answers that are not streamed.

@@ -17,17 +17,17 @@ use crate::record::{FailureKind, Outcome};
 pub struct Group {
     /// Name of the class, priority, tenant or model, or value of the tag.
     pub name: String,
-    /// Their SLO targets, in the order of the workload.
+    /// SLO targets of the requests, in the order of the workload.
     pub slo_targets: Vec<SloTarget>,
     /// Requests that came due.
     pub requests: u64,
-    /// Those with a complete answer.
+    /// Requests with a complete answer.
     pub completed: u64,
-    /// Those that failed.
+    /// Requests that failed.
     pub failed: u64,
-    /// Those still running when the run stopped waiting.
+    /// Requests still running when the run stopped waiting.
     pub censored: u64,
-    /// Those that failed, as a share between 0 and 1 of those that came due.
+    /// Failures as a share between 0 and 1 of the requests that came due.
     pub error_rate: Option<f64>,
     /// The same of those that the server refused (429, 503).
     pub reject_rate: Option<f64>,
@@ -152,11 +152,11 @@ fn failed_by(outcome: &Outcome, kind: fn(FailureKind) -> bool) -> bool {
 pub struct Fairness {
     /// How many tenants had a request.
     pub tenants: u64,
-    /// Of x = a tenant's attainment; absent unless each has an SLO.
+    /// Fairness of x = a tenant's attainment; absent unless each has an SLO.
     pub attainment: Option<f64>,
-    /// Of x = answer tokens of its completed requests ÷ those that it requested.
+    /// Fairness of x = answer tokens of its completed requests ÷ those that it requested.
     pub service: Option<f64>,
-    /// Of x = 1 ÷ its mean TTFT: whether some wait longer than others.
+    /// Fairness of x = 1 ÷ its mean TTFT: whether some wait longer than others.
     pub promptness: Option<f64>,
 }
 

@@ -16,11 +16,11 @@ use crate::workload::WorkloadSpec;
 #[derive(Clone, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "String", inline))]
 pub struct Objective {
-    /// As it was typed.
+    /// Words as they were typed.
     pub text: String,
     /// The figure that is judged.
     pub key: FigureKey,
-    /// On which side of the bound it must lie.
+    /// Side of the bound on which it must lie.
     pub comparison: Comparison,
     /// The bound: milliseconds, per second, or a share between 0 and 1, as the figure has it.
     pub bound: f64,

@@ -20,9 +20,9 @@ pub struct BatchMeans {
 }
 
 impl BatchMeans {
-    /// Of values in their order, by 32 batches without overlap that hold all of them, their lengths at most one apart (Law,
-    /// *Simulation Modeling and Analysis*, section 9.5.3): the batches' means are nearly independent where a batch is
-    /// longer than the values remember. `None` for fewer than 16 values.
+    /// Batch means of values in their order, by 32 batches without overlap that hold all of them, their lengths at most
+    /// one apart (Law, *Simulation Modeling and Analysis*, section 9.5.3): the batches' means are nearly independent
+    /// where a batch is longer than the values remember. `None` for fewer than 16 values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len().min(BATCHES);
         if count < FEWEST {

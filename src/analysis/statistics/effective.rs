@@ -36,7 +36,7 @@ pub struct Effective {
 }
 
 impl Effective {
-    /// Of `n` values with this memory.
+    /// Effective number of `n` values with this memory.
     pub fn of(n: u64, memory: Memory) -> Self {
         let n = n as f64;
         Self { samples: (n / memory.correlation_time).max(1.0), cautious: n / memory.cautious_time }
@@ -94,12 +94,13 @@ const MOST_TIMES: f64 = 2_000.0;
 /// Fewest requests of which most being over is plain.
 const PLAIN: u64 = 10;
 
-/// Of how many requests something holds, for instance that they are over a bound, the requests in order of arrival.
+/// Number of requests of which something holds, for instance that they are over a bound, the requests in order of
+/// arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OrderedShare {
     /// Requests of which it holds, or may hold: of one that was cut off early it is not known.
     pub hits: u64,
-    /// Those of which it surely holds.
+    /// Requests of which it surely holds.
     pub certain: u64,
     /// Requests.
     pub n: u64,
@@ -141,8 +142,8 @@ const POWERS: (f64, f64) = (1.0, 3.0);
 const MOST_RARE: f64 = 8.0;
 
 impl OrderedShare {
-    /// Of requests in order of arrival, of each whether it holds, `None` where that is not known; `memory` is that of the
-    /// ranks of the latencies that it is about. `None` without requests.
+    /// Share of requests in order of arrival, of each whether it holds, `None` where that is not known; `memory` is
+    /// that of the ranks of the latencies that it is about. `None` without requests.
     pub fn of(holds: &[Option<bool>], memory: Option<Memory>) -> Option<Self> {
         let n = holds.len() as u64;
         let count =
@@ -153,7 +154,7 @@ impl OrderedShare {
         (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most: f64::INFINITY, inside: None })
     }
 
-    /// Of several runs with seeds of their own.
+    /// Share of several runs with seeds of their own.
     ///
     /// They are worth the sum of what each is worth, and no more than their shares differ: n of k runs whose shares s have
     /// the variance v are worth k·s(1 − s)/v independent ones, times (z/t)² with k − 1 degrees of freedom, as for
@@ -226,8 +227,8 @@ impl OrderedShare {
         self.hits as f64 / self.n as f64
     }
 
-    /// On which side of `limit` the share lies that all requests ever will have, wrong in one case of 20; `None` where it
-    /// is undecided.
+    /// Side of `limit` on which the share lies that all requests ever will have, wrong in one case of 20; `None` where
+    /// it is undecided.
     ///
     /// Below it, where the window is long enough and so few would be rare at the limit. Above it, where so many would
     /// be; of a window that is too short too, as the correlation time is judged too long rather than too short: of 400 runs

@@ -32,7 +32,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// That of `values` in their order; `None` for fewer than 16 of them. Where all are alike there is none to be seen.
+    /// Memory of `values` in their order; `None` for fewer than 16 of them. Where all are alike there is none to be
+    /// seen.
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.len() < FEWEST {
             return None;
@@ -59,7 +60,7 @@ impl Memory {
         Some(memory)
     }
 
-    /// That of the ranks of `values`, which no few large ones decide.
+    /// Memory of the ranks of `values`, which no few large ones decide.
     pub fn of_ranks(values: &[f64]) -> Option<Self> {
         Self::of(&ranks(values))
     }

@@ -27,7 +27,7 @@ pub struct Reproduction {
 pub struct ReportedFact {
     /// Which one.
     pub name: Fact,
-    /// As reported.
+    /// Value as reported.
     pub value: String,
     /// Its source.
     pub source: FactSource,

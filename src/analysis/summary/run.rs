@@ -260,7 +260,7 @@ impl Window {
         (self.end_s - self.start_s).max(0.0)
     }
 
-    /// For how many seconds answers are counted, where that is not the window.
+    /// Seconds in which answers are counted, where that is not the window.
     pub fn answers_s(&self) -> Option<f64> {
         Some(self.answers_end_s? - self.start_s)
     }

@@ -186,7 +186,7 @@ impl TuneArgs {
 
     /// About the load of all runs, as of each variant at the first rate.
     fn load(&self, plan: &TunePlan) -> PlannedLoad {
-        let takes = TuneForecast::of(&plan.spec, plan.runs);
+        let takes = TuneForecast::whole(&plan.spec, plan.runs);
         let run_s = takes.load_s / takes.runs.max(1) as f64;
         let of = |(variant, checked): &(Variant, CheckedWorkload)| {
             let rate = plan.runs.first_per_gpu * f64::from(variant.server.gpus.unwrap_or(1));

@@ -236,7 +236,7 @@ impl EndpointAnswer {
         matches!(self, Self::Answers | Self::Offered)
     }
 
-    /// In words.
+    /// Words for the ability.
     pub fn in_words(self) -> String {
         match self {
             Self::Answers => "answers".to_owned(),

@@ -7,15 +7,15 @@ use super::power::LEVEL;
 use super::rounds::CompletedRound;
 use crate::units::counted;
 
-/// In how many rounds that count each side did not keep up.
+/// Rounds that count in which each side did not keep up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbOverload {
     /// Rounds that count.
     pub rounds: u64,
-    /// Those in which A did not keep up.
+    /// Rounds in which A did not keep up.
     pub a: u64,
-    /// Those in which B did not.
+    /// Rounds in which B did not keep up.
     pub b: u64,
     /// p-value of the exact sign test over the rounds in which one side kept up and the other did not.
     pub p: f64,

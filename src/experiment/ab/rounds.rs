@@ -57,9 +57,9 @@ pub struct CompletedSide {
     pub valid: bool,
     /// Requests planned in its window.
     pub planned: u64,
-    /// Those that completed.
+    /// Requests that completed.
     pub completed: u64,
-    /// Those that failed.
+    /// Requests that failed.
     pub failed: u64,
     /// Why the server counts as overloaded; absent where it kept up.
     #[serde(skip_serializing_if = "Option::is_none")]

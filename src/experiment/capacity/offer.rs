@@ -273,7 +273,7 @@ impl CapacityPlan {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 2;
 
-    /// Of these offers.
+    /// Comparison of these offers.
     pub fn of(contract: CapacityTarget, offers: Vec<Offer>) -> Self {
         let keeping: Vec<_> = offers.iter().enumerate().filter(|(_, offer)| offer.keeps()).collect();
         let compared_by = ComparedBy::of(&keeping.iter().map(|(_, offer)| *offer).collect::<Vec<_>>());

@@ -51,9 +51,9 @@ pub struct AgainstForeign {
     pub side: String,
     /// The figures that both have.
     pub rows: Vec<ComparedRow>,
-    /// Those that only the baseline has.
+    /// Figures that only the baseline has.
     pub only_baseline: Vec<String>,
-    /// Those that only this side has.
+    /// Figures that only this side has.
     pub only_here: Vec<String>,
     /// The gates, judged.
     pub gates: Vec<GateJudgement>,

@@ -18,9 +18,9 @@ const POWER: f64 = 0.8;
 pub struct ComparedRow {
     /// The figure.
     pub figure: FigureKey,
-    /// Of the baseline.
+    /// Figure of the baseline.
     pub baseline: FigureLevel,
-    /// Of the other side.
+    /// Figure of the other side.
     pub other: FigureLevel,
     /// The other minus the baseline; with an interval for shares, and where there are several runs a side.
     pub difference: Option<Interval>,

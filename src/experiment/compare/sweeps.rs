@@ -30,7 +30,7 @@ pub struct SweepSide {
 pub struct ComparedSweeps {
     /// Version of this format: [`ComparedSweeps::SCHEMA`].
     pub schema: u32,
-    /// Their answers, the baseline's first.
+    /// Answers of the sides, the baseline's first.
     pub answers: Vec<AnswerOfSide>,
     /// Conditions that differ.
     pub differences: Vec<Difference>,

@@ -144,7 +144,7 @@ pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
 }
 
 impl Diagnosis {
-    /// Of the points of a sweep, the loads rising.
+    /// Diagnosis of the points of a sweep, the loads rising.
     pub fn of_points(points: &[LoadFigures]) -> Self {
         let mut diagnosis = Self::default();
         diagnosis.take("throughput against TPOT", batching(points));
@@ -152,7 +152,7 @@ impl Diagnosis {
         diagnosis
     }
 
-    /// Of a sweep, by the loads of which figures can be trusted.
+    /// Diagnosis of a sweep, by the loads of which figures can be trusted.
     pub fn of_sweep(sweep: &Sweep) -> Self {
         let known = sweep.points.iter().filter(|point| point.class != LoadClass::Unknown);
         let points: Vec<_> = known.map(LoadFigures::of_point).collect();

@@ -52,7 +52,7 @@ const RULES: [Rule; 7] = [
 ];
 
 impl Diagnosis {
-    /// Of one run and its summary.
+    /// Diagnosis of one run and its summary.
     pub fn of_run(log: &RunLog, summary: &Summary) -> Self {
         let evidence = RunEvidence {
             log,
@@ -134,15 +134,15 @@ pub struct RepeatsDiagnosis {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RepeatsSymptom {
-    /// It, with the figures of the first of these runs.
+    /// Symptom, with the figures of the first of these runs.
     #[serde(flatten)]
     pub symptom: Symptom,
-    /// Their numbers.
+    /// Numbers of the runs.
     pub in_runs: Vec<u64>,
 }
 
 impl RepeatsDiagnosis {
-    /// Of runs by their ascending numbers.
+    /// Diagnosis of runs by their ascending numbers.
     pub fn of(runs: &[(u64, &Diagnosis)]) -> Self {
         let mut symptoms: Vec<RepeatsSymptom> = Vec::new();
         let mut not_enough_data: Vec<MissingEvidence> = Vec::new();
@@ -184,7 +184,7 @@ impl RepeatsDiagnosis {
 }
 
 impl RepeatsSymptom {
-    /// It as a symptom of a single run, with how many of `runs` have it.
+    /// Symptom as that of a single run, with how many of `runs` have it.
     pub fn among(&self, runs: u64) -> Symptom {
         let Symptom { symptom, .. } = &self.symptom;
         let seen = self.in_runs.len() as u64;

@@ -57,7 +57,7 @@ pub enum Regime {
 pub struct CounterTest {
     /// What they make of it.
     pub outcome: CounterOutcome,
-    /// Their figures and the limits.
+    /// Sentence with the figures and the limits.
     pub sentence: String,
 }
 

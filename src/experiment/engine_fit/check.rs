@@ -49,15 +49,15 @@ pub struct RunCheck {
 /// A latency as measured and as the fitted engine reproduces it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FigureCheck {
-    /// Of what.
+    /// Latency that is checked.
     #[serde(serialize_with = "in_words")]
     pub metric: Metric,
     /// Which part of the requests.
     #[serde(serialize_with = "in_words")]
     pub quantile: Quantile,
-    /// As measured, milliseconds.
+    /// Value as measured, milliseconds.
     pub measured_ms: f64,
-    /// As reproduced, milliseconds; absent where too few of the requests were answered in time to know it.
+    /// Value as reproduced, milliseconds; absent where too few of the requests were answered in time to know it.
     pub predicted_ms: Option<f64>,
     /// Then the least that it can be, milliseconds, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -46,7 +46,7 @@ pub struct EngineFit {
 /// A cost with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FittedCost {
-    /// Of what.
+    /// Kind of the cost.
     pub kind: CostKind,
     /// A share between 0 and 1, or seconds; absent where the runs do not determine it.
     pub value: Option<f64>,

@@ -142,7 +142,7 @@ pub struct FitReport {
     pub source: String,
     /// Requests of that.
     pub requests: u64,
-    /// Their time, seconds.
+    /// Time of the requests, seconds.
     pub seconds: f64,
     /// When they came.
     pub arrivals: FittedArrivals,

@@ -79,7 +79,7 @@ pub struct MatrixCell {
     pub changed: Vec<MatrixVariable>,
     /// Planned runs.
     pub planned_runs: u64,
-    /// Those that completed, spare ones included.
+    /// Runs that completed, spare ones included.
     pub runs: Vec<CellRun>,
     /// Which of them were spoiled, and whether they are replaced; absent where no spare one ran.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -37,7 +37,7 @@ pub struct Repeats {
     pub first_seed: u64,
     /// Length of the first run's window, seconds; the others' differ only where a number of requests ends it.
     pub window_s: f64,
-    /// For how long each run sends load, warm-up included and drain not, seconds.
+    /// Time in which each run sends load, warm-up included and drain not, seconds.
     pub load_s: f64,
     /// The runs, in their order.
     pub runs: Vec<RepeatedRun>,

@@ -28,8 +28,8 @@ pub struct TuneForecast {
 }
 
 impl TuneForecast {
-    /// The whole of a tuning.
-    pub fn of(spec: &TuneSpec, runs: TuneRuns) -> Self {
+    /// The forecast of a whole tuning.
+    pub fn whole(spec: &TuneSpec, runs: TuneRuns) -> Self {
         TuneState::new(spec.clone(), runs, InvalidRuns::LeftOut).forecast(1, 0, false)
     }
 

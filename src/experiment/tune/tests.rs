@@ -66,7 +66,7 @@ fn a_variant_that_missed_a_load_that_the_best_met_is_worse_and_the_base_of_no_ga
 
 #[test]
 fn what_is_left_is_no_more_than_the_runs_that_may_start() {
-    let whole = TuneForecast::of(&spec(), RUNS);
+    let whole = TuneForecast::whole(&spec(), RUNS);
     assert_eq!((whole.runs, whole.starts), (5, 3));
     assert!((whole.load_s - 55.0).abs() < 1e-9, "five runs of 6 s of warm-up and a window of 5 s: {whole:?}");
     let state = after(&[(0, 4.0, 0.762), (1, 2.0, 0.0), (1, 4.0, 0.0), (1, 8.0, 0.186)]);

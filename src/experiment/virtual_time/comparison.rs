@@ -39,7 +39,7 @@ pub struct LayoutFigures {
     pub tpot_p95: Option<Latency>,
     /// Requests that met their SLO, per second.
     pub goodput_per_s: Option<f64>,
-    /// Their share of the requests with an SLO, 0 to 1.
+    /// Share that met it, of the requests with an SLO, 0 to 1.
     pub slo_attainment: Option<f64>,
 }
 

@@ -83,7 +83,7 @@ const LARGEST: usize = 1 << 20;
 /// first of `anyOf` and `oneOf`, types, `properties` with `required`, `items` and `minItems`, `minLength`,
 /// and the bounds of numbers. Optional properties are left out, as is what would make it larger than an answer can be.
 fn instance(schema: &Value) -> Value {
-    Instances { root: schema, left: LARGEST }.of(schema, 0)
+    Instances { root: schema, left: LARGEST }.instance(schema, 0)
 }
 
 /// Values of a schema and of those within it, of a limited size together.
@@ -101,7 +101,7 @@ impl Instances<'_> {
         room.map_or(Value::Null, |_| value())
     }
 
-    fn of(&mut self, schema: &Value, depth: u32) -> Value {
+    fn instance(&mut self, schema: &Value, depth: u32) -> Value {
         let room = depth < DEEPEST && self.left > 0;
         let Some(fields) = schema.as_object().filter(|_| room) else { return self.take(4, || Value::Null) };
         if let Some(value) =
@@ -111,13 +111,13 @@ impl Instances<'_> {
         }
         if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
             let found = target.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
-            return found.map_or(Value::Null, |schema| self.of(schema, depth + 1));
+            return found.map_or(Value::Null, |schema| self.instance(schema, depth + 1));
         }
         if let Some(parts) = fields.get("allOf").and_then(Value::as_array) {
-            return self.of(&joined(fields, parts), depth + 1);
+            return self.instance(&joined(fields, parts), depth + 1);
         }
         if let Some(first) = ["anyOf", "oneOf"].iter().find_map(|name| fields.get(*name)?.get(0)) {
-            return self.of(first, depth + 1);
+            return self.instance(first, depth + 1);
         }
         let number = |name: &str| fields.get(name).and_then(Value::as_f64);
         let length = |name: &str| fields.get(name).and_then(Value::as_u64).unwrap_or(0).min(10_000) as usize;
@@ -128,13 +128,13 @@ impl Instances<'_> {
                 let mut value = |name: &str| {
                     let schema = properties.and_then(|properties| properties.get(name));
                     self.left = self.left.saturating_sub(name.len());
-                    schema.map_or(Value::Null, |schema| self.of(schema, depth + 1))
+                    schema.map_or(Value::Null, |schema| self.instance(schema, depth + 1))
                 };
                 let names = required.filter_map(Value::as_str);
                 Value::Object(names.map(|name| (name.to_owned(), value(name))).collect())
             }
             "array" => {
-                let item = fields.get("items").map_or(Value::Null, |items| self.of(items, depth + 1));
+                let item = fields.get("items").map_or(Value::Null, |items| self.instance(items, depth + 1));
                 let items = length("minItems");
                 self.take(items.saturating_mul(item.to_string().len() + 1), || {
                     Value::Array(vec![item; items])

@@ -87,7 +87,7 @@ impl Record {
 pub struct MockStatistics {
     /// Requests that have ended.
     pub requests: u64,
-    /// Of them, answered in full.
+    /// Requests answered in full.
     pub finished: u64,
     /// Answered with an error.
     pub refused: u64,

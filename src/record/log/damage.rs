@@ -33,7 +33,7 @@ impl LogDamage {
         }
     }
 
-    /// That the log is damaged, in a sentence; `None` where it is not.
+    /// Sentence that the log is damaged; `None` where it is not.
     pub fn warning(&self) -> Option<String> {
         (!self.is_none()).then(|| format!("the log is not as it was written: {}", self.in_words()))
     }

@@ -17,7 +17,7 @@ pub struct Attempt {
     /// The client set about it: the wait before it was over.
     #[serde(rename = "begun_ns")]
     pub begun: Timestamp,
-    /// It was handed to the socket; absent where there was no connection.
+    /// Moment at which it was handed to the socket; absent where there was no connection.
     #[serde(rename = "sent_ns", default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Timestamp>,
     /// Its stream closed, was cancelled or failed.

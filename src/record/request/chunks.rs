@@ -34,9 +34,9 @@ pub struct ChunkGap {
 pub struct LateStamps {
     /// How many there are.
     pub count: u32,
-    /// By how much the latest may be late.
+    /// Time by which the latest may be late.
     pub longest_ns: u64,
-    /// By how much that of the first chunk may be late.
+    /// Time by which that of the first chunk may be late.
     pub first_ns: u64,
 }
 

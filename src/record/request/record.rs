@@ -91,7 +91,7 @@ pub struct RequestRecord {
     /// Chunks that arrived in the same read, and so have the same stamp, as the one before.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub merged_reads: u32,
-    /// Those of its chunks whose stamps may be late.
+    /// Chunks of it whose stamps may be late.
     pub late_stamps: Option<Box<LateStamps>>,
     /// Whether its conversation ended early with it: the next turn would have exceeded the context.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -161,7 +161,7 @@ impl RequestRecord {
         self.turn.as_deref().copied()
     }
 
-    /// Those of its chunks whose stamps may be late.
+    /// Chunks of it whose stamps may be late.
     pub fn late_stamps(&self) -> LateStamps {
         self.late_stamps.as_deref().copied().unwrap_or_default()
     }

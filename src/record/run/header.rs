@@ -57,7 +57,8 @@ pub struct RunHeader {
     pub stamps: StampSource,
     /// The shard of the plan that was run; absent for the whole plan.
     pub shard: Option<Shard>,
-    /// Of a merged run: how much later than the first each shard began, nanoseconds, in the order of their numbers.
+    /// Delays of the shards of a merged run: how much later than the first each shard began, nanoseconds, in the order
+    /// of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shard_delays_ns: Vec<u64>,
     /// Calibration of the client machine before the run, if any.

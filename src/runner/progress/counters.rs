@@ -50,7 +50,7 @@ const fn nanos(earlier: Timestamp, later: Timestamp) -> u64 {
 }
 
 impl Progress {
-    /// Of a run whose load has this form.
+    /// Counters of a run whose load has this form.
     pub fn of(form: LoadForm) -> Self {
         Self { form, ..Self::default() }
     }

@@ -34,7 +34,7 @@ pub struct Snapshot {
     pub itl: LiveLatency,
     /// Time per output token after the first, of completed requests.
     pub tpot: LiveLatency,
-    /// To the last token, from when TTFT counts, of completed requests.
+    /// Time to the last token, from when TTFT counts, of completed requests.
     pub e2e: LiveLatency,
     /// Dispatched − scheduled.
     pub schedule_lag: LiveLatency,
@@ -59,13 +59,13 @@ pub struct WindowCounts {
     pub completed: u64,
     /// Failed.
     pub failed: u64,
-    /// Of those, refused by the server (429, 503).
+    /// Failures that were refused by the server (429, 503).
     pub rejected: u64,
-    /// Of those, ended by one of the client's own time limits.
+    /// Failures that were ended by one of the client's own time limits.
     pub timed_out: u64,
     /// Ended, with an SLO that can be measured.
     pub with_slo: u64,
-    /// Of those, the ones that met it.
+    /// Requests that met their SLO.
     pub met: u64,
 }
 
@@ -111,9 +111,9 @@ impl LiveRates {
 /// A latency so far, within 1 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveLatency {
-    /// Of all requests, in the last [`RECENT_S`] seconds; `None` without samples.
+    /// Latency of all requests, in the last [`RECENT_S`] seconds; `None` without samples.
     pub recent: Option<LiveSpread>,
-    /// Of the requests of the window so far; `None` without samples.
+    /// Latency of the requests of the window so far; `None` without samples.
     pub window: Option<LiveSpread>,
 }
 

@@ -34,7 +34,7 @@ pub struct ServingModel {
 pub struct Experts {
     /// Routed experts in a layer.
     pub count: u32,
-    /// Of them, how many one token uses.
+    /// Experts that one token uses.
     pub per_token: u32,
 }
 

@@ -30,7 +30,7 @@ pub struct Admission {
 /// A limit for one group of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionLimit {
-    /// For which requests.
+    /// Requests that it is for.
     pub group: AdmissionGroup,
     /// Most of them in the server, in service and waiting.
     pub most: u32,

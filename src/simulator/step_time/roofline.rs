@@ -68,7 +68,7 @@ pub struct StepParts {
 }
 
 impl Roofline {
-    /// That of `deployment` by its datasheet alone, with nothing lost.
+    /// Roofline of `deployment` by its datasheet alone, with nothing lost.
     pub fn by_datasheet(deployment: Deployment) -> Self {
         let lossless =
             Efficiency { compute: 1.0, bandwidth: 1.0, step_overhead: 0.0, sequence_overhead: 0.0 };
@@ -103,7 +103,7 @@ impl Roofline {
         &self.deployment
     }
 
-    /// That of another deployment which reaches as much of its datasheet.
+    /// Roofline of another deployment, which reaches as much of its datasheet.
     #[must_use]
     pub fn on(&self, deployment: Deployment) -> Self {
         Self::new(deployment, self.efficiency)
@@ -148,7 +148,7 @@ pub struct StepWork {
     pub sequences: u32,
     /// Tokens computed, prompts' and answers' together.
     pub new_tokens: u64,
-    /// Of them, prompt tokens (and tokens recomputed after a preemption).
+    /// Prompt tokens among them (and tokens recomputed after a preemption).
     pub prefill_tokens: u64,
     /// Pairs of a new token and a token that it attends to, itself included.
     pub attended_pairs: u64,

@@ -40,7 +40,7 @@ pub struct Spike {
 /// A spike relative to the rate before it, as it is typed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadSpike {
-    /// By what the rate is multiplied.
+    /// Factor by which the rate is multiplied.
     pub times: f64,
     /// When it begins, seconds since the start of the run.
     pub at_s: f64,

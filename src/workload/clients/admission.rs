@@ -8,9 +8,9 @@ use crate::workload::spec::WorkloadSpec;
 /// Most requests in flight. Others wait in order of dispatch, and that wait counts in their latency.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdmissionLimits {
-    /// Of all classes together; `None`: no limit.
+    /// Slots of all classes together; `None`: no limit.
     pub total: Option<NonZeroUsize>,
-    /// Of classes by their names, each once.
+    /// Slots of classes by their names, each once.
     pub classes: Vec<(String, NonZeroUsize)>,
 }
 

@@ -100,8 +100,8 @@ pub struct SharedPrefixes {
     pub count: u32,
     /// Tokens of each prefix, drawn once per prefix; a number in a file means a constant.
     pub tokens: Distribution,
-    /// Their popularity (Zipf): the k-th is chosen with a probability proportional to k^−`zipf`. 0, the default,
-    /// makes all equal.
+    /// Popularity of the images (Zipf): the k-th is chosen with a probability proportional to k^−`zipf`. 0, the
+    /// default, makes all equal.
     pub zipf: f64,
     /// Share of the prefixes, the most popular first, that are sent once before the run, so that a prefix cache holds
     /// them. 0 by default: all are new to the server, since other runs have other texts.
@@ -149,7 +149,7 @@ pub struct Images {
 pub struct ImageFindings {
     /// Number of images.
     pub images: u64,
-    /// Their total size, bytes.
+    /// Total size of the images, bytes.
     pub bytes: u64,
     /// SHA-256 of all of them, concatenated in the order of their names, hexadecimal.
     pub sha256: String,

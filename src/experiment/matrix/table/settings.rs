@@ -37,17 +37,17 @@ pub struct Settings {
     pub input_tokens: Option<u32>,
     /// Tokens of every answer.
     pub output_tokens: Option<u32>,
-    /// Of the prompt's tokens, those at its beginning that prompts can have in common.
+    /// Tokens at the beginning of a prompt that prompts can have in common.
     pub prefix_tokens: Option<u32>,
     /// Whether they have, and whether the server knows them.
     pub prefix_reuse: Option<PrefixReuse>,
     /// Mean requests per second, whatever the server does.
     pub rate_per_s: Option<f64>,
-    /// In their place: users who each wait for their answers.
+    /// Users in their place: users who each wait for their answers.
     pub users: Option<u64>,
     /// How arrivals are spaced.
     pub arrival: Option<Spacing>,
-    /// With `all_at_once`: how many requests there are.
+    /// Requests, with `all_at_once`: how many requests there are.
     pub requests: Option<u64>,
     /// Sampling temperature; 0 takes the likeliest token. Absent: as on the command line.
     pub temperature: Option<f64>,
@@ -63,7 +63,7 @@ pub struct Settings {
     pub max_concurrency: Option<u64>,
     /// Length of each run, warm-up included, seconds; 60 by default.
     pub horizon_s: Option<f64>,
-    /// Of it, seconds at its beginning that are not counted.
+    /// Seconds at its beginning that are not counted.
     pub warmup_s: Option<f64>,
     /// Seconds after it in which answers are awaited.
     pub drain_s: Option<f64>,

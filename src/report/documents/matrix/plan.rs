@@ -12,7 +12,7 @@ use crate::units::{counted, spoken};
 pub struct PlannedRow {
     /// Which row and variant.
     pub slot: MatrixSlot,
-    /// In how many runs.
+    /// Number of runs.
     pub runs: u64,
     /// The load time of all of them.
     pub load: Duration,
