@@ -95,7 +95,7 @@ fn a_tuning_is_planned_and_simulated_without_a_server() {
     plan.stdout(contains("6 variants").and(contains("--max-num-seqs 256")).and(contains("nothing is sent")));
     let example = desk.skyline(&["tune", "--example"]).assert().code(0);
     desk.file("mine.toml", &String::from_utf8(example.get_output().stdout.clone()).unwrap());
-    let simulated = ["simulate", "mine.toml", "8", "--tune", "--quiet", "--out", "v"];
+    let simulated = ["simulate", "mine.toml", "4", "--tune", "--quiet", "--out", "v"];
     let text = desk.skyline(&simulated).assert().code(0).stdout(contains("FOUND: --max-num-seqs"));
     text.stdout(contains("predictions agree with what was measured"));
     let folder = only(&desk, "v");

@@ -199,29 +199,3 @@ fn the_runs_of_a_sweep_make_one_list() {
     assert_eq!(completed, expected);
     assert_eq!(completed.len(), 4);
 }
-
-#[test]
-fn every_prediction_of_the_library_keeps_the_schema() {
-    let desk = Desk::new();
-    let schema = desk.skyline(&["report", "--json-schema", "summary"]).assert().code(0);
-    let schema: Value = serde_json::from_slice(&schema.get_output().stdout).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let workloads = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads");
-    for entry in std::fs::read_dir(workloads).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "toml") {
-            continue;
-        }
-        let workload = path.file_stem().unwrap().to_str().unwrap();
-        let simulate = ["simulate", workload, "20", "--hardware", "h100", "--allow-invalid", "--json"];
-        let report = desk.skyline(&simulate).output().unwrap();
-        let all: Value = serde_json::from_slice(&report.stdout).unwrap_or_else(|error| {
-            unreachable!("{workload}: {error}: {}", String::from_utf8_lossy(&report.stderr))
-        });
-        let errors: Vec<_> = validator
-            .iter_errors(&all["summary"])
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{workload}: {}", errors.join("\n"));
-    }
-}

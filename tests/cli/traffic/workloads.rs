@@ -43,6 +43,7 @@ fn said_to_suit(text: &str) -> Vec<String> {
     command.split_whitespace().map(str::to_owned).collect()
 }
 
+/// Every prediction keeps its schema too.
 #[test]
 fn every_workload_keeps_its_promises_where_it_says() {
     let desk = Desk::new();
@@ -51,6 +52,7 @@ fn every_workload_keeps_its_promises_where_it_says() {
         assert_eq!(command[0], name);
         let flown = desk.skyline(&["simulate", "--json"]).args(&command).assert().code(0);
         let prediction: Value = serde_json::from_slice(&flown.get_output().stdout).unwrap();
+        desk.assert_schema("summary", &prediction["summary"]);
         let kept = prediction["summary"]["slo"]["slo_attainment"].as_f64().unwrap();
         assert!(kept > 0.85, "{name}: {kept} of its promises are kept by `simulate {}`", command.join(" "));
     }
