@@ -89,30 +89,6 @@ const METASTABLE: &[&str] = &[
     "--ignore-disconnects",
 ];
 
-/// The first example of the guide's chapter on overload.
-const METASTABLE: &[&str] = &[
-    "simulate",
-    "200",
-    "--rate",
-    "7",
-    "--spike",
-    "2:40s:20s",
-    "--input-tokens",
-    "10",
-    "--output-tokens",
-    "1",
-    "--ttft",
-    "exponential:100ms",
-    "--itl",
-    "0ms",
-    "--slots",
-    "1",
-    "--timeout",
-    "2s",
-    "--allow-invalid",
-    "--ignore-disconnects",
-];
-
 #[test]
 fn a_report_says_whether_goodput_came_back_after_a_spike() {
     let desk = Desk::new();
