@@ -5,7 +5,7 @@ use super::finding::FindingKind::{
     self, CannotTell, ClientLate, ColdConnections, CooldownFailures, DrainLimit, Drift, EndWithoutLoad,
     MergedReads, NoSlo, NotSettled, OutsideServer, PageUnread, ShortWindow, UnevenArrivals, WarmUp,
 };
-use super::{answers, connections, devices, load, server, uneven};
+use super::{answers, connections, devices, lengths, load, server, uneven};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::workload::Purpose;
@@ -33,8 +33,8 @@ const RULES: &[Advice] = &[
     answers::wrong_forms,
     answers::unmeasurable_slo,
     answers::no_slo,
-    answers::output_length,
-    answers::prompt_length,
+    lengths::output_length,
+    lengths::prompt_length,
     answers::impossible_usage,
     answers::odd_answers,
     answers::estimated_tokens,

@@ -5,6 +5,7 @@ pub(super) mod answers;
 pub(super) mod connections;
 mod devices;
 pub(super) mod finding;
+mod lengths;
 pub(super) mod load;
 pub(super) mod server;
 #[cfg(test)]
