@@ -43,7 +43,7 @@ pub(crate) use proxy::Proxy;
 pub use secrets::Secrets;
 pub(crate) use secrets::names_a_credential;
 pub use stream::{ArrivalStamp, BodyEnd, ChunkText, ResponseReader};
-pub(crate) use target::session_header;
+pub(crate) use target::{answers_asked, session_header};
 pub use target::{
     AnswerForm, CertificateCheck, ExtraBody, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };

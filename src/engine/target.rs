@@ -95,6 +95,12 @@ impl Target {
 #[derive(Clone, Default)]
 pub struct ExtraBody(pub Map<String, Value>);
 
+/// Answers for which a body with these fields asks.
+pub(crate) fn answers_asked(body: &Map<String, Value>) -> u64 {
+    let asked = ["n", "best_of"].iter().filter_map(|name| body.get(*name)?.as_u64());
+    asked.max().unwrap_or(1).max(1)
+}
+
 impl fmt::Debug for ExtraBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.keys()).finish()

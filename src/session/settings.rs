@@ -11,7 +11,7 @@ use crate::analysis::Objective;
 use crate::clock::Pacing;
 use crate::engine::{
     AnswerForm, AnswerLimits, BaseUrl, Dialect, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField,
-    Sampling, Secret, Target, TlsOptions,
+    Sampling, Secret, Target, TlsOptions, answers_asked,
 };
 use crate::live::Screen;
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
@@ -74,6 +74,11 @@ impl ServerSettings {
     /// Whether the extra body sets this field of every request.
     pub(crate) fn fixes(&self, field: &str) -> bool {
         self.extra_body.contains_key(field)
+    }
+
+    /// Answers that each request asks for.
+    pub(crate) fn answers(&self) -> u64 {
+        answers_asked(&self.extra_body)
     }
 
     /// What every request asks for alike.

@@ -135,8 +135,8 @@ struct RunArgs {
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, allow_hyphen_values = true)]
     answer_memory: u64,
 
-    /// Send more than 10 requests/s or 1,000 requests to a server that is neither on this machine nor in a private network
-    /// without asking; without a terminal such a load is refused
+    /// Send more than 10 requests/s, 1,000 requests or a million tokens to a server that is neither on this machine nor in
+    /// a private network without asking; without a terminal such a load is refused
     #[arg(long)]
     yes: bool,
 

@@ -9,7 +9,7 @@ use super::body::{BodyTemplates, LONG_ANSWER, SHORT_ANSWER, TEST_TOKENS};
 use super::engine::OpenAiEngine;
 use super::preflight::{LengthTest, SmokeError, SmokeReport};
 use crate::engine::dialect_traits::{LengthFields, LengthForcing};
-use crate::engine::target::AnswerForm;
+use crate::engine::target::{AnswerForm, answers_asked};
 use crate::record::{Failure, FailureKind};
 
 /// Test requests at the most, the first included.
@@ -280,8 +280,7 @@ fn requested(extra: &Map<String, Value>, own: &str, planned: u64) -> Option<u64>
     let planned = (!extra.contains_key(own)).then_some(Some(planned));
     // A length that is no number of tokens, such as -1, is no limit.
     let limits: Option<Vec<u64>> = named.map(Value::as_u64).chain(planned).collect();
-    let answers = ["n", "best_of"].iter().filter_map(|name| extra.get(*name)?.as_u64());
-    Some(limits?.into_iter().max()?.saturating_mul(answers.max().unwrap_or(1).max(1)))
+    Some(limits?.into_iter().max()?.saturating_mul(answers_asked(extra)))
 }
 
 /// What to try after a refusal that names one of these fields.

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs as _};
 
-use super::load::PlannedLoad;
+use super::load::{PlannedLoad, rounded};
 use crate::engine::{BaseUrl, Proxy};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{RunSettings, ServerAddress};
@@ -12,6 +12,7 @@ use crate::units::count;
 /// What any server gets unasked.
 const FEW_REQUESTS: f64 = 1_000.0;
 const SLOW_PER_S: f64 = 10.0;
+const FEW_TOKENS: f64 = 1e6;
 
 /// Whether an address is this machine's or in a private network: RFC 1918, link-local, unique local, and that of
 /// carriers (RFC 6598).
@@ -67,9 +68,14 @@ pub(crate) fn announce_load<'a>(
         printer.words(&format!("{}: {load}", load.label()));
     }
     let mut urls: Vec<(&BaseUrl, bool)> = Vec::new();
+    let mut most_answers = 1;
     for settings in servers.into_iter().filter(|settings| !settings.requests.confirmed) {
+        let answers = settings.server.answers();
+        most_answers = most_answers.max(answers);
         match &settings.server.address {
-            ServerAddress::At(url) if !is_small(load) && urls.iter().all(|(asked, _)| asked != &url) => {
+            ServerAddress::At(url)
+                if !is_small(load, answers) && urls.iter().all(|(asked, _)| asked != &url) =>
+            {
                 urls.push((url, settings.server.wait.is_some()));
             }
             ServerAddress::At(_) | ServerAddress::EmbeddedMock(_) => {}
@@ -82,17 +88,21 @@ pub(crate) fn announce_load<'a>(
     if public.is_empty() {
         return Ok(());
     }
+    let tokens = load.all_tokens(most_answers);
     let what = format!(
-        "{} {} neither on this machine nor in a private network, and {} are planned",
+        "{} {} neither on this machine nor in a private network, and {}{} are planned",
         public.join(" and "),
         if public.len() == 1 { "is" } else { "are" },
-        load.requests_in_words()
+        load.requests_in_words(),
+        if tokens.is_finite() { format!(" of {} tokens in all", rounded(tokens)) } else { String::new() }
     );
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         // How much a search sends is not known before.
         let free = load.all_requests().is_finite().then(|| {
-            let few = count(FEW_REQUESTS as u64);
-            format!("; up to {SLOW_PER_S} requests/s and {few} requests in all need no confirmation")
+            let [few, tokens] = [FEW_REQUESTS, FEW_TOKENS].map(|most| count(most as u64));
+            format!(
+                "; up to {SLOW_PER_S} requests/s, {few} requests and {tokens} tokens in all need no confirmation"
+            )
         });
         return Err(Stop::usage(format!(
             "{what}\nhint: if you may load {}, repeat the command with --yes{}",
@@ -109,8 +119,12 @@ pub(crate) fn announce_load<'a>(
     Ok(())
 }
 
-fn is_small(load: &PlannedLoad) -> bool {
-    load.all_per_s() <= SLOW_PER_S && load.all_requests() <= FEW_REQUESTS
+/// Whether a load with so many answers to each request is what any server gets. How long the requests of a file are is not
+/// known here.
+fn is_small(load: &PlannedLoad, answers: u64) -> bool {
+    let tokens = load.all_tokens(answers);
+    let are_few = tokens.is_nan() || tokens <= FEW_TOKENS;
+    load.all_per_s() <= SLOW_PER_S && load.all_requests() <= FEW_REQUESTS && are_few
 }
 
 #[cfg(test)]
@@ -119,7 +133,7 @@ mod tests {
 
     use super::*;
     use crate::session::planned::PlannedRun;
-    use crate::workload::{Overrides, WorkloadSpec};
+    use crate::workload::{ClientChange, Overrides, WorkloadSpec};
 
     #[test]
     fn private_addresses_are_known() {
@@ -179,11 +193,21 @@ mod tests {
             let (rate_per_s, horizon_s) = (Some(rate_per_s), Some(seconds));
             of(Overrides { horizon_s, rate_per_s, ..Overrides::default() })
         };
+        let is_small = |load: &PlannedLoad| is_small(load, 1);
         assert!(is_small(&open(10.0, 90.0)));
         assert!(!is_small(&open(10.1, 10.0)), "too fast");
         assert!(!is_small(&open(10.0, 120.0)), "too many");
         assert!(!is_small(&open(10.0, 50.0).times(3)), "too many in all");
         assert!(!is_small(&open(1.0, 10.0).searched()), "nobody knows how many");
+        // 900 requests of 265 and 133 tokens: 1.04 million with six answers to each, 0.92 with five.
+        assert!(super::is_small(&open(10.0, 90.0), 5) && !super::is_small(&open(10.0, 90.0), 7));
+        let again = |clients| {
+            of(Overrides { horizon_s: Some(40.0), rate_per_s: Some(2.0), clients, ..Overrides::default() })
+        };
+        let clients =
+            |retries, hedge_after_s| ClientChange { retries, hedge_after_s, ..ClientChange::default() };
+        assert!(is_small(&again(clients(Some(4), None))) && !is_small(&again(clients(Some(5), None))));
+        assert!(!is_small(&again(clients(Some(4), Some(1.0)))), "each try may be hedged");
         let users =
             |users| of(Overrides { users: Some(users), horizon_s: Some(20.0), ..Overrides::default() });
         assert!(is_small(&users(2)) && !is_small(&users(11)));

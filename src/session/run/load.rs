@@ -9,7 +9,7 @@ use crate::record::Shard;
 use crate::session::planned::PlannedRun;
 use crate::session::settings::RunSettings;
 use crate::units::{count, counted, spoken, three_digits};
-use crate::workload::WorkloadSpec;
+use crate::workload::{ClientBehaviour, WorkloadSpec};
 
 /// The load of a run, or of all runs of an experiment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,6 +50,8 @@ pub(crate) struct PlannedLoad {
     grows: bool,
     /// Most requests in flight; absent: no limit.
     in_flight: Option<u64>,
+    /// Most times that a request is sent, again and as a hedge.
+    most_sent: u64,
 }
 
 impl PlannedLoad {
@@ -113,6 +115,7 @@ impl PlannedLoad {
             tokens: workload.mean_tokens(),
             grows: workload.classes.iter().any(|class| class.conversation.is_some()),
             in_flight: users.into_iter().chain(cap).min(),
+            most_sent: workload.clients.as_ref().map_or(1, ClientBehaviour::most_sent),
             ..Self::default()
         }
     }
@@ -149,6 +152,7 @@ impl PlannedLoad {
             tokens: [mean(0), mean(1)],
             grows: self.grows || next.grows,
             in_flight: self.in_flight.zip(next.in_flight).map(|(one, other)| one.max(other)),
+            most_sent: self.most_sent.max(next.most_sent),
             ..self
         }
     }
@@ -187,9 +191,10 @@ impl PlannedLoad {
         Self { requests: f64::INFINITY, per_s: f64::INFINITY, ..self }
     }
 
-    /// Requests per second of all generators at the peak, as if a user sent one a second; infinite where a search finds it.
+    /// Requests per second of all generators at the peak, each as often as it may be sent, as if a user sent one a second;
+    /// infinite where a search finds it.
     pub(super) fn all_per_s(&self) -> f64 {
-        self.per_s.max(self.of_users_per_s) * self.generators as f64
+        self.per_s.max(self.of_users_per_s) * self.times_sent()
     }
 
     /// How many requests, and how fast.
@@ -211,10 +216,14 @@ impl PlannedLoad {
             0 | 1 => String::new(),
             of => format!(" from each of {of} generators"),
         };
+        let again = match self.most_sent {
+            0 | 1 => String::new(),
+            most => format!(", each sent up to {most} times"),
+        };
         match (self.requests > 0.0, self.of_users > 0.0) {
-            (true, true) => format!("{counted}{rate} and {users}{share}"),
-            (true, false) => counted + &rate + &share,
-            (false, _) => format!("{users}{share}"),
+            (true, true) => format!("{counted}{rate} and {users}{share}{again}"),
+            (true, false) => counted + &rate + &share + &again,
+            (false, _) => format!("{users}{share}{again}"),
         }
     }
 
@@ -238,9 +247,19 @@ impl PlannedLoad {
         self.requests.round() as u64
     }
 
-    /// All requests of all generators, as if a user sent one a second.
+    /// All requests of all generators, each as often as it may be sent, as if a user sent one a second.
     pub(super) fn all_requests(&self) -> f64 {
-        (self.requests + self.of_users) * self.generators as f64
+        (self.requests + self.of_users) * self.times_sent()
+    }
+
+    /// Tokens of all of them, with so many answers to each; not a number where a file decides how long they are.
+    pub(super) fn all_tokens(&self, answers: u64) -> f64 {
+        let [prompt, answer] = self.tokens;
+        self.all_requests() * (prompt + answer * answers as f64)
+    }
+
+    fn times_sent(&self) -> f64 {
+        (self.generators * self.most_sent.max(1)) as f64
     }
 
     /// What it is called before a colon.
@@ -280,7 +299,7 @@ impl fmt::Display for PlannedLoad {
 }
 
 /// A large number with three digits.
-fn rounded(number: f64) -> String {
+pub(super) fn rounded(number: f64) -> String {
     match number {
         1e6.. => format!("{}M", three_digits(number / 1e6)),
         1e4.. => format!("{}k", three_digits(number / 1e3)),

@@ -83,6 +83,11 @@ impl ClientBehaviour {
         self.retries > 0 || self.hedge_after_s.is_some()
     }
 
+    /// Most times that a request is sent: each try, and the hedge of each.
+    pub(crate) const fn most_sent(&self) -> u64 {
+        (self.retries as u64 + 1) * if self.hedge_after_s.is_some() { 2 } else { 1 }
+    }
+
     pub(in crate::workload) fn read(value: SpecValue<'_>) -> Option<Self> {
         let usual = Self::default();
         value.table("the behaviour of clients", |fields| {

@@ -44,6 +44,7 @@ fn all_public_servers_of_an_experiment_are_named_before_anything_is_sent_or_crea
     table(&desk, 20);
     for (typed, servers, hint) in [
         (&["bench", "quick.toml", "--url", ONE][..], &[ONE][..], true),
+        (&["bench", "quick.toml", "--rate", "5", "--retries", "2", "--url", ONE], &[ONE], true),
         (&["sweep", "quick.toml", "--rates", "1,2", "--url", ONE], &[ONE], true),
         (&["sweep", "quick.toml", "--url", ONE], &[ONE], false),
         (&[&AB[..], &["--a", &own, "--b", ONE]].concat(), &[ONE], true),
