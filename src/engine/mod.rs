@@ -43,8 +43,8 @@ pub(crate) use proxy::Proxy;
 pub use secrets::Secrets;
 pub(crate) use secrets::names_a_credential;
 pub use stream::{ArrivalStamp, BodyEnd, ChunkText, ResponseReader};
-pub(crate) use target::{answers_asked, session_header};
 pub use target::{
     AnswerForm, CertificateCheck, ExtraBody, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };
+pub(crate) use target::{answers_asked, session_header};
 pub(crate) use wire::{ReaderTicks, check_ca_cert, client_config};

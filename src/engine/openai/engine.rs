@@ -20,11 +20,13 @@ use crate::engine::secrets::Secrets;
 use crate::engine::target::Target;
 use crate::engine::wire::{HttpAnswer, Pool, ReadDelays, RequestHead, client_config};
 use crate::generator::RequestSpec;
-use crate::record::{Delays, EngineFacts, Failure, StampSource};
+use crate::record::{Delays, EngineFacts, Failure, FailureKind, StampSource};
 use crate::workload::GoldenCheck;
 
 /// Concurrent requests for token counts.
 const COUNTED_TOGETHER: usize = 16;
+/// Time limit of all of them.
+const COUNTED_WITHIN: Duration = Duration::from_secs(30);
 
 /// A server that speaks the OpenAI protocol, ready for requests.
 #[derive(Clone)]
@@ -95,18 +97,39 @@ impl OpenAiEngine {
     }
 
     /// Number of tokens of each text by the server's tokenizer, without special tokens; `None` where the
-    /// server cannot count.
+    /// server cannot count. `step` hears of each text that is counted.
     ///
     /// # Errors
     ///
-    /// The server's error, or its silence.
-    pub async fn count_tokens(&self, texts: &[String]) -> Result<Option<Vec<usize>>, Failure> {
+    /// The server's error, its silence, or that it takes over 30 s for all.
+    pub async fn count_tokens(
+        &self,
+        texts: &[String],
+        step: impl FnMut(),
+    ) -> Result<Option<Vec<usize>>, Failure> {
+        self.count_tokens_within(COUNTED_WITHIN, texts, step).await
+    }
+
+    pub(super) async fn count_tokens_within(
+        &self,
+        limit: Duration,
+        texts: &[String],
+        mut step: impl FnMut(),
+    ) -> Result<Option<Vec<usize>>, Failure> {
         let Some(call) = self.target.dialect.traits().tokenize else { return Ok(None) };
+        let mut counted = 0;
         let counts = futures::stream::iter(texts)
             .map(|text| self.control.count_tokens(call, &self.model, text))
             .buffered(COUNTED_TOGETHER)
-            .try_collect::<Vec<Option<usize>>>()
-            .await;
+            .inspect_ok(|_| {
+                counted += 1;
+                step();
+            })
+            .try_collect::<Vec<Option<usize>>>();
+        let Ok(counts) = tokio::time::timeout(limit, counts).await else {
+            let message = format!("{counted} of {} texts were counted in {} s", texts.len(), limit.as_secs());
+            return Err(Failure::new(FailureKind::TimeoutTotal, message));
+        };
         counts.map(|counts| counts.into_iter().collect()).map_err(ControlError::into_failure)
     }
 

@@ -318,9 +318,13 @@ async fn whole_answers_have_one_moment() {
 async fn tokens_are_counted_where_the_server_can() {
     let server = serve(vec![vec![Act::Send(json(200, r#"{"count":3,"tokens":[1,2,3]}"#))]]).await;
     let texts = vec!["a b c".to_owned(); 20];
-    assert_eq!(engine(target(&server)).await.count_tokens(&texts).await, Ok(Some(vec![3; 20])));
+    let mut steps = 0;
+    let counted = engine(target(&server)).await.count_tokens(&texts, || steps += 1).await;
+    assert_eq!((counted, steps), (Ok(Some(vec![3; 20])), 20));
+    let late = engine(target(&server)).await.count_tokens_within(Duration::ZERO, &texts, || ()).await;
+    assert_eq!(late.unwrap_err().message, "0 of 20 texts were counted in 0 s");
     let server = serve(vec![vec![Act::Send(json(404, "{}"))]]).await;
-    assert_eq!(engine(target(&server)).await.count_tokens(&texts).await, Ok(None));
+    assert_eq!(engine(target(&server)).await.count_tokens(&texts, || ()).await, Ok(None));
 }
 
 #[tokio::test]

@@ -189,7 +189,9 @@ impl CheckedWorkload {
         let pages = pages::find(&settings.requests, &server, printer)?;
         let prompts = match &self.exact {
             Some(exact) => exact.clone(),
-            None if datasets.writes_words() => tokens::counted(spec, *salt, &server, printer)?,
+            None if datasets.writes_words() => {
+                tokens::counted(spec, *salt, &server, settings.screen, printer)?
+            }
             None => PromptBuilder::with_word_list(&spec.classes, *salt),
         };
         let prompts = prompts.with_datasets(Arc::clone(datasets));

@@ -29,10 +29,19 @@ pub(super) fn counted(
     spec: &WorkloadSpec,
     salt: u64,
     server: &ServerConnection,
+    screen: Screen,
     printer: Printer,
 ) -> Result<PromptBuilder, Stop> {
     let texts = PromptBuilder::texts_to_measure(&spec.classes);
-    match server.runtime.block_on(server.engine.count_tokens(&texts)) {
+    let line = StepLine::counting(screen, "asking the server how many tokens words have", texts.len() as u64);
+    let mut counted = 0;
+    let step = || {
+        counted += 1;
+        line.done(counted);
+    };
+    let counts = server.runtime.block_on(server.engine.count_tokens(&texts, step));
+    drop(line);
+    match counts {
         Ok(Some(counts)) => {
             PromptBuilder::with_server_counts(&spec.classes, salt, &counts).map_err(Stop::impossible)
         }
@@ -58,7 +67,7 @@ pub(super) fn template_tokens(
     let own = match (prompts.counter(), prompts.facts().method) {
         (Some(counter), _) => u64::from(counter.count(text)),
         (None, PromptMethod::Server) => {
-            let counted = server.runtime.block_on(server.engine.count_tokens(&[text.to_owned()]));
+            let counted = server.runtime.block_on(server.engine.count_tokens(&[text.to_owned()], || ()));
             *counted.ok().flatten()?.first()? as u64
         }
         (None, _) => return None,
