@@ -100,13 +100,18 @@ impl Desk {
         assert!(errors.is_empty(), "{of}:\n{}", errors.join("\n"));
     }
 
-    /// Writes `from` as `to` in the log of this name, and the checksum of that line anew.
+    /// Writes `from` as `to` in the log of this name, and the checksums of its lines anew.
     pub(crate) fn rewrite(log: &Path, from: &str, to: &str) {
         let text = std::fs::read_to_string(log).unwrap();
         assert!(text.contains(from), "{from}");
+        let mut run = 0;
         let lines = text.replacen(from, to, 1).lines().fold(String::new(), |mut lines, line| {
             let (body, _) = line.rsplit_once(",\"crc32\"").unwrap();
-            let _ = writeln!(lines, "{body},\"crc32\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
+            let mut sum = crc32fast::Hasher::new_with_initial(run);
+            sum.update(body.as_bytes());
+            let sum = sum.finalize();
+            run = if run == 0 { sum } else { run };
+            let _ = writeln!(lines, "{body},\"crc32\":\"{sum:08x}\"}}");
             lines
         });
         std::fs::write(log, lines).unwrap();

@@ -4,8 +4,8 @@ use skyline::analysis::{Rule, summarise};
 use skyline::generator::check_plan;
 use skyline::record::{Outcome, PlanCheck, RunLog};
 
-/// The log of the stored run of schema 6: 24 lines, of which 4, 6, 8, 11, 13, 15, 17 and 21 are the records of its eight requests.
-const STORED: &str = include_str!("../data/runs/schema-6/run.jsonl");
+/// The log of the stored run of schema 7: 24 lines, of which 4, 6, 8, 11, 13, 15, 17 and 21 are the records of its eight requests.
+const STORED: &str = include_str!("../data/runs/schema-7/run.jsonl");
 
 fn lines() -> Vec<String> {
     STORED.split_inclusive('\n').map(str::to_owned).collect()
@@ -59,8 +59,29 @@ fn a_changed_stamp_shows() {
         let mut bytes = STORED.as_bytes().to_vec();
         let place = lines[..7].concat().len() + before.len() + "\"dispatched_ns\":".len() + digit;
         bytes[place] = if bytes[place] == b'1' { b'2' } else { b'1' };
-        hold(&bytes, &[2], 1, &["line 8 was altered"]);
+        hold(&bytes, &[2], 1, &["line 8 was altered, or is another run's"]);
     }
+}
+
+/// The same run on a machine of eight cores: its lines have other checksums, though all else is the same.
+#[test]
+fn a_line_of_another_run_is_not_believed() {
+    let mut run = 0;
+    let resealed = |line: String| {
+        let (body, _) = line.rsplit_once(",\"crc32\"").unwrap();
+        let mut sum = crc32fast::Hasher::new_with_initial(run);
+        sum.update(body.as_bytes());
+        let sum = sum.finalize();
+        run = if run == 0 { sum } else { run };
+        format!("{body},\"crc32\":\"{sum:08x}\"}}\n")
+    };
+    let mut other = lines();
+    other[0] = other[0].replacen("\"cores\":2", "\"cores\":8", 1);
+    let other: Vec<String> = other.into_iter().map(resealed).collect();
+    assert!(read(other.concat().as_bytes()).damage.is_none());
+    let mut lines = lines();
+    lines[7].clone_from(&other[7]);
+    hold(lines.concat().as_bytes(), &[2], 1, &["line 8 was altered, or is another run's"]);
 }
 
 #[test]
@@ -102,13 +123,18 @@ fn a_piece_that_is_cut_out_of_the_middle_costs_the_lines_that_it_touches() {
     let bytes = STORED.as_bytes();
     // From within line 6 to within line 11: the two ends make one line, and five are lost.
     let cut = [&bytes[..starts[5] + 40], &bytes[starts[10] + 40..]].concat();
-    hold(&cut, &[1, 2, 3], 6, &["line 6 was altered", "5 lines are missing before line 7"]);
+    hold(
+        &cut,
+        &[1, 2, 3],
+        6,
+        &["line 6 was altered, or is another run's", "5 lines are missing before line 7"],
+    );
     // Within one line.
     let cut = [&bytes[..starts[5] + 40], &bytes[starts[5] + 60..]].concat();
-    hold(&cut, &[1], 1, &["line 6 was altered"]);
+    hold(&cut, &[1], 1, &["line 6 was altered, or is another run's"]);
     // From the middle of a line to the end of another: no end of line is left in between.
     let cut = [&bytes[..starts[5] + 40], &bytes[starts[8]..]].concat();
-    hold(&cut, &[1, 2], 4, &["line 6 was altered", "3 lines are missing before line 7"]);
+    hold(&cut, &[1, 2], 4, &["line 6 was altered, or is another run's", "3 lines are missing before line 7"]);
 }
 
 /// As after a power cut, where the file system had written the length of the file and not yet its content.
@@ -122,7 +148,12 @@ fn a_block_of_zeros_costs_the_lines_that_it_covers() {
     };
     hold(&zeros(starts[5], starts[7]), &[1], 2, &["2 lines are missing before line 6"]);
     let inside = zeros(starts[5] + 10, starts[7] + 10);
-    hold(&inside, &[1, 2], 3, &["line 6 was altered", "2 lines are missing before line 7"]);
+    hold(
+        &inside,
+        &[1, 2],
+        3,
+        &["line 6 was altered, or is another run's", "2 lines are missing before line 7"],
+    );
     // At its end a log is cut off, as by any crash.
     let log = read(&zeros(starts[12], STORED.len()));
     assert!(log.damage.is_none() && log.footer.is_none());
@@ -151,7 +182,7 @@ fn an_altered_header_makes_the_run_invalid() {
     assert_eq!((log.damage.first[0].as_str(), log.records.len()), ("line 1, the header, was altered", 8));
     assert_eq!(summarise(&log, &[]).verdict.reasons[0].rule, Rule::WholeLog);
     // Nor may it give itself out for an older one to be rid of its checksums.
-    let log = read(STORED.replacen("\"schema\":6", "\"schema\":5", 1).as_bytes());
+    let log = read(STORED.replacen("\"schema\":7", "\"schema\":5", 1).as_bytes());
     assert!(!log.damage.is_none());
 }
 

@@ -82,6 +82,8 @@ struct LogReader {
     number: u64,
     /// Lines since then that were not.
     unread: u64,
+    /// The checksum from which those of its lines go on.
+    run: u32,
     dispatched: BTreeMap<u64, UnendedRequest>,
     /// Places of the records whose answers are to be counted, by their indices.
     uncounted: HashMap<u64, usize>,
@@ -99,7 +101,7 @@ impl LogReader {
         if let Some(found) = newer_schema(text) {
             return Err(RunLogError::Schema { path: path.to_owned(), found, known: RunHeader::SCHEMA });
         }
-        let seal = unseal(text);
+        let (seal, sum) = unseal(text, 0);
         let header = match serde_json::from_slice(text) {
             Ok(StoredLine::Header(header)) => *header,
             other => {
@@ -113,7 +115,7 @@ impl LogReader {
         rules
             .check(LogLine::Header(&header))
             .map_err(|message| RunLogError::Header { path: path.to_owned(), message })?;
-        let sealed = header.schema >= SEALED;
+        let (sealed, run) = (header.schema >= SEALED, header.run_of_lines(sum));
         let mut log = RunLog::begun(header);
         // Without its header nothing of a run can be shown, so an altered one is used, and the run is not believed.
         if seal == Seal::Broken || sealed && seal == Seal::Absent {
@@ -121,7 +123,7 @@ impl LogReader {
         }
         log.records = Records::within(room, path.parent().unwrap_or(path));
         let (dispatched, uncounted, reasons) = Default::default();
-        Ok(Self { log, rules, place: 1, number: 1, unread: 0, dispatched, uncounted, reasons })
+        Ok(Self { log, rules, place: 1, number: 1, unread: 0, run, dispatched, uncounted, reasons })
     }
 
     /// Takes the next line.
@@ -132,7 +134,7 @@ impl LogReader {
         let zeros = text.iter().take_while(|byte| **byte == 0).count();
         text.drain(..zeros);
         let sealed = self.log.header.schema >= SEALED;
-        let seal = unseal(text);
+        let (seal, _) = unseal(text, self.run);
         let is_torn = || sealed || serde_json::from_slice::<StoredLine>(text).is_err();
         if seal == Seal::Absent && cut_off && is_torn() {
             return;
@@ -142,6 +144,7 @@ impl LogReader {
         } else {
             match seal {
                 Seal::Whole(number) if number <= self.number => "is repeated or out of its place".to_owned(),
+                Seal::Broken if self.run != 0 => self.unread("was altered, or is another run's"),
                 Seal::Broken => self.unread("was altered"),
                 Seal::Absent if sealed => self.unread("cannot be read"),
                 Seal::Whole(_) | Seal::Absent => {

@@ -18,6 +18,8 @@ pub struct RunLogWriter {
     rules: LineRules,
     /// Lines appended.
     number: u64,
+    /// The checksum from which those of its lines go on.
+    run: u32,
     text: Vec<u8>,
 }
 
@@ -32,7 +34,7 @@ impl RunLogWriter {
         let lines =
             LineFile::create(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
         let rules = LineRules::of(header.clone());
-        let mut writer = Self { lines, path, rules, number: 0, text: Vec::new() };
+        let mut writer = Self { lines, path, rules, number: 0, run: 0, text: Vec::new() };
         writer.append(LogLine::Header(header))?;
         writer.flush()?;
         Ok(writer)
@@ -53,11 +55,14 @@ impl RunLogWriter {
         if let Err(message) = self.rules.check(line) {
             return Err(RunLogError::Impossible { path: self.path.clone(), message });
         }
-        let Self { lines, number, text, .. } = self;
+        let Self { lines, number, run, text, .. } = self;
         text.clear();
         let written = serde_json::to_writer(&mut *text, &line).map_err(Into::into).and_then(|()| {
             *number += 1;
-            seal(text, *number);
+            let sum = seal(text, *number, *run);
+            if let LogLine::Header(header) = line {
+                *run = header.run_of_lines(sum);
+            }
             lines.push(text)
         });
         written.map_err(|source| RunLogError::Io { path: self.path.clone(), source })

@@ -70,7 +70,13 @@ pub struct RunHeader {
 
 impl RunHeader {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 6;
+    pub const SCHEMA: u32 = 7;
+
+    /// The checksum from which those of its lines go on, where its own is `sum`: from schema 7 on, so that no line of another
+    /// run passes.
+    pub(in crate::record) const fn run_of_lines(&self, sum: u32) -> u32 {
+        if self.schema >= 7 { sum } else { 0 }
+    }
 }
 
 /// The place of a run among repeats, which differ only in their seeds.
