@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use http::header::{HeaderName, HeaderValue, PROXY_AUTHORIZATION};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::address::BaseUrl;
@@ -22,6 +25,8 @@ pub struct Secrets(Arc<[String]>);
 const SHORT: usize = 6;
 /// A value of this length in a query may be a credential, whatever its name is.
 const LONG: usize = 16;
+/// All but what no address encodes.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 impl Secrets {
     /// The secrets of a target.
@@ -34,8 +39,8 @@ impl Secrets {
         all.extend(in_query(&target.url));
         let login = target.proxy.as_ref().and_then(Proxy::authorization).cloned();
         all.extend(login.iter().flat_map(|login| in_header(&PROXY_AUTHORIZATION, login)));
-        let escaped: Vec<String> = all.iter().flat_map(|secret| escaped(secret)).collect();
-        all.extend(escaped);
+        let written: Vec<String> = all.iter().flat_map(|secret| written(secret)).collect();
+        all.extend(written);
         // What has no letter and no digit says nothing.
         all.retain(|secret| secret.contains(char::is_alphanumeric));
         // Longest first, so that a shorter one inside it leaves no part of it.
@@ -48,7 +53,7 @@ impl Secrets {
     pub(crate) fn hide(&self, text: String) -> String {
         self.0.iter().fold(text, |text, secret| match secret.len() {
             ..SHORT => without_word(&text, secret),
-            _ => text.replace(secret, "***"),
+            _ => without(&text, secret),
         })
     }
 
@@ -78,6 +83,17 @@ pub(crate) fn names_a_credential(name: &str) -> bool {
             || word.ends_with("token")
             || (word.contains("auth") && !word.contains("author"))
     })
+}
+
+/// `text` with `***` for `secret`, in whatever case its letters are.
+fn without(text: &str, secret: &str) -> String {
+    let (folded, mut masked, mut from) = (text.to_ascii_lowercase(), String::with_capacity(text.len()), 0);
+    for (at, _) in folded.match_indices(&secret.to_ascii_lowercase()) {
+        masked += &text[from..at];
+        masked += "***";
+        from = at + secret.len();
+    }
+    masked + &text[from..]
 }
 
 /// `text` with `***` for `word` wherever neither a letter nor a digit is next to it.
@@ -129,12 +145,21 @@ fn in_field(name: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A secret as JSON escapes it, where that differs, with plain and with escaped slashes.
-fn escaped(secret: &str) -> Vec<String> {
+/// A secret as others write it, where that differs: escaped in JSON, with plain and with escaped slashes, percent-encoded as a
+/// part of an address and as a form's value, and in both alphabets of base64.
+fn written(secret: &str) -> Vec<String> {
     let quoted = Value::from(secret).to_string();
     let plain = quoted[1..quoted.len() - 1].to_owned();
     let slashed = plain.replace('/', "\\/");
-    [plain, slashed].into_iter().filter(|form| form != secret).collect()
+    let encoded = utf8_percent_encode(secret, UNRESERVED).to_string();
+    let form = encoded.replace("%20", "+");
+    let mut forms = vec![plain, slashed, encoded, form];
+    if secret.len() >= SHORT {
+        // Padding that stays behind says nothing.
+        forms.extend([STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|alphabet| alphabet.encode(secret)));
+    }
+    forms.retain(|form| form != secret);
+    forms
 }
 
 #[cfg(test)]
@@ -187,6 +212,10 @@ mod tests {
             ("Basic bWU6cHJveHl3b3Jk, or bWU6cHJveHl3b3Jk", "***, or ***"),
             (r#"{"a":"a\"quote"}"#, r#"{"a":"***"}"#),
             (r"keykeykey/1 keykeykey\/1", "*** ***"),
+            ("KeyKeyKey/1 KEYKEYKEY%2F1 keykeykey%2f1", "*** *** ***"),
+            // base64.b64encode(b"keykeykey/1")
+            ("a2V5a2V5a2V5LzE= a2V5a2V5a2V5LzE", "***= ***"),
+            ("Straße keykeykey/1", "Straße ***"),
         ] {
             assert_eq!(secrets.hide(text.to_owned()), hidden);
         }
