@@ -82,6 +82,8 @@ impl Surroundings {
                 {
                     continue;
                 }
+                // In a folder that is closed to this user there is nothing of his.
+                Err(_) if path.try_exists().is_err() => continue,
                 Err(error) => return Err(unreadable(path, &error)),
             };
             let begins = |line: &str| line.trim_start_matches([' ', '[', '"']).starts_with(verb.get_name());
