@@ -5,7 +5,7 @@ use super::*;
 /// Sentences about a flag or a subject.
 fn said(line: &str, about: &str) -> Vec<String> {
     let gaps = translate(&shlex::split(line).unwrap()).unwrap().differences;
-    let is_about = |gap: &&super::TranslationGap| gap.about.split(", ").any(|known| known == about);
+    let is_about = |gap: &&super::super::TranslationGap| gap.about.split(", ").any(|known| known == about);
     gaps.iter().filter(is_about).map(|gap| gap.sentence.clone()).collect()
 }
 
