@@ -69,12 +69,13 @@ fn a_list_of_rates_is_measured_kept_and_shown_again() {
     let path = folder.to_str().unwrap();
     let again = desk.skyline(&["report", path, "--allow-invalid", "--json"]).assert();
     assert_eq!(serde_json::from_slice::<Value>(&again.get_output().stdout).unwrap(), kept);
-    // Held against what no server does, by the same runs; ten requests of a load are too few to say so of it.
-    desk.skyline(&["report", path, "--allow-invalid", "--objective", "p50 ttft < 1ms"])
+    // Held against what no server does, by the same runs, of which nine requests are too few to say so. That of p95 they miss
+    // however much they depend on one another, as they do on a busy machine.
+    desk.skyline(&["report", path, "--allow-invalid", "--objective", "p95 ttft < 1ms"])
         .assert()
         .code(1)
         .stdout(
-            contains("objectives  p50 ttft < 1ms")
+            contains("objectives  p95 ttft < 1ms")
                 .and(contains("20.0/s failed, and no lower"))
                 .and(contains("run for other objectives")),
         );
