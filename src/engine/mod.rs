@@ -46,5 +46,5 @@ pub use stream::{ArrivalStamp, BodyEnd, ChunkText, ResponseReader};
 pub use target::{
     AnswerForm, CertificateCheck, ExtraBody, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };
-pub(crate) use target::{answers_asked, session_header};
+pub(crate) use target::{answer_tokens, session_header};
 pub(crate) use wire::{ReaderTicks, check_ca_cert, client_config};

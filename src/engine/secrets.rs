@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use http::header::{HeaderName, HeaderValue, PROXY_AUTHORIZATION};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -98,12 +98,12 @@ fn without(text: &str, secret: &str) -> String {
 
 /// `text` with `***` for `word` wherever neither a letter nor a digit is next to it.
 fn without_word(text: &str, word: &str) -> String {
-    let (mut masked, mut from) = (String::with_capacity(text.len()), 0);
-    for (at, _) in text.match_indices(word) {
+    let (folded, mut masked, mut from) = (text.to_ascii_lowercase(), String::with_capacity(text.len()), 0);
+    for (at, _) in folded.match_indices(&word.to_ascii_lowercase()) {
         let (before, after) = (&text[..at], &text[at + word.len()..]);
         let touched = before.ends_with(char::is_alphanumeric) || after.starts_with(char::is_alphanumeric);
         masked += &text[from..at];
-        masked += if touched { word } else { "***" };
+        masked += if touched { &text[at..at + word.len()] } else { "***" };
         from = at + word.len();
     }
     masked + &text[from..]
@@ -117,7 +117,11 @@ fn in_header(name: &HeaderName, value: &HeaderValue) -> Vec<String> {
     // `Bearer abc` is echoed as `abc`, and a cookie `name=abc; …` too.
     let word = value.split_once(' ').map(|(_, word)| word);
     let cookies = value.split(';').filter_map(|part| Some(part.split_once('=')?.1));
-    [value].into_iter().chain(word).chain(cookies).map(|text| text.trim().to_owned()).collect()
+    let login = word.and_then(|word| String::from_utf8(STANDARD.decode(word.trim()).ok()?).ok());
+    let password = login.as_ref().and_then(|login| Some(login.split_once(':')?.1.to_owned()));
+    let written = [value].into_iter().chain(word).chain(cookies).map(|text| text.trim().to_owned());
+    // Of a Basic login what it says, and the password in it.
+    written.chain(login.filter(|_| password.is_some())).chain(password).collect()
 }
 
 /// Values in an address, as they are written there and as they are meant.
@@ -210,6 +214,8 @@ mod tests {
             ("nestedkey someone", "*** ***"),
             ("2024-06-01: query+query query%2Bquery fedcba9876543210", "2024-06-01: *** *** ***"),
             ("Basic bWU6cHJveHl3b3Jk, or bWU6cHJveHl3b3Jk", "***, or ***"),
+            ("me:proxyword, me with ProxyWord", "***, me with ***"),
+            ("TINY tinytiny", "*** tinytiny"),
             (r#"{"a":"a\"quote"}"#, r#"{"a":"***"}"#),
             (r"keykeykey/1 keykeykey\/1", "*** ***"),
             ("KeyKeyKey/1 KEYKEYKEY%2F1 keykeykey%2f1", "*** *** ***"),

@@ -95,8 +95,18 @@ impl Target {
 #[derive(Clone, Default)]
 pub struct ExtraBody(pub Map<String, Value>);
 
+/// Fields of the most tokens of an answer.
+pub(super) const LENGTH_LIMITS: [&str; 4] =
+    ["max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"];
+
+/// Tokens of all answers to a body with these fields, whose own length is `planned`.
+pub(crate) fn answer_tokens(body: &Map<String, Value>, planned: f64) -> f64 {
+    let limits = LENGTH_LIMITS.iter().filter_map(|name| body.get(*name)?.as_u64());
+    limits.max().map_or(planned, |most| most as f64) * answers_asked(body) as f64
+}
+
 /// Answers for which a body with these fields asks.
-pub(crate) fn answers_asked(body: &Map<String, Value>) -> u64 {
+pub(super) fn answers_asked(body: &Map<String, Value>) -> u64 {
     let asked = ["n", "best_of"].iter().filter_map(|name| body.get(*name)?.as_u64());
     asked.max().unwrap_or(1).max(1)
 }

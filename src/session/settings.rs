@@ -11,7 +11,7 @@ use crate::analysis::Objective;
 use crate::clock::Pacing;
 use crate::engine::{
     AnswerForm, AnswerLimits, BaseUrl, Dialect, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField,
-    Sampling, Secret, Target, TlsOptions, answers_asked,
+    Sampling, Secret, Target, TlsOptions, answer_tokens,
 };
 use crate::live::Screen;
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
@@ -76,9 +76,9 @@ impl ServerSettings {
         self.extra_body.contains_key(field)
     }
 
-    /// Answers that each request asks for.
-    pub(crate) fn answers(&self) -> u64 {
-        answers_asked(&self.extra_body)
+    /// Tokens of the answers to a request whose own length is `planned`.
+    pub(crate) fn answer_tokens(&self, planned: f64) -> f64 {
+        answer_tokens(&self.extra_body, planned)
     }
 
     /// What every request asks for alike.

@@ -181,6 +181,12 @@ fn an_altered_header_makes_the_run_invalid() {
     let log = read(STORED.replacen("\"cores\":2", "\"cores\":8", 1).as_bytes());
     assert_eq!((log.damage.first[0].as_str(), log.records.len()), ("line 1, the header, was altered", 8));
     assert_eq!(summarise(&log, &[]).verdict.reasons[0].rule, Rule::WholeLog);
+    // One wrong digit in its checksum is no fault of the others.
+    let (header, _) = STORED.split_once("\"}\n").unwrap();
+    let digit = header.len() - 1;
+    let other = if header.ends_with('0') { "1" } else { "0" };
+    let log = read([&STORED[..digit], other, &STORED[digit + 1..]].concat().as_bytes());
+    assert_eq!((log.damage.faults, log.records.len()), (1, 8), "{:?}", log.damage.first);
     // Nor may it give itself out for an older one to be rid of its checksums.
     let log = read(STORED.replacen("\"schema\":7", "\"schema\":5", 1).as_bytes());
     assert!(!log.damage.is_none());

@@ -61,7 +61,7 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
     let error = balance.relative_error.filter(|error| error.abs() > LENGTH_BAR)?;
     if let Some((requested, counted)) = far_above(&summary.tokens) {
         let sentence = format!(
-            "the server counts {} tokens in the median prompt, and {} were requested; limit: twice as many and 1,000 more",
+            "the server counts {} tokens in the median prompt, and {} were planned, its chat template included; limit: twice as many and 1,000 more",
             count(counted.round() as u64),
             count(requested.round() as u64)
         );

@@ -382,7 +382,7 @@ fn prompts_counted_far_above_what_was_planned_are_named_with_what_may_explain_it
     };
     let (sentence, cure) = said(50_000, None).unwrap();
     assert!(
-        sentence.starts_with("the server counts 50,000 tokens in the median prompt, and 100 were requested"),
+        sentence.starts_with("the server counts 50,000 tokens in the median prompt, and 100 were planned"),
         "{sentence}"
     );
     assert!(

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::requests::observed::Observed;
 use crate::clock::Timestamp;
+use crate::record::RequestRecord;
 
 /// Requests that show how long answers take while the load is new: one in so many of all, and at least …
 const NEW: usize = 10;
@@ -14,7 +15,7 @@ const NEW: usize = 10;
 const FEWEST_NEW: usize = 10;
 /// A server that keeps up takes no longer than this many times as long. Late in 30 s at 80 and 90 % of the limit of an A10G
 /// and an L40S answers take 0.6 to 2.2 times as long, 1.1 times on average.
-const SLOWER: f64 = 1.5;
+pub(super) const SLOWER: f64 = 1.5;
 /// Share of what was offered below which an end is not a delay.
 pub(crate) const LEAST_SERVED: f64 = 0.75;
 /// Φ⁻¹(0.99): how surely fewer must end than would have.
@@ -30,7 +31,7 @@ pub(crate) struct Served {
     pub(crate) ended: u64,
     /// Mean time of the first tenth of all requests, seconds.
     pub(crate) first_s: f64,
-    /// Requests that would have ended in it, had each taken 1.5 times as long as those.
+    /// Requests that would have ended in it, had each taken 1.5 times as long as those, and longer where its answer is longer.
     pub(crate) expected: u64,
 }
 
@@ -41,15 +42,19 @@ impl Served {
         if LoadForm::of(&observed.log.header.workload) == LoadForm::Closed {
             return None;
         }
-        let first = first_stay(observed)?.mul_f64(SLOWER);
-        let counted = |is: &dyn Fn(Timestamp, Timestamp) -> bool| {
-            records.iter().filter(|record| is(record.scheduled, record.ended)).count() as u64
+        let (first, tokens) = first_stay(observed)?;
+        // A longer answer takes so much longer.
+        let usual_end = |record: &RequestRecord| {
+            record.scheduled.after(first.mul_f64(SLOWER * (record.output_tokens as f64 / tokens).max(1.0)))
+        };
+        let counted = |end: &dyn Fn(&RequestRecord) -> Timestamp| {
+            records.iter().filter(|record| observed.contains(end(record))).count() as u64
         };
         let served = Self {
             offered: observed.due(),
-            ended: counted(&|_, ended| observed.contains(ended)),
-            first_s: first.as_secs_f64() / SLOWER,
-            expected: counted(&|due, _| observed.contains(due.after(first))),
+            ended: counted(&|record| record.ended),
+            first_s: first.as_secs_f64(),
+            expected: counted(&usual_end),
         };
         (served.expected > 0).then_some(served)
     }
@@ -66,12 +71,16 @@ impl Served {
     }
 }
 
-/// Mean stay of the first requests; `None` where nothing was scheduled before the window's end.
-pub(super) fn first_stay(observed: &Observed<'_>) -> Option<Duration> {
+/// Mean stay of the first requests, and mean tokens of their answers, at least 1; `None` where nothing was scheduled before the
+/// window's end.
+pub(super) fn first_stay(observed: &Observed<'_>) -> Option<(Duration, f64)> {
     let records = observed.log.records.iter().filter(|record| record.scheduled < observed.end);
+    let stay = |record: &RequestRecord| record.ended.since(record.dispatched);
     let mut stays: Vec<_> =
-        records.map(|record| (record.scheduled, record.ended.since(record.dispatched))).collect();
+        records.map(|record| (record.scheduled, stay(&record), record.output_tokens)).collect();
     stays.sort_unstable();
     stays.truncate(FEWEST_NEW.max(stays.len() / NEW));
-    (!stays.is_empty()).then(|| stays.iter().map(|(_, stay)| *stay).sum::<Duration>() / stays.len() as u32)
+    let tokens = stays.iter().map(|stay| stay.2).sum::<u64>() as f64 / stays.len() as f64;
+    let all = stays.iter().map(|stay| stay.1).sum::<Duration>();
+    (!stays.is_empty()).then(|| (all / stays.len() as u32, tokens.max(1.0)))
 }

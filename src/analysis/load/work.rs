@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::load::equal_sections::EqualSections;
-use crate::analysis::load::served::first_stay;
+use crate::analysis::load::served::{LEAST_SERVED, SLOWER, first_stay};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::statistics::{CONFIDENCE, mean, slope, student_t_quantile, variance};
 use crate::clock::Timestamp;
@@ -35,6 +35,9 @@ pub(crate) struct Work {
     pub(crate) at_most: f64,
     /// Work offered, as a multiple of what would be done with more requests present.
     pub(crate) offered_to_more: f64,
+    /// The same, or 75 % of the work offered as a multiple of the most that was done, whichever is more: whatever more
+    /// requests would change, who does so little is far behind, unless answers take so long that the server still fills.
+    pub(crate) behind: f64,
 }
 
 impl Work {
@@ -67,10 +70,14 @@ impl Work {
         let points: Vec<_> = present[late..].iter().zip(&shares).map(|(n, share)| (*n, n / share)).collect();
         let middle = |of: fn(&(f64, f64)) -> f64| mean(&points.iter().map(of).collect::<Vec<_>>());
         let most = points.iter().map(|point| point.0).fold(0.0, f64::max);
-        let more = most * (1.0 + ANSWERS * first_stay(observed)?.as_secs_f64() / sections.length_s());
+        let answers = first_stay(observed)?.0.as_secs_f64() / sections.length_s();
+        let more = most * (1.0 + ANSWERS * answers);
         let rise = slope(&points).map_or(0.0, |line| line.value);
         let offered_to_more = (middle(|point| point.1)? + rise * (more - middle(|point| point.0)?)) / more;
-        Some(Self { share, at_most, offered_to_more })
+        // In two thirds of a window that is no longer than an answer, the server is still filling.
+        let is_full = answers * SLOWER * SLOWER < 1.0;
+        let behind = if is_full { offered_to_more.max(LEAST_SERVED / at_most) } else { offered_to_more };
+        Some(Self { share, at_most, offered_to_more, behind })
     }
 }
 
@@ -101,6 +108,7 @@ mod tests {
         let full = work(|i| (i * 200, 200, 2));
         assert!((full.share - 0.5).abs() < 0.01 && full.at_most < 0.52, "{full:?}");
         assert!((full.offered_to_more - 2.0).abs() < 0.1, "{full:?}");
+        assert!(full.behind >= full.offered_to_more && full.behind > 1.4, "{full:?}");
     }
 
     /// Each answer takes 40 s, so that 400 are there in the end: half as much as offered is done after 20 s, all after 40 s.
@@ -109,5 +117,8 @@ mod tests {
         let filling = work(|i| (i * 100, 10_000, 5));
         assert!((filling.share - 0.856).abs() < 0.02 && filling.at_most < 1.0, "{filling:?}");
         assert!(filling.offered_to_more < 0.5, "{filling:?}");
+        // Each takes 80 s: in this minute none is done, and half of what is offered.
+        let longer = work(|i| (i * 100, 20_000, 5));
+        assert!(longer.at_most < 0.75 && longer.behind < 1.0, "{longer:?}");
     }
 }

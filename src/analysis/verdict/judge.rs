@@ -105,10 +105,10 @@ fn whole_window(summary: &Summary) -> Check {
     let (after, planned) = (seconds(window.end_s), seconds(window.planned_end_s));
     let sentence = match (window.cut_short, window.ending) {
         (false, Some(_)) => format!("the run reached the end of its window at {planned}"),
-        (false, None) => format!(
-            "the log ends before its run did: {} had no end yet",
-            counted(summary.requests.in_flight, "request")
-        ),
+        (false, None) => match summary.requests.in_flight {
+            0 => "the log ends before its run did".to_owned(),
+            open => format!("the log ends before its run did: {} had no end yet", counted(open, "request")),
+        },
         (true, ending) => {
             let what = summary
                 .aborted()

@@ -26,7 +26,8 @@ const GROWTH: Measure = Measure {
     statistic: "the least of four, each as a multiple of its limit: growth of requests present (the lower end of its 95 % \
                 interval; limit: 1 % of the mean); movement of latency (limit: that of an overload of 5 %); work offered in \
                 the last two thirds of the window, as a multiple of the most that may have been done of it (95 %), and of \
-                what would be done were so many more requests present as two more answers bring, or of that most ÷ 75 %",
+                what would be done were so many more requests present as two more answers bring, or, where answers are \
+                short beside the window, of that most ÷ 75 %",
 };
 const CURE: &str = "lower the rate until completions match arrivals; a longer run only grows the queue";
 
@@ -161,9 +162,7 @@ fn growth(summary: &Summary) -> Check {
         return measure.not_tested("no request was present in the window");
     };
     let Movement { std_ms, overload_std_ms, .. } = state.movement;
-    let Work { share, at_most, offered_to_more } = state.work;
-    // Whatever more requests would change: who does so little is far behind.
-    let behind = offered_to_more.max(LEAST_SERVED / at_most);
+    let Work { share, at_most, offered_to_more, behind } = state.work;
     let value = (grew / GROWTH_BAR).min(std_ms / overload_std_ms).min(1.0 / at_most).min(behind);
     let sentence = if value > 1.0 {
         let [from, to] = state.present.ends.map(three_digits);

@@ -9,7 +9,7 @@ use super::body::{BodyTemplates, LONG_ANSWER, SHORT_ANSWER, TEST_TOKENS};
 use super::engine::OpenAiEngine;
 use super::preflight::{LengthTest, SmokeError, SmokeReport};
 use crate::engine::dialect_traits::{LengthFields, LengthForcing};
-use crate::engine::target::{AnswerForm, answers_asked};
+use crate::engine::target::{AnswerForm, LENGTH_LIMITS, answers_asked};
 use crate::record::{Failure, FailureKind};
 
 /// Test requests at the most, the first included.
@@ -17,8 +17,6 @@ const MOST_TRIED: usize = 5;
 /// Time limit of those after one that was answered, which a warm server answers; the second of whole answers, which may be
 /// without end.
 const RETRY_LIMITS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
-/// Fields of the most tokens of an answer.
-const LENGTH_LIMITS: [&str; 4] = ["max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"];
 /// Fields of the extra body that decide the length themselves, or make one request several answers.
 const LENGTH_SETTERS: [&str; 9] = [
     "max_tokens",

@@ -340,7 +340,7 @@ fn aiperf_says_its_load_and_traces() {
         ("--concurrency 8", "bench --users 8 --requests 16 --input-tokens 550"),
         (
             "--request-rate 4 --arrival-pattern gamma --arrival-smoothness 0.5 --benchmark-duration 60 --osl 9 --osl-stddev 2",
-            "bench 60 --rate 4 --input-tokens 550 --output-tokens normal:9:2 --burstiness 0.5",
+            "bench 60 --rate 4 --burstiness 0.5 --input-tokens 550 --output-tokens normal:9:2",
         ),
         ("--input-file t.jsonl --custom-dataset-type mooncake_trace", "bench --trace t.jsonl"),
         (

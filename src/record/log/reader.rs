@@ -82,8 +82,8 @@ struct LogReader {
     number: u64,
     /// Lines since then that were not.
     unread: u64,
-    /// The checksum from which those of its lines go on.
-    run: u32,
+    /// The checksum from which those of its lines go on: what the header has, and what it should have.
+    run: [u32; 2],
     dispatched: BTreeMap<u64, UnendedRequest>,
     /// Places of the records whose answers are to be counted, by their indices.
     uncounted: HashMap<u64, usize>,
@@ -101,7 +101,7 @@ impl LogReader {
         if let Some(found) = newer_schema(text) {
             return Err(RunLogError::Schema { path: path.to_owned(), found, known: RunHeader::SCHEMA });
         }
-        let (seal, sum) = unseal(text, 0);
+        let (seal, sums) = unseal(text, &[0]);
         let header = match serde_json::from_slice(text) {
             Ok(StoredLine::Header(header)) => *header,
             other => {
@@ -115,7 +115,7 @@ impl LogReader {
         rules
             .check(LogLine::Header(&header))
             .map_err(|message| RunLogError::Header { path: path.to_owned(), message })?;
-        let (sealed, run) = (header.schema >= SEALED, header.run_of_lines(sum));
+        let (sealed, run) = (header.schema >= SEALED, sums.map(|sum| header.run_of_lines(sum)));
         let mut log = RunLog::begun(header);
         // Without its header nothing of a run can be shown, so an altered one is used, and the run is not believed.
         if seal == Seal::Broken || sealed && seal == Seal::Absent {
@@ -134,7 +134,7 @@ impl LogReader {
         let zeros = text.iter().take_while(|byte| **byte == 0).count();
         text.drain(..zeros);
         let sealed = self.log.header.schema >= SEALED;
-        let (seal, _) = unseal(text, self.run);
+        let (seal, _) = unseal(text, &self.run);
         let is_torn = || sealed || serde_json::from_slice::<StoredLine>(text).is_err();
         if seal == Seal::Absent && cut_off && is_torn() {
             return;
@@ -144,7 +144,7 @@ impl LogReader {
         } else {
             match seal {
                 Seal::Whole(number) if number <= self.number => "is repeated or out of its place".to_owned(),
-                Seal::Broken if self.run != 0 => self.unread("was altered, or is another run's"),
+                Seal::Broken if self.run != [0; 2] => self.unread("was altered, or is another run's"),
                 Seal::Broken => self.unread("was altered"),
                 Seal::Absent if sealed => self.unread("cannot be read"),
                 Seal::Whole(_) | Seal::Absent => {

@@ -68,13 +68,13 @@ pub(crate) fn announce_load<'a>(
         printer.words(&format!("{}: {load}", load.label()));
     }
     let mut urls: Vec<(&BaseUrl, bool)> = Vec::new();
-    let mut most_answers = 1;
+    let mut tokens: f64 = 0.0;
     for settings in servers.into_iter().filter(|settings| !settings.requests.confirmed) {
-        let answers = settings.server.answers();
-        most_answers = most_answers.max(answers);
+        let of_it = load.all_tokens(|planned| settings.server.answer_tokens(planned));
+        tokens = tokens.max(of_it);
         match &settings.server.address {
             ServerAddress::At(url)
-                if !is_small(load, answers) && urls.iter().all(|(asked, _)| asked != &url) =>
+                if !is_small(load, of_it) && urls.iter().all(|(asked, _)| asked != &url) =>
             {
                 urls.push((url, settings.server.wait.is_some()));
             }
@@ -88,13 +88,16 @@ pub(crate) fn announce_load<'a>(
     if public.is_empty() {
         return Ok(());
     }
-    let tokens = load.all_tokens(most_answers);
     let what = format!(
         "{} {} neither on this machine nor in a private network, and {}{} are planned",
         public.join(" and "),
         if public.len() == 1 { "is" } else { "are" },
         load.requests_in_words(),
-        if tokens.is_finite() { format!(" of {} tokens in all", rounded(tokens)) } else { String::new() }
+        if tokens > 0.0 && tokens.is_finite() {
+            format!(" of {} tokens in all", rounded(tokens))
+        } else {
+            String::new()
+        }
     );
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         // How much a search sends is not known before.
@@ -119,10 +122,8 @@ pub(crate) fn announce_load<'a>(
     Ok(())
 }
 
-/// Whether a load with so many answers to each request is what any server gets. How long the requests of a file are is not
-/// known here.
-fn is_small(load: &PlannedLoad, answers: u64) -> bool {
-    let tokens = load.all_tokens(answers);
+/// Whether a load of so many tokens is what any server gets. How long the requests of a file are is not known here.
+fn is_small(load: &PlannedLoad, tokens: f64) -> bool {
     let are_few = tokens.is_nan() || tokens <= FEW_TOKENS;
     load.all_per_s() <= SLOW_PER_S && load.all_requests() <= FEW_REQUESTS && are_few
 }
@@ -131,7 +132,10 @@ fn is_small(load: &PlannedLoad, answers: u64) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::engine::answer_tokens;
     use crate::session::planned::PlannedRun;
     use crate::workload::{ClientChange, Overrides, WorkloadSpec};
 
@@ -193,14 +197,19 @@ mod tests {
             let (rate_per_s, horizon_s) = (Some(rate_per_s), Some(seconds));
             of(Overrides { horizon_s, rate_per_s, ..Overrides::default() })
         };
-        let is_small = |load: &PlannedLoad| is_small(load, 1);
+        let with = |load: &PlannedLoad, body: Value| {
+            let body = body.as_object().unwrap().clone();
+            is_small(load, load.all_tokens(|planned| answer_tokens(&body, planned)))
+        };
+        let is_small = |load: &PlannedLoad| with(load, json!({}));
         assert!(is_small(&open(10.0, 90.0)));
         assert!(!is_small(&open(10.1, 10.0)), "too fast");
         assert!(!is_small(&open(10.0, 120.0)), "too many");
         assert!(!is_small(&open(10.0, 50.0).times(3)), "too many in all");
         assert!(!is_small(&open(1.0, 10.0).searched()), "nobody knows how many");
         // 900 requests of 265 and 133 tokens: 1.04 million with six answers to each, 0.92 with five.
-        assert!(super::is_small(&open(10.0, 90.0), 5) && !super::is_small(&open(10.0, 90.0), 7));
+        assert!(with(&open(10.0, 90.0), json!({"n": 5})) && !with(&open(10.0, 90.0), json!({"n": 7})));
+        assert!(!with(&open(1.0, 20.0), json!({"max_tokens": 100_000})), "the limit that is sent counts");
         let again = |clients| {
             of(Overrides { horizon_s: Some(40.0), rate_per_s: Some(2.0), clients, ..Overrides::default() })
         };

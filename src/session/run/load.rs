@@ -46,8 +46,8 @@ pub(crate) struct PlannedLoad {
     seconds: f64,
     /// Mean tokens of a prompt and of an answer; not a number where a file decides.
     tokens: [f64; 2],
-    /// Whether prompts grow beyond that: later turns of a conversation repeat the earlier ones.
-    grows: bool,
+    /// Tokens beyond that, on average: later turns of a conversation repeat the earlier ones.
+    history: f64,
     /// Most requests in flight; absent: no limit.
     in_flight: Option<u64>,
     /// Most times that a request is sent, again and as a hedge.
@@ -113,7 +113,7 @@ impl PlannedLoad {
             of_users_per_s,
             seconds,
             tokens: workload.mean_tokens(),
-            grows: workload.classes.iter().any(|class| class.conversation.is_some()),
+            history: workload.mean_tokens().iter().sum::<f64>() * (workload.mean_turns() - 1.0) / 2.0,
             in_flight: users.into_iter().chain(cap).min(),
             most_sent: workload.clients.as_ref().map_or(1, ClientBehaviour::most_sent),
             ..Self::default()
@@ -150,7 +150,7 @@ impl PlannedLoad {
             of_users_per_s: self.of_users_per_s.max(next.of_users_per_s),
             seconds: self.seconds + next.seconds,
             tokens: [mean(0), mean(1)],
-            grows: self.grows || next.grows,
+            history: self.history.max(next.history),
             in_flight: self.in_flight.zip(next.in_flight).map(|(one, other)| one.max(other)),
             most_sent: self.most_sent.max(next.most_sent),
             ..self
@@ -252,10 +252,10 @@ impl PlannedLoad {
         (self.requests + self.of_users) * self.times_sent()
     }
 
-    /// Tokens of all of them, with so many answers to each; not a number where a file decides how long they are.
-    pub(super) fn all_tokens(&self, answers: u64) -> f64 {
+    /// Tokens of all of them, with `of_answers` where so many are planned; not a number where a file decides how many.
+    pub(super) fn all_tokens(&self, of_answers: impl Fn(f64) -> f64) -> f64 {
         let [prompt, answer] = self.tokens;
-        self.all_requests() * (prompt + answer * answers as f64)
+        self.all_requests() * (prompt + self.history + of_answers(answer))
     }
 
     fn times_sent(&self) -> f64 {
@@ -286,7 +286,7 @@ impl fmt::Display for PlannedLoad {
         let each = if is_counted { self.requests } else { 1.0 };
         let [prompt, answer] = self.tokens.map(|tokens| tokens * each);
         if prompt.is_finite() && answer.is_finite() {
-            let least = if self.grows { "at least " } else { "" };
+            let least = if self.history > 0.0 { "at least " } else { "" };
             let end = if is_counted { "" } else { " each" };
             write!(f, ", {least}{} prompt + {} answer tokens{end}", rounded(prompt), rounded(answer))?;
         }

@@ -78,7 +78,11 @@ fn accounted_for(endpoint: &str) {
     desk.skyline(&["bench", "talks.toml", "--allow-invalid", "--endpoint", endpoint]).assert().code(0);
     for rule in ["conservation", "littles_law", "token_identity", "counter_identity", "something_completed"] {
         let checks = desk.checks(rule);
-        assert!(checks.iter().all(|check| check["outcome"] == "passed"), "{checks:?}");
+        // On a busy machine the moments are too uncertain for Little's law.
+        let holds = |check: &Value| {
+            check["outcome"] == "passed" || rule == "littles_law" && check["outcome"] == "not_tested"
+        };
+        assert!(checks.iter().all(holds), "{checks:?}");
     }
     let records = desk.lines("request");
     let later = records.iter().filter(|record| record["turn"]["number"].as_u64() > Some(0));

@@ -332,3 +332,15 @@ fn answers_as_long_as_the_window_are_no_overload() {
     assert!(summary.served.is_some_and(|served| served.share() < 0.75), "{:?}", summary.served);
     assert!(!summary.verdict.breaks(Rule::SteadyState), "{:?}", summary.verdict.reasons);
 }
+
+/// Twenty a second for 10 s, of 5 tokens at first and of 100 later, 80 ms apart: nobody waits, and few of the long ones end.
+#[test]
+fn answers_that_are_longer_later_are_no_overload() {
+    let records = (0..200).map(|i| {
+        let (at, tokens) = (i * 50, if i < 30 { 5 } else { 100 });
+        record(i).sent_at(at, at, at).paced(at + 50, 80, tokens).build()
+    });
+    let summary = summarise(&run(10_000, records.collect()), &[]);
+    assert!(summary.served.is_none_or(|served| served.share() < 0.75), "{:?}", summary.served);
+    assert!(!summary.verdict.breaks(Rule::SteadyState), "{:?}", summary.verdict.reasons);
+}
