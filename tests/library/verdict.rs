@@ -119,28 +119,29 @@ fn capacities_are_computed() {
     assert!((5.2..=6.0).contains(&engine), "{engine} a second of an A10G");
 }
 
-/// A minute at half of what the server can do: about 160 requests after five seconds of warm-up.
+/// A minute at half of what the server can do: about 160 requests after five seconds of warm-up. Of 1,600 runs the long tests
+/// find none that is overloaded.
 #[test]
-fn clean_runs_are_refused_at_most_once_in_a_hundred() {
+fn clean_runs_are_hardly_ever_refused() {
     let [(rules, a10g), (more, slots)] = Server::BOTH
-        .map(|server| broken(100, |seed| flown(&chat(server.rate(0.5), seed), &server.fleet(seed))));
-    assert!(a10g + slots <= 2, "{a10g} and {slots} of 100 each: {rules:?} {more:?}");
+        .map(|server| broken(30, |seed| flown(&chat(server.rate(0.5), seed), &server.fleet(seed))));
+    assert!(a10g + slots <= 1, "{a10g} and {slots} of 30 each: {rules:?} {more:?}");
 }
 
-/// Windows of 12 to 31 s at half load, nearly all of which hold 30 to 99 requests: one of these 200 is refused.
+/// Windows of 12 to 31 s at half load, nearly all of which hold 30 to 99 requests.
 #[test]
 fn short_clean_runs_are_refused_rarely_too() {
     let few = std::cell::Cell::new(0);
     let [(rules, a10g), (more, slots)] = Server::BOTH.map(|server| {
-        broken(100, |seed| {
+        broken(30, |seed| {
             let spec = chat_for(17.0 + (seed % 20) as f64, server.rate(0.5), 1_000 + seed);
             let summary = flown(&spec, &server.fleet(seed));
             few.set(few.get() + u32::from((30..100).contains(&summary.requests.executed())));
             summary
         })
     });
-    assert!(few.get() >= 180, "{few:?} of 200 windows are as short as that");
-    assert!(a10g + slots <= 2, "{a10g} and {slots} of 100 each: {rules:?} {more:?}");
+    assert!(few.get() >= 54, "{few:?} of 60 windows are as short as that");
+    assert!(a10g + slots <= 1, "{a10g} and {slots} of 30 each: {rules:?} {more:?}");
 }
 
 /// How many runs are found to grow, do not tell, and are found to be steady.
@@ -168,12 +169,12 @@ impl Outcomes {
     }
 }
 
-/// A minute at half load is steady in all but two of a hundred runs or so.
+/// A minute at half load is steady in nearly all runs.
 #[test]
 fn calm_minutes_are_steady() {
     for server in Server::BOTH {
-        let outcomes = Outcomes::of(server, 60.0, 0.5, 9_000..9_040);
-        assert!(outcomes.growing == 0 && outcomes.steady >= 37, "{server:?}: {outcomes:?}");
+        let outcomes = Outcomes::of(server, 60.0, 0.5, 9_000..9_015);
+        assert!(outcomes.growing == 0 && outcomes.steady >= 13, "{server:?}: {outcomes:?}");
     }
 }
 
@@ -181,8 +182,8 @@ fn calm_minutes_are_steady() {
 #[test]
 fn busy_minutes_are_not_overloaded() {
     for server in Server::BOTH {
-        let outcomes = Outcomes::of(server, 60.0, 0.85, 5_000..5_030);
-        assert!(outcomes.growing <= 2, "{server:?}: {outcomes:?}");
+        let outcomes = Outcomes::of(server, 60.0, 0.85, 5_000..5_010);
+        assert!(outcomes.growing <= 1, "{server:?}: {outcomes:?}");
     }
 }
 
@@ -190,18 +191,18 @@ fn busy_minutes_are_not_overloaded() {
 #[test]
 fn slightly_overloaded_minutes_are_not_steady() {
     for server in Server::BOTH {
-        let slight = Outcomes::of(server, 60.0, 1.05, 5_000..5_020);
-        assert!(slight.steady <= 3, "{server:?}: {slight:?}");
-        let clear = Outcomes::of(server, 60.0, 1.3, 5_000..5_010);
-        assert!(clear.growing >= 9 && clear.steady == 0, "{server:?}: {clear:?}");
+        let slight = Outcomes::of(server, 60.0, 1.05, 5_000..5_008);
+        assert!(slight.steady <= 2, "{server:?}: {slight:?}");
+        let clear = Outcomes::of(server, 60.0, 1.3, 5_000..5_005);
+        assert!(clear.growing >= 4 && clear.steady == 0, "{server:?}: {clear:?}");
     }
 }
 
 #[test]
 fn five_minutes_show_an_overload_of_a_tenth() {
     for server in Server::BOTH {
-        let outcomes = Outcomes::of(server, 300.0, 1.1, 5_000..5_006);
-        assert!(outcomes.growing >= 5 && outcomes.steady == 0, "{server:?}: {outcomes:?}");
+        let outcomes = Outcomes::of(server, 300.0, 1.1, 5_000..5_002);
+        assert!(outcomes.growing == 2 && outcomes.steady == 0, "{server:?}: {outcomes:?}");
     }
 }
 
@@ -209,11 +210,11 @@ fn five_minutes_show_an_overload_of_a_tenth() {
 #[test]
 fn short_busy_windows_are_not_overloaded() {
     for (server, load) in [(Server::Large, 0.8), (Server::Large, 0.9), (Server::Engine, 0.9)] {
-        let outcomes = Outcomes::of(server, 35.0, load, 5_000..5_030);
-        assert!(outcomes.growing <= 2, "{server:?} at {load}: {outcomes:?}");
+        let outcomes = Outcomes::of(server, 35.0, load, 5_000..5_008);
+        assert!(outcomes.growing <= 1, "{server:?} at {load}: {outcomes:?}");
     }
-    let gross = Outcomes::of(Server::Large, 35.0, 2.0, 5_000..5_005);
-    assert_eq!(gross.growing, 5, "{gross:?}");
+    let gross = Outcomes::of(Server::Large, 35.0, 2.0, 5_000..5_002);
+    assert_eq!(gross.growing, 2, "{gross:?}");
 }
 
 /// A server that completes half of what it is offered, in windows of every length, and one whose answers take as long as
@@ -222,13 +223,13 @@ fn short_busy_windows_are_not_overloaded() {
 fn who_completes_half_is_overloaded_and_long_answers_are_not() {
     for seconds in [15.0, 25.0, 65.0] {
         for server in [Server::Engine, Server::Slots] {
-            let outcomes = Outcomes::of(server, seconds, 2.5, 7_000..7_010);
-            assert!(outcomes.growing == 10, "{server:?} for {seconds} s: {outcomes:?}");
+            let outcomes = Outcomes::of(server, seconds, 2.5, 7_000..7_003);
+            assert!(outcomes.growing == 3, "{server:?} for {seconds} s: {outcomes:?}");
         }
     }
     for seconds in [10.0, 15.0, 20.0] {
-        let outcomes = Outcomes::of(Server::Engine, seconds, 0.7, 7_000..7_060);
-        assert!(outcomes.growing <= 2, "{seconds} s: {outcomes:?}");
+        let outcomes = Outcomes::of(Server::Engine, seconds, 0.7, 7_000..7_012);
+        assert!(outcomes.growing <= 1, "{seconds} s: {outcomes:?}");
     }
 }
 
