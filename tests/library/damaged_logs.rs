@@ -63,7 +63,7 @@ fn a_changed_stamp_shows() {
     }
 }
 
-/// The same run on a machine of eight cores: its lines have other checksums, though all else is the same.
+/// A run that differs in its machine alone, of eight cores: its lines have other checksums, though all else is the same.
 #[test]
 fn a_line_of_another_run_is_not_believed() {
     let mut run = 0;

@@ -183,7 +183,7 @@ impl<'a> Observed<'a> {
         per_second(count, self.answers_end.since(self.start))
     }
 
-    /// Whether what came of a request in the window counts in rates.
+    /// Whether the answer to a request of the window counts in rates.
     pub(crate) fn has_part(&self, record: &RequestRecord) -> bool {
         !self.alone || record.phase == Phase::Measured
     }

@@ -1,4 +1,4 @@
-//! What signals do before, between and during runs.
+//! Signals before, between and during runs.
 
 use super::*;
 

@@ -122,7 +122,7 @@ pub(crate) fn announce_load<'a>(
     Ok(())
 }
 
-/// Whether a load of so many tokens is what any server gets. How long the requests of a file are is not known here.
+/// Check that a load of so many tokens is what any server gets. How long the requests of a file are is not known here.
 fn is_small(load: &PlannedLoad, tokens: f64) -> bool {
     let are_few = tokens.is_nan() || tokens <= FEW_TOKENS;
     load.all_per_s() <= SLOW_PER_S && load.all_requests() <= FEW_REQUESTS && are_few

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::json;
 use crate::support::Desk;
 
-/// What is printed of a run whatever its verdict.
+/// Lines printed of a run whatever its verdict.
 fn judged(desk: &Desk, arguments: &[&str]) -> Value {
     let out = desk.skyline(arguments).output().unwrap();
     let error = String::from_utf8_lossy(&out.stderr).into_owned();

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::Desk;
 
-/// What is printed of a simulation as JSON, without a word beside it.
+/// Lines printed of a simulation as JSON, without a word beside it.
 fn json(desk: &Desk, arguments: &[&str]) -> Value {
     let out = desk.skyline(arguments).assert().code(0).stderr("");
     serde_json::from_slice(&out.get_output().stdout).unwrap()

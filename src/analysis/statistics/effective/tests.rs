@@ -184,7 +184,7 @@ fn pareto(u: f64, power: f64) -> f64 {
 }
 
 /// Objectives that are missed, under tails as heavy as of a mean without end, in runs of `sizes` requests; and a rare kind
-/// of request that is seen in most runs. At most the share `most` of `times` tries passes over them.
+/// of request that is seen in most runs. At most the share `most` of `times` tries misses them.
 fn are_seldom_passed_over(times: u64, sizes: &[usize], most: f64) {
     for &n in sizes {
         for limit in [0.01, 0.05] {

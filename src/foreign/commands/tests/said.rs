@@ -1,4 +1,4 @@
-//! What is said of flags that mean nothing here, or something else.
+//! Sentences about flags that mean nothing here, or something else.
 
 use super::*;
 

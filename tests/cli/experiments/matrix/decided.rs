@@ -1,4 +1,4 @@
-//! What a table concludes, and stored ones that are judged again.
+//! Conclusions of a table, and stored ones that are judged again.
 
 use std::net::TcpStream;
 use std::path::Path;

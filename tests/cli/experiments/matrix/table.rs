@@ -1,4 +1,4 @@
-//! What a table asks for: its plan, its mistakes, its rows and what they vary.
+//! Questions of a table: its plan, its mistakes, its rows and what they vary.
 
 use std::sync::{Arc, Mutex};
 
