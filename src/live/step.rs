@@ -180,6 +180,9 @@ mod tests {
             std::mem::take(&mut *said.lock().unwrap())
         };
         assert!(print(Duration::from_millis(50)).is_empty());
-        assert_eq!(print(SHORT_ELSEWHERE + Duration::from_millis(500)), ["building prompts; 2 s so far"]);
+        let lines = print(SHORT_ELSEWHERE + Duration::from_millis(500));
+        // On a busy machine a second later.
+        let is_said = |line: &String| line.starts_with("building prompts; ") && line.ends_with(" s so far");
+        assert!(lines.len() == 1 && lines.iter().all(is_said), "{lines:?}");
     }
 }

@@ -12,10 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::io::ioctl_fionbio;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::support::Desk;
-
-/// How long something is awaited that is to be shown.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{Desk, PATIENCE};
 
 /// What a user has before them. Dropped, it is lost: the program's writes fail.
 pub(crate) struct Terminal {

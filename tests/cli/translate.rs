@@ -105,7 +105,8 @@ fn problem(words: &[String], url: &str) -> Option<String> {
     let output =
         desk_with_data().skyline(&short.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
     let failed = |what: &str| Some(format!("{}\n{what}", short.join(" ")));
-    if !output.status.success() {
+    // A busy machine may be late enough for OVERLOADED.
+    if !matches!(output.status.code(), Some(0 | 1)) {
         return failed(&String::from_utf8_lossy(&output.stderr));
     }
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -11,7 +11,7 @@ use predicates::str::{contains, is_match};
 use serde_json::Value;
 
 use crate::mock_process::MockProcess;
-use crate::support::{Desk, answer, control, mock, serve, signal, stream};
+use crate::support::{Desk, PATIENCE, answer, control, mock, serve, signal, stream};
 
 /// A mock of this pace.
 fn paced(options: &[&str]) -> MockProcess {
@@ -173,7 +173,7 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     let begin = Instant::now();
     // The second round is on.
     while !desk.runs().iter().any(|folder| folder.join("round-2/b/run.jsonl").exists()) {
-        assert!(begin.elapsed() < Duration::from_secs(50), "no second round");
+        assert!(begin.elapsed() < PATIENCE, "no second round");
         std::thread::sleep(Duration::from_millis(20));
     }
     signal(&first, "-INT");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 #[cfg(unix)]
 use crate::support::signal;
-use crate::support::{Desk, answer, control, serve, stream};
+use crate::support::{Desk, PATIENCE, answer, control, serve, stream};
 
 /// Short runs, one of each load, whatever else this machine has to do.
 const SHORT: [&str; 10] = [
@@ -93,7 +93,7 @@ fn an_interrupted_sweep_goes_on_and_flies_nothing_again() {
     let begin = Instant::now();
     let folder = loop {
         // Far more than the first run takes on a slow machine.
-        assert!(begin.elapsed() < Duration::from_secs(50), "no run finished");
+        assert!(begin.elapsed() < PATIENCE, "no run finished");
         std::thread::sleep(Duration::from_millis(20));
         let Some(folder) = desk.runs().into_iter().next() else { continue };
         // The second run is on: the first is kept.

@@ -47,7 +47,7 @@ struct Fault {
     env: BTreeMap<String, String>,
     /// What a shell does before the program begins.
     shell: Option<String>,
-    /// Signals after the first answers, such as `STOP 0.8 CONT`.
+    /// Signals after the first answers, such as `STOP 0.8 CONT` or, when a word is printed, `INT stopping INT`.
     signals: Option<String>,
     /// What a shell does to what was stored.
     between: Option<String>,
@@ -91,14 +91,16 @@ fn each_fault_ends_as_the_table_says() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(fault) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (code, output) = set_up::done(fault);
+                    let (code, output, run) = set_up::done(fault);
                     if only.is_some() {
                         println!("== {}: exit {code:?}\n{output}", fault.what);
                     }
                     let said = in_one_line(&output);
                     let missing: Vec<_> = fault.says.iter().filter(|words| !said.contains(&in_one_line(words))).collect();
                     let never: Vec<_> = fault.never.iter().filter(|words| said.contains(words.as_str())).collect();
-                    let result = WORDS.contains(&fault.result.as_str()) || said.contains(&fault.result);
+                    let word = fault.result.as_str();
+                    let is_run = run.iter().any(|run| run.eq_ignore_ascii_case(word));
+                    let result = WORDS.contains(&word) || said.contains(word) || is_run;
                     if code != Some(fault.exit) || !missing.is_empty() || !never.is_empty() || !result {
                         wrong.lock().unwrap().push(format!(
                             "{}: exit {code:?}, not {}; `{}` {result}; lacks {missing:?}; has {never:?}\n{output}",

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::Fault;
-use crate::support::{Desk, Seen, answer, control, copy, mock, serve_by_hand, signal, stream};
+use crate::support::{
+    Desk, PATIENCE, Seen, answer, control, copy, mock, outcomes, serve_by_hand, signal, stream,
+};
 
 /// A server by hand: healthy but for what it answers at one path.
 #[derive(Clone, Debug, Deserialize)]
@@ -106,14 +108,14 @@ impl Server {
     }
 }
 
-/// Its exit code; none if it does not end within a loose two minutes.
+/// Its exit code; none if it does not end.
 fn ended(child: &mut Child) -> Option<i32> {
     let begin = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code();
         }
-        if begin.elapsed() > Duration::from_secs(120) {
+        if begin.elapsed() > PATIENCE {
             child.kill().unwrap();
             child.wait().unwrap();
             return None;
@@ -122,11 +124,18 @@ fn ended(child: &mut Child) -> Option<i32> {
     }
 }
 
-/// Sends the signals, with pauses of so many seconds between them.
-fn send(signals: &str, child: &Child) {
+/// Sends the signals, with pauses of so many seconds between them, or until a word in small letters is printed.
+fn send(signals: &str, desk: &Desk, child: &Child) {
     for word in signals.split(' ') {
         match word.parse() {
             Ok(seconds) => std::thread::sleep(Duration::from_secs_f64(seconds)),
+            Err(_) if word.starts_with(char::is_lowercase) => {
+                let begin = Instant::now();
+                while !std::fs::read_to_string(desk.path().join("printed")).unwrap().contains(word) {
+                    assert!(begin.elapsed() < PATIENCE, "{word} is not printed");
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            }
             Err(_) => signal(child, &format!("-{word}")),
         }
     }
@@ -160,7 +169,7 @@ fn run(desk: &Desk, fault: &Fault) -> Option<i32> {
     let mut child = begin(desk, fault, &line, fault.shell.as_deref().unwrap_or(":"));
     if let Some(signals) = &fault.signals {
         desk.await_answers();
-        send(signals, &child);
+        send(signals, desk, &child);
     }
     ended(&mut child)
 }
@@ -168,8 +177,8 @@ fn run(desk: &Desk, fault: &Fault) -> Option<i32> {
 /// Folders after a command line against a mock. What is done to a stored run is done to a copy, as many have the same.
 static STORED: LazyLock<Mutex<BTreeMap<String, Desk>>> = LazyLock::new(Mutex::default);
 
-/// The exit code and everything that is printed.
-pub(super) fn done(fault: &Fault) -> (Option<i32>, String) {
+/// The exit code, everything that is printed, and what the run may be said to be whatever this machine did to it.
+pub(super) fn done(fault: &Fault) -> (Option<i32>, String, Vec<&'static str>) {
     let desk = Desk::new();
     let mut code = match (&fault.between, &fault.signals) {
         (Some(_), None) => {
@@ -192,5 +201,7 @@ pub(super) fn done(fault: &Fault) -> (Option<i32>, String) {
         std::fs::write(desk.path().join("printed"), "").unwrap();
         code = ended(&mut begin(&desk, fault, line, ":"));
     }
-    (code, String::from_utf8_lossy(&std::fs::read(desk.path().join("printed")).unwrap()).into_owned())
+    let printed = String::from_utf8_lossy(&std::fs::read(desk.path().join("printed")).unwrap()).into_owned();
+    let run = desk.runs().into_iter().next().filter(|run| run.join("summary.json").exists());
+    (code, printed, run.map(|_| outcomes(&desk.summary())).unwrap_or_default())
 }

@@ -103,7 +103,9 @@ impl Ground {
         }
         let more: &[&str] = match verb {
             "bench" => &["--no-calibration", "--allow-invalid", "--quiet", "--warmup", "0s", "--drain", "5s"],
-            "sweep" => &["--force", "--allow-invalid", "--quiet", "--pause", "0s", "--warmup-requests", "1"],
+            "sweep" => {
+                &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s", "--warmup-requests", "1"]
+            }
             "ab" => {
                 &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s", "--warmup-requests", "1"]
             }

@@ -1,13 +1,12 @@
 //! `skyline bench` against the embedded mock: what comes out, where it is kept, how it is shown again.
 
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::Desk;
+use crate::support::{Desk, signal};
 
 #[test]
 fn a_run_prints_a_report_keeps_its_records_and_is_shown_again_identically() {
@@ -159,29 +158,17 @@ fn a_cap_is_named_in_the_report() {
 fn an_interrupted_run_keeps_its_records_and_exits_130() {
     let desk = Desk::new();
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
-    let folder = desk.file("x", "");
     command
-        .current_dir(folder.parent().unwrap())
+        .current_dir(desk.path())
         .args(["bench", "quick.toml", "60"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    // Long enough for the first answers on a slow machine; the run itself would take a minute.
-    let begin = Instant::now();
-    let log = loop {
-        assert!(begin.elapsed() < Duration::from_secs(50), "no answer came");
-        std::thread::sleep(Duration::from_millis(100));
-        if let Some(run) = desk.runs().first() {
-            let log = run.join("run.jsonl");
-            if std::fs::read_to_string(&log).is_ok_and(|text| text.matches("{\"request\"").count() > 2) {
-                break log;
-            }
-        }
-    };
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    desk.await_answers();
+    signal(&child, "-INT");
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(130), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(String::from_utf8_lossy(&out.stdout).to_lowercase().contains("interrupted"));
-    let log = std::fs::read_to_string(log).unwrap();
+    let log = std::fs::read_to_string(desk.run().join("run.jsonl")).unwrap();
     assert!(log.lines().last().unwrap().contains("interrupted"));
 }

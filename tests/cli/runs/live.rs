@@ -1,15 +1,16 @@
 //! Runs on a terminal of their own: what is drawn there, and that it is as it was afterwards.
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::support::{Desk, signal_to};
+use crate::support::{Desk, PATIENCE, signal_to};
 
 const ENTER: &str = "\u{1b}[?1049h";
 const LEAVE: &str = "\u{1b}[?1049l";
 
 /// All that a terminal of 80 columns and 24 rows was sent: by a run of the quick workload, and then by the shell, of how the
-/// run ended and how the terminal is. `meanwhile` happens as soon as there are answers.
-fn on_a_terminal(options: &str, meanwhile: impl FnOnce(u32)) -> String {
+/// run ended and how the terminal is. `meanwhile` happens as soon as there are answers and it was sent `drawn`.
+fn on_a_terminal(options: &str, drawn: &str, meanwhile: impl FnOnce(u32)) -> String {
     let desk = Desk::new();
     let skyline = assert_cmd::cargo::cargo_bin("skyline");
     let run = format!("exec {} bench quick.toml {options}", skyline.display());
@@ -19,13 +20,15 @@ fn on_a_terminal(options: &str, meanwhile: impl FnOnce(u32)) -> String {
     );
     // `script` gives a command a terminal, and passes on what is written to it.
     let mut script = Command::new("script");
-    script
-        .args(["-qec", &all, "/dev/null"])
-        .current_dir(desk.path())
-        .env("TERM", "xterm")
-        .env_remove("NO_COLOR");
+    script.args(["-qfec", &all, "sent"]).current_dir(desk.path()).env("TERM", "xterm").env_remove("NO_COLOR");
     let script = script.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     desk.await_answers();
+    let begin = Instant::now();
+    let sent = || String::from_utf8_lossy(&std::fs::read(desk.path().join("sent")).unwrap()).into_owned();
+    while !sent().contains(drawn) {
+        assert!(begin.elapsed() < PATIENCE, "{drawn:?} is not in {:?}", sent());
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let process = std::fs::read_to_string(desk.path().join("pid")).unwrap();
     meanwhile(process.trim().parse().unwrap());
     String::from_utf8(script.wait_with_output().unwrap().stdout).unwrap()
@@ -42,7 +45,7 @@ fn parts(sent: &str) -> [&str; 3] {
 
 #[test]
 fn the_dashboard_is_gone_when_the_report_comes() {
-    let sent = on_a_terminal("", |_| {});
+    let sent = on_a_terminal("", ENTER, |_| {});
     let [_, drawn, after] = parts(&sent);
     assert!(drawn.contains("window so far") && drawn.contains("TTFT"), "{drawn:?}");
     assert!(after.contains("Latency, ms") && after.contains("saved to results/"), "{after}");
@@ -51,7 +54,7 @@ fn the_dashboard_is_gone_when_the_report_comes() {
 
 #[test]
 fn a_signal_that_ends_the_program_leaves_the_terminal_as_it_was() {
-    let sent = on_a_terminal("60", |process| signal_to(process, "-QUIT"));
+    let sent = on_a_terminal("60", ENTER, |process| signal_to(process, "-QUIT"));
     let [_, _, after] = parts(&sent);
     assert!(after.contains("ended with 131") && after.contains("the terminal is as it was"), "{after}");
     assert!(!after.contains('\u{1b}'), "{after:?}");
@@ -60,7 +63,7 @@ fn a_signal_that_ends_the_program_leaves_the_terminal_as_it_was() {
 #[test]
 fn nothing_typed_is_shown_whatever_standard_input_is() {
     let mut settings = String::new();
-    on_a_terminal("60 < /dev/null", |process| {
+    on_a_terminal("60 < /dev/null", ENTER, |process| {
         let terminal = format!("/proc/{process}/fd/2");
         let told = Command::new("stty").args(["-a", "-F", &terminal]).output().unwrap();
         settings = String::from_utf8(told.stdout).unwrap();
@@ -71,16 +74,16 @@ fn nothing_typed_is_shown_whatever_standard_input_is() {
 
 #[test]
 fn a_run_that_is_put_to_sleep_gives_the_terminal_back() {
-    let sent = on_a_terminal("60", |process| {
+    let sent = on_a_terminal("60", ENTER, |process| {
         let state = || {
             let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
             stat.rsplit(')').next().unwrap().trim().chars().next().unwrap()
         };
         signal_to(process, "-TSTP");
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         while state() != 'T' {
-            assert!(begin.elapsed().as_secs() < 20, "it goes on in state {}", state());
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(begin.elapsed() < PATIENCE, "it goes on in state {}", state());
+            std::thread::sleep(Duration::from_millis(20));
         }
         signal_to(process, "-CONT");
         signal_to(process, "-QUIT");
@@ -91,7 +94,7 @@ fn a_run_that_is_put_to_sleep_gives_the_terminal_back() {
 
 #[test]
 fn words_that_are_said_meanwhile_come_after_the_dashboard() {
-    let sent = on_a_terminal("60", |process| signal_to(process, "-INT"));
+    let sent = on_a_terminal("60", ENTER, |process| signal_to(process, "-INT"));
     let [before, drawn, after] = parts(&sent);
     let words = "stopping: no more requests are sent";
     assert!(!before.contains(words) && drawn.contains("stopping:"), "{drawn:?}");
@@ -103,14 +106,14 @@ fn words_that_are_said_meanwhile_come_after_the_dashboard() {
 
 #[test]
 fn a_line_takes_no_terminal() {
-    let sent = on_a_terminal("--live line", |_| {});
+    let sent = on_a_terminal("--live line", "", |_| {});
     assert!(!sent.contains(ENTER) && sent.contains(" released") && sent.contains("Latency, ms"), "{sent:?}");
 }
 
 /// A line that stands there is taken away before words are said, and drawn again below them.
 #[test]
 fn words_do_not_break_the_line() {
-    let sent = on_a_terminal("60 --live line", |process| signal_to(process, "-INT"));
+    let sent = on_a_terminal("60 --live line", " released", |process| signal_to(process, "-INT"));
     let (before, _) = sent.split_once("stopping: no more requests are sent").unwrap();
     let last = before.rsplit('\n').next().unwrap();
     let cleared = last.rfind("\u{1b}[2K").unwrap();

@@ -6,11 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::support::{Desk, control, serve, serve_by_hand, signal, stream};
+use crate::support::{Desk, PATIENCE, control, serve, serve_by_hand, signal, stream};
 use crate::terminal::Terminal;
-
-/// How long a process that was asked to stop may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The signal of a lost terminal, or another where the tests themselves run under `nohup`.
 fn hang_up() -> &'static str {
@@ -46,19 +43,17 @@ fn sigterm_and_sighup_drain_as_ctrl_c_does() {
 
 #[test]
 fn a_second_sigterm_ends_the_run_at_once_and_it_is_stored() {
-    let desk = Desk::new();
-    let address = serve_by_hand(|seen, socket| match control(seen) {
-        Some(said) => drop(socket.write_all(said.as_bytes())),
-        None if seen.generation < 12 => drop(socket.write_all(stream(8).as_bytes())),
-        None => std::thread::sleep(Duration::from_secs(60)),
-    });
-    let url = format!("http://{address}");
-    // Of a minute, so that the drain limit is not what ends it.
-    let bench =
-        desk.start(&["bench", "quick.toml", "60", "--url", &url, "--no-calibration", "--drain", "1m"]);
-    desk.await_answers();
-    std::thread::sleep(Duration::from_secs(1));
+    let (desk, (url, seen)) = (Desk::new(), answering(12));
+    let mut bench = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
+    bench.current_dir(desk.path());
+    // Of many minutes, so that the drain limit is not what ends it.
+    bench.args(["bench", "quick.toml", "60", "--url", &url, "--no-calibration", "--drain", "10m"]);
+    let mut bench = bench.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(bench.stderr.take().unwrap()).lines();
+    await_asked(&seen, 12);
     signal(&bench, hang_up());
+    // A signal that is heard within a second of a lost terminal belongs to that.
+    assert!(said.any(|line| line.unwrap().contains("stopping: no more requests")), "it goes on");
     std::thread::sleep(Duration::from_millis(1_500));
     signal(&bench, "-TERM");
     assert_eq!(code(bench), Some(130));
@@ -102,7 +97,7 @@ fn under_nohup_a_lost_terminal_ends_nothing() {
     let desk = Desk::new();
     let mut nohup = Command::new("nohup");
     nohup.current_dir(desk.path()).arg(assert_cmd::cargo::cargo_bin("skyline"));
-    nohup.args(["bench", "quick.toml", "20", "--no-calibration"]);
+    nohup.args(["bench", "quick.toml", "60", "--no-calibration"]);
     let mut bench = nohup.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     desk.await_answers();
     signal(&bench, "-HUP");
@@ -136,7 +131,7 @@ fn await_listening(process: &Child) {
     };
     while !listens() {
         assert!(begin.elapsed() < PATIENCE, "it never listens");
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -165,6 +160,15 @@ fn sigterm_while_this_machine_is_calibrated_ends_every_verb_before_anything_is_s
     assert_eq!(asked.load(Relaxed), 0);
 }
 
+/// Waits until a server has seen more than so many requests after the test request.
+fn await_asked(seen: &AtomicUsize, few: usize) {
+    let begin = Instant::now();
+    while seen.load(Relaxed) <= few {
+        assert!(begin.elapsed() < PATIENCE, "{few} requests never come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A server that answers the test request, and of the requests after it so many.
 fn answering(few: usize) -> (String, Arc<AtomicUsize>) {
     let seen_so_far = Arc::new(AtomicUsize::new(0));
@@ -173,7 +177,7 @@ fn answering(few: usize) -> (String, Arc<AtomicUsize>) {
         let said = control(seen).unwrap_or_else(|| {
             counter.store(seen.generation, Relaxed);
             if seen.generation > few {
-                std::thread::sleep(Duration::from_secs(60));
+                std::thread::sleep(2 * PATIENCE);
             }
             stream(8)
         });
@@ -193,11 +197,7 @@ fn sigterm_while_a_server_is_warmed_ends_every_verb_that_warms() {
     ] {
         let (desk, (url, seen)) = (Desk::new(), answering(2));
         let process = desk.start(&[typed, &[&url, "--no-calibration"]].concat());
-        let begin = Instant::now();
-        while seen.load(Relaxed) <= 2 {
-            assert!(begin.elapsed() < PATIENCE, "{typed:?} never warms");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        await_asked(&seen, 2);
         signal(&process, "-TERM");
         assert_eq!(code(process), Some(130), "{typed:?}");
         let logs = desk.runs().iter().filter(|folder| folder.join("run.jsonl").exists()).count();

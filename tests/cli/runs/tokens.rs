@@ -84,7 +84,11 @@ fn a_tokenizer_counts_answers_that_the_server_does_not() {
         let (_mock, url) = mock(faults);
         let desk = desk();
         let arguments = ["bench", "lengths.toml", "--url", &url, "--tokenizer", "words.json"];
-        let shown = desk.skyline(&arguments).args(["--engine", "vllm", "--allow-invalid"]).assert().code(0);
+        let shown = desk
+            .skyline(&arguments)
+            .args(["--engine", "vllm", "--no-calibration", "--allow-invalid"])
+            .assert()
+            .code(0);
         shown.stdout(contains("source: tokenizer, after the run (39)"));
         assert_eq!(told_truly(&desk, &truth(&url), "tokenizer"), 39);
         let tokens = &desk.summary()["tokens"];
@@ -107,7 +111,11 @@ fn what_the_server_counts_is_not_counted_again() {
     let (_mock, url) = mock(&[]);
     let desk = desk();
     let arguments = ["bench", "lengths.toml", "--url", &url, "--tokenizer", "words.json"];
-    let shown = desk.skyline(&arguments).args(["--engine", "vllm", "--allow-invalid"]).assert().code(0);
+    let shown = desk
+        .skyline(&arguments)
+        .args(["--engine", "vllm", "--no-calibration", "--allow-invalid"])
+        .assert()
+        .code(0);
     shown.stdout(contains("source: usage (39)").and(contains("every prompt exact to the token")));
     assert_eq!(told_truly(&desk, &truth(&url), "usage"), 39);
     assert!(desk.lines("counted").is_empty());
@@ -139,7 +147,11 @@ fn a_chat_template_is_learned_and_prompts_are_exact_beside_it() {
     let desk = desk();
     let url = format!("http://{address}");
     let arguments = ["bench", "lengths.toml", "--url", &url, "--tokenizer", "words.json"];
-    let shown = desk.skyline(&arguments).args(["--engine", "openai", "--allow-invalid"]).assert().code(0);
+    let shown = desk
+        .skyline(&arguments)
+        .args(["--engine", "openai", "--no-calibration", "--allow-invalid"])
+        .assert()
+        .code(0);
     let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let exactness = "added by the server (11 a prompt)";
@@ -167,7 +179,7 @@ fn a_tokenizer_that_counts_more_than_the_server_is_doubted() {
     let url = format!("http://{address}");
     let arguments = ["bench", "quick.toml", "--url", &url, "--tokenizer", "letters.json"];
     desk.skyline(&arguments)
-        .args(["--engine", "openai", "--allow-invalid"])
+        .args(["--engine", "openai", "--no-calibration", "--allow-invalid"])
         .assert()
         .stderr(contains("is this the served model's tokenizer?"));
     assert_eq!(desk.lines("header")[0]["prompts"].get("template_tokens"), None);

@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::support::{Desk, answer, control, mock, serve, stream};
+use crate::support::{Desk, PATIENCE, answer, control, mock, serve, stream};
 
 /// A file of `tests/data/tls`.
 fn tls(name: &str) -> String {
@@ -59,7 +59,7 @@ fn check(url: &str, options: &[&str], variables: &[(&str, &str)]) -> (i32, Strin
         .skyline(&arguments)
         .envs(variables.iter().copied())
         // What cannot be cured by waiting is said at once.
-        .timeout(std::time::Duration::from_secs(40))
+        .timeout(PATIENCE)
         .assert();
     let output = checked.get_output();
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).replace('\n', " "))

@@ -172,7 +172,7 @@ fn a_server_that_dies_in_mid_answer_is_named() {
     // Whether a request met the close on a connection that idled depends on the moment.
     assert!(printed.contains("stopped answering at"), "{printed}");
     let failures = desk.summary()["failures"]["kinds"].as_array().unwrap().clone();
-    assert_eq!(failures[0]["kind"], "connect", "{failures:?}");
+    assert!(failures.iter().any(|failure| failure["kind"] == "connect"), "{failures:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use skyline::record::FailureKind;
 
 use super::support::{chat, quick};
 
-/// What the client makes of a chat of eight tokens: chunks, tokens told, the end; `None` when a second of silence
+/// What the client makes of a chat of eight tokens: chunks, tokens told, the end; `None` when three seconds of silence
 /// ended the wait.
 async fn fly(server: &MockServer, fault: Option<Fault>) -> (usize, Option<AnswerEnd>) {
     let mut target = Target::new(format!("http://{}", server.address()).parse().unwrap(), Dialect::Vllm);
@@ -23,7 +23,7 @@ async fn fly(server: &MockServer, fault: Option<Fault>) -> (usize, Option<Answer
     let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
     let mut chunks = 0;
     loop {
-        match tokio::time::timeout(Duration::from_secs(1), answer.next()).await {
+        match tokio::time::timeout(Duration::from_secs(3), answer.next()).await {
             Ok(AnswerEvent::Ended(end)) => return (chunks, Some(*end)),
             Ok(AnswerEvent::Chunk { .. }) => chunks += 1,
             Ok(_) => {}

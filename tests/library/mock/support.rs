@@ -43,7 +43,7 @@ pub(crate) fn in_one_piece(mut body: Value) -> Value {
 pub(crate) enum Close {
     Clean,
     Reset,
-    /// Nothing more came for two seconds.
+    /// Nothing more came for three seconds.
     Silence,
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn chat_with(server: &MockServer, fault: &str, body: &Value) -> Seen 
 /// Sends a request and leaves the socket open.
 pub(crate) fn send(server: &MockServer, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
     let mut socket = TcpStream::connect(server.address()).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: mock\r\nconnection: close\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n{headers}\r\n{body}",
@@ -157,7 +157,7 @@ fn dechunk(mut raw: &[u8]) -> Vec<Vec<u8>> {
 
 /// The truth log's records, when all `expected` requests have ended.
 pub(crate) fn records(server: &MockServer, expected: usize) -> Vec<Value> {
-    for _ in 0..200 {
+    for _ in 0..6_000 {
         let text = get(server, "/mock/truth").body;
         let lines: Vec<Value> =
             text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -52,18 +52,17 @@ fn metrics_truth_and_client_add_up() {
 
 #[test]
 fn due_moments_are_exact_and_writes_follow_them() {
-    let server = fixed(0.01, 0.0008, MockOptions::default());
+    let server = fixed(0.01, 0.01, MockOptions::default());
     post(&server, "/v1/chat/completions", &chat(100));
     let record = &records(&server, 1)[0];
     let (due, done) = (times(record, "due_ns"), times(record, "done_ns"));
-    assert!(due.windows(2).all(|pair| pair[1] - pair[0] == 800_000), "{due:?}");
+    assert!(due.windows(2).all(|pair| pair[1] - pair[0] == 10_000_000), "{due:?}");
     assert_eq!(due[0], record["scheduled_ns"].as_u64().unwrap() + 10_000_000);
-    let mut late: Vec<u64> =
-        due.iter().zip(&done).map(|(due, done)| done.checked_sub(*due).unwrap()).collect();
-    late.sort_unstable();
-    // Usually under 0.1 ms; loose, for busy machines and debug builds. Sleeping gap by gap would be late by 100 ms at
-    // the end.
-    assert!(late[50] < 10_000_000, "median lateness {} ns", late[50]);
+    let late: Vec<u64> = due.iter().zip(&done).map(|(due, done)| done.checked_sub(*due).unwrap()).collect();
+    // Usually under 0.1 ms; loose, for debug builds on busy machines, which hold up some and not all. Sleeping gap by gap
+    // would be late by 50 ms in the middle, and never be in time again.
+    let least = late[50..].iter().min().unwrap();
+    assert!(*least < 25_000_000, "late by {least} ns at least: {late:?}");
     let order = ["read_ns", "queued_ns", "scheduled_ns", "ended_ns"].map(|key| record[key].as_u64().unwrap());
     assert!(order.is_sorted(), "{order:?}");
 }
@@ -72,9 +71,9 @@ fn running(server: &MockServer) -> f64 {
     metric(server, "num_requests_running")
 }
 
-/// Waits, for at most two seconds, until nothing runs.
+/// Waits, for at most a minute, until nothing runs.
 fn idle(server: &MockServer) -> bool {
-    (0..200).any(|_| {
+    (0..6_000).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         running(server) == 0.0
     })
@@ -93,7 +92,7 @@ fn a_client_that_goes_away_frees_its_blocks() {
         if streamed {
             let _ = socket.read(&mut [0; 64]).unwrap();
         }
-        assert!((0..200).any(|_| {
+        assert!((0..6_000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             running(&server) == 1.0
         }));

@@ -24,7 +24,7 @@ fn variants_are_started_flown_decided_on_and_ended() {
     let place = |cell: &Value| format!("{} {}", cell["variant"], cell["row"]).replace('"', "");
     let cells: Vec<_> = matrix["cells"].as_array().unwrap().iter().map(place).collect();
     assert_eq!(cells, ["slow A", "slow B", "quick A", "quick B"]);
-    // 150 ms are told from 20 ms however busy the machine is, and 100 ms lie between.
+    // 600 ms are told from 20 ms however busy the machine is, and 300 ms lie between.
     let standings: Vec<_> = matrix["decision"]["variants"]
         .as_array()
         .unwrap()
@@ -85,11 +85,11 @@ fn variants_are_started_flown_decided_on_and_ended() {
         .assert()
         .code(2)
         .stderr(contains("row-A"));
-    desk.file("t.toml", &two_variants(&desk, port).replace("150ms", "151ms"));
+    desk.file("t.toml", &two_variants(&desk, port).replace("600ms", "601ms"));
     desk.skyline(&[&["matrix", "t.toml"][..], &quick, &resume].concat())
         .assert()
         .code(2)
-        .stderr(contains("another experiment").and(contains("151ms")));
+        .stderr(contains("another experiment").and(contains("601ms")));
 }
 
 /// Takes the ends of all intervals away.

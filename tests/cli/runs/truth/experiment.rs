@@ -40,7 +40,7 @@ pub(crate) fn fly(skyline: &Path, folder: &Path, load: Load<'_>) -> Vec<Row> {
     let bench = Command::new(skyline)
         .arg("bench")
         .args(load.bench)
-        .args(["--json", "--quiet", "--engine", "mock", "--url", &mock.url, "--out"])
+        .args(["--json", "--quiet", "--no-calibration", "--engine", "mock", "--url", &mock.url, "--out"])
         .arg(&results)
         .output()
         .unwrap();

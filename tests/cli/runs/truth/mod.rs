@@ -19,8 +19,13 @@ fn reported_percentiles_are_those_of_the_truth() {
     assert_eq!(rows.len(), 9);
     for Row { metric, quantile, reported_ms, true_ms } in rows {
         // On an idle machine they are some 0.05 ms apart. The bounds are loose, for debug builds on busy machines, and
-        // still tell a latency counted from the wrong moment, or of the wrong token, from the right one.
-        let bound = if quantile == "p50" { 4.0 } else { 30.0 };
+        // that of the median still tells a latency counted from the wrong moment, or of the wrong token, from the right
+        // one. The largest of forty is what one thread makes of it that was held up.
+        let bound = match quantile {
+            "p50" => 6.0,
+            "p95" => 60.0,
+            _ => 400.0,
+        };
         assert!((reported_ms - true_ms).abs() < bound, "{metric} {quantile}: {reported_ms} and {true_ms} ms");
     }
 }

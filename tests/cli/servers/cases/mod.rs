@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::support::Desk;
+use crate::support::{Desk, OF_MACHINE, outcomes};
 
 /// A server, a command line, and what is right.
 #[derive(Debug, Deserialize)]
@@ -112,8 +112,6 @@ fn usual_run() -> String {
         .to_owned()
 }
 
-/// Rules that a busy machine breaks.
-const OF_MACHINE: [&str; 4] = ["schedule_lag", "client_starved", "host_stalls", "delivered_arrivals"];
 /// Cases that are tried at a time by each test.
 const AT_A_TIME: usize = 3;
 
@@ -199,19 +197,16 @@ fn of_verdict(case: &Case, summary: &Value, code: Option<i32>) -> Vec<String> {
     let reasons = summary["verdict"]["reasons"].as_array().unwrap();
     let rules = reasons.iter().map(|reason| reason["rule"].as_str().unwrap());
     let (of_machine, of_server): (Vec<_>, Vec<_>) = rules.partition(|rule| OF_MACHINE.contains(rule));
-    let (outcome, exit) = match case.verdict {
+    let (expected, exit) = match case.verdict {
         Verdict::Valid => ("valid", 0),
         Verdict::Overloaded => ("overloaded", 1),
         Verdict::Invalid => ("invalid", 3),
         Verdict::Nothing => return vec!["a run is stored".to_owned()],
     };
     let mut wrong = Vec::new();
-    let is_right = match case.verdict {
-        Verdict::Valid => of_server.is_empty(),
-        _ => !of_server.is_empty() && (summary["verdict"]["outcome"] == outcome || !of_machine.is_empty()),
-    };
-    if !is_right {
-        wrong.push(format!("{} by {of_server:?}, not {outcome}", summary["verdict"]["outcome"]));
+    let found = outcomes(summary);
+    if !found.contains(&expected) {
+        wrong.push(format!("{found:?} by {of_server:?}, not {expected}"));
     }
     if case.exit.is_none() && code != Some(exit) && of_machine.is_empty() {
         wrong.push(format!("exit {code:?}, not {exit}"));
