@@ -123,7 +123,7 @@ fn the_default_breaker_ends_a_run_whose_server_dies() {
 fn a_sweep_goes_on_and_repeats_end() {
     let (desk, url) = (Desk::new(), failing(4));
     let abort = ["--url", &url, "--no-calibration", "--pause", "0s", "--abort-on", "error_rate > 50% for 1s"];
-    let sweep = ["sweep", "quick.toml", "--rates", "20,30", "--repeats", "1"];
+    let sweep = ["sweep", "quick.toml", "--rates", "20,30", "--repeats", "1", "--allow-invalid"];
     desk.skyline(&[&sweep[..], &abort].concat())
         .assert()
         .stderr(contains("run 2, 30.0/s: the server did not keep up"));
