@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::header::{HeaderMap, LOCATION, SERVER};
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use rustls::ClientConfig;
 use serde_json::{Value, json};
 
-use super::http_client::{MetricsPage, body_of, client, reason_of};
+use super::http_client::{MetricsPage, answer_to, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
 use crate::engine::dialect::Dialect;
 use crate::engine::dialect_traits::TokenizeCall;
@@ -192,8 +192,7 @@ impl Control {
         if call.text_field == "prompt" {
             body["model"] = model.into();
         }
-        let request = self.client.post(self.url.join(call.path)).headers(self.headers.clone()).json(&body);
-        let response = request.send().await.map_err(|error| self.unreachable(error))?;
+        let response = self.send(self.client.post(self.url.join(call.path)).json(&body)).await?;
         if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             return Ok(None);
         }
@@ -243,16 +242,13 @@ impl Control {
 
     /// Posts an empty request to `path`.
     pub(crate) async fn post(&self, path: &str) -> Result<(), ControlError> {
-        let request = self.client.post(self.url.join(path)).headers(self.headers.clone());
-        let response = request.send().await.map_err(|error| self.unreachable(error))?;
+        let response = self.send(self.client.post(self.url.join(path))).await?;
         self.accepted(path, response).await.map(|_| ())
     }
 
     /// Whether there is something at `path`, which is not asked for: without changing anything, OPTIONS shows it.
     pub(crate) async fn offers(&self, path: &str) -> Result<(), ControlError> {
-        let request = self.client.request(Method::OPTIONS, self.url.join(path));
-        let response = request.headers(self.headers.clone()).send().await;
-        let response = response.map_err(|error| self.unreachable(error))?;
+        let response = self.send(self.client.request(Method::OPTIONS, self.url.join(path))).await?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Ok(());
         }
@@ -260,8 +256,14 @@ impl Control {
     }
 
     async fn fetch(&self, path: &str) -> Result<Response, ControlError> {
-        let response = self.client.get(self.url.join(path)).headers(self.headers.clone()).send().await;
-        self.accepted(path, response.map_err(|error| self.unreachable(error))?).await
+        let response = self.send(self.client.get(self.url.join(path))).await?;
+        self.accepted(path, response).await
+    }
+
+    /// Sends a request with the headers of all.
+    async fn send(&self, request: RequestBuilder) -> Result<Response, ControlError> {
+        let answer = answer_to(request.headers(self.headers.clone()), LIMIT).await;
+        answer.map_err(|why| ControlError::Unreachable(self.secrets.hide(why)))
     }
 
     async fn accepted(&self, path: &str, response: Response) -> Result<Response, ControlError> {
@@ -294,7 +296,8 @@ impl Control {
     }
 
     async fn whole(&self, path: &str, response: Response) -> Result<Vec<u8>, ControlError> {
-        let body = body_of(response, ANSWER_LIMIT).await.map_err(|error| self.unreachable(error))?;
+        let unreachable = |error| ControlError::Unreachable(self.secrets.hide(reason_of(error, LIMIT)));
+        let body = body_of(response, ANSWER_LIMIT).await.map_err(unreachable)?;
         if body.len() > ANSWER_LIMIT {
             let words = format!("more than {} MiB", ANSWER_LIMIT >> 20);
             return Err(ControlError::Unreadable { path: path.to_owned(), words });
@@ -305,10 +308,6 @@ impl Control {
     /// The message in a body, without secrets, shortened.
     fn words(&self, body: &[u8]) -> String {
         words_of(body, &self.secrets)
-    }
-
-    fn unreachable(&self, error: reqwest::Error) -> ControlError {
-        ControlError::Unreachable(self.secrets.hide(reason_of(error, LIMIT)))
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::connect_error::{ConnectError, ConnectProgress};
 use super::control::{Control, ControlError};
 use super::hints::{LOADING, is_loading, names_key, of_refused_key, of_unready};
-use super::http_client::NO_HTTP;
+use super::http_client::{ENDLESS, NO_HTTP};
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::dialect::Dialect;
 use crate::engine::target::Target;
@@ -134,6 +134,10 @@ impl NotReadyYet {
             ControlError::Unreachable(words) if words.starts_with(NO_HTTP) => {
                 ("check the port in --url: that of the server's API speaks HTTP".to_owned(), Prospect::Poor)
             }
+            ControlError::Unreachable(words) if words == ENDLESS => (
+                "give --url the address of the server itself: what is there never answers".to_owned(),
+                Prospect::None,
+            ),
             _ => (LOADING.to_owned(), Prospect::Good),
         };
         Self { reason: error.to_string(), hint, prospect, lists: None }

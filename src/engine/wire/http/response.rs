@@ -9,6 +9,8 @@ use super::body::{Body, Chunked};
 const HEAD_LIMIT: usize = 64 << 10;
 /// Most headers in a head.
 const HEADER_LIMIT: usize = 128;
+/// Most interim responses before a response.
+const INTERIM_LIMIT: usize = 32;
 
 /// The head of a response.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub(crate) enum HeadError {
     Syntax(#[from] httparse::Error),
     #[error("its head has more than 64 KiB")]
     TooLong,
+    #[error("more than 32 interim responses, HTTP 1xx, and no answer")]
+    MoreInterim,
     #[error("its content length is `{0}`")]
     ContentLength(String),
     #[error("its body has a transfer coding that was not requested: `{0}`")]
@@ -47,7 +51,7 @@ impl ResponseHead {
     /// section 15.2) are skipped, except 101, after which no HTTP follows.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Self>, HeadError> {
         let mut passed = 0;
-        loop {
+        for _ in 0..=INTERIM_LIMIT {
             let mut fields = [httparse::EMPTY_HEADER; HEADER_LIMIT];
             let mut head = httparse::Response::new(&mut fields);
             let httparse::Status::Complete(length) = head.parse(&bytes[passed..])? else {
@@ -69,6 +73,7 @@ impl ResponseHead {
             };
             return Ok(Some(Self { status, headers, body, persistence, length: passed }));
         }
+        Err(HeadError::MoreInterim)
     }
 }
 
@@ -194,6 +199,7 @@ mod tests {
             ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n".to_owned(), "invalid header name"),
             (format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(129)), "too many headers"),
             (format!("HTTP/1.1 200 OK\r\na: {}", "b".repeat(70_000)), "more than 64 KiB"),
+            ("HTTP/1.1 100 Continue\r\n\r\n".repeat(INTERIM_LIMIT + 1), "more than 32 interim responses"),
             ("HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n".to_owned(), "its content length is `-1`"),
             ("HTTP/1.1 200 OK\r\ncontent-length: 1, 2\r\n\r\n".to_owned(), "its content length is `1, 2`"),
             ("HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999\r\n\r\n".to_owned(), "`9999999999"),
