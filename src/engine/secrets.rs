@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use http::header::{HeaderName, HeaderValue, PROXY_AUTHORIZATION};
+use memchr::memmem;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -25,6 +26,10 @@ pub struct Secrets(Arc<[String]>);
 const SHORT: usize = 6;
 /// A value of this length in a query may be a credential, whatever its name is.
 const LONG: usize = 16;
+/// Pieces of a secret of at least so many bytes are masked: an answer that is cut, or in fields, holds a part of it.
+const PIECE: usize = 12;
+/// Bytes by which pieces are found.
+const BLOCK: usize = 8;
 /// All but what no address encodes.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -39,6 +44,11 @@ impl Secrets {
         all.extend(in_query(&target.url));
         let login = target.proxy.as_ref().and_then(Proxy::authorization).cloned();
         all.extend(login.iter().flat_map(|login| in_header(&PROXY_AUTHORIZATION, login)));
+        Self::typed(all)
+    }
+
+    /// These texts as secrets.
+    pub(crate) fn typed(mut all: Vec<String>) -> Self {
         let written: Vec<String> = all.iter().flat_map(|secret| written(secret)).collect();
         all.extend(written);
         // What has no letter and no digit says nothing.
@@ -51,10 +61,12 @@ impl Secrets {
 
     /// `text` without secrets. It must not be truncated before: half a secret is not found.
     pub(crate) fn hide(&self, text: String) -> String {
-        self.0.iter().fold(text, |text, secret| match secret.len() {
+        let whole = self.0.iter().fold(text, |text, secret| match secret.len() {
             ..SHORT => without_word(&text, secret),
-            _ => without(&text, secret),
-        })
+            length => without(&text, secret, length, length),
+        });
+        let long = self.0.iter().filter(|secret| secret.len() >= LONG);
+        long.fold(whole, |text, secret| without(&text, secret, BLOCK, PIECE))
     }
 
     /// A failure whose message has no secrets; it is truncated after they are hidden.
@@ -85,13 +97,30 @@ pub(crate) fn names_a_credential(name: &str) -> bool {
     })
 }
 
-/// `text` with `***` for `secret`, in whatever case its letters are.
-fn without(text: &str, secret: &str) -> String {
-    let (folded, mut masked, mut from) = (text.to_ascii_lowercase(), String::with_capacity(text.len()), 0);
-    for (at, _) in folded.match_indices(&secret.to_ascii_lowercase()) {
-        masked += &text[from..at];
-        masked += "***";
-        from = at + secret.len();
+/// `text` with `***` for pieces of `secret` of at least so many bytes, in whatever case its letters are. They are found by
+/// blocks of it.
+fn without(text: &str, secret: &str, block: usize, least: usize) -> String {
+    let (folded, secret) = (text.to_ascii_lowercase(), secret.to_ascii_lowercase());
+    let (text_bytes, bytes) = (folded.as_bytes(), secret.as_bytes());
+    let mut pieces = Vec::new();
+    for place in (0..=bytes.len() - block).step_by(block) {
+        for at in memmem::find_iter(text_bytes, &bytes[place..place + block]) {
+            let equal = |(one, other): &(&u8, &u8)| one == other;
+            let before =
+                text_bytes[..at].iter().rev().zip(bytes[..place].iter().rev()).take_while(equal).count();
+            let length = before + text_bytes[at..].iter().zip(&bytes[place..]).take_while(equal).count();
+            pieces.extend((length >= least).then_some((at - before, at - before + length)));
+        }
+    }
+    pieces.sort_unstable();
+    let (mut masked, mut from) = (String::with_capacity(text.len()), 0);
+    let is_end = |at: &usize| text.is_char_boundary(*at);
+    for (begin, end) in pieces {
+        if begin >= from {
+            masked += &text[from..(from..=begin).rev().find(is_end).unwrap_or(from)];
+            masked += "***";
+        }
+        from = from.max((end..text.len()).find(is_end).unwrap_or(text.len()));
     }
     masked + &text[from..]
 }
@@ -149,18 +178,34 @@ fn in_field(name: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A secret as others write it, where that differs: escaped in JSON, with plain and with escaped slashes, percent-encoded as a
-/// part of an address and as a form's value, and in both alphabets of base64.
+/// A secret as others write it, where that differs: escaped in JSON once and twice, with plain and with escaped slashes,
+/// escaped in HTML, percent-encoded once and twice as a part of an address and as a form's value; byte by byte; and in both
+/// alphabets of base64, alone and within other text.
 fn written(secret: &str) -> Vec<String> {
-    let quoted = Value::from(secret).to_string();
-    let plain = quoted[1..quoted.len() - 1].to_owned();
-    let slashed = plain.replace('/', "\\/");
+    let quoted = |text: &str| {
+        let json = Value::from(text).to_string();
+        json[1..json.len() - 1].to_owned()
+    };
+    let plain = quoted(secret);
     let encoded = utf8_percent_encode(secret, UNRESERVED).to_string();
-    let form = encoded.replace("%20", "+");
-    let mut forms = vec![plain, slashed, encoded, form];
+    let marked = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let quotes = [("&quot;", "&#x27;"), ("&#34;", "&#39;"), ("&quot;", "&#39;")];
+    let mut forms: Vec<String> =
+        quotes.iter().map(|(two, one)| marked.replace('"', two).replace('\'', one)).collect();
+    forms.extend([quoted(&plain), plain.replace('/', "\\/"), plain]);
+    forms.extend([encoded.replace('%', "%25"), encoded.replace("%20", "+"), encoded]);
     if secret.len() >= SHORT {
-        // Padding that stays behind says nothing.
-        forms.extend([STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|alphabet| alphabet.encode(secret)));
+        let each =
+            |before: &str| secret.bytes().map(|byte| format!("{before}{byte:02x}")).collect::<String>();
+        forms.extend(["", "%", "\\x", "\\u00"].map(each));
+        for alphabet in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+            // Padding that stays behind says nothing.
+            forms.push(alphabet.encode(secret));
+            forms.extend([0, 2, 3].into_iter().enumerate().map(|(before, from)| {
+                let text = [&vec![0; before], secret.as_bytes()].concat();
+                alphabet.encode(&text)[from..text.len() * 8 / 6].to_owned()
+            }));
+        }
     }
     forms.retain(|form| form != secret);
     forms
@@ -222,6 +267,17 @@ mod tests {
             // base64.b64encode(b"keykeykey/1")
             ("a2V5a2V5a2V5LzE= a2V5a2V5a2V5LzE", "***= ***"),
             ("Straße keykeykey/1", "Straße ***"),
+            // Of a page, a log and a dump; in an address within an address; in JSON within JSON.
+            ("6b65796b65796B65792F31 \\x6b\\x65\\x79\\x6b\\x65\\x79\\x6b\\x65\\x79\\x2f\\x31", "*** ***"),
+            ("%6B%65%79%6B%65%79%6B%65%79%2F%31 keykeykey%252F1 keykeykey%252f1", "*** *** ***"),
+            (r"\u006b\u0065\u0079\u006b\u0065\u0079\u006b\u0065\u0079\u002f\u0031", "***"),
+            ("a&quot;quote a&#34;quote a\\\\\\\"quote", "*** *** ***"),
+            // base64.b64encode(b"Bearer beartail!"), and of b"x:beartail"
+            ("QmVhcmVyIGJlYXJ0YWlsIQ== eDpiZWFydGFpbA==", "***IQ== eDp***A=="),
+            // Pieces, of a message in two fields or of two chunks, in whatever form.
+            (r#"{"a":"0123456789ab","b":"3456789abcdef"}"#, r#"{"a":"***","b":"***"}"#),
+            ("0123456 456789abcde 00123456789abcdef0", "0123456 456789abcde 0***0"),
+            ("303132333435363738", "***"),
         ] {
             assert_eq!(secrets.hide(text.to_owned()), hidden);
         }
