@@ -72,7 +72,7 @@ fn main() {
     let plan = schedule.facts();
     let engine = Arc::new(AtOnce);
     let prompts = Arc::new(PromptBuilder::with_word_list(&spec.classes, 1));
-    let feed = RequestFeed::start(Arc::clone(&engine), schedule.generate_stream(prompts), None);
+    let feed = RequestFeed::start(Arc::clone(&engine), schedule.generate_stream(prompts), None).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (_wish, interrupt) = watch::channel(Interrupt::None);
     let mut lag = Distribution::default();
@@ -89,6 +89,7 @@ fn main() {
         };
         run.execute(feed, |FinishedRequest { record, .. }| lag.add(record.dispatched.since(record.scheduled)))
             .await
+            .unwrap()
     });
     println!("schedule lag at {RATE_PER_S} requests/s, Poisson, {SECONDS} s, µs\n");
     println!("{}", Distribution::HEAD);

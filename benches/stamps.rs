@@ -89,7 +89,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             window_end: at(STREAMS),
         };
         let (_wish, interrupt) = watch::channel(Interrupt::None);
-        let feed = RequestFeed::start(Arc::clone(&engine), schedule, None);
+        let feed = RequestFeed::start(Arc::clone(&engine), schedule, None).unwrap();
         let run = Run {
             engine,
             clock,
@@ -105,7 +105,8 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             assert_eq!(record.phase, Phase::Measured);
             came.insert(record.index, record.chunks.iter().map(|chunk| chunk.at).collect());
         })
-        .await;
+        .await
+        .unwrap();
         came
     })
 }

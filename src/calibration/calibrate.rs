@@ -199,6 +199,7 @@ impl TestBed {
             window_end: end,
         };
         let feed = RequestFeed::start(Arc::clone(&self.engine), orders.into_iter(), None);
+        let feed = feed.map_err(CalibrationError::Sockets)?;
         let (_nobody, interrupt) = watch::channel(Interrupt::None);
         let run = Run {
             engine: Arc::clone(&self.engine),
@@ -212,6 +213,7 @@ impl TestBed {
         };
         let mut records = Vec::with_capacity(load.requests as usize);
         let footer = self.runtime.block_on(run.execute(feed, |finished| records.push(finished.record)));
+        let footer = footer.map_err(CalibrationError::Sockets)?;
         let client = footer.client.ok_or(CalibrationError::NoCpuTime)?;
         Ok(LoadResult { records, cpu_ns: client.loop_cpu_ns })
     }

@@ -11,7 +11,7 @@ use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use super::connection::ReferenceConnection;
-use crate::clock::{Pacing, RunClock, Timestamp};
+use crate::clock::{Pacing, RunClock, Timestamp, start_thread};
 
 const LISTENER: Token = Token(usize::MAX);
 const STOP: Token = Token(usize::MAX - 1);
@@ -45,8 +45,7 @@ impl ReferenceServer {
             due: BinaryHeap::new(),
             writes: Writes::new(),
         };
-        let thread = std::thread::Builder::new().name("reference server".to_owned());
-        let thread = thread.spawn(move || {
+        let thread = start_thread("reference server", move || {
             let _raised = pacing.raise();
             hall.serve()
         });

@@ -7,6 +7,7 @@ mod pacing;
 mod raised;
 mod run_clock;
 mod sharp_wait;
+mod thread;
 
 pub(crate) use asleep::asleep;
 pub use kernel::{KernelClock, Receipt};
@@ -14,3 +15,4 @@ pub use pacing::Pacing;
 pub(crate) use raised::{overruns, with_users_limit};
 pub use run_clock::{RunClock, Timestamp};
 pub use sharp_wait::{SharpWait, WaitStep};
+pub(crate) use thread::{no_thread, start_thread};

@@ -15,6 +15,7 @@ use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 
 use super::echo_guard::EchoGuard;
 use super::wrap;
+use crate::clock::start_thread;
 
 /// The alternate screen, while it is taken.
 static SCREEN: Mutex<Option<ScreenState>> = Mutex::new(None);
@@ -173,7 +174,7 @@ fn install_exit_handlers() {
         usual(panic);
     }));
     #[cfg(unix)]
-    std::thread::spawn(end_on_signals);
+    let _ = start_thread("terminal signals", end_on_signals);
 }
 
 /// Gives the terminal back on the signals that end or suspend the process at once, then does what they ask. Those that

@@ -1,12 +1,13 @@
 //! Shows a run, or a step of one, from its beginning to its end.
 
 use std::sync::mpsc::{self, Receiver};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
 use super::dashboard;
 use super::line::ProgressLine;
 use super::screen::Screen;
 use super::watched::WatchedRun;
+use crate::clock::start_thread;
 
 /// The live view of a run, or of a step of one; dropping it removes it from the screen.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl LiveView {
         let (stop, stopped) = mpsc::channel();
         let thread = match screen {
             Screen::Quiet => None,
-            _ => Builder::new().name(name.to_owned()).spawn(move || show(screen.fitting(), &stopped)).ok(),
+            _ => start_thread(name, move || show(screen.fitting(), &stopped)).ok(),
         };
         Self { stop: Some(stop), thread }
     }

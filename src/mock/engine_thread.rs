@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::clock::{Pacing, RunClock, SharpWait, Timestamp, WaitStep};
+use crate::clock::{Pacing, RunClock, SharpWait, Timestamp, WaitStep, start_thread};
 use crate::mock::metrics::{Finish, JobTimes, Meters};
 use crate::simulator::{FirstToken, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
 
@@ -100,7 +100,7 @@ impl EngineThread {
     ) -> io::Result<Self> {
         let (commands, orders) = mpsc::channel();
         let beating = EngineLoop::new(server, clock, orders);
-        std::thread::Builder::new().name("mock engine".to_owned()).spawn(move || {
+        start_thread("mock engine", move || {
             let _raised = pacing.raise();
             beating.run();
         })?;

@@ -22,7 +22,7 @@ use super::http::{ConnectionLog, LoggedSocket, router};
 use super::options::{Backend, MockOptions};
 use super::state::Mock;
 use super::truth::{MockStatistics, TruthLog};
-use crate::clock::RunClock;
+use crate::clock::{RunClock, start_thread};
 use crate::engine::BaseUrl;
 use crate::random::RandomStream;
 
@@ -104,7 +104,7 @@ impl MockServer {
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let thread = std::thread::Builder::new().name("mock".to_owned()).spawn(move || {
+        let thread = start_thread("mock", move || {
             let _raised = pacing.raise();
             let served = runtime.block_on(async {
                 let listener = TcpListener::from_std(listener)?;

@@ -10,6 +10,7 @@
 //! again with the next request. It never shifts, skips or thins the plan. Every record says how late it was:
 //! `schedule_lag = dispatched − scheduled`.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, mpsc as blocking};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use crate::clock::{Pacing, RunClock, SharpWait, Timestamp, WaitStep};
+use crate::clock::{Pacing, RunClock, SharpWait, Timestamp, WaitStep, start_thread};
 use crate::engine::{CaptureText, Engine, PreparedRequest};
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, SessionPlanner};
 
@@ -57,15 +58,19 @@ impl RequestFeed {
 
     /// Builds prompts and bodies on its own thread, about 570 requests ahead. Returns when the first ones are
     /// ready. `later` plans and writes the later turns of sessions, where the schedule has any.
+    ///
+    /// # Errors
+    ///
+    /// When there is no thread for it.
     pub fn start<E: Engine>(
         engine: Arc<E>,
         schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
         later: Option<(SessionPlanner, Arc<PromptBuilder>)>,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let (batches_in, batches) = blocking::sync_channel(LOOK_AHEAD);
         let (ready_in, ready) = blocking::sync_channel(1);
         let sessions = later.as_ref().map(|(sessions, _)| sessions.clone());
-        std::thread::spawn(move || {
+        start_thread("request feed", move || {
             let mut requests = schedule.map(|request| first_request(&*engine, sessions.as_ref(), request));
             for sent in 1.. {
                 let batch: Vec<ReadyRequest> = requests.by_ref().take(BATCH).collect();
@@ -77,10 +82,10 @@ impl RequestFeed {
                     let _ = ready_in.send(());
                 }
             }
-        });
+        })?;
         // Half the look-ahead is built, or the whole schedule is and the thread has ended.
         let _ = ready.recv();
-        Self { batches, batch: Vec::new().into_iter(), later }
+        Ok(Self { batches, batch: Vec::new().into_iter(), later })
     }
 
     /// Takes the plan and the writer of later turns.
@@ -139,13 +144,14 @@ impl Outlet {
 }
 
 /// Starts to dispatch, until the schedule ends or soon after the outlet is stopped.
-pub(super) fn start(pacing: Pacing, feed: RequestFeed, outlet: Outlet) {
+pub(super) fn start(pacing: Pacing, feed: RequestFeed, outlet: Outlet) -> io::Result<()> {
     match pacing {
         Pacing::Precise | Pacing::RealTime => {
-            _ = std::thread::spawn(move || dispatch_precisely(feed, &outlet));
+            _ = start_thread("pacer", move || dispatch_precisely(feed, &outlet))?;
         }
         Pacing::Timer => _ = tokio::spawn(dispatch_by_timer(feed, outlet)),
     }
+    Ok(())
 }
 
 fn dispatch_precisely(mut feed: RequestFeed, outlet: &Outlet) {

@@ -1,5 +1,6 @@
 //! Executes a schedule against an engine, open loop.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -50,7 +51,15 @@ impl<E: Engine> Run<E> {
     /// is scheduled one think time after the end of the turn before it. The run ends when every request of
     /// the warm-up and the window has ended; cool-down requests still in flight are then censored. At
     /// `options.drain` after the end of the window the run stops waiting and censors what is left.
-    pub async fn execute(mut self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> RunFooter {
+    ///
+    /// # Errors
+    ///
+    /// When a thread that dispatches cannot start: nothing is sent then.
+    pub async fn execute(
+        mut self,
+        feed: RequestFeed,
+        keep: impl FnMut(FinishedRequest),
+    ) -> io::Result<RunFooter> {
         let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
         let watch = match self.options.pacing {
             Pacing::Precise | Pacing::RealTime => {
@@ -63,7 +72,7 @@ impl<E: Engine> Run<E> {
         let mut drained = pin!(sleep_until(clock.instant(until)));
         let mut look = pin!(sleep_until(clock.instant(BreakerWatch::next_look(clock.now()))));
         let pacing = self.options.pacing;
-        let mut run = RunLoop::start(self, until, feed, keep);
+        let mut run = RunLoop::start(self, until, feed, keep)?;
         // Once all threads are started, which would inherit it; and until the last answer, for what comes after is no
         // hurry.
         let raised = pacing.raise();
@@ -94,7 +103,7 @@ impl<E: Engine> Run<E> {
         if let Some(watch) = watch {
             footer.client = watch.finish().await;
         }
-        footer
+        Ok(footer)
     }
 }
 
@@ -115,7 +124,7 @@ struct RunLoop<E, K> {
 }
 
 impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
-    fn start(run: Run<E>, until: Timestamp, mut feed: RequestFeed, keep: K) -> Self {
+    fn start(run: Run<E>, until: Timestamp, mut feed: RequestFeed, keep: K) -> io::Result<Self> {
         let Run { engine, clock, plan, mut options, dispatches, progress, .. } = run;
         let breakers = BreakerWatch::new(std::mem::take(&mut options.breakers));
         let (pacing, drain) = (options.pacing, options.drain);
@@ -124,8 +133,9 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out, pacing };
         let next_turns = feed
             .take_later()
-            .map(|later| NextTurns::start(later, Arc::clone(&engine), pacing, until, outlet.clone()));
-        pacer::start(pacing, feed, outlet);
+            .map(|later| NextTurns::start(later, Arc::clone(&engine), pacing, until, outlet.clone()))
+            .transpose()?;
+        pacer::start(pacing, feed, outlet)?;
         let footer = RunFooter {
             released_until: plan.window_end,
             ended: Timestamp::ZERO,
@@ -139,7 +149,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let window = (plan.window_start, plan.window_end);
         let in_flight = InFlightSet::new(engine, clock, options, progress, window, next_turns, dispatches);
         let awaited = plan.warmup_requests + plan.measured_requests;
-        Self {
+        Ok(Self {
             clock,
             drain,
             pacer,
@@ -150,7 +160,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             breakers,
             footer,
             keep,
-        }
+        })
     }
 
     fn take_dispatched(&mut self, request: Option<DispatchedRequest>) -> ControlFlow<()> {

@@ -69,7 +69,7 @@ async fn execute_schedule<E: Engine>(
 ) -> Executed {
     let measured_requests = schedule.iter().filter(|one| one.planned.phase == Phase::Measured).count() as u64;
     let engine = Arc::new(engine);
-    let feed = RequestFeed::start(Arc::clone(&engine), schedule.into_iter(), None);
+    let feed = RequestFeed::start(Arc::clone(&engine), schedule.into_iter(), None).unwrap();
     let clock = RunClock::starting_in(Duration::ZERO);
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {
@@ -99,7 +99,7 @@ async fn execute_schedule<E: Engine>(
         interrupt,
     };
     let mut records = Vec::new();
-    let footer = run.execute(feed, |finished| records.push(finished.record)).await;
+    let footer = run.execute(feed, |finished| records.push(finished.record)).await.unwrap();
     drop(wish);
     let snapshot = progress.snapshot(footer.ended);
     assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the in_flight came down");

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::find::{FoundPage, ReadingOrigin};
 use super::local::LocalDevices;
 use super::taken::{Depth, taken};
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{RunClock, Timestamp, start_thread};
 use crate::engine::{MetricNames, MetricsClient};
 use crate::record::Reading;
 
@@ -60,9 +60,11 @@ impl Scraper {
                 Err(problem) => problems.push(format!("{url} is not read: {problem}")),
             }
         }
-        let thread = (!readers.is_empty()).then(|| {
-            let stopped = stop.clone();
-            std::thread::spawn(move || read_all(readers, &stopped, &keep))
+        let (none, stopped) = (readers.is_empty(), stop.clone());
+        let reading = move || read_all(readers, &stopped, &keep);
+        let thread = (!none).then(|| start_thread("metrics", reading)).transpose().unwrap_or_else(|error| {
+            problems.push(format!("no metrics page is read: {error}"));
+            None
         });
         Self { stop, problems, thread }
     }

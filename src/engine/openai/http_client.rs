@@ -1,17 +1,32 @@
 //! HTTP outside the measured path: the client, and metrics pages read during a run.
 
 use std::error::Error as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::HeaderMap;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response};
+use reqwest::{Client, RequestBuilder, Response};
 use rustls::ClientConfig;
 
 use crate::engine::dialect_traits::IdleConnections;
 use crate::engine::metrics_url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
+use crate::engine::wire::addresses_of;
+
+/// Looks up hosts as the measured path does.
+struct Hosts;
+
+impl Resolve for Hosts {
+    fn resolve(&self, host: Name) -> Resolving {
+        Box::pin(async move {
+            let found = addresses_of(host.as_str(), 0).await?;
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
 
 /// A client that trusts what `tls` trusts, follows no redirect and goes through `proxy`.
 pub(super) fn client(
@@ -20,7 +35,7 @@ pub(super) fn client(
     idle: IdleConnections,
     proxy: Option<&Proxy>,
 ) -> Result<Client, String> {
-    let mut builder = Client::builder().no_proxy();
+    let mut builder = Client::builder().no_proxy().dns_resolver(Arc::new(Hosts));
     if let Some(proxy) = proxy {
         let all = reqwest::Proxy::all(proxy.to_string())
             .map_err(|error| format!("the proxy {proxy} cannot be used: {error}"))?;
@@ -63,6 +78,37 @@ pub(super) fn reason_of(error: reqwest::Error, limit: Duration) -> String {
         }
     }
     if error.source().is_some() { cause.to_string() } else { "no answer".to_owned() }
+}
+
+/// CPU time of this thread that waiting for an answer may cost: interim responses without end cost more.
+const WORK: Duration = Duration::from_secs(2);
+/// Time between two looks at it.
+const LOOK: Duration = Duration::from_millis(100);
+/// Words about an answer that costs more.
+pub(super) const ENDLESS: &str = "interim responses (HTTP 1xx) without end, and no answer";
+
+/// CPU time of this thread so far; none where the system does not report it.
+fn worked() -> Duration {
+    #[cfg(unix)]
+    let worked = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    #[cfg(unix)]
+    return Duration::new(worked.tv_sec as u64, worked.tv_nsec as u32);
+    #[cfg(not(unix))]
+    Duration::ZERO
+}
+
+/// The answer to a request, or why there is none. The client would read interim responses until the time limit.
+pub(super) async fn answer_to(request: RequestBuilder, limit: Duration) -> Result<Response, String> {
+    let begun = worked();
+    let overworked = async {
+        while worked().saturating_sub(begun) < WORK {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::select! {
+        answer = request.send() => answer.map_err(|error| reason_of(error, limit)),
+        () = overworked => Err(ENDLESS.to_owned()),
+    }
 }
 
 /// A body; one longer than `limit` bytes is not read to its end.
@@ -135,11 +181,11 @@ impl MetricsClient {
     pub async fn read(&self) -> Result<String, String> {
         let MetricsPage { url, headers, secrets, .. } = &self.page;
         let request = self.client.get(url.whole().clone()).headers(headers.clone());
-        let failed = |error: reqwest::Error| secrets.hide(reason_of(error, PAGE_LIMIT));
-        let response = request.send().await.map_err(failed)?;
+        let response = answer_to(request, PAGE_LIMIT).await.map_err(|why| secrets.hide(why))?;
         if !response.status().is_success() {
             return Err(format!("it answers {}", response.status().as_u16()));
         }
+        let failed = |error| secrets.hide(reason_of(error, PAGE_LIMIT));
         let page = body_of(response, LONGEST).await.map_err(failed)?;
         if page.len() > LONGEST {
             return Err(format!("it is longer than {} MiB", LONGEST >> 20));

@@ -19,4 +19,4 @@ mod socket;
 pub(crate) use http::RequestHead;
 pub(crate) use http_answer::HttpAnswer;
 pub(crate) use pool::Pool;
-pub(crate) use socket::{Dialer, ReadDelays, ReaderTicks, check_ca_cert, client_config};
+pub(crate) use socket::{Dialer, ReadDelays, ReaderTicks, addresses_of, check_ca_cert, client_config};

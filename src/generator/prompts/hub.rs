@@ -11,6 +11,8 @@ use reqwest::redirect::Policy;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::clock::no_thread;
+
 const FILE: &str = "tokenizer.json";
 const REDIRECTS: usize = 10;
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
@@ -77,8 +79,11 @@ impl Hub {
             ));
         }
         // The blocking client has a runtime of its own, which cannot start on a thread that drives another one.
-        let fetched = std::thread::scope(|scope| scope.spawn(|| self.fetch(id)).join());
-        let fetched = fetched.map_err(|_| "the HTTP client broke off".to_owned())??;
+        let fetched = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, || self.fetch(id));
+            let thread = thread.map_err(|error| no_thread(&error).to_string())?;
+            thread.join().map_err(|_| "the HTTP client broke off".to_owned())?
+        })?;
         self.store(id, &fetched).map_err(|error| format!("{}: {error}", self.folder(id).display()))
     }
 

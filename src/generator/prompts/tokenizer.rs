@@ -1,5 +1,6 @@
 //! A model's tokenizer: found by path or Hugging Face id, counting existing texts, and the ids that it has.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,10 +70,18 @@ impl TokenCounter {
 
     /// Tokens of each of `texts`, counted on all cores.
     pub fn count_all(&self, texts: &[&str]) -> Vec<u32> {
-        let one_by_one = || texts.iter().map(|text| self.count(text)).collect();
-        let Self::Tokenizer(tokenizer) = self else { return one_by_one() };
-        let encodings = tokenizer.encode_batch_fast(texts.to_vec(), false);
-        encodings.map_or_else(|_| one_by_one(), |all| all.iter().map(|ids| ids.len() as u32).collect())
+        let count = |texts: &[&str]| texts.iter().map(|text| self.count(text)).collect::<Vec<_>>();
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        std::thread::scope(|scope| {
+            let start = |part| std::thread::Builder::new().spawn_scoped(scope, move || count(part)).ok();
+            let parts = texts.chunks(texts.len().div_ceil(cores).max(1));
+            let parts: Vec<_> = parts.map(|part| (part, start(part))).collect();
+            // Where no thread starts, its part is counted here.
+            let counted = parts.into_iter().flat_map(|(part, thread)| {
+                thread.and_then(|thread| thread.join().ok()).unwrap_or_else(|| count(part))
+            });
+            counted.collect()
+        })
     }
 
     /// The tokenizer's ids below `size`, if that is given, without those of added tokens, which may have a meaning of their

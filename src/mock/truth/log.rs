@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use serde_json::json;
 
 use super::record::{MockStatistics, MockTally, Record};
-use crate::clock::RunClock;
+use crate::clock::{RunClock, start_thread};
 
 /// Bytes of records kept in memory, about 10,000 answers of 64 tokens. Older ones are dropped, and the header
 /// says how many. A file gets all.
@@ -125,7 +125,7 @@ impl Kept {
 impl FileLog {
     fn start(mut file: BufWriter<File>) -> io::Result<Self> {
         let (lines, coming) = mpsc::channel::<String>();
-        let thread = std::thread::Builder::new().name("mock truth".to_owned()).spawn(move || {
+        let thread = start_thread("mock truth", move || {
             while let Ok(line) = coming.recv() {
                 let mut result = writeln!(file, "{line}");
                 while let Ok(line) = coming.try_recv() {

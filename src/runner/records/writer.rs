@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::judge::AnswerJudge;
+use crate::clock::start_thread;
 use crate::engine::{AnswerText, CaptureText, CapturedText};
 use crate::generator::TokenCounter;
 use crate::record::{
@@ -48,9 +49,14 @@ pub struct RecordWriter {
 impl RecordWriter {
     /// Checks answers and appends records to `log` on its own thread. `uncounted` says whether the text of
     /// answers without a token count is kept.
-    pub fn start(log: RunLogWriter, uncounted: CaptureText, judge: AnswerJudge) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// When there is no thread for it.
+    pub fn start(log: RunLogWriter, uncounted: CaptureText, judge: AnswerJudge) -> io::Result<Self> {
         let (ended, incoming) = mpsc::channel();
-        Self { ended, thread: std::thread::spawn(move || keep(log, uncounted, &judge, &incoming)) }
+        let thread = start_thread("run log", move || keep(log, uncounted, &judge, &incoming))?;
+        Ok(Self { ended, thread })
     }
 
     /// Takes requests as they are dispatched, on another thread, as below.

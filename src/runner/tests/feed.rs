@@ -19,7 +19,7 @@ fn enough_is_ready_before_a_run_and_never_much_more() {
         order(index, at(index), Phase::Measured)
     });
     let engine = Script { ttft: ms(0), gap: ms(0), tokens: 1 };
-    let mut feed = RequestFeed::start(Arc::new(engine), schedule, None);
+    let mut feed = RequestFeed::start(Arc::new(engine), schedule, None).unwrap();
     assert!(built.load(Relaxed) >= RequestFeed::READY);
     for taken in 1..=1_000 {
         assert_eq!(feed.next().unwrap().request.index, taken - 1);

@@ -56,7 +56,7 @@ async fn execute(
     let engine = Arc::new(engine.clone());
     let openers = schedule.generate_stream(Arc::clone(&prompts));
     let later = schedule.sessions(&plan).map(|sessions| (sessions, prompts));
-    let feed = RequestFeed::start(Arc::clone(&engine), openers, later);
+    let feed = RequestFeed::start(Arc::clone(&engine), openers, later).unwrap();
     let clock = RunClock::starting_in(ms(0));
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {
@@ -79,7 +79,7 @@ async fn execute(
         interrupt,
     };
     let mut records = Vec::new();
-    let footer = run.execute(feed, |finished| records.push(finished.record)).await;
+    let footer = run.execute(feed, |finished| records.push(finished.record)).await.unwrap();
     drop(wish);
     let snapshot = progress.snapshot(footer.ended);
     assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the in_flight came down");

@@ -1,5 +1,6 @@
 //! Decides what follows a turn that has ended, and counts sessions.
 
+use std::io;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -31,10 +32,10 @@ impl NextTurns {
         pacing: Pacing,
         until: Timestamp,
         outlet: Outlet,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let (writer, events) = mpsc::unbounded_channel();
-        pacer::start(pacing, TurnWriter::new(engine, sessions.clone(), prompts), events, outlet);
-        Self { sessions, writer, until, counts: SessionCounts::default() }
+        pacer::start(pacing, TurnWriter::new(engine, sessions.clone(), prompts), events, outlet)?;
+        Ok(Self { sessions, writer, until, counts: SessionCounts::default() })
     }
 
     /// Notes a request that was dispatched.

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 
 use tokio::sync::mpsc;
 
 use super::writer::{TurnEvent, TurnWriter};
-use crate::clock::{Pacing, SharpWait, Timestamp, WaitStep};
+use crate::clock::{Pacing, SharpWait, Timestamp, WaitStep, start_thread};
 use crate::engine::Engine;
 use crate::runner::pacer::{NAP, Outlet, ReadyRequest, ring_at};
 
@@ -18,22 +19,23 @@ pub(super) fn start<E: Engine>(
     mut writer: TurnWriter<E>,
     mut events: mpsc::UnboundedReceiver<TurnEvent>,
     outlet: Outlet,
-) {
+) -> io::Result<()> {
     match pacing {
         Pacing::Precise | Pacing::RealTime => {
             let (written, requests) = channel();
             // A writer that is busy with a long text does not delay a turn that is already written.
-            std::thread::spawn(move || {
+            start_thread("turn writer", move || {
                 while let Some(event) = events.blocking_recv() {
                     if !write_and_pass_on(&mut writer, event, |ready| written.send(ready).is_ok()) {
                         return;
                     }
                 }
-            });
-            std::thread::spawn(move || dispatch_precisely(&requests, &outlet));
+            })?;
+            start_thread("turn pacer", move || dispatch_precisely(&requests, &outlet))?;
         }
         Pacing::Timer => _ = tokio::spawn(dispatch_by_timer(writer, events, outlet)),
     }
+    Ok(())
 }
 
 /// Writes the turn that `event` announces, hands it on and writes the one after it ahead. Returns false when

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::clock::{Pacing, RunClock, Timestamp};
+use crate::clock::{Pacing, RunClock, Timestamp, start_thread};
 use crate::record::HostStall;
 
 /// Watches for host stalls; dropping it ends the watch.
@@ -26,7 +26,7 @@ impl Watcher {
     ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let thread = std::thread::Builder::new().name("watcher".to_owned()).spawn(move || {
+        let thread = start_thread("watcher", move || {
             let _raised = pacing.raise_watcher();
             watch(clock, &stopped, beside)
         });

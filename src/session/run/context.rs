@@ -1,6 +1,7 @@
 //! One run from end to end: prepare → start → execute → collect → summarise.
 
 use std::cell::Cell;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,7 +147,7 @@ impl RunContext {
         let mut prepared = self.prepare(run, texts)?;
         let started = self.start(&mut prepared, folder)?;
         let counter = prepared.counter.take();
-        let (started, footer) = self.send(prepared, started);
+        let (started, footer) = self.send(prepared, started)?;
         let (log, folder, written) = self.collect(started, &footer, counter.as_ref())?;
         self.summarise(log, folder, written)
     }
@@ -181,7 +182,7 @@ impl RunContext {
         let line = StepLine::counting(settings.screen, "building prompts", requests.min(RequestFeed::READY));
         let openers = line.count(schedule.generate_stream(Arc::clone(&prompts)));
         let later = schedule.sessions(&plan).map(|sessions| (sessions, Arc::clone(&prompts)));
-        let feed = RequestFeed::start(Arc::clone(&engine), openers, later);
+        let feed = RequestFeed::start(Arc::clone(&engine), openers, later).map_err(Stop::impossible)?;
         drop(line);
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
@@ -251,7 +252,7 @@ impl RunContext {
         let judge =
             AnswerJudge::new(&prepared.workload, prepared.engine.secrets(), self.settings.requests.save_text);
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
-        let writer = RecordWriter::start(log, prepared.keep, judge);
+        let writer = RecordWriter::start(log, prepared.keep, judge).map_err(Stop::impossible)?;
         for check in std::mem::take(&mut prepared.checked) {
             writer.keep_check(check);
         }
@@ -295,7 +296,7 @@ impl RunContext {
     }
 
     /// Sends the plan, open loop, while pages of metrics are read and progress is shown.
-    fn send(&self, prepared: PreparedRun<'_>, started: StartedRun) -> (StartedRun, RunFooter) {
+    fn send(&self, prepared: PreparedRun<'_>, started: StartedRun) -> Result<(StartedRun, RunFooter), Stop> {
         let PreparedRun { plan, part, options, engine, feed, golden, counted, pages, .. } = prepared;
         let StartedRun { clock, header, writer, .. } = &started;
         let clock = *clock;
@@ -324,20 +325,20 @@ impl RunContext {
                 Some(golden) => {
                     Box::pin(golden.beside(sent, clock, times, interrupt, writer.check_keeper())).await
                 }
-            };
+            }?;
             if let Some(before) = counted {
                 footer.server = server.counters().await.and_then(|after| after.since(&before));
             }
             if let Some(client) = &mut footer.client {
                 client.read_delay = server.read_delays();
             }
-            footer
+            Ok(footer)
         });
         drop(live);
         for problem in &scraping.finish() {
             printer.words(problem);
         }
-        (started, footer)
+        Ok((started, footer.map_err(|error: io::Error| Stop::impossible(error))?))
     }
 
     /// Counts tokens that the server did not count, closes the log and reads it back.

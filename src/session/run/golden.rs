@@ -11,7 +11,7 @@ use super::connect::{RequestNeeds, ServerConnection};
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::live::{Screen, StepLine};
-use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
+use crate::record::{CheckRecord, CheckResult, PlanFacts, Shard};
 use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::ServerSettings;
@@ -151,23 +151,23 @@ impl<'a> Golden<'a> {
     }
 
     /// Sends them under load until `run` is over, by the clock.
-    pub(crate) async fn beside(
+    pub(crate) async fn beside<T>(
         self,
-        run: impl Future<Output = RunFooter>,
+        run: impl Future<Output = T>,
         clock: RunClock,
         times: CheckTimes,
         interrupt: watch::Receiver<Interrupt>,
         keep: impl FnMut(FinishedCheck) + Send + 'static,
-    ) -> RunFooter {
+    ) -> T {
         let over = CancellationToken::new();
         // A task of its own, so that what wakes the run does not wake this.
         let asked = tokio::spawn(self.checks.under_load(clock, times, interrupt, over.clone(), keep));
-        let footer = run.await;
+        let ended = run.await;
         over.cancel();
         if let Err(error) = asked.await {
             tracing::error!("golden prompts were lost: {error}");
         }
-        footer
+        ended
     }
 
     /// When they are asked under load.

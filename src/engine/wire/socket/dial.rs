@@ -1,7 +1,7 @@
 //! Opens connections.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,14 +10,15 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::net::{TcpStream, lookup_host};
-use tokio::sync::Notify;
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, oneshot};
 use tokio_rustls::TlsConnector;
 
 use super::handshake::no_handshake;
 use super::stamped::Stamped;
 use super::tcp_or_tls::Socket;
 use super::tunnel::{open_tunnel, tunnel_request};
+use crate::clock::start_thread;
 use crate::engine::address::BaseUrl;
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::http_url::Scheme;
@@ -28,6 +29,18 @@ use crate::record::{Failure, FailureKind};
 const LIMIT: Duration = Duration::from_secs(30);
 /// How long to wait for an address before the next one is tried beside it (RFC 8305, section 5).
 const STAGGER: Duration = Duration::from_millis(250);
+
+/// Addresses of a host, whose name is looked up on a thread of its own: the runtime panics where it has none.
+pub(crate) async fn addresses_of(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![(address, port).into()]);
+    }
+    let (host, (found, finding)) = (host.to_owned(), oneshot::channel());
+    start_thread("name lookup", move || {
+        let _ = found.send((host.as_str(), port).to_socket_addrs().map(Iterator::collect));
+    })?;
+    finding.await.map_err(io::Error::other)?
+}
 
 /// Opens connections to one server, or to the proxy before it; its name is resolved once.
 pub(crate) struct Dialer {
@@ -53,8 +66,8 @@ impl Dialer {
         let unknown = |why: String| {
             unconnected(format!("the host `{host}` cannot be found: {why}"), Cause::UnknownHost)
         };
-        let found = lookup_host((host, port)).await.map_err(|error| unknown(error.to_string()));
-        let addresses: Vec<SocketAddr> = found.map_err(|fault| through(proxy, fault))?.collect();
+        let found = addresses_of(host, port).await.map_err(|error| unknown(error.to_string()));
+        let addresses = found.map_err(|fault| through(proxy, fault))?;
         if addresses.is_empty() {
             return Err(through(proxy, unknown("its name has no address".to_owned())));
         }

@@ -12,7 +12,7 @@ mod tls;
 mod tunnel;
 
 pub(crate) use delays::ReadDelays;
-pub(crate) use dial::Dialer;
+pub(crate) use dial::{Dialer, addresses_of};
 pub(super) use tcp_or_tls::Socket;
 pub(crate) use ticks::ReaderTicks;
 pub(crate) use tls::{check_ca_cert, client_config};

@@ -44,7 +44,8 @@ fn what_is_kept_is_on_disk_and_read_back() {
         RunLogWriter::create(folder.path(), &known.header).unwrap(),
         CaptureText::No,
         AnswerJudge::new(&known.header.workload, Secrets::default(), true),
-    );
+    )
+    .unwrap();
     for record in known.records.iter() {
         keeper.keep(FinishedRequest::from(RequestRecord::clone(&record)));
     }
