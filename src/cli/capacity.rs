@@ -9,7 +9,7 @@ use super::output::ShowArgs;
 use crate::experiment::Sweep;
 use crate::experiment::capacity::{Candidate, CapacityPlan, CapacityTarget, Offer};
 use crate::report::{documents, render};
-use crate::session::stored::{self, Stored};
+use crate::session::stored::{self, Stored, experiments};
 use crate::session::{Exit, Printer, Stop, folder, save};
 use crate::units::count;
 
@@ -88,11 +88,11 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
 
 /// The sweep that is stored at `path`.
 fn stored_sweep(path: &Path) -> Result<Sweep, Stop> {
-    Ok(match stored::open(path, None)? {
-        Stored::Sweep(sweep) => *sweep,
+    match stored::open(path, None)? {
+        Stored::Sweep(sweep) => Ok(*sweep),
         // A sweep under another name, or what is missing for it to be one.
-        _ => Sweep::read(path).map_err(Stop::usage)?,
-    })
+        _ => experiments::sweep(path),
+    }
 }
 
 /// The last part of a sweep's folder.

@@ -154,7 +154,7 @@ fn show_sweep(
     let objectives = args.objectives.objectives();
     let sweep = match objectives.as_slice() {
         [] => stored,
-        others => experiments::sweep_judged_by(stored, path, others)?,
+        others => experiments::sweep_judged_by(&stored, path, others)?,
     };
     if let Some(format) = outputs.shown() {
         printer.data(&render(format, &sweep, || documents::sweep(&sweep))?)?;
@@ -192,6 +192,10 @@ fn show_matrix(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Pri
 fn show_tune(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
     let tune = Tune::read(folder).unwrap_or_else(|| Err(format!("{} has no tuning", folder.display())));
     let tune = tune.map_err(Stop::usage)?;
+    printer.words(&format!(
+        "the figures are those in {}: a tuning is not computed from its runs",
+        Tune::FILE_NAME
+    ));
     refuse_objectives(args, ", and a tuning has its own\nhint: show one of its runs")?;
     if args.validity.invalid_runs() == InvalidRuns::Counted {
         return Err(Stop::usage(

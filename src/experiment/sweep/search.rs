@@ -284,7 +284,7 @@ impl Search {
             repeat,
             seed: seed_of_run(self.plan.first_seed, number),
             window_s: self.window_s(load),
-            run: format!("run-{number:03}"),
+            run: TrialRequest::folder(number),
         })
     }
 

@@ -105,6 +105,11 @@ pub struct JudgedObjective {
 }
 
 impl TrialRequest {
+    /// Name of the folder of a run, inside the sweep's.
+    pub fn folder(number: u64) -> String {
+        format!("run-{number:03}")
+    }
+
     /// The workload of this run: `spec` under its load and seed, with its window after the warm-up of `spec`.
     ///
     /// # Errors

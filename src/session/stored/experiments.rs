@@ -3,23 +3,25 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::listing::results_in;
 use super::run::{completed, read_log};
-use super::save::{AB, SUMMARY};
+use super::save::{self, AB, SUMMARY};
 use crate::analysis::{Objective, summarise};
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::experiment::{
-    AbDesign, AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, NotRounds, RunOutcome,
-    RunRequest, Search, Sweep, SweepPlan, Swept, Trial, TrialRequest, drive,
+    AbDesign, AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, Load, NotRounds,
+    RunOutcome, RunRequest, Search, StopReason, Sustained, Sweep, SweepPlan, Swept, Trial, TrialRequest,
+    drive,
 };
-use crate::record::Repeat;
+use crate::record::{Repeat, RunLog};
 use crate::session::campaign::ab::{AbQuestion, Require, TELLING};
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::matrix::FILES;
 use crate::session::console::Stop;
 use crate::session::folder;
+use crate::units::cut;
 use crate::workload::WorkloadSpec;
 
 /// Reads the runs of an experiment in this folder, and carries none out.
@@ -75,7 +77,7 @@ pub(crate) fn variation_before(
     let is_measured = |folder: &Path| {
         let summary = read(folder, SUMMARY);
         let modelled = summary.as_ref().and_then(|run| run.pointer("/run/engine/modelled")?.as_object());
-        modelled.is_none_or(serde_json::Map::is_empty)
+        modelled.is_none_or(Map::is_empty)
     };
     let test = |folder: &Path| {
         let folder = is_measured(&folder.join("round-1/a")).then_some(folder)?;
@@ -146,25 +148,139 @@ fn row_runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Resul
     Ok(runs)
 }
 
-/// The sweep stored at `path` as it would be with these objectives and the same runs.
-pub(crate) fn sweep_judged_by(stored: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
-    Objective::check_all(objectives, &stored.workload).map_err(Stop::usage)?;
-    let before = stored.plan.objectives_in_words();
-    let plan = SweepPlan { objectives: objectives.to_vec(), ..stored.plan };
-    let mut search = Search::new(plan).map_err(Stop::usage)?;
-    let mut trials: Vec<_> = stored.points.into_iter().flat_map(|point| point.trials).collect();
-    trials.sort_by_key(|trial| trial.number);
-    for Trial { number, load, seed, window_s, run, .. } in trials {
-        let log = read_log(&folder::of(path).join(&run))?;
-        let request = TrialRequest { number, load, repeat: 1, seed, window_s, run };
-        search.record(Trial::of(&request, &summarise(&log, objectives)));
-    }
-    let Sweep { started_at, workload, engine, deployment, stopped, stopped_sentence, .. } = stored;
-    let sweep = Sweep::of(&search, Swept { started_at, workload, engine, deployment }, stopped);
-    let stopped_sentence = match before.as_str() {
-        same if same == sweep.plan.objectives_in_words() => stopped_sentence,
-        "" => format!("run without objectives: {stopped_sentence}"),
-        others => format!("run for other objectives ({others}): {stopped_sentence}"),
+/// The sweep stored at `path`, computed again from its runs. A note says where that is not possible, and what its file says
+/// otherwise.
+pub(crate) fn sweep(path: &Path) -> Result<Sweep, Stop> {
+    let stored = Sweep::read(path).map_err(Stop::usage)?;
+    let file = Sweep::FILE_NAME;
+    let (mut sweep, note) = match from_runs(&stored, path, &[]) {
+        Ok(again) => {
+            let [one, other] = [&stored, &again].map(serde_json::to_value);
+            let found = difference(&one.map_err(Stop::impossible)?, &other.map_err(Stop::impossible)?);
+            let says =
+                |what| format!("figures are computed from the runs, and {file} says otherwise: {what}");
+            (again, found.map(says))
+        }
+        Err(why) => {
+            let why = why.first_line();
+            (stored, Some(format!("figures are those in {file}, not computed from the runs: {why}")))
+        }
     };
-    Ok(Sweep { stopped_sentence, ..sweep })
+    sweep.notes.extend(note);
+    Ok(sweep)
+}
+
+/// Most characters of a value that is shown.
+const SHOWN: usize = 60;
+
+/// The first place at which what is stored differs from what is computed again, with both.
+fn difference(stored: &Value, again: &Value) -> Option<String> {
+    let inside = |name: &dyn Display, one: &Value, other: &Value| {
+        difference(one, other).map(|rest| format!("/{name}{rest}"))
+    };
+    match (stored, again) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names = one.keys().chain(other.keys()).filter(|name| *name != "skyline_version");
+            let field = |of: &Map<String, Value>, name| of.get(name).cloned().unwrap_or_default();
+            names.into_iter().find_map(|name| inside(name, &field(one, name), &field(other, name)))
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            (0..).zip(one.iter().zip(other)).find_map(|(place, (one, other))| inside(&place, one, other))
+        }
+        (one, other) => {
+            let [said, is] = [one, other].map(|value| cut(value.to_string(), SHOWN));
+            (one != other).then(|| format!(" is {said} there, and {is} by the runs"))
+        }
+    }
+}
+
+/// The sweep stored at `path` as it would be with these objectives and the same runs.
+pub(crate) fn sweep_judged_by(stored: &Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
+    Objective::check_all(objectives, &stored.workload).map_err(Stop::usage)?;
+    let sweep = from_runs(stored, path, objectives)?;
+    let before = stored.plan.objectives_in_words();
+    let ended = &stored.stopped_sentence;
+    let stopped_sentence = match before.as_str() {
+        same if same == sweep.plan.objectives_in_words() => ended.clone(),
+        "" => format!("run without objectives: {ended}"),
+        others => format!("run for other objectives ({others}): {ended}"),
+    };
+    Ok(Sweep { stopped_sentence, sustained: None, ..sweep })
+}
+
+/// The sweep of the runs in its folder, judged by these objectives, or by those of its runs where there are none. How it ended
+/// is what its file says.
+fn from_runs(stored: &Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
+    let folder = folder::of(path);
+    let mut known: Vec<_> = stored.points.iter().flat_map(|point| &point.trials).collect();
+    known.sort_by_key(|trial| trial.number);
+    let mut runs: Vec<(TrialRequest, RunLog)> = Vec::new();
+    for number in 1.. {
+        let said = known.iter().find(|trial| trial.number == number);
+        let run = said.map_or_else(|| TrialRequest::folder(number), |trial| trial.run.clone());
+        match (completed(&folder.join(&run))?, said) {
+            (Some(log), _) => runs.push((request(number, &log, said.map(|trial| trial.load), run), log)),
+            (None, Some(_)) => return Err(Stop::usage(format!("{run} is not there, or did not end"))),
+            (None, None) => break,
+        }
+    }
+    let Some((_, first)) = runs.first() else { return Err(Stop::usage("it has no run that ended")) };
+    let own = save::objectives_of(&first.header)?;
+    let objectives = [objectives, &own, &stored.plan.objectives].into_iter().find(|all| !all.is_empty());
+    let objectives = objectives.unwrap_or_default();
+    let plan = SweepPlan { objectives: objectives.to_vec(), ..stored.plan.clone() };
+    let forced = first.header.command.iter().any(|word| word == "--force");
+    let mut search = Search::new(plan).map_err(Stop::usage)?.forced(forced);
+    let (started_at, engine) = (first.header.started_at, first.header.engine.clone());
+    for (request, log) in &runs {
+        let summary = summarise(log, objectives);
+        let is_known = known.iter().any(|trial| trial.number == request.number);
+        if is_known || Trial::server_gone(&summary).is_none() {
+            search.record(Trial::of(request, &summary));
+        }
+    }
+    let Sweep { workload, deployment, stopped, .. } = stored.clone();
+    let again = Sweep::of(&search, Swept { started_at, workload, engine, deployment }, stopped);
+    let held = stored.sustained.as_ref().map(|held| match completed(&folder.join(&held.run))? {
+        Some(log) => {
+            let request = request(0, &log, Some(held.load), held.run.clone());
+            Ok(Sustained::of(&Trial::of(&request, &summarise(&log, objectives))))
+        }
+        None => Ok::<_, Stop>(held.clone()),
+    });
+    let stopped_sentence = match stopped {
+        StopReason::ServerGone | StopReason::Generator => stored.stopped_sentence.clone(),
+        _ => again.stopped_sentence,
+    };
+    Ok(Sweep { stopped_sentence, sustained: held.transpose()?, ..again })
+}
+
+/// The request for a run of this number, under the load of its log; the load that was `said`, where it is the same.
+fn request(number: u64, log: &RunLog, said: Option<Load>, run: String) -> TrialRequest {
+    let arrival = &log.header.workload.arrival;
+    let (per_s, of_trace) = (arrival.mean_rate_per_s(), arrival.trace().is_some());
+    let load = match (arrival.users(), said) {
+        (Some(users), _) => Load::Users(users),
+        (None, Some(Load::Rate(said))) if of_trace || (said / per_s - 1.0).abs() < 1e-6 => Load::Rate(said),
+        (None, _) => Load::Rate(per_s),
+    };
+    TrialRequest { number, load, repeat: 1, seed: log.header.workload.seed, window_s: 0.0, run }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let stored = json!({"skyline_version": "1", "points": [{"load": 8.0, "class": "passed"}], "more": 1});
+        let other = json!({"skyline_version": "2", "points": [{"load": 8.0, "class": "failed"}], "more": 1});
+        let found = difference(&stored, &other).unwrap();
+        assert_eq!(found, "/points/0/class is \"passed\" there, and \"failed\" by the runs");
+        assert_eq!(difference(&stored, &stored), None);
+        assert!(difference(&stored, &json!({"points": []})).unwrap().starts_with("/points is [{\"load\""));
+        assert!(difference(&json!({}), &json!({"knee": 1})).unwrap().contains("/knee is null there"));
+    }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::experiments::sweep;
 use super::listing::{is_result, results_in};
 use super::run::repeats_in;
 use crate::experiment::Sweep;
@@ -58,7 +59,7 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
             return Ok(Stored::Run);
         }
         if Sweep::is_stored_in(path) {
-            return Sweep::read(path).map(Box::new).map(Stored::Sweep).map_err(Stop::usage);
+            return sweep(path).map(Box::new).map(Stored::Sweep);
         }
     }
     if let Some(runs) = foreign_runs(path, tool)? {
