@@ -15,7 +15,7 @@ use crate::record::DeploymentFacts;
 use crate::report::documents;
 use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion, AbTargets};
 use crate::session::campaign::executor::CampaignExecutor;
-use crate::session::run::announce_load;
+use crate::session::run::{CheckedWorkload, announce_load, check_before_load};
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::stored::experiments::variation_before;
 use crate::session::{
@@ -58,16 +58,21 @@ pub(super) struct AbArgs {
 pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let campaign = &args.campaign;
     campaign.show.check()?;
-    let interrupts = Interrupts::listen(printer);
+    let interrupts = Interrupts::listen(printer)?;
     // Everything that can be wrong with what was typed is found before anything is sent.
     let plan = args.plan(printer)?;
+    let resume = campaign.resume.as_deref();
+    let resumed = resume.map(|at| ExperimentDir::resume(at, &plan.manifest)).transpose()?;
     if campaign.dry_run {
+        let sides = &plan.runs.sides;
+        sides.iter().try_for_each(CheckedWorkload::check_begin)?;
+        let settings = sides.each_ref().map(|side| &side.settings);
+        check_before_load(&plan.runs.load(), settings, Some(&campaign.out), printer)?;
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
     let variation = args.variation(&plan);
     let PlannedAb { runs, design, manifest } = plan;
     let workload = &manifest.question.workload;
-    let resumed = campaign.resume.as_deref().map(|at| ExperimentDir::resume(at, &manifest)).transpose()?;
     let announce = campaign.live.announce(printer);
     let load = runs.load().resumed(resumed.is_some());
     announce_load(&load, runs.sides.each_ref().map(|side| &side.settings), announce, printer)?;

@@ -16,7 +16,9 @@ use crate::experiment::{RepeatsExperiment, drive};
 use crate::record::{RunEnding, RunHeader};
 use crate::report::{Format, documents};
 use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign, repeats_so_far};
-use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load};
+use crate::session::run::{
+    CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load, check_before_load,
+};
 use crate::session::settings::{LoadOption, RunSettings};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save, stored,
@@ -86,9 +88,11 @@ struct BenchPlan {
 }
 
 pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
-    let interrupts = Interrupts::listen(printer);
+    let interrupts = Interrupts::listen(printer)?;
     let mut plan = args.plan(printer)?;
     if args.dry_run {
+        plan.checked.check_begin()?;
+        check_before_load(&args.load(&plan), [&plan.checked.settings], Some(&plan.out), printer)?;
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
     if args.save_result {

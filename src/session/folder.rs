@@ -16,7 +16,18 @@ const TRIES: u32 = 100;
 
 /// Creates the folder of all runs, so that one which cannot be written is found before anything is sent.
 pub(crate) fn base(base: &Path) -> Result<(), Stop> {
-    std::fs::create_dir_all(base).map_err(|error| cannot(base, &error))
+    let tried = base.join(format!(".{}.tmp", std::process::id()));
+    let created = std::fs::create_dir_all(base).and_then(|()| std::fs::create_dir(&tried));
+    created.and_then(|()| std::fs::remove_dir(&tried)).map_err(|error| cannot(base, &error))
+}
+
+/// Refuses what [`base`] refuses, and leaves nothing behind.
+pub(crate) fn check_base(base: &Path) -> Result<(), Stop> {
+    let is_new = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let new: Vec<_> = base.ancestors().take_while(is_new).collect();
+    let checked = self::base(base);
+    new.into_iter().for_each(|folder| drop(std::fs::remove_dir(folder)));
+    checked
 }
 
 fn cannot(path: &Path, error: &io::Error) -> Stop {
@@ -90,6 +101,17 @@ mod tests {
         }
         assert_eq!(stamp("my-run"), None);
         assert_eq!(names, [name.to_owned(), format!("{name}-2"), format!("{name}-3")]);
+    }
+
+    #[test]
+    fn a_folder_is_checked_without_a_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(check_base(&folder.path().join("a/b")).is_ok() && check_base(folder.path()).is_ok());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(check_base(&file.join("c")).unwrap_err().message().contains("file/c: Not a directory"));
+        assert!(check_base(&file).unwrap_err().message().contains("File exists"));
     }
 
     #[test]

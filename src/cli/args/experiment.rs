@@ -1,9 +1,10 @@
 //! Options of verbs that execute runs: what they are judged by, where they are stored, how progress is shown.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use super::values::duration;
 use crate::analysis::Objective;
@@ -13,7 +14,7 @@ use crate::cli::output::{
 };
 use crate::experiment::InvalidRuns;
 use crate::live::Screen;
-use crate::session::Printer;
+use crate::session::{ExperimentDir, Printer, Stop};
 
 /// What a result is judged by.
 #[derive(Clone, Debug, Default, Args)]
@@ -118,6 +119,16 @@ pub(in crate::cli) struct CampaignArgs {
 
     #[command(flatten)]
     pub(in crate::cli) live: LiveArgs,
+}
+
+impl CampaignArgs {
+    /// Where the experiment's folder is created; `None` where one with this manifest is resumed.
+    pub(in crate::cli) fn begins_in(&self, manifest: &impl Serialize) -> Result<Option<&Path>, Stop> {
+        match &self.resume {
+            Some(folder) => ExperimentDir::resume(folder, manifest).map(|_| None),
+            None => Ok(Some(&self.out)),
+        }
+    }
 }
 
 /// Whether progress is shown, and how.

@@ -22,7 +22,7 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::sweep::{
     MORE, SweepCampaign, SweepManifest, SweepStart, at_load, check_axis, measure_capacity, pace_of_users,
 };
-use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, announce_load};
+use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, announce_load, check_before_load};
 use crate::session::settings::{LoadOption, MachineCheck};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder,
@@ -48,10 +48,14 @@ pub(super) struct SweepArgs {
 
 pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     args.campaign.show.check()?;
-    let interrupts = Interrupts::listen(printer);
+    let interrupts = Interrupts::listen(printer)?;
     // Everything that can be wrong with what was typed is found before anything is sent.
     let plan = args.plan(printer)?;
     if args.loads.plan || args.campaign.dry_run {
+        args.campaign.resume.as_deref().map(ExperimentDir::locked).transpose()?;
+        plan.checked.check_begin()?;
+        let out = Some(&*args.campaign.out);
+        check_before_load(&args.load(&plan)?, [&plan.checked.settings], out, printer)?;
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
     let progress = args.campaign.live.announce(printer);
@@ -277,12 +281,16 @@ impl SweepArgs {
         let PlannedSweep { spec, checked, plan, .. } = planned;
         let cap = checked.settings.requests.max_concurrency;
         let seconds = |window_s| spec.arrival.trace().map_or(spec.warmup_s + window_s, |_| spec.horizon_s);
-        let lasting = |(load, window_s)| PlannedLoad::lasting(seconds(window_s), load, spec, cap);
+        let lasting = |(load, window_s)| {
+            PlannedLoad::lasting(seconds(window_s), load, spec, cap).with_lengths_of(&planned.lowest)
+        };
         let listed = Search::new(plan.clone()).map_err(Stop::usage)?.listed();
         let highest = listed.last().map_or(Load::Rate(1.0), |(load, _)| *load);
         let all = |runs: &[_]| runs.iter().copied().map(lasting).reduce(PlannedLoad::and);
         let searched = match plan.within_s {
-            Some(within_s) => PlannedLoad::lasting(within_s, highest, spec, cap).searched(),
+            Some(within_s) => {
+                PlannedLoad::lasting(within_s, highest, spec, cap).with_lengths_of(&planned.lowest).searched()
+            }
             None => lasting((highest, plan.longest_s)).times(plan.most_trials).searched().at_most(),
         };
         let mut load = all(&listed).map_or(searched, PlannedLoad::about);

@@ -21,7 +21,7 @@ use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
 use crate::session::campaign::serving::Servers;
-use crate::session::run::{PlannedLoad, announce_load, check_series, of_one_server};
+use crate::session::run::{PlannedLoad, announce_load, check_before_load, check_series, of_one_server};
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
 use crate::units::counted;
@@ -33,18 +33,20 @@ pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, S
     }
     let campaign = &args.campaign;
     campaign.show.check()?;
-    let interrupts = Interrupts::listen(printer);
+    let interrupts = Interrupts::listen(printer)?;
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.plan(printer)?;
+    let manifest = MatrixManifest::of(&plan);
+    let servers = args.wanted(&plan.cells).map(|cell| &cell.checked.settings);
     if args.plan || args.campaign.dry_run {
+        let out = campaign.begins_in(&manifest)?;
+        check_before_load(&args.load(&plan), servers, out, printer)?;
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
-    let servers = args.wanted(&plan.cells).map(|cell| &cell.checked.settings);
     announce_load(&args.load(&plan), servers, campaign.live.announce(printer), printer)?;
     if let Some(cell) = plan.cells.first() {
         check_series(&cell.checked.settings, printer)?;
     }
-    let manifest = MatrixManifest::of(&plan);
     let dir = if let Some(folder) = &campaign.resume {
         ExperimentDir::resume(folder, &manifest)?
     } else {

@@ -18,7 +18,7 @@ use crate::report::documents;
 use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::serving::Servers;
 use crate::session::campaign::tune::{FILES, TuneCampaign, TuneManifest, TunePlan};
-use crate::session::run::{CheckedWorkload, PlannedLoad, announce_load, check_series};
+use crate::session::run::{CheckedWorkload, PlannedLoad, announce_load, check_before_load, check_series};
 use crate::session::settings::MachineCheck;
 use crate::session::stored::run::completed;
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, Printer, Stop, folder};
@@ -78,16 +78,18 @@ pub(in crate::cli) fn run(args: &TuneArgs, printer: Printer) -> Result<Exit, Sto
     }
     let campaign = &args.campaign;
     campaign.show.check()?;
-    let interrupts = Interrupts::listen(printer);
+    let interrupts = Interrupts::listen(printer)?;
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.planned(printer)?;
     let invalid = campaign.validity.invalid_runs();
     let manifest = TuneManifest::of(&plan);
+    let servers = plan.variants.iter().map(|(_, checked)| &checked.settings);
     if args.plan || campaign.dry_run {
+        let out = campaign.begins_in(&manifest)?;
+        check_before_load(&args.load(&plan), servers, out, printer)?;
         return show_plan(args, &plan, printer).map(|()| Exit::Fine);
     }
     let announce = campaign.live.announce(printer);
-    let servers = plan.variants.iter().map(|(_, checked)| &checked.settings);
     announce_load(&args.load(&plan), servers, announce, printer)?;
     let first = plan.variants.first().map(|(_, checked)| &checked.settings);
     first.map_or(Ok(()), |settings| check_series(settings, printer))?;

@@ -2,10 +2,12 @@
 
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs as _};
+use std::path::Path;
 
 use super::load::{PlannedLoad, rounded};
 use crate::engine::{BaseUrl, Proxy};
 use crate::session::console::{Printer, Stop};
+use crate::session::folder;
 use crate::session::settings::{RunSettings, ServerAddress};
 use crate::units::count;
 
@@ -67,6 +69,49 @@ pub(crate) fn announce_load<'a>(
     if let Some(printer) = announce {
         printer.words(&format!("{}: {load}", load.label()));
     }
+    let Some(what) = public_load(load, servers)? else { return Ok(()) };
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        // How much a search sends is not known before.
+        let free = load.all_requests().is_finite().then(|| {
+            let [few, tokens] = [FEW_REQUESTS, FEW_TOKENS].map(|most| count(most as u64));
+            format!(
+                "; up to {SLOW_PER_S} requests/s, {few} requests and {tokens} tokens in all need no confirmation"
+            )
+        });
+        return Err(Stop::usage(format!(
+            "{what}\nhint: if you may do that, repeat the command with --yes{}",
+            free.unwrap_or_default()
+        )));
+    }
+    printer.words(&format!("{what}. Send them? [y/N]"));
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    if read.is_err() || !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Err(Stop::usage("nothing was sent, because it was not confirmed"));
+    }
+    Ok(())
+}
+
+/// Refuses what a run refuses before it sends anything, but for the server; says where it asks first. A folder in which its
+/// own is created is left as it was.
+pub(crate) fn check_before_load<'a>(
+    load: &PlannedLoad,
+    servers: impl IntoIterator<Item = &'a RunSettings>,
+    out: Option<&Path>,
+    printer: Printer,
+) -> Result<(), Stop> {
+    // Whether a server's name is known is not asked of a run that only is planned.
+    if let Ok(Some(what)) = public_load(load, servers) {
+        printer.words(&format!("note: {what}: the run asks before it sends them, or wants --yes"));
+    }
+    out.map_or(Ok(()), folder::check_base)
+}
+
+/// The public servers that get more than little, and how much, in words; `None` without any.
+fn public_load<'a>(
+    load: &PlannedLoad,
+    servers: impl IntoIterator<Item = &'a RunSettings>,
+) -> Result<Option<String>, Stop> {
     let mut urls: Vec<(&BaseUrl, bool)> = Vec::new();
     let mut tokens: f64 = 0.0;
     for settings in servers.into_iter().filter(|settings| !settings.requests.confirmed) {
@@ -85,41 +130,19 @@ pub(crate) fn announce_load<'a>(
     for (url, waits) in urls {
         public.extend(public_address(url, waits)?.map(|address| format!("{url} ({address})")));
     }
-    if public.is_empty() {
-        return Ok(());
-    }
-    let what = format!(
-        "{} {} neither on this machine nor in a private network, and {}{} are planned",
-        public.join(" and "),
-        if public.len() == 1 { "is" } else { "are" },
-        load.requests_in_words(),
-        if tokens > 0.0 && tokens.is_finite() {
-            format!(" of {} tokens in all", rounded(tokens))
-        } else {
-            String::new()
-        }
-    );
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        // How much a search sends is not known before.
-        let free = load.all_requests().is_finite().then(|| {
-            let [few, tokens] = [FEW_REQUESTS, FEW_TOKENS].map(|most| count(most as u64));
-            format!(
-                "; up to {SLOW_PER_S} requests/s, {few} requests and {tokens} tokens in all need no confirmation"
-            )
-        });
-        return Err(Stop::usage(format!(
-            "{what}\nhint: if you may load {}, repeat the command with --yes{}",
-            if public.len() == 1 { "this server" } else { "these servers" },
-            free.unwrap_or_default()
-        )));
-    }
-    printer.words(&format!("{what}. Send them? [y/N]"));
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer);
-    if read.is_err() || !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
-        return Err(Stop::usage("nothing was sent, because it was not confirmed"));
-    }
-    Ok(())
+    Ok((!public.is_empty()).then(|| {
+        format!(
+            "{} {} neither on this machine nor in a private network, and {}{} are planned",
+            public.join(" and "),
+            if public.len() == 1 { "is" } else { "are" },
+            load.requests_in_words(),
+            if tokens > 0.0 && tokens.is_finite() {
+                format!(" of {} tokens in all", rounded(tokens))
+            } else {
+                String::new()
+            }
+        )
+    }))
 }
 
 /// Check that a load of so many tokens is what any server gets. How long the requests of a file are is not known here.

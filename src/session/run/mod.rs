@@ -15,7 +15,7 @@ mod tokens;
 mod warm;
 
 pub(crate) use self::connect::{RequestNeeds, ServerConnection};
-pub(crate) use self::consent::announce_load;
+pub(crate) use self::consent::{announce_load, check_before_load};
 pub(crate) use self::context::{Conditions, RunContext, StoredRun};
 pub(crate) use self::embedded::hardware_for;
 pub(crate) use self::golden::{Golden, fit as check_golden, needs as request_needs};

@@ -151,7 +151,8 @@ impl CheckedWorkload {
         interrupts: &Interrupts,
         printer: Printer,
     ) -> Result<RunContext, Stop> {
-        self.announce(printer)?;
+        self.announce(printer);
+        self.check_begin()?;
         let calibration = machine::calibrated(&self.settings, &self.spec, printer)?;
         machine::check_load(&self.settings, calibration.as_ref(), &self.spec)?;
         self.open(give_up, calibration, interrupts, printer)
@@ -165,15 +166,21 @@ impl CheckedWorkload {
         interrupts: &Interrupts,
         printer: Printer,
     ) -> Result<RunContext, Stop> {
-        self.announce(printer)?;
+        self.announce(printer);
+        connect::in_time(self.settings.share.start_at)?;
         let context = self.open(&|| interrupts.in_vain(), None, interrupts, printer)?;
         Ok(RunContext { conditions, ..context })
     }
 
-    fn announce(&self, printer: Printer) -> Result<(), Stop> {
+    /// Refuses what neither time nor any machine allows, before this one and the server are looked at.
+    pub(crate) fn check_begin(&self) -> Result<(), Stop> {
+        connect::in_time(self.settings.share.start_at)?;
+        machine::check_load(&self.settings, None, &self.spec)
+    }
+
+    fn announce(&self, printer: Printer) {
         cache::advise(&self.settings, printer);
         embedded::announce(&self.settings, &self.spec, printer);
-        connect::in_time(self.settings.share.start_at)
     }
 
     fn open(
