@@ -29,8 +29,8 @@ use self::manual::{completions, guide, man};
 use self::stored::{audit, merge, report};
 use self::variants::{matrix, tune};
 use crate::guide::Topic;
-use crate::live::LineWriter;
-use crate::session::{Exit, Printer, Stop, command_line};
+use crate::live::{LineWriter, wants_colour};
+use crate::session::{Exit, Printer, Stop, command_line, outlive_file_limits};
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -163,11 +163,13 @@ pub fn understands(arguments: &[String]) -> Result<(), String> {
 
 /// Runs the program on the process's own arguments.
 pub fn main() -> ExitCode {
+    outlive_file_limits();
     tracing_subscriber::fmt()
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("SKYLINE_LOG").unwrap_or_else(|_| "warn".into()),
         )
         .with_writer(LineWriter::default)
+        .with_ansi(wants_colour(&std::io::stderr()))
         .without_time()
         .init();
     let printer = Printer;

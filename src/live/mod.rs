@@ -12,7 +12,7 @@ mod watched;
 mod wrap;
 
 pub(crate) use alt_screen::{LineWriter, leave, say};
-pub(crate) use screen::Screen;
+pub(crate) use screen::{Screen, wants_colour};
 pub(crate) use step::StepLine;
 pub(crate) use view::LiveView;
 pub(crate) use watched::WatchedRun;

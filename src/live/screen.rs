@@ -66,9 +66,11 @@ pub(super) const fn fits(columns: u16, rows: u16) -> bool {
     rows >= SMALLEST.0 && columns >= SMALLEST.1
 }
 
-/// Whether colours are wanted (<https://no-color.org>).
-pub(super) fn wants_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+/// Whether this is a terminal that wants colours (<https://no-color.org>).
+pub(crate) fn wants_colour(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! SIGTERM or SIGHUP in its place.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use crate::clock::start_thread;
 use crate::live;
 use crate::report::{Out, printable};
 use crate::runner::Interrupt;
@@ -90,12 +91,10 @@ impl<W: Write> Write for PipeWriter<W> {
     }
 }
 
-/// Whether data goes to a terminal that wants colour (<https://no-color.org>).
-pub(crate) fn wants_colour() -> bool {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    io::stdout().is_terminal()
-        && !is_set("NO_COLOR")
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+/// Makes a file that may not grow any further (`ulimit -f`) fail as on a full disk: its signal ends no process.
+pub(crate) fn outlive_file_limits() {
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 /// Exit codes are an interface: scripts and CI decide by them.
@@ -214,20 +213,16 @@ enum Signal {
 
 impl Interrupts {
     /// Begins to listen, on a thread of its own: the main thread may be busy with anything.
-    pub(crate) fn listen(printer: Printer) -> Self {
+    pub(crate) fn listen(printer: Printer) -> Result<Self, Stop> {
         let interrupts = Self::default();
         let heard = interrupts.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        std::thread::spawn(move || match runtime {
-            Ok(runtime) => {
-                let listened =
-                    runtime.block_on(each_stop(|signal| heard.hear(signal, Instant::now(), printer)));
-                listened
-                    .unwrap_or_else(|error| tracing::warn!("signals end the run without a report: {error}"));
-            }
-            Err(error) => tracing::warn!("Ctrl-C ends the run without a report: {error}"),
+        let runtime = runtime.map_err(Stop::impossible)?;
+        let listening = start_thread("interrupts", move || {
+            let listened = runtime.block_on(each_stop(|signal| heard.hear(signal, Instant::now(), printer)));
+            listened.unwrap_or_else(|error| tracing::warn!("signals end the run without a report: {error}"));
         });
-        interrupts
+        listening.map_err(Stop::impossible).map(|_| interrupts)
     }
 
     /// From here on several runs are on, one after another, until the process ends: interrupts are wishes.

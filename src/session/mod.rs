@@ -15,7 +15,7 @@ mod whole_file;
 
 pub(crate) use self::campaign::dir::{ExperimentDir, ServerManifest};
 pub(crate) use self::collector::Collector;
-pub(crate) use self::console::{Exit, Interrupts, Printer, Stop, all, both, wants_colour};
+pub(crate) use self::console::{Exit, Interrupts, Printer, Stop, all, both, outlive_file_limits};
 pub(crate) use self::datasets::Opened;
 pub(crate) use self::planned::{PlannedRun, survey};
 pub(crate) use self::stored::save;

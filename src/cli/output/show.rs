@@ -7,8 +7,9 @@ use console::Term;
 use serde::Serialize;
 
 use super::place::Place;
+use crate::live::wants_colour;
 use crate::report::{self, Colour, Document, Extent, Format, RunReport, Style, documents, render as medium};
-use crate::session::{Printer, Stop, save, wants_colour};
+use crate::session::{Printer, Stop, save};
 
 /// What is printed unless another form is asked for.
 const SCREEN: Format = Format::Text(Extent::Summary);
@@ -162,7 +163,7 @@ pub(in crate::cli) fn say_saved(folder: &Path, with: Option<&str>, printer: Prin
 
 /// How text is written to standard output.
 fn style() -> Style {
-    let colour = if wants_colour() { Colour::Ansi } else { Colour::Plain };
+    let colour = if wants_colour(&std::io::stdout()) { Colour::Ansi } else { Colour::Plain };
     Style { colour, width: columns().map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST)) }
 }
 

@@ -49,7 +49,7 @@ enum Ended {
 
 fn draw_until(watched: &WatchedRun, alt_screen: &AltScreen, stopped: &Receiver<()>) -> io::Result<Ended> {
     let mut terminal = Terminal::new(CrosstermBackend::new(FrameBuffer::default()))?;
-    let theme = if wants_colour() { Theme::Colours } else { Theme::Plain };
+    let theme = if wants_colour(&io::stderr()) { Theme::Colours } else { Theme::Plain };
     let mut is_over = false;
     loop {
         let (now, snapshot) = watched.look();
