@@ -9,6 +9,8 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -41,6 +43,8 @@ pub(crate) struct JobRequest {
     pub(crate) max_tokens: u32,
     /// Why it will end.
     pub(crate) finish: Finish,
+    /// Memory of its text, bytes.
+    pub(crate) text: usize,
 }
 
 /// The server's gauges and counters so far.
@@ -63,13 +67,32 @@ struct Submission {
     /// Choices per prompt.
     n: u32,
     tokens: UnboundedSender<TokensDue>,
-    taken: oneshot::Sender<Result<Timestamp, Reject>>,
+    unread: Unread,
+    taken: oneshot::Sender<Result<Timestamp, SubmitError>>,
 }
 
 /// A handle of the engine thread, which ends when the last one is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct EngineThread {
     commands: mpsc::Sender<Command>,
+    unread: Unread,
+}
+
+/// Times at which tokens were due that a client has not yet taken.
+type Unread = Arc<AtomicUsize>;
+
+/// Most memory of the jobs inside, bytes; one takes about so much beside its text, and its prefix half a byte a token.
+const LARGEST_JOBS: usize = 160 << 20;
+const JOB: usize = 768;
+/// Most times that are unread, about 64 MiB of them; then answers with so many of their own are cut off.
+const MOST_UNREAD: usize = 1 << 20;
+const MOST_OF_ANSWER: usize = 256;
+
+impl JobRequest {
+    /// The memory that it takes, bytes.
+    fn size(&self) -> usize {
+        JOB + self.text + usize::midpoint(self.job.input_tokens as usize, self.job.output_tokens as usize)
+    }
 }
 
 /// The running jobs of one request. Dropping it cancels those that are not done.
@@ -78,6 +101,7 @@ pub(crate) struct RunningJobs {
     engine: EngineThread,
     jobs: Vec<Option<JobId>>,
     tokens: UnboundedReceiver<TokensDue>,
+    unread: Unread,
 }
 
 /// Why a request was not accepted.
@@ -86,6 +110,9 @@ pub(crate) enum SubmitError {
     /// The server refuses it.
     #[error(transparent)]
     Refused(#[from] Reject),
+    /// All that wait have no room for it.
+    #[error("the answers under way take more than {} MiB of the mock's memory; send fewer at a time", LARGEST_JOBS >> 20)]
+    NoRoom,
     /// The engine thread has stopped, which only a bug in the model can cause.
     #[error("the simulated engine has stopped; restart the mock and report its output")]
     Stopped,
@@ -99,12 +126,13 @@ impl EngineThread {
         pacing: Pacing,
     ) -> io::Result<Self> {
         let (commands, orders) = mpsc::channel();
-        let beating = EngineLoop::new(server, clock, orders);
+        let unread = Arc::default();
+        let beating = EngineLoop::new(server, clock, orders, Arc::clone(&unread));
         start_thread("mock engine", move || {
             let _raised = pacing.raise();
             beating.run();
         })?;
-        Ok(Self { commands })
+        Ok(Self { commands, unread })
     }
 
     /// Submits the choices of a request, `n` per prompt, all or none; returns when they were queued.
@@ -116,8 +144,10 @@ impl EngineThread {
         let jobs = wanted.iter().map(|wanted| Some(wanted.job.id)).collect();
         let (sender, tokens) = unbounded_channel();
         let (taken, answer) = oneshot::channel();
-        self.send(Command::Arrive(Submission { wanted, n, tokens: sender, taken }));
-        let work = RunningJobs { engine: self.clone(), jobs, tokens };
+        let unread = Unread::default();
+        let arrival = Submission { wanted, n, tokens: sender, unread: Arc::clone(&unread), taken };
+        self.send(Command::Arrive(arrival));
+        let work = RunningJobs { engine: self.clone(), jobs, tokens, unread };
         let queued = answer.await.map_err(|_| SubmitError::Stopped)??;
         Ok((work, queued))
     }
@@ -149,6 +179,8 @@ impl RunningJobs {
             return None;
         }
         let due = self.tokens.recv().await?;
+        self.unread.fetch_sub(1, Relaxed);
+        self.engine.unread.fetch_sub(1, Relaxed);
         if due.finished
             && let Some(job) = self.jobs.get_mut(due.choice)
         {
@@ -160,6 +192,8 @@ impl RunningJobs {
 
 impl Drop for RunningJobs {
     fn drop(&mut self) {
+        self.tokens.close();
+        self.engine.unread.fetch_sub(self.tokens.len(), Relaxed);
         let undone: Vec<JobId> = self.jobs.iter().copied().flatten().collect();
         if !undone.is_empty() {
             self.engine.send(Command::Cancel(undone));
@@ -173,6 +207,9 @@ struct EngineLoop {
     clock: RunClock,
     orders: mpsc::Receiver<Command>,
     inside: HashMap<JobId, ActiveJob>,
+    /// The memory that they take.
+    held: usize,
+    unread: Unread,
     meters: Meters,
     events: Vec<TokenEvent>,
 }
@@ -180,7 +217,9 @@ struct EngineLoop {
 /// A job in the server, and the channel for its tokens.
 struct ActiveJob {
     choice: usize,
+    size: usize,
     tokens: UnboundedSender<TokensDue>,
+    unread: Unread,
     passage: JobTimes,
 }
 
@@ -196,9 +235,10 @@ impl EngineLoop {
         server: Box<dyn SimulatedServer + Send>,
         clock: RunClock,
         orders: mpsc::Receiver<Command>,
+        unread: Unread,
     ) -> Self {
         let (inside, meters, events) = (HashMap::new(), Meters::default(), Vec::new());
-        Self { server, clock, orders, inside, meters, events }
+        Self { server, clock, orders, inside, held: 0, unread, meters, events }
     }
 
     /// Runs until every handle is dropped.
@@ -258,11 +298,7 @@ impl EngineLoop {
             Command::Arrive(arrival) => self.admit(now, arrival),
             Command::Cancel(jobs) => {
                 for id in jobs {
-                    self.server.cancel(now, id);
-                    if let Some(mut inside) = self.inside.remove(&id) {
-                        inside.passage.finish = Finish::Abort;
-                        self.meters.ended(&inside.passage, now);
-                    }
+                    self.abort(now, id);
                 }
             }
             Command::Look(answer) => {
@@ -275,15 +311,29 @@ impl EngineLoop {
         }
     }
 
+    fn abort(&mut self, now: Timestamp, id: JobId) {
+        self.server.cancel(now, id);
+        if let Some(mut inside) = self.inside.remove(&id) {
+            self.held -= inside.size;
+            inside.passage.finish = Finish::Abort;
+            self.meters.ended(&inside.passage, now);
+        }
+    }
+
     fn admit(&mut self, now: Timestamp, arrival: Submission) {
-        let Submission { wanted, n, tokens, taken } = arrival;
+        let Submission { wanted, n, tokens, unread, taken } = arrival;
+        let size: usize = wanted.iter().map(JobRequest::size).sum();
+        if self.held + size > LARGEST_JOBS {
+            let _ = taken.send(Err(SubmitError::NoRoom));
+            return;
+        }
         let mut submitted: Vec<JobId> = Vec::new();
         for wanted in &wanted {
             if let Err(reject) = self.server.submit(now, wanted.job.clone()) {
                 for id in submitted {
                     self.server.withdraw(now, id);
                 }
-                let _ = taken.send(Err(reject));
+                let _ = taken.send(Err(reject.into()));
                 return;
             }
             submitted.push(wanted.job.id);
@@ -294,30 +344,43 @@ impl EngineLoop {
                 self.meters.arrived(n);
             }
             let passage = JobTimes::new(now, wanted.job.input_tokens, wanted.max_tokens, wanted.finish);
-            self.inside.insert(wanted.job.id, ActiveJob { choice, tokens: tokens.clone(), passage });
+            let size = wanted.size();
+            self.held += size;
+            let (tokens, unread) = (tokens.clone(), Arc::clone(&unread));
+            self.inside.insert(wanted.job.id, ActiveJob { choice, size, tokens, unread, passage });
         }
         let _ = taken.send(Ok(now));
     }
 
     /// Runs the server up to `now` and hands out its tokens.
     fn advance(&mut self, now: Timestamp) {
-        self.server.advance(now, &mut self.events);
-        for event in self.events.drain(..) {
+        let mut events = std::mem::take(&mut self.events);
+        self.server.advance(now, &mut events);
+        for event in events.drain(..) {
             let Some(inside) = self.inside.get_mut(&event.job) else { continue };
-            let _ = inside.tokens.send(TokensDue {
+            let due = TokensDue {
                 choice: inside.choice,
                 at: event.at,
                 tokens: event.tokens,
                 first: event.first,
                 finished: event.finished,
-            });
+            };
+            let (all, own) = (self.unread.fetch_add(1, Relaxed), inside.unread.fetch_add(1, Relaxed));
+            if inside.tokens.send(due).is_err() {
+                self.unread.fetch_sub(1, Relaxed);
+            } else if all > MOST_UNREAD && own > MOST_OF_ANSWER {
+                self.abort(now, event.job);
+                continue;
+            }
             self.meters.token(&mut inside.passage, &event);
             if event.finished
                 && let Some(inside) = self.inside.remove(&event.job)
             {
+                self.held -= inside.size;
                 self.meters.ended(&inside.passage, event.at);
             }
         }
+        self.events = events;
     }
 }
 

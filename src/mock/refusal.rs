@@ -87,6 +87,12 @@ impl From<SubmitError> for Refusal {
                 ..Self::new(StatusCode::TOO_MANY_REQUESTS, "RateLimitError", &reject.to_string(), None)
             },
             SubmitError::Refused(reject) => Self::bad_request(reject),
+            SubmitError::NoRoom => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "ServiceUnavailableError",
+                &reason.to_string(),
+                None,
+            ),
             SubmitError::Stopped => {
                 let words = reason.to_string();
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", &words, None)

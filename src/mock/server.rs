@@ -184,13 +184,16 @@ async fn serve(listener: TcpListener, mock: Arc<Mock>) -> io::Result<()> {
     Ok(())
 }
 
+/// Bytes that a connection holds unread, which a head must fit into.
+const LARGEST_READ: usize = 64 << 10;
+
 /// Serves one connection until either side ends it.
 async fn converse(socket: TcpStream, router: Router, log: ConnectionLog) {
     // Without this, Nagle's algorithm would delay small events.
     let _ = socket.set_nodelay(true);
     let service = TowerToHyperService::new(router.layer(Extension(log.clone())));
     let line = TokioIo::new(LoggedSocket::new(socket, log.clone()));
-    let connection = http1::Builder::new().serve_connection(line, service);
+    let connection = http1::Builder::new().max_buf_size(LARGEST_READ).serve_connection(line, service);
     tokio::select! {
         // A client that goes away is no error of the mock.
         _ = connection => {}

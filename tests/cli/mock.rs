@@ -1,6 +1,6 @@
 //! `skyline mock` as a process: where it listens, how it ends, what it refuses.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -52,6 +52,81 @@ fn a_mock_that_is_reached_by_its_address_is_a_mock_in_the_report_and_the_audit()
             .assert()
             .stdout(contains("nothing about a real server: Skyline's mock answered"));
     }
+}
+
+/// Requests that wait, each with 1 MB that the answer does not need, and one that is small and asks for very much.
+#[test]
+fn the_memory_of_a_mock_is_bounded_whatever_its_clients_send() {
+    let mock = mock(&["--ttft", "60s", "--itl", "1ms", "--slots", "4"]);
+    let address = mock.url.trim_start_matches("http://").to_owned();
+    let padding = "a".repeat(1_000_000);
+    let chat =
+        |more: &str| format!(r#"{{"messages":[{{"role":"user","content":"hi"}}],"max_tokens":4,{more}}}"#);
+    let format = |schema: &str| {
+        chat(&format!(
+            r#""response_format":{{"type":"json_schema","json_schema":{{"name":"a","schema":{schema}}}}}"#
+        ))
+    };
+    let nested = (0..7).fold(r#"{"type":"integer"}"#.to_owned(), |items, _| {
+        format!(r#"{{"type":"array","minItems":1000,"items":{items}}}"#)
+    });
+    let long = r#"{"type":"array","minItems":100,"items":{"type":"string","minLength":9000}}"#;
+    let mut open = Vec::new();
+    let mut send = |path: &str, body: &str, times: usize| {
+        for _ in 0..times {
+            let mut socket = TcpStream::connect(&address).unwrap();
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}",
+                body.len()
+            );
+            socket.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
+            open.push(socket);
+        }
+    };
+    for body in [
+        chat(&format!(r#""stop":["{padding}"]"#)),
+        chat(&format!(r#""x":"{padding}""#)),
+        format(&nested),
+        format(long),
+    ] {
+        send("/v1/chat/completions", &body, 60);
+    }
+    send("/v1/completions", &format!(r#"{{"prompt":[{}1],"max_tokens":4}}"#, "1,".repeat(100_000)), 60);
+    for (path, body, status, words) in [
+        (
+            "/v1/chat/completions",
+            format!(r#"{{"messages":[{}1]}}"#, "{\"\":0},".repeat(200_000)),
+            "413",
+            "its JSON takes more than 32 MiB",
+        ),
+        (
+            "/v1/completions",
+            format!(r#"{{"n":128,"prompt":[{}"a"]}}"#, r#""a","#.repeat(1_000)),
+            "400",
+            "are more than 4096 answers",
+        ),
+        (
+            "/v1/completions",
+            format!(r#"{{"prompt":"{}"}}"#, "a".repeat(5_000_000)),
+            "413",
+            "Payload Too Large",
+        ),
+    ] {
+        let mut socket = TcpStream::connect(&address).unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}",
+            body.len()
+        );
+        let _ = socket.write_all(format!("{head}\r\n\r\n{body}").as_bytes());
+        let mut said = Vec::new();
+        let _ = socket.read_to_end(&mut said);
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.starts_with(&format!("HTTP/1.1 {status}")) && said.contains(words), "{path}: {said}");
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", mock.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(peak < 300_000, "{peak} KB");
 }
 
 #[test]

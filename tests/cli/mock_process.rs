@@ -31,6 +31,11 @@ impl MockProcess {
         Self { process, words, url }
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Ends it with this signal, by its name for `kill`: how it ended, and what it said of what it did.
     pub(crate) fn end(mut self, signal: &str) -> (ExitStatus, String) {
         Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap();

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::{EngineThread, JobRequest, SubmitError};
+use super::{EngineThread, JobRequest, LARGEST_JOBS, SubmitError};
 use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::mock::metrics::Finish;
 use crate::simulator::{Delay, FixedQueue, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
 
 fn wanted(id: u64, tokens: u32) -> JobRequest {
-    JobRequest { job: Job::new(JobId(id), 4, tokens), max_tokens: tokens, finish: Finish::Length }
+    JobRequest { job: Job::new(JobId(id), 4, tokens), max_tokens: tokens, finish: Finish::Length, text: 0 }
 }
 
 fn engine(gap: f64) -> (EngineThread, RunClock) {
@@ -52,6 +52,16 @@ async fn a_request_that_cannot_be_served_is_refused_whole() {
     let refused = engine.take(vec![wanted(0, 5), wanted(1, 0)], 2).await;
     assert_eq!(refused.unwrap_err(), SubmitError::Refused(Reject::Empty));
     assert_eq!(engine.look().await.unwrap().gauges.num_requests_waiting, 0);
+}
+
+#[tokio::test]
+async fn jobs_have_room_together() {
+    let (engine, _) = engine(0.1);
+    let large = |id| JobRequest { text: LARGEST_JOBS / 2, ..wanted(id, 5) };
+    let (work, _) = engine.take(vec![large(0)], 1).await.unwrap();
+    assert_eq!(engine.take(vec![large(1)], 1).await.unwrap_err(), SubmitError::NoRoom);
+    drop(work);
+    assert!(engine.take(vec![large(2)], 1).await.is_ok(), "room is given back");
 }
 
 #[tokio::test]

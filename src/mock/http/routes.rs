@@ -192,7 +192,7 @@ async fn generate(
                 return std::future::pending().await;
             }
             let asked = IncomingRequest { number, id, endpoint, faults };
-            answer(&mock, &log, asked, &headers, &body).await
+            answer(&mock, &log, asked, &headers, body).await
         }
         Err(words) => Err(Refusal::bad_request(format!("{}: {words}", faults::HEADER))),
     };
@@ -225,7 +225,7 @@ async fn answer(
     log: &ConnectionLog,
     asked: IncomingRequest,
     headers: &HeaderMap,
-    body: &[u8],
+    body: Bytes,
 ) -> Result<Response, Refusal> {
     let IncomingRequest { number, id, endpoint, faults } = asked;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -237,9 +237,12 @@ async fn answer(
             StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
         ));
     }
-    let request = Request::read(endpoint, body, mock.served())?;
+    let mut request = Request::read(endpoint, &body, mock.served())?;
     let (wanted, choices) = plan(mock, number, &request, &faults);
     let prompt_tokens: u64 = request.prompts.iter().map(|prompt| u64::from(prompt.tokens())).sum();
+    // While it waits for the engine, nothing is kept of what the client sent.
+    drop(body);
+    request.forget_texts();
     log.note(|record| record.prompt_tokens = prompt_tokens);
     let (work, queued) = mock.engine.take(wanted, request.n).await.map_err(Refusal::from)?;
     log.note(|record| record.queued_ns = Some(queued));

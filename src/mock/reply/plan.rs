@@ -34,7 +34,7 @@ pub(crate) fn plan(
             Some(_) => None,
             None => text.stop_before(&request.stop, request.min_tokens, request.max_tokens),
         };
-        for _ in 0..request.n {
+        for choice in 0..request.n {
             let drawn = mock.options.stop_length.draw(&mut lengths).max(request.min_tokens);
             let (own_length, ends) = match &said {
                 Some(_) => (text.round(), text.round() <= request.max_tokens),
@@ -54,6 +54,8 @@ pub(crate) fn plan(
                 class: None,
                 prefix,
             };
+            // Those of one prompt share its words, strings of about so many bytes.
+            let shared = if choice == 0 { text.round() as usize * 64 } else { 0 };
             let choice = ReplyChoice {
                 text: stopped.map_or(&text, |stopped| &stopped.text).clone(),
                 planned: output_tokens,
@@ -63,7 +65,7 @@ pub(crate) fn plan(
                 cached_tokens: None,
                 sent: 0,
             };
-            planned.push((JobRequest { job, max_tokens: request.max_tokens, finish }, choice));
+            planned.push((JobRequest { job, max_tokens: request.max_tokens, finish, text: shared }, choice));
         }
     }
     planned.into_iter().unzip()
@@ -75,5 +77,5 @@ fn said(mock: &Mock, request: &Request, prompt: &PromptTokens, faults: &[Fault])
         mock.options.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
     let said = request.shape.text(faults).or(given)?;
     let kept = if faults.contains(&Fault::BrokenAnswer) { said.chars().count() / 2 } else { usize::MAX };
-    Some(Text::said(&said.chars().take(kept).collect::<String>()))
+    Some(Text::said(said.chars().take(kept), request.max_tokens))
 }

@@ -51,11 +51,11 @@ impl Text {
         Self { words: words.map(|word| format!(" {word}")).collect(), end: None }
     }
 
-    /// This text as tokens of a few characters each.
-    pub(crate) fn said(text: &str) -> Self {
+    /// This text as tokens of a few characters each; one that is longer than `most` shows by one token more.
+    pub(crate) fn said(text: impl Iterator<Item = char>, most: u32) -> Self {
         /// Characters per token: about those of an English word piece.
         const PIECE: usize = 4;
-        let characters: Vec<char> = text.chars().collect();
+        let characters: Vec<char> = text.take((most as usize + 1).saturating_mul(PIECE)).collect();
         Self { words: characters.chunks(PIECE).map(|piece| piece.iter().collect()).collect(), end: None }
     }
 

@@ -1,12 +1,17 @@
 //! Takes typed fields out of a JSON body, as pydantic does: it collects all mistakes.
 
+use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
+use crate::engine::bounded_value;
 use crate::mock::refusal::{Mistake, Refusal};
 
 /// The object of a body.
 pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
-    match serde_json::from_slice(body) {
+    match bounded_value(body) {
+        Err(error) if error.is_data() => {
+            Err(Refusal::detail(StatusCode::PAYLOAD_TOO_LARGE, &error.to_string()))
+        }
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(other) => Err(Refusal::validation(&[Mistake::field(
             "model_attributes_type",

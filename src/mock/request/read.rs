@@ -84,7 +84,7 @@ impl Request {
         }
         Ok(Self {
             min_tokens: min_tokens(least, max_tokens)?,
-            n: choices(n)?,
+            n: choices(n, prompts.len())?,
             priority: priority(urgency),
             prompts,
             adapter,
@@ -97,6 +97,12 @@ impl Request {
             seed,
             shape,
         })
+    }
+
+    /// Drops what an answer that is planned needs no more.
+    pub(crate) fn forget_texts(&mut self) {
+        (self.prompts, self.stop) = (Vec::new(), Vec::new());
+        self.shape.schema = None;
     }
 }
 
@@ -163,8 +169,9 @@ pub(crate) struct ServedModels<'a> {
     pub(crate) max_model_len: u32,
 }
 
-/// Most choices per prompt, so that no request can take all memory.
+/// Most choices per prompt and of a request, so that none can take all memory.
 const MOST_CHOICES: u32 = 128;
+const MOST_OF_REQUEST: usize = 4_096;
 
 impl ServedModels<'_> {
     /// Index of the adapter that is asked for; `None` for the model itself or without a name.
@@ -242,11 +249,15 @@ fn min_tokens(asked: Option<i64>, max_tokens: u32) -> Result<u32, Refusal> {
     Ok(least as u32)
 }
 
-/// Answers to each prompt.
-fn choices(asked: Option<i64>) -> Result<u32, Refusal> {
+/// Answers to each of so many prompts.
+fn choices(asked: Option<i64>, prompts: usize) -> Result<u32, Refusal> {
     let n = asked.unwrap_or(1);
-    u32::try_from(n).ok().filter(|n| (1..=MOST_CHOICES).contains(n)).ok_or_else(|| {
-        let words = format!("n must be between 1 and {MOST_CHOICES}, got {n}.");
+    let most = MOST_CHOICES.min((MOST_OF_REQUEST / prompts.max(1)) as u32);
+    u32::try_from(n).ok().filter(|n| (1..=most).contains(n)).ok_or_else(|| {
+        let words = match prompts {
+            ..=1 => format!("n must be between 1 and {MOST_CHOICES}, got {n}."),
+            _ => format!("{prompts} prompts with n={n} are more than {MOST_OF_REQUEST} answers, or n is not 1 to {MOST_CHOICES}."),
+        };
         Refusal::parameter("n", n, words)
     })
 }

@@ -10,7 +10,7 @@ use crate::workload::JsonSchema;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AnswerFormat {
     /// The schema of the text, or of the arguments of a call; `None` for free text.
-    schema: Option<Value>,
+    pub(super) schema: Option<Value>,
     /// The tool that is called.
     pub(crate) tool: Option<String>,
 }
