@@ -105,11 +105,18 @@ impl ForeignFile {
         }
         // Records of AIPerf are read with their summary.
         let file = summary_beside(&file).unwrap_or(file);
-        let text = match std::fs::read_to_string(&file) {
-            Ok(text) => text,
+        let mut text = String::new();
+        let read = File::open(&file).and_then(|open| open.take(LARGEST + 1).read_to_string(&mut text));
+        match read {
+            Ok(length) if length as u64 > LARGEST => {
+                let words =
+                    format!("it is larger than {} MiB, as no result of a known tool is", LARGEST >> 20);
+                return Err(ForeignError::Io { path: file, source: io::Error::other(words) });
+            }
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::InvalidData && from.is_none() => return Ok(None),
             Err(source) => return Err(ForeignError::Io { path: file, source }),
-        };
+        }
         if text.trim().is_empty() && !file.ends_with(RunLog::FILE_NAME) {
             return Err(ForeignError::Empty { path: file });
         }
@@ -138,6 +145,9 @@ impl ForeignFile {
         Ok(Some(Self { runs }))
     }
 }
+
+/// Largest file that is read, bytes.
+const LARGEST: u64 = 128 << 20;
 
 /// Whether a file is a run log of Skyline, which may be too long to read twice. A pipe cannot be inspected before it
 /// is read.

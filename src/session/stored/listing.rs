@@ -1,13 +1,13 @@
 //! The results in a folder: which there are, which is the latest, and what their files say of them.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::Value;
 
-use super::run::{is_aside, repeats_in};
+use super::run::{LONGEST_HEADER, is_aside, repeats_in};
 use super::save::{REPEATS, SUMMARY};
 use crate::experiment::Sweep;
 use crate::experiment::tune::Tune;
@@ -117,8 +117,8 @@ fn run(path: &Path) -> ListedResult {
 /// The first line of a run's log; null where there is none.
 fn header(path: &Path) -> Value {
     let mut line = String::new();
-    let read =
-        File::open(path.join(RunLog::FILE_NAME)).and_then(|log| BufReader::new(log).read_line(&mut line));
+    let read = File::open(path.join(RunLog::FILE_NAME))
+        .and_then(|log| BufReader::new(log.take(LONGEST_HEADER)).read_line(&mut line));
     read.ok().and_then(|_| serde_json::from_str(&line).ok()).unwrap_or_default()
 }
 

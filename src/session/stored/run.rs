@@ -1,6 +1,7 @@
 //! A run and what it says: judged when it ends, read again, stored, and reported.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::save;
@@ -71,9 +72,14 @@ pub(crate) fn completed(folder: &Path) -> Result<Option<RunLog>, Stop> {
     }
 }
 
+/// Longest header of a log, bytes.
+pub(super) const LONGEST_HEADER: u64 = 64 << 20;
+
 /// Whether the log in `folder` has not even a complete header.
 fn broken_off_at_once(folder: &Path) -> bool {
-    std::fs::read_to_string(folder.join(RunLog::FILE_NAME)).is_ok_and(|text| !text.contains('\n'))
+    let mut text = Vec::new();
+    let read = |log: File| log.take(LONGEST_HEADER).read_to_end(&mut text);
+    File::open(folder.join(RunLog::FILE_NAME)).and_then(read).is_ok_and(|_| !text.contains(&b'\n'))
 }
 
 /// Name of a run's folder before its number.
