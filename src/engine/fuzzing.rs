@@ -1,6 +1,7 @@
 //! What the fuzz targets of `tests/fuzz` may call that no other crate may.
 
-pub use super::stream::fuzzing::{answer, event_stream};
+use super::dialect_traits::MetricNames;
+pub use super::stream::fuzzing::{answer, event_stream, whole_answer};
 pub use super::wire::fuzzing::response;
 
 /// Reads a metrics page to its end.
@@ -14,6 +15,12 @@ pub fn metrics_page(page: &[u8]) {
         assert!(!sample.name.is_empty());
         let _ = (sample.label("le"), sample.is_of_failures(), sample.is_of_one_priority());
     }
+    if let Some(names) = MetricNames::on(page) {
+        let series = names.series(page);
+        let _ = (names.gauges_of(&series), names.counters_of(&series));
+        let of_times = |known: &[&str]| names.histogram_of(known, &series);
+        names.times.iter().for_each(|row| _ = of_times(row.1));
+    }
 }
 
 #[cfg(test)]
@@ -24,9 +31,10 @@ mod tests {
     #[test]
     fn the_corpus_is_read() {
         type Reader = fn(&[u8]);
-        let readers: [(&str, Reader); 4] = [
+        let readers: [(&str, Reader); 5] = [
             ("event_stream", super::event_stream),
             ("answer", super::answer),
+            ("whole_answer", super::whole_answer),
             ("response", super::response),
             ("metrics_page", super::metrics_page),
         ];

@@ -9,11 +9,13 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 minutes=${1:-30}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- event_stream answer response metrics_page workload run_log trace
+[ $# -gt 0 ] || set -- event_stream answer whole_answer response metrics_page workload run_log trace
 cargo +nightly fuzz build --fuzz-dir tests/fuzz --target-dir target/fuzz/build
 programs=target/fuzz/build/x86_64-unknown-linux-gnu/release
 # Logs and traces are read from files: in memory.
 export TMPDIR=/dev/shm
+# An input of 1 MB that takes a hundred times as much is over the limit of memory; what is freed does not count for long.
+export ASAN_OPTIONS=quarantine_size_mb=16
 
 if [ "$minutes" = gather ]; then
   for target in "$@"; do
@@ -45,6 +47,22 @@ seed response '' $transcripts
 seed metrics_page '' $(find tests/data/telemetry -type f)
 seed workload '' workloads/*
 seed run_log '' tests/data/runs/*/run.jsonl
+seed whole_answer '' $transcripts
+# Long inputs of one small part, which would show a reader that takes a hundred times as much memory.
+many() { # TARGET BEGIN PART END
+  mkdir -p "target/fuzz/corpus/$1"
+  { printf '%s' "$2"; yes "$3" | tr -d '\n' | head -c 600000; printf '%s' "$4"; } > "target/fuzz/corpus/$1/many-$(printf '%s' "$2$3" | sha256sum | head -c 12)"
+}
+for part in '{},' '[],' '{"":0},' '[0],' '1,' '"a",' '{"message":{}},' '{"delta":{"tool_calls":[{},1]}},'; do
+  many whole_answer '{"choices":[' "$part" '0]}'
+  many whole_answer '{"error":{"message":"no","of":[' "$part" '0]}}'
+  many whole_answer '{"choices":[{"message":{"content":[' "$part" '0]}}]}'
+done
+many whole_answer '{"choices":[{"message":{"content":"' '\n' '"}}]}'
+many whole_answer '{"choices":' '[' ''
+mkdir -p target/fuzz/corpus/metrics_page
+for number in $(seq 20000); do printf 'vllm:time_to_first_token_seconds_bucket{le="%s"} 1\n' "$number"; done > target/fuzz/corpus/metrics_page/many-buckets
+for number in $(seq 50000); do printf 'vllm:a%s 1\n' "$number"; done > target/fuzz/corpus/metrics_page/many-series
 for first in '\x00' '\x08'; do seed trace "$first" tests/data/traces/*; done
 
 failed=0
@@ -53,7 +71,7 @@ for target in "$@"; do
   mkdir -p "tests/fuzz/corpus/$target"
   TIMEFORMAT='%R s, %U s of CPU time'
   time "$programs/$target" "target/fuzz/corpus/$target" "tests/fuzz/corpus/$target" -artifact_prefix=target/fuzz/ \
-    -max_total_time=$((minutes * 60)) -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 >"target/fuzz/$target.log" 2>&1 || failed=1
+    -max_total_time=$((minutes * 60)) -timeout=20 -max_len=1000000 -rss_limit_mb=512 -malloc_limit_mb=64 -print_final_stats=1 >"target/fuzz/$target.log" 2>&1 || failed=1
   grep -E 'stat::|DONE|panicked|ERROR|SUMMARY|Test unit' "target/fuzz/$target.log" || true
 done
 exit "$failed"

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
+use super::fault::{blamed_field, words_of};
 use super::grammar::BodyEnd;
 use super::reader::{ArrivalStamp, ResponseReader};
 use super::sse::SseFramer;
@@ -64,6 +65,22 @@ fn answered(pieces: &[&[u8]], status: StatusCode, content_type: &'static str) ->
     }
     let end = reader.end(BodyEnd::Clean, ARRIVAL, &mut events);
     (events, end)
+}
+
+/// A whole answer, and the same as an error, however they are cut, and the words in them.
+///
+/// # Panics
+///
+/// When cuts show, or the words are long.
+pub fn whole_answer(data: &[u8]) {
+    let pieces = pieces(data);
+    let all = pieces.concat();
+    for status in [StatusCode::OK, StatusCode::BAD_REQUEST] {
+        let json = "application/json";
+        assert_eq!(answered(&pieces, status, json), answered(&[&all], status, json));
+    }
+    let _ = blamed_field(&all);
+    assert!(words_of(&all, &Secrets::default()).len() < 4_096);
 }
 
 /// An answer has the same chunks and end however it is cut. The first byte chooses status and content type.
