@@ -19,7 +19,7 @@ pub struct AnswerLimits {
 
 impl Default for AnswerLimits {
     fn default() -> Self {
-        Self { times_requested: 16, bytes: 64 << 20, memory: 1 << 30 }
+        Self { times_requested: 16, bytes: 64 << 20, memory: 80 << 20 }
     }
 }
 

@@ -19,10 +19,15 @@ pub enum CaptureText {
     Yes,
 }
 
-/// The bytes of an answer that came whole, one JSON document after another.
+/// The bytes of an answer that came whole, one JSON document after another. Chunks differ in little, so each is kept as
+/// what it has not in common with the one before.
 #[derive(Clone, Default)]
 pub struct CapturedText {
+    /// Of each document the lengths of the beginning and end that it shares, the length of what is between, and that.
     bytes: Vec<u8>,
+    /// The last document, unless it is long.
+    last: Vec<u8>,
+    documents: usize,
     /// What it holds of the memory for answers, as long as it is there.
     memory: Option<Arc<HeldMemory>>,
 }
@@ -40,8 +45,10 @@ impl fmt::Debug for CapturedText {
     }
 }
 
-/// Stands after each document; JSON holds no such byte (RFC 7464).
-const SEPARATOR: u8 = 0x1e;
+/// Longest document with which the next one is compared.
+const SHORT: usize = u16::MAX as usize;
+/// Bytes of the three lengths.
+const LENGTHS: usize = 8;
 
 /// The text of an answer: of its first choice, where there are several (`n`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,29 +72,57 @@ pub struct ToolCall {
 
 impl CapturedText {
     pub(super) fn push(&mut self, document: &[u8]) {
-        self.bytes.reserve(document.len() + 1);
-        self.bytes.extend_from_slice(document);
-        self.bytes.push(SEPARATOR);
+        let begin = self.last.iter().zip(document).take_while(|(a, b)| a == b).count();
+        let (of_last, of_new) = (&self.last[begin..], &document[begin..]);
+        let end = of_last.iter().rev().zip(of_new.iter().rev()).take_while(|(a, b)| a == b).count();
+        let between = &of_new[..of_new.len() - end];
+        self.bytes.extend_from_slice(&(begin as u16).to_le_bytes());
+        self.bytes.extend_from_slice(&(end as u16).to_le_bytes());
+        self.bytes.extend_from_slice(&(between.len() as u32).to_le_bytes());
+        self.bytes.extend_from_slice(between);
+        self.last.clear();
+        self.last.extend_from_slice(if document.len() > SHORT { &[] } else { document });
+        self.documents += 1;
     }
 
-    /// Place at which the next document will begin.
+    /// Calls `each` with every document.
+    fn each_document(&self, mut each: impl FnMut(&[u8])) {
+        let (mut rest, mut last) = (&self.bytes[..], Vec::new());
+        while let Some((&[b0, b1, e0, e1, l0, l1, l2, l3], after)) = rest.split_first_chunk::<LENGTHS>() {
+            let [begin, end] = [[b0, b1], [e0, e1]].map(|bytes| usize::from(u16::from_le_bytes(bytes)));
+            let (between, after) = after.split_at(u32::from_le_bytes([l0, l1, l2, l3]) as usize);
+            rest = after;
+            let document = [&last[..begin], between, &last[last.len() - end..]].concat();
+            each(&document);
+            last = if document.len() > SHORT { Vec::new() } else { document };
+        }
+    }
+
+    /// The number of the next document.
     pub(super) fn end(&self) -> usize {
-        self.bytes.len()
+        self.documents
     }
 
-    /// Takes the document that begins at `start` away.
-    pub(super) fn remove(&mut self, start: usize) {
-        let length = self.bytes[start..].iter().position(|byte| *byte == SEPARATOR);
-        self.bytes.drain(start..length.map_or(self.bytes.len(), |length| start + length + 1));
+    /// Takes the document of this number away.
+    pub(super) fn remove(&mut self, number: usize) {
+        let mut kept = Self { memory: self.memory.take(), ..Self::default() };
+        let mut numbers = 0..;
+        self.each_document(|document| {
+            if numbers.next() != Some(number) {
+                kept.push(document);
+            }
+        });
+        *self = kept;
     }
 
     /// Bytes that it holds.
     pub(super) fn held(&self) -> usize {
-        self.bytes.capacity()
+        self.bytes.len() + self.last.len()
     }
 
     /// Counts it in `memory` until it is dropped.
     pub(super) fn count_in(&mut self, mut memory: HeldMemory) -> Result<(), Failure> {
+        self.last = Vec::new();
         memory.hold_all(self.held() as u64)?;
         self.memory = Some(Arc::new(memory));
         Ok(())
@@ -112,10 +147,10 @@ impl CapturedText {
     pub fn read_all(&self) -> BTreeMap<u32, AnswerText> {
         let mut answers = BTreeMap::from([(0, AnswerText::default())]);
         let mut calls: BTreeMap<(u32, u32), ToolCall> = BTreeMap::new();
-        for document in self.bytes.split(|&byte| byte == SEPARATOR) {
+        self.each_document(|document| {
             let json = readable(document);
             // What is no document was passed over.
-            let Ok(document) = ChunkJson::parse(&json) else { continue };
+            let Ok(document) = ChunkJson::parse(&json) else { return };
             for choice in document.choices() {
                 let text = answers.entry(choice.index()).or_default();
                 text.content.push_str(choice.content());
@@ -129,7 +164,7 @@ impl CapturedText {
                     call.arguments.push_str(arguments);
                 }
             }
-        }
+        });
         for ((choice, _), call) in calls {
             answers.entry(choice).or_default().tool_calls.push(call);
         }
@@ -160,6 +195,32 @@ mod tests {
         let answers = captured(&[OTHER, OTHER]).read_all();
         let said: Vec<_> = answers.values().map(|answer| answer.content.as_str()).collect();
         assert_eq!(said, ["", "another answeranother answer"]);
+    }
+
+    #[test]
+    fn chunks_that_differ_in_a_word_take_little_memory() {
+        let chunk = |word: &str| {
+            let id = "chatcmpl-0123456789abcdef0123456789abcdef";
+            format!(
+                r#"{{"id":"{id}","object":"chat.completion.chunk","choices":[{{"index":0,"delta":{{"content":"{word}"}}}}]}}"#
+            )
+        };
+        let long = chunk(&"l".repeat(2 * SHORT));
+        let words = ["a", "aa", "", "b", "b", "aab", &long, "c", "caca", "ca"];
+        let documents: Vec<_> =
+            words.iter().map(|word| if word.len() > SHORT { long.clone() } else { chunk(word) }).collect();
+        for left_out in 0..=documents.len() {
+            let mut captured = captured(&documents.iter().map(String::as_str).collect::<Vec<_>>());
+            captured.remove(left_out);
+            let mut expected = documents.clone();
+            expected.drain(left_out..(left_out + 1).min(documents.len()));
+            let mut found = Vec::new();
+            captured.each_document(|document| found.push(String::from_utf8_lossy(document).into_owned()));
+            assert_eq!((found, captured.end()), (expected.clone(), expected.len()));
+        }
+        let mut captured = CapturedText::default();
+        (0..1_000).for_each(|number| captured.push(chunk(&number.to_string()).as_bytes()));
+        assert!(captured.held() < 12_000, "{}", captured.held());
     }
 
     #[test]
@@ -201,6 +262,6 @@ mod tests {
     fn its_bytes_are_not_shown() {
         let mut captured = CapturedText::default();
         captured.push(b"a secret");
-        assert_eq!(format!("{captured:?}"), "CapturedText { length: 9, .. }");
+        assert_eq!(format!("{captured:?}"), "CapturedText { length: 16, .. }");
     }
 }

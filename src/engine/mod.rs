@@ -3,6 +3,7 @@
 mod address;
 mod answer;
 mod answer_limits;
+mod bounded_json;
 mod captured_text;
 mod dialect;
 mod dialect_traits;
@@ -23,6 +24,7 @@ mod wire;
 pub use address::{BaseUrl, Endpoint};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 pub use answer_limits::{AnswerBudget, AnswerLimits};
+pub(crate) use bounded_json::bounded_value;
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub use dialect::Dialect;
 pub(crate) use dialect_traits::MetricNames;

@@ -132,7 +132,7 @@ struct RunArgs {
 
     /// Memory of the answers in flight together, for texts that are kept until they are counted or judged, and for events
     /// that are not whole; an answer that needs more fails
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", default_value = "80MiB", value_parser = size, allow_hyphen_values = true)]
     answer_memory: u64,
 
     /// Send more than 10 requests/s, 1,000 requests or a million tokens to a server that is neither on this machine nor in

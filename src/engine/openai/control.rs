@@ -7,10 +7,13 @@ use std::time::Duration;
 use http::header::{HeaderMap, LOCATION, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use rustls::ClientConfig;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::http_client::{MetricsPage, answer_to, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
+use crate::engine::bounded_json::bounded_value;
 use crate::engine::dialect::Dialect;
 use crate::engine::dialect_traits::TokenizeCall;
 use crate::engine::intake::ServerText;
@@ -24,8 +27,7 @@ use crate::record::{Failure, FailureKind};
 const LIMIT: Duration = Duration::from_secs(30);
 /// Bytes read of an error.
 const REFUSAL_LIMIT: usize = 64 << 10;
-/// Bytes read of an answer: a gateway lists hundreds of models, and a long text has many tokens. Parsed, the worst of it
-/// takes sixteen times as much.
+/// Bytes read of an answer: a gateway lists hundreds of models, and a long text has many tokens.
 const ANSWER_LIMIT: usize = 8 << 20;
 
 /// Page of `LiteLLM` that says whether it runs. Its `/health` sends a completion to every model, which costs.
@@ -41,6 +43,13 @@ const MOCK_OWNER: &str = "skyline";
 struct Recognised {
     mock: AtomicBool,
     gateway: AtomicBool,
+}
+
+/// A server's count of tokens; of a list of them its length.
+#[derive(Deserialize)]
+struct TokenCount {
+    count: Option<usize>,
+    tokens: Option<Vec<IgnoredAny>>,
 }
 
 /// The client for unmeasured requests.
@@ -196,13 +205,14 @@ impl Control {
         if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             return Ok(None);
         }
-        let answer = self.json_of(call.path, self.accepted(call.path, response).await?).await?;
-        let tokens = answer.as_array().or_else(|| answer["tokens"].as_array()).map(Vec::len);
-        let count = answer["count"].as_u64().map(|count| count as usize).or(tokens);
-        count.map(Some).ok_or_else(|| ControlError::Unreadable {
-            path: call.path.to_owned(),
-            words: self.words(answer.to_string().as_bytes()),
-        })
+        let body = self.whole(call.path, self.accepted(call.path, response).await?).await?;
+        let list = || Some(serde_json::from_slice::<Vec<IgnoredAny>>(&body).ok()?.len());
+        let count = match serde_json::from_slice(&body) {
+            Ok(TokenCount { count, tokens }) => count.or(tokens.map(|tokens| tokens.len())),
+            Err(_) => list(),
+        };
+        let unreadable = || ControlError::Unreadable { path: call.path.to_owned(), words: self.words(&body) };
+        count.map(Some).ok_or_else(unreadable)
     }
 
     /// The server's metrics page, read with the same headers and trust.
@@ -215,11 +225,10 @@ impl Control {
     /// How the server was started, and what it says of its model, where it reports that.
     pub(crate) async fn settings_page(&self) -> Option<Value> {
         let traits = self.dialect.traits();
-        let mut page = self.first_of(traits.flags_paths).await;
-        if let Some(model) = self.first_of(traits.model_paths).await {
-            page = Some(page.map_or_else(|| model.clone(), |page| with_missing(page, &model)));
+        match (self.first_of(traits.flags_paths).await, self.first_of(traits.model_paths).await) {
+            (Some(page), Some(model)) => Some(with_missing(page, model)),
+            (page, model) => page.or(model),
         }
-        page
     }
 
     /// The JSON of the first of these paths that answers.
@@ -291,8 +300,10 @@ impl Control {
 
     async fn json_of(&self, path: &str, response: Response) -> Result<Value, ControlError> {
         let body = self.whole(path, response).await?;
-        let unreadable = |_| ControlError::Unreadable { path: path.to_owned(), words: self.words(&body) };
-        serde_json::from_slice(&body).map_err(unreadable)
+        bounded_value(&body).map_err(|error| {
+            let words = if error.is_data() { error.to_string() } else { self.words(&body) };
+            ControlError::Unreadable { path: path.to_owned(), words }
+        })
     }
 
     async fn whole(&self, path: &str, response: Response) -> Result<Vec<u8>, ControlError> {
@@ -312,10 +323,10 @@ impl Control {
 }
 
 /// `page` with the fields of `more` that it lacks.
-fn with_missing(mut page: Value, more: &Value) -> Value {
+fn with_missing(mut page: Value, more: Value) -> Value {
     if let (Value::Object(fields), Value::Object(more)) = (&mut page, more) {
         for (name, value) in more {
-            fields.entry(name.clone()).or_insert_with(|| value.clone());
+            fields.entry(name).or_insert(value);
         }
     }
     page

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::HeaderMap;
+use memchr::memchr_iter;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response};
@@ -15,6 +16,7 @@ use crate::engine::metrics_url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 use crate::engine::wire::addresses_of;
+use crate::units::count;
 
 /// Looks up hosts as the measured path does.
 struct Hosts;
@@ -126,6 +128,8 @@ pub(super) async fn body_of(mut response: Response, limit: usize) -> reqwest::Re
 const PAGE_LIMIT: Duration = Duration::from_secs(2);
 /// Bytes read of a page: that of a server with many engines has some hundred kilobytes.
 const LONGEST: usize = 16 << 20;
+/// Lines read of it, which are at most so many series.
+const MOST_LINES: usize = 200_000;
 
 /// Where a metrics page is, and its headers and TLS.
 #[derive(Clone, Debug)]
@@ -189,6 +193,9 @@ impl MetricsClient {
         let page = body_of(response, LONGEST).await.map_err(failed)?;
         if page.len() > LONGEST {
             return Err(format!("it is longer than {} MiB", LONGEST >> 20));
+        }
+        if memchr_iter(b'\n', &page).count() > MOST_LINES {
+            return Err(format!("it has more than {} lines", count(MOST_LINES as u64)));
         }
         Ok(String::from_utf8_lossy(&page).into_owned())
     }

@@ -14,7 +14,7 @@ use crate::record::Usage;
 
 use super::fault::{excerpt, words_of};
 use super::reasons::{is_error, is_ping, names_error, says_failure};
-use loose::{LooseValue, members};
+use loose::{LooseValue, UnreadFields, first_item, members};
 use message::Message;
 
 pub(super) use message::is_reasoning;
@@ -43,7 +43,7 @@ pub(crate) struct ChunkJson<'a> {
     /// Names of its fields.
     names: Vec<Cow<'a, str>>,
     /// Fields that could not be read.
-    pub(crate) unread: Vec<&'static str>,
+    pub(crate) unread: UnreadFields,
 }
 
 /// One choice of a document.
@@ -142,11 +142,11 @@ impl<'a> ChunkJson<'a> {
     fn read_choices(&mut self, value: LooseValue<'a>) {
         let mut choices = Vec::new();
         self.choices = Some(Vec::new());
-        let Some(items) = value.items() else { return self.unread.push("choices") };
+        let Some(items) = value.items() else { return self.unread.note("choices") };
         let mut usage = None;
         for item in items {
             let Some(members) = LooseValue(item).members() else {
-                self.unread.push("choices");
+                self.unread.note("choices");
                 continue;
             };
             let mut choice = Choice::default();
@@ -262,50 +262,49 @@ impl<'a> ChunkJson<'a> {
 
 /// The server's message, where an event is a list of which the first document is an error.
 pub(crate) fn listed_error(json: &[u8], secrets: &Secrets) -> Option<String> {
-    let list: Vec<&RawValue> = serde_json::from_slice(json).ok()?;
-    ChunkJson::parse(list.first()?.get().as_bytes()).ok()?.error(secrets, false)
+    ChunkJson::parse(first_item(json)?.get().as_bytes()).ok()?.error(secrets, false)
 }
 
 /// The count called `wanted` in an object of details.
-fn detail(value: LooseValue<'_>, wanted: &'static str, unread: &mut Vec<&'static str>) -> Option<u64> {
+fn detail(value: LooseValue<'_>, wanted: &'static str, unread: &mut UnreadFields) -> Option<u64> {
     let found = value.members().and_then(|members| {
         let (_, value) = members.into_iter().rfind(|(name, _)| name == wanted)?;
         Some(value)
     })?;
     let count = LooseValue(found).count();
     if count.is_none() && found.get() != "null" {
-        unread.push(wanted);
+        unread.note(wanted);
     }
     count
 }
 
 impl<'a> Choice<'a> {
     /// Reads one of its members.
-    fn read(&mut self, name: &str, value: LooseValue<'a>, unread: &mut Vec<&'static str>) {
+    fn read(&mut self, name: &str, value: LooseValue<'a>, unread: &mut UnreadFields) {
         let mut text = |field: &mut Cow<'a, str>, name| match value.text() {
             Some(text) => *field = text,
-            None => unread.push(name),
+            None => unread.note(name),
         };
         match name {
             "text" => text(&mut self.text, "text"),
             "finish_reason" => match value.string() {
                 Some(word) => self.finish = Some(word).filter(|word| !word.is_empty()),
                 None if value.is_empty() => {}
-                None => unread.push("finish_reason"),
+                None => unread.note("finish_reason"),
             },
             "index" => match value.count() {
                 Some(index) => self.index = u32::try_from(index).unwrap_or(u32::MAX),
-                None => unread.push("index"),
+                None => unread.note("index"),
             },
             "token_ids" => match value.read::<Vec<IgnoredAny>>() {
                 Some(ids) => self.token_ids = Some(ids.len() as u32),
-                None => unread.push("token_ids"),
+                None => unread.note("token_ids"),
             },
             "delta" | "message" if name == "delta" || self.message.is_none() || self.is_whole => {
                 self.is_whole = name == "message";
                 match value.members() {
                     Some(members) => self.message = Some(Message::read(members, unread)),
-                    None => unread.push("delta"),
+                    None => unread.note("delta"),
                 }
             }
             _ => {}

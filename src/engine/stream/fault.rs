@@ -4,6 +4,7 @@ use http::header::{HeaderMap, LOCATION};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use crate::engine::bounded_json::bounded_value;
 use crate::engine::http_url::{shown_path, without_secrets};
 use crate::engine::intake::ServerText;
 use crate::engine::secrets::Secrets;
@@ -20,7 +21,7 @@ const EXCERPT: usize = 160;
 pub(crate) fn words_of(body: &[u8], secrets: &Secrets) -> String {
     // An error may come as an event, whatever its status.
     let json = body.trim_ascii().strip_prefix(b"data:").unwrap_or(body);
-    let value = serde_json::from_slice::<Value>(json).ok();
+    let value = bounded_value(json).ok();
     let words = value.as_ref().and_then(words_of_value);
     words.map_or_else(|| excerpt(body, secrets), |words| ServerText::Message.without(secrets, &words))
 }
@@ -68,7 +69,7 @@ pub(crate) fn location(headers: &HeaderMap, secrets: &Secrets) -> String {
 /// The field of the request that an error body blames, by a field of its own and not by its text: `param`, or the last
 /// name in a `loc`.
 pub(crate) fn blamed_field(body: &[u8]) -> Option<String> {
-    let value = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let value = bounded_value(body).unwrap_or_default();
     let error = value.get("error").unwrap_or(&value);
     if error["code"] == "model_not_found" {
         return Some("model".to_owned());

@@ -210,7 +210,7 @@ impl ResponseReader {
             }
             Body::Json(bytes) => {
                 bytes.extend_from_slice(piece);
-                let failure = self.limits.exceeded(bytes.capacity())?;
+                let failure = self.limits.exceeded(bytes.len())?;
                 Some(AnswerEnd::failed(arrival.at, failure))
             }
             Body::Explained { failure, bytes } => {
@@ -237,7 +237,11 @@ impl ResponseReader {
             (Body::Explained { failure, bytes }, _) => failure.end(bytes, arrival.at, &self.secrets),
             (Body::Json(bytes), BodyEnd::Clean) => {
                 let bytes = std::mem::take(bytes);
-                self.whole(&bytes, arrival)
+                // Texts with escapes are copied.
+                match self.limits.exceeded(bytes.len() + bytes.len() / 4) {
+                    Some(failure) => AnswerEnd::failed(arrival.at, failure),
+                    None => self.whole(&bytes, arrival),
+                }
             }
             (Body::Json(_) | Body::Begun(_), _) => {
                 let failure =

@@ -204,6 +204,54 @@ fn an_event_or_a_head_without_end_is_not_kept() {
     }
 }
 
+/// A healthy server that answers at `path`, of generation after the test request, with `begin`, 6 MB of `rest`, and `end`.
+fn endlessly_many(path: &'static str, [begin, rest, end]: [&'static str; 3]) -> String {
+    let address = serve(move |seen| {
+        let is_faulty = seen.path == path && (!path.ends_with("completions") || seen.generation > 0);
+        let body = || format!("{begin}{}{end}", rest.repeat(6_000_000 / rest.len()));
+        match is_faulty {
+            true => answer("200 OK", "application/json", &body()),
+            false => control(seen).unwrap_or_else(|| match seen.body.contains("\"stream\":true") {
+                true => stream(8),
+                false => answer("200 OK", "application/json", WHOLE),
+            }),
+        }
+    });
+    format!("http://{address}")
+}
+
+const WHOLE: &str = r#"{"choices":[{"index":0,"message":{"content":"w w w w w w w w"},"finish_reason":"length"}],"usage":{"prompt_tokens":8,"completion_tokens":8}}"#;
+
+/// Each of these took 300 MB to 1 GB when it was read whole.
+#[test]
+fn json_of_many_small_values_takes_little_memory() {
+    const CHAT: &str = "/v1/chat/completions";
+    let check = ["check", "--engine", "vllm", "--full"];
+    let whole = "bench quick.toml --engine vllm --no-calibration --requests 1 --no-stream --full";
+    let whole: Vec<_> = whole.split(' ').collect();
+    let error = ["{\"error\":{\"message\":\"bad\",\"of\":[", "{\"\":0},", "0]}}"];
+    let calls = ["{\"choices\":[{\"message\":{\"tool_calls\":[", "1,", "1]},\"finish_reason\":\"stop\"}]}"];
+    let choices = ["{\"choices\":[", "{},", "{}]}"];
+    let settings = ["{\"vllm_config\":[", "{\"\":0},", "0]}"];
+    let tokens = ["{\"tokens\":[", "{\"\":0},", "0]}"];
+    let models = ["{\"data\":[", "{\"\":0},", "{}]}"];
+    for (path, body, arguments, code, words) in [
+        ("/v1/models", models, &check[..], 3, "its JSON takes more than 32 MiB of memory"),
+        ("/server_info", settings, &check, 0, ""),
+        ("/tokenize", tokens, &check, 0, ""),
+        (CHAT, error, &whole, 3, "error in stream"),
+        (CHAT, calls, &whole, 3, "what came in `tool_calls` is not read"),
+        (CHAT, choices, &whole, 3, "the answer has choices that are no list, or over 256"),
+    ] {
+        let desk = Desk::new();
+        let said = watch(&desk, &endlessly_many(path, body), arguments);
+        let all = format!("{path} {body:?}\n{}\n{}", said.stdout, said.stderr);
+        assert_eq!(said.code, Some(code), "{all}");
+        assert!(all.contains(words), "{all}");
+        assert!(said.peak_mib < 180, "{} MiB: {all}", said.peak_mib);
+    }
+}
+
 #[test]
 fn impossible_counts_are_ignored_and_make_the_run_invalid() {
     for tokens in ["4294967296", "1099511627776", "18446744073709551615"] {

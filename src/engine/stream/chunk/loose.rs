@@ -9,8 +9,10 @@ use serde_json::value::RawValue;
 
 /// Deepest parts of a text, and of a value that says nothing.
 const DEPTH: u32 = 4;
-/// Most members of an object, and items of a list, that are read; no answer has as many.
-const MOST: usize = 1 << 16;
+/// Most members of an object, parts of a text, and items of any other list: an answer with more cannot be read.
+const MEMBERS: usize = 1 << 10;
+const PARTS: usize = 1 << 16;
+const ITEMS: usize = 1 << 8;
 /// Texts of an error that is none.
 const NOTHING: &str = "null|none|nil|false|no|ok|success|0|200|no error|no_error";
 
@@ -36,12 +38,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while members.len() < MOST
-                    && let Some((Text(name), value)) = map.next_entry()?
-                {
+                while let Some((Text(name), value)) = map.next_entry()? {
+                    if members.len() == MEMBERS {
+                        return Err(de::Error::custom(format!("an object of more than {MEMBERS} members")));
+                    }
                     members.push((name, value));
                 }
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 Ok(members)
             }
 
@@ -56,13 +58,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// The items of a list.
-struct Items<'a>(Vec<&'a RawValue>);
+/// The items of a list of at most `MOST`.
+struct Items<'a, const MOST: usize>(Vec<&'a RawValue>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
+impl<'de: 'a, 'a, const MOST: usize> Deserialize<'de> for Items<'a, MOST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct Reader<const MOST: usize>;
+        impl<'de, const MOST: usize> Visitor<'de> for Reader<MOST> {
             type Value = Vec<&'de RawValue>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -71,22 +73,53 @@ impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
                 let mut items = Vec::new();
-                while items.len() < MOST
-                    && let Some(item) = list.next_element()?
-                {
+                while let Some(item) = list.next_element()? {
+                    if items.len() == MOST {
+                        return Err(de::Error::custom(format!("a list of more than {MOST} items")));
+                    }
                     items.push(item);
                 }
-                while list.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(items)
             }
         }
-        deserializer.deserialize_seq(Reader).map(Self)
+        deserializer.deserialize_seq(Reader::<MOST>).map(Self)
     }
 }
 
 /// The members of the object that `json` is.
 pub(super) fn members(json: &[u8]) -> Result<MemberList<'_>, serde_json::Error> {
     serde_json::from_slice(json).map(|Members(members)| members)
+}
+
+/// The first item of the list that `json` is.
+pub(super) fn first_item(json: &[u8]) -> Option<&RawValue> {
+    struct First;
+    impl<'de> Visitor<'de> for First {
+        type Value = Option<&'de RawValue>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let first = list.next_element()?;
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(first)
+        }
+    }
+    serde_json::Deserializer::from_slice(json).deserialize_seq(First).ok()?
+}
+
+/// Names of fields that could not be read, each once.
+#[derive(Debug, Default)]
+pub(crate) struct UnreadFields(pub Vec<&'static str>);
+
+impl UnreadFields {
+    pub(super) fn note(&mut self, field: &'static str) {
+        if !self.0.contains(&field) {
+            self.0.push(field);
+        }
+    }
 }
 
 /// A value without its type.
@@ -105,7 +138,13 @@ impl<'a> LooseValue<'a> {
     /// The items of a list, or the only one where it stands alone.
     pub(super) fn items(self) -> Option<Vec<&'a RawValue>> {
         let alone = self.0.get().starts_with('{');
-        if alone { Some(vec![self.0]) } else { self.read::<Items<'a>>().map(|items| items.0) }
+        if alone { Some(vec![self.0]) } else { self.read::<Items<'a, ITEMS>>().map(|items| items.0) }
+    }
+
+    /// The parts of a text, or the only one where it stands alone.
+    pub(super) fn parts(self) -> Option<Vec<&'a RawValue>> {
+        let alone = !self.0.get().starts_with('[');
+        if alone { Some(vec![self.0]) } else { self.read::<Items<'a, PARTS>>().map(|items| items.0) }
     }
 
     /// Whether it says nothing, or that all is well, for example as the error of an answer that has none.
@@ -162,7 +201,7 @@ impl<'a> LooseValue<'a> {
         }
         let deeper = depth.checked_sub(1)?;
         if self.0.get().starts_with('[') {
-            let parts = self.items()?.into_iter().map(|part| LooseValue(part).text_within(deeper));
+            let parts = self.parts()?.into_iter().map(|part| LooseValue(part).text_within(deeper));
             return parts.collect::<Option<String>>().map(Cow::Owned);
         }
         let members = self.members()?;
@@ -206,11 +245,16 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_objects_without_end_take_little_memory() {
-        let list = format!("[{}0]", "{},".repeat(MOST));
-        assert_eq!(value(&list).items().unwrap().len(), MOST);
-        let object = format!("{{{}\"z\":1}}", "\"a\":0,".repeat(MOST));
-        assert_eq!(value(&object).members().unwrap().len(), MOST);
+    fn lists_and_objects_without_end_are_not_read() {
+        let list = |items: usize| format!("[{}0]", "{},".repeat(items - 1));
+        let items = |most: usize| value(&list(most)).items().map(|items| items.len());
+        let parts = |most: usize| value(&list(most)).parts().map(|parts| parts.len());
+        assert_eq!((items(ITEMS), items(ITEMS + 1)), (Some(ITEMS), None));
+        assert_eq!((parts(PARTS), parts(PARTS + 1)), (Some(PARTS), None));
+        let object = |members: usize| format!("{{{}\"z\":1}}", "\"a\":0,".repeat(members - 1));
+        assert_eq!(value(&object(MEMBERS)).members().unwrap().len(), MEMBERS);
+        let said = members(object(MEMBERS + 1).as_bytes()).unwrap_err().to_string();
+        assert!(said.starts_with("an object of more than 1024 members"), "{said}");
     }
 
     #[test]

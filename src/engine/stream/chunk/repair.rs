@@ -8,11 +8,14 @@ use serde::de::IgnoredAny;
 /// Numbers of Python and JavaScript that JSON lacks.
 const NO_NUMBERS: [&str; 4] = ["-Infinity", "Infinity", "-NaN", "NaN"];
 
-/// The document, where it is JSON; else the same with each broken character replaced, each control character in a string
+/// Longest document that is repaired, in which each byte may become six.
+const LONGEST: usize = 4 << 20;
+
+/// The document, where it is JSON or very long; else the same with each broken character replaced, each control character in a string
 /// escaped, and `null` for each number that is none.
 pub(crate) fn readable(json: &[u8]) -> Cow<'_, [u8]> {
-    let is_text = str::from_utf8(json).is_ok();
-    if is_text && serde_json::from_slice::<IgnoredAny>(json).is_ok() {
+    let is_json = || str::from_utf8(json).is_ok() && serde_json::from_slice::<IgnoredAny>(json).is_ok();
+    if json.len() > LONGEST || is_json() {
         return Cow::Borrowed(json);
     }
     let text = String::from_utf8_lossy(json);
@@ -52,5 +55,7 @@ mod tests {
             assert!(serde_json::from_slice::<IgnoredAny>(&found).is_ok(), "{expected}");
         }
         assert!(matches!(readable(br#"{"a":"\ud83d"}"#), Cow::Borrowed(_)));
+        let long = [&b"{\"a\":\""[..], &b"\t".repeat(LONGEST), b"\"}"].concat();
+        assert!(matches!(readable(&long), Cow::Borrowed(_)), "what is long is not repaired");
     }
 }

@@ -25,7 +25,9 @@ impl Grammar {
         })?;
         self.document(&parsed, &event)?;
         if self.seen == 0 {
-            let message = format!("the answer has no choices: {}", excerpt(document, &self.secrets));
+            let unread = parsed.unread.0.contains(&"choices");
+            let what = if unread { "choices that are no list, or over 256" } else { "no choices" };
+            let message = format!("the answer has {what}: {}", excerpt(document, &self.secrets));
             return Err(self.secrets.failure(FailureKind::Malformed, message));
         }
         self.done = true;

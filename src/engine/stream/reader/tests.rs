@@ -144,7 +144,7 @@ fn captured_texts_count_as_memory_until_they_are_dropped() {
         // A clone is the same text.
         waiting.truncate(1);
         let copy = waiting.pop().unwrap().captured;
-        assert!(captured(&memory, form, 900_000).result.is_ok(), "{form:?}");
+        assert!(captured(&memory, form, 600_000).result.is_ok(), "{form:?}");
         assert!(captured(&memory, form, 9_000).result.is_ok() && copy.is_some());
     }
 }
