@@ -14,7 +14,7 @@ use crate::record::Usage;
 
 use super::fault::{excerpt, words_of};
 use super::reasons::{is_error, is_ping, names_error, says_failure};
-use loose::{LooseValue, UnreadFields, first_item, members};
+use loose::{LooseValue, first_item, members, note};
 use message::Message;
 
 pub(super) use message::is_reasoning;
@@ -43,7 +43,7 @@ pub(crate) struct ChunkJson<'a> {
     /// Names of its fields.
     names: Vec<Cow<'a, str>>,
     /// Fields that could not be read.
-    pub(crate) unread: UnreadFields,
+    pub(crate) unread: Vec<&'static str>,
 }
 
 /// One choice of a document.
@@ -142,11 +142,11 @@ impl<'a> ChunkJson<'a> {
     fn read_choices(&mut self, value: LooseValue<'a>) {
         let mut choices = Vec::new();
         self.choices = Some(Vec::new());
-        let Some(items) = value.items() else { return self.unread.note("choices") };
+        let Some(items) = value.items() else { return note(&mut self.unread, "choices") };
         let mut usage = None;
         for item in items {
             let Some(members) = LooseValue(item).members() else {
-                self.unread.note("choices");
+                note(&mut self.unread, "choices");
                 continue;
             };
             let mut choice = Choice::default();
@@ -266,45 +266,45 @@ pub(crate) fn listed_error(json: &[u8], secrets: &Secrets) -> Option<String> {
 }
 
 /// The count called `wanted` in an object of details.
-fn detail(value: LooseValue<'_>, wanted: &'static str, unread: &mut UnreadFields) -> Option<u64> {
+fn detail(value: LooseValue<'_>, wanted: &'static str, unread: &mut Vec<&'static str>) -> Option<u64> {
     let found = value.members().and_then(|members| {
         let (_, value) = members.into_iter().rfind(|(name, _)| name == wanted)?;
         Some(value)
     })?;
     let count = LooseValue(found).count();
     if count.is_none() && found.get() != "null" {
-        unread.note(wanted);
+        note(unread, wanted);
     }
     count
 }
 
 impl<'a> Choice<'a> {
     /// Reads one of its members.
-    fn read(&mut self, name: &str, value: LooseValue<'a>, unread: &mut UnreadFields) {
+    fn read(&mut self, name: &str, value: LooseValue<'a>, unread: &mut Vec<&'static str>) {
         let mut text = |field: &mut Cow<'a, str>, name| match value.text() {
             Some(text) => *field = text,
-            None => unread.note(name),
+            None => note(unread, name),
         };
         match name {
             "text" => text(&mut self.text, "text"),
             "finish_reason" => match value.string() {
                 Some(word) => self.finish = Some(word).filter(|word| !word.is_empty()),
                 None if value.is_empty() => {}
-                None => unread.note("finish_reason"),
+                None => note(unread, "finish_reason"),
             },
             "index" => match value.count() {
                 Some(index) => self.index = u32::try_from(index).unwrap_or(u32::MAX),
-                None => unread.note("index"),
+                None => note(unread, "index"),
             },
             "token_ids" => match value.read::<Vec<IgnoredAny>>() {
                 Some(ids) => self.token_ids = Some(ids.len() as u32),
-                None => unread.note("token_ids"),
+                None => note(unread, "token_ids"),
             },
             "delta" | "message" if name == "delta" || self.message.is_none() || self.is_whole => {
                 self.is_whole = name == "message";
                 match value.members() {
                     Some(members) => self.message = Some(Message::read(members, unread)),
-                    None => unread.note("delta"),
+                    None => note(unread, "delta"),
                 }
             }
             _ => {}

@@ -212,7 +212,7 @@ impl Grammar {
             self.pass_over(event, &name.unwrap_or_else(|| document.kind().into()));
             return Ok(Step::Quiet);
         }
-        for field in &document.unread.0 {
+        for field in &document.unread {
             self.oddities.note(OddityKind::Unread, field);
         }
         let usage = document.usage();

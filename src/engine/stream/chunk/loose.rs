@@ -110,15 +110,10 @@ pub(super) fn first_item(json: &[u8]) -> Option<&RawValue> {
     serde_json::Deserializer::from_slice(json).deserialize_seq(First).ok()?
 }
 
-/// Names of fields that could not be read, each once.
-#[derive(Debug, Default)]
-pub(crate) struct UnreadFields(pub Vec<&'static str>);
-
-impl UnreadFields {
-    pub(super) fn note(&mut self, field: &'static str) {
-        if !self.0.contains(&field) {
-            self.0.push(field);
-        }
+/// Notes a field that could not be read, once.
+pub(super) fn note(unread: &mut Vec<&'static str>, field: &'static str) {
+    if !unread.contains(&field) {
+        unread.push(field);
     }
 }
 

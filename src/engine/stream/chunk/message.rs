@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::loose::{LooseValue, MemberList, UnreadFields};
+use super::loose::{LooseValue, MemberList, note};
 use crate::engine::stream::reasons::names_error;
 
 /// The `delta` or the `message` of a choice.
@@ -31,7 +31,7 @@ pub(super) struct ToolCallJson<'a> {
 }
 
 impl<'a> Message<'a> {
-    pub(super) fn read(members: MemberList<'a>, unread: &mut UnreadFields) -> Self {
+    pub(super) fn read(members: MemberList<'a>, unread: &mut Vec<&'static str>) -> Self {
         let mut message = Self::default();
         for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
             let value = LooseValue(value);
@@ -39,14 +39,14 @@ impl<'a> Message<'a> {
                 "content" => message.read_content(value, unread),
                 "refusal" => match value.text() {
                     Some(text) => message.refusal = text,
-                    None => unread.note("refusal"),
+                    None => note(unread, "refusal"),
                 },
                 "tool_calls" => match value.items() {
                     Some(calls) => {
                         message.tool_calls =
                             calls.into_iter().map(|c| ToolCallJson::read(c, unread)).collect();
                     }
-                    None => unread.note("tool_calls"),
+                    None => note(unread, "tool_calls"),
                 },
                 "function_call" => {
                     let mut call = ToolCallJson::default();
@@ -58,7 +58,7 @@ impl<'a> Message<'a> {
                 }
                 known if is_reasoning(known) => match value.text() {
                     Some(text) => message.thoughts.push(text),
-                    None => unread.note("reasoning"),
+                    None => note(unread, "reasoning"),
                 },
                 other => {
                     let is_text = !is_about(other) && value.text().is_some_and(|text| !text.is_empty());
@@ -70,8 +70,8 @@ impl<'a> Message<'a> {
     }
 
     /// Reads the content: a text, or a list of parts of which some are the model's thoughts.
-    fn read_content(&mut self, value: LooseValue<'a>, unread: &mut UnreadFields) {
-        let Some(parts) = value.parts() else { return unread.note("content") };
+    fn read_content(&mut self, value: LooseValue<'a>, unread: &mut Vec<&'static str>) {
+        let Some(parts) = value.parts() else { return note(unread, "content") };
         let (mut content, mut thoughts) = (Vec::new(), Vec::new());
         for part in parts {
             let part = LooseValue(part);
@@ -81,7 +81,7 @@ impl<'a> Message<'a> {
             let thinks = kind.is_some_and(|kind| kind.contains("think") || kind.contains("reason"));
             match part.text() {
                 Some(text) => if thinks { &mut thoughts } else { &mut content }.push(text),
-                None => unread.note("content"),
+                None => note(unread, "content"),
             }
         }
         self.content = joined(content);
@@ -118,18 +118,18 @@ fn joined(mut parts: Vec<Cow<'_, str>>) -> Cow<'_, str> {
 }
 
 impl<'a> ToolCallJson<'a> {
-    fn read(call: &'a RawValue, unread: &mut UnreadFields) -> Self {
+    fn read(call: &'a RawValue, unread: &mut Vec<&'static str>) -> Self {
         let mut read = Self::default();
         let members = LooseValue(call).members();
         if members.is_none() {
-            unread.note("tool_calls");
+            note(unread, "tool_calls");
         }
         for (name, value) in members.unwrap_or_default() {
             match (&*name, LooseValue(value)) {
                 ("index", value) => read.index = value.count().and_then(|index| index.try_into().ok()),
                 ("function", value) if value.0.get() != "null" => match value.members() {
                     Some(function) => read.read_function(function),
-                    None => unread.note("tool_calls"),
+                    None => note(unread, "tool_calls"),
                 },
                 _ => {}
             }

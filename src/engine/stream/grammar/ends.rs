@@ -25,7 +25,7 @@ impl Grammar {
         })?;
         self.document(&parsed, &event)?;
         if self.seen == 0 {
-            let unread = parsed.unread.0.contains(&"choices");
+            let unread = parsed.unread.contains(&"choices");
             let what = if unread { "choices that are no list, or over 256" } else { "no choices" };
             let message = format!("the answer has {what}: {}", excerpt(document, &self.secrets));
             return Err(self.secrets.failure(FailureKind::Malformed, message));
