@@ -62,12 +62,8 @@ fn secrets_in(words: &[String]) -> Vec<String> {
         let is_scheme = ["bearer", "basic"].contains(&name.to_ascii_lowercase().as_str());
         if !is_plain && (is_scheme || names_a_credential(name)) {
             // Of `Bearer abc` the second word alone too.
-            found.extend(
-                [Some(value), value.split_once(' ').map(|(_, word)| word)]
-                    .into_iter()
-                    .flatten()
-                    .map(str::to_owned),
-            );
+            let word = value.split_once(' ').map(|(_, word)| word);
+            found.extend(word.into_iter().chain([value]).map(str::to_owned));
         }
     };
     for (before, word) in [String::new()].iter().chain(words).zip(words) {

@@ -189,14 +189,16 @@ fn written(secret: &str) -> Vec<String> {
     let plain = quoted(secret);
     let encoded = utf8_percent_encode(secret, UNRESERVED).to_string();
     let marked = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let quotes = [("&quot;", "&#x27;"), ("&#34;", "&#39;"), ("&quot;", "&#39;")];
+    let pairs = [("&quot;", "&#x27;"), ("&#34;", "&#39;"), ("&quot;", "&#39;")];
     let mut forms: Vec<String> =
-        quotes.iter().map(|(two, one)| marked.replace('"', two).replace('\'', one)).collect();
+        pairs.iter().map(|(two, one)| marked.replace('"', two).replace('\'', one)).collect();
     forms.extend([quoted(&plain), plain.replace('/', "\\/"), plain]);
     forms.extend([encoded.replace('%', "%25"), encoded.replace("%20", "+"), encoded]);
     if secret.len() >= SHORT {
-        let each =
-            |before: &str| secret.bytes().map(|byte| format!("{before}{byte:02x}")).collect::<String>();
+        let each = |before: &str| {
+            let bytes: Vec<_> = secret.bytes().map(|byte| format!("{before}{byte:02x}")).collect();
+            bytes.concat()
+        };
         forms.extend(["", "%", "\\x", "\\u00"].map(each));
         for alphabet in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
             // Padding that stays behind says nothing.

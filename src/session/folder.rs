@@ -26,7 +26,9 @@ pub(crate) fn check_base(base: &Path) -> Result<(), Stop> {
     let is_new = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let new: Vec<_> = base.ancestors().take_while(is_new).collect();
     let checked = self::base(base);
-    new.into_iter().for_each(|folder| drop(std::fs::remove_dir(folder)));
+    for folder in new {
+        let _ = std::fs::remove_dir(folder);
+    }
     checked
 }
 
