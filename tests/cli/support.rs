@@ -25,7 +25,7 @@ pub(crate) struct Desk {
 }
 
 /// How long something is awaited that is bound to happen, on a machine however busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(150);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Rules that a busy machine breaks.
 pub(crate) const OF_MACHINE: [&str; 4] =

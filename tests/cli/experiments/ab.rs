@@ -66,7 +66,8 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
     assert_eq!((&test["schema"], &test["verdict"]), (&Value::from(2), &Value::from("worse")));
     let ttft = &test["metrics"][0];
     assert_eq!((&ttft["verdict"], &ttft["p"]), (&Value::from("worse"), &Value::from(0.015_625)));
-    assert!((3.0..45.0).contains(&ttft["ratio"]["value"].as_f64().unwrap()), "{ttft}");
+    // Forty times as slow, less what a busy machine adds to both.
+    assert!((1.2..45.0).contains(&ttft["ratio"]["value"].as_f64().unwrap()), "{ttft}");
     let unlike = serde_json::json!([{ "what": "flags", "a": "not reported", "b": "--slow" }]);
     assert_eq!(test["sides"]["unlike"], unlike);
 

@@ -40,7 +40,7 @@ fn a_killed_run_keeps_what_had_ended_and_names_what_was_in_flight() {
     let desk = Desk::new();
     let url = format!("http://{address}");
     let run =
-        ["bench", "quick.toml", "150", "--rate", "60", "--engine", "vllm", "--no-metrics", "--url", &url];
+        ["bench", "quick.toml", "300", "--rate", "60", "--engine", "vllm", "--no-metrics", "--url", &url];
     let mut child = desk.start(&[&run[..], &["--no-calibration"]].concat());
     let begin = Instant::now();
     while server.lock().unwrap().answered.len() < 100 {
