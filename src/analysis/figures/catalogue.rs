@@ -106,6 +106,11 @@ impl Metric {
     /// The same with the gaps between tokens.
     pub const MAIN_AND_ITL: [Self; 4] = [Self::Ttft, Self::Tpot, Self::Itl, Self::E2e];
 
+    /// Whether it is a pace at which tokens come, which depends on how many requests are in flight.
+    pub(crate) const fn is_pace(self) -> bool {
+        matches!(self, Self::Tpot | Self::TpotAdjusted | Self::Itl | Self::ChunkGap)
+    }
+
     /// What the answers of a run cost, in money and in energy.
     pub const COSTS: [Self; 6] = [
         Self::CostPerMillionOutputTokens,

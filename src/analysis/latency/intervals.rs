@@ -3,6 +3,7 @@
 use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::{AskedQuantile, Quantile, SampleWarning, Unresolvable};
+use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::statistics::{CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, ranks, von_neumann};
 
 /// Fewer requests do not tell whether neighbours are alike.
@@ -14,6 +15,27 @@ const Z: f64 = 1.959_963_984_540_054;
 /// How close a figure should be known: within a tenth of itself.
 const CLOSE: f64 = 0.1;
 
+/// Fewest correlation times of the number in flight for intervals of what depends on it.
+const LEAST_IN_FLIGHT: f64 = 10.0;
+
+/// The correlation time of the number in flight as a share of the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct InFlight(f64);
+
+impl InFlight {
+    /// That of a group of requests, in the order of the schedule; `None` where it is not known.
+    pub(crate) fn of<'r, 'a: 'r>(
+        observed: &Observed<'_>,
+        requests: impl IntoIterator<Item = &'r Measured<'a>>,
+    ) -> Option<Self> {
+        let mut moments = requests.into_iter().map(|request| request.record().scheduled);
+        let first = moments.next()?;
+        let window = moments.last()?.since(first).as_secs_f64();
+        let share = observed.in_flight_memory?.as_secs_f64() / window;
+        (share.is_finite() && share > 0.0).then_some(Self(share))
+    }
+}
+
 /// Gives every percentile of `row` its interval, from `values`: one a request, the least that it can be, in order of
 /// arrival.
 ///
@@ -23,28 +45,31 @@ const CLOSE: f64 = 0.1;
 /// ([`Effective::shares_around`]). Where the window holds fewer than 20 correlation times it may have missed what the
 /// server does at other times, and there is no interval; where fewer than ten effective samples lie beyond the percentile,
 /// it has no end on that side.
-pub(crate) fn add_intervals(row: &mut LatencyRow, sample: &Sample, values: &[f64]) {
-    let Some(memory) = Memory::of_ranks(values) else { return };
-    row.correlation_times = Some(values.len() as f64 / memory.cautious_time);
-    let (bounds, n) = (row.bounds(), row.n);
-    row.know(sample, n, |place| {
-        let holds: Vec<f64> =
-            values.iter().map(|value| f64::from(u8::from(*value <= bounds[place]))).collect();
-        Effective::of(n, memory.and_of(&holds))
-    });
-    row.lose_unseen(row.correlation_times);
+///
+/// What depends on how many others are `in_flight` has a memory that the answers' own lengths tell, and is worth what
+/// [`Effective::of_batches`] says, where the window holds ten of those correlation times.
+pub(crate) fn add_intervals(
+    row: &mut LatencyRow,
+    sample: &Sample,
+    values: &[f64],
+    in_flight: Option<InFlight>,
+) {
+    let bounds = row.bounds();
+    let excess = |place: usize| {
+        let holds = values.iter().map(|value| f64::from(u8::from(*value <= bounds[place])));
+        let share = holds.clone().sum::<f64>() / values.len() as f64;
+        Excess { each: holds.map(|holds| holds - share).collect(), share, design: 1.0 }
+    };
+    row.add(sample, values.len(), in_flight, || Memory::of_ranks(values), excess);
 }
 
 /// The same of latencies that each request has many of: `samples_of` hands out those of each, and the number that each
 /// stands for, the requests in order of arrival.
-///
-/// Samples of one request are alike too: the variance of what each request has more at or below the percentile than its
-/// share is as many times that of independent samples as the number of samples counts too much (the design effect of
-/// clusters: Kish, *Survey Sampling*, 1965).
 pub(crate) fn add_intervals_of_many<R>(
     row: &mut LatencyRow,
     sample: &Sample,
     requests: impl Iterator<Item = R>,
+    in_flight: Option<InFlight>,
     samples_of: impl Fn(R, &mut dyn FnMut(f64, u32)),
 ) {
     let bounds = row.bounds();
@@ -52,16 +77,18 @@ pub(crate) fn add_intervals_of_many<R>(
     for request in requests {
         counts.add(&bounds, |take| samples_of(request, take));
     }
-    let (excess, _) = counts.excess(Quantile::P50 as usize);
-    let Some(memory) = Memory::of(&excess) else { return };
-    row.correlation_times = Some(excess.len() as f64 / memory.cautious_time);
-    let n = row.n;
-    row.know(sample, excess.len() as u64, |place| {
-        let (excess, design) = counts.excess(place);
-        let Effective { samples, cautious } = Effective::of(n, memory.and_of(&excess));
-        Effective { samples: (samples / design).max(1.0), cautious: cautious / design }
-    });
-    row.lose_unseen(row.correlation_times);
+    let median = || Memory::of(&counts.excess(Quantile::P50 as usize).each);
+    row.add(sample, counts.samples.len(), in_flight, median, |place| counts.excess(place));
+}
+
+/// What requests have more at or below a percentile than the share of all.
+struct Excess {
+    /// Of each request, in order of arrival.
+    each: Vec<f64>,
+    /// The share of all samples.
+    share: f64,
+    /// The variance of it as a multiple of that of independent samples, at least 1.
+    design: f64,
 }
 
 /// Samples of each request: how many there are, and how many of them are at or below each of some bounds.
@@ -85,18 +112,20 @@ impl Counts {
         self.at_most.iter_mut().zip(at_most).for_each(|(all, one)| all.push(one));
     }
 
-    /// What each request has more at or below the bound in this `place` than the share of all, and the variance of that
-    /// as a multiple of that of independent samples, at least 1.
-    fn excess(&self, place: usize) -> (Vec<f64>, f64) {
+    /// What each request has more at or below the bound in this `place` than the share of all.
+    ///
+    /// Samples of one request are alike too: the variance of it is as many times that of independent samples as the number
+    /// of samples counts too much (the design effect of clusters: Kish, *Survey Sampling*, 1965).
+    fn excess(&self, place: usize) -> Excess {
         let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
         let (below, all) = (sum(&self.at_most[place]), sum(&self.samples));
         let share = if all > 0 { below as f64 / all as f64 } else { 0.0 };
         let each = self.at_most[place].iter().zip(&self.samples);
-        let excess: Vec<f64> = each.map(|(below, all)| f64::from(*below) - share * f64::from(*all)).collect();
-        let squares: f64 = excess.iter().map(|excess| excess * excess).sum();
+        let each: Vec<f64> = each.map(|(below, all)| f64::from(*below) - share * f64::from(*all)).collect();
+        let squares: f64 = each.iter().map(|excess| excess * excess).sum();
         let independent = all as f64 * share * (1.0 - share);
         let design = if independent > 0.0 { (squares / independent).max(1.0) } else { 1.0 };
-        (excess, design)
+        Excess { each, share, design }
     }
 }
 
@@ -107,22 +136,57 @@ impl LatencyRow {
         usual.chain(self.asked.iter().map(|asked| asked.figure)).map(Figure::at_least).collect()
     }
 
+    /// Adds the intervals of samples of so many `requests`, by the `memory` that they show or by that of the number
+    /// `in_flight`.
+    fn add(
+        &mut self,
+        sample: &Sample,
+        requests: usize,
+        in_flight: Option<InFlight>,
+        memory: impl FnOnce() -> Option<Memory>,
+        excess: impl Fn(usize) -> Excess,
+    ) {
+        let n = self.n;
+        if let Some(InFlight(share)) = in_flight {
+            if Memory::is_seen(requests) {
+                self.correlation_times = Some(1.0 / share);
+                self.know(sample, requests as u64, |place| {
+                    let Excess { each, share: at_most, .. } = excess(place);
+                    Effective::of_batches(&each, at_most, n, share)
+                });
+                self.lose_unseen(self.correlation_times, LEAST_IN_FLIGHT);
+            }
+            return;
+        }
+        let Some(memory) = memory() else { return };
+        self.correlation_times = Some(requests as f64 / memory.cautious_time);
+        self.know(sample, requests as u64, |place| {
+            let Excess { each, design, .. } = excess(place);
+            Some(Effective::of(n, memory.and_of(&each)).of_alike(design))
+        });
+        self.lose_unseen(self.correlation_times, LEAST_EFFECTIVE);
+    }
+
     /// Sets what is known of each percentile, in the same order: so many `requests` are worth the samples that `effective`
     /// gives for its place.
-    fn know(&mut self, sample: &Sample, requests: u64, effective: impl Fn(usize) -> Effective) {
+    fn know(&mut self, sample: &Sample, requests: u64, effective: impl Fn(usize) -> Option<Effective>) {
         let usual = self.percentiles.len();
         for (place, percentile) in self.percentiles.iter_mut().enumerate() {
-            percentile.know(percentile.quantile.fraction(), sample, effective(place), requests);
+            if let Some(effective) = effective(place) {
+                percentile.know(percentile.quantile.fraction(), sample, effective, requests);
+            }
         }
         for (place, asked) in self.asked.iter_mut().enumerate() {
-            asked.know(asked.quantile.fraction(), sample, effective(usual + place), requests);
+            if let Some(effective) = effective(usual + place) {
+                asked.know(asked.quantile.fraction(), sample, effective, requests);
+            }
         }
     }
 
-    /// Takes the intervals away where the window holds fewer than 20 of the correlation times of this latency, or of
+    /// Takes the intervals away where the window holds fewer than `least` of the correlation times of this latency, or of
     /// another of the same requests, in whose numbers both are given.
-    pub(super) fn lose_unseen(&mut self, correlation_times: Option<f64>) {
-        if correlation_times.is_some_and(|times| times >= LEAST_EFFECTIVE) {
+    pub(super) fn lose_unseen(&mut self, correlation_times: Option<f64>, least: f64) {
+        if correlation_times.is_some_and(|times| times >= least) {
             return;
         }
         self.percentiles.iter_mut().for_each(Percentile::lose);

@@ -32,7 +32,8 @@ pub struct LatencyRow {
     /// for tokens and chunks, which depend on one another anyway.
     pub dependent: Option<bool>,
     /// How many times the requests' correlation time, cautiously judged, fits into the window: with fewer than 20 it is
-    /// too short for an interval. Absent where there are too few requests to tell.
+    /// too short for an interval. Of a pace of tokens, where the rate is even, that of the number in flight, and ten are
+    /// enough. Absent where there are too few requests to tell.
     pub correlation_times: Option<f64>,
 }
 

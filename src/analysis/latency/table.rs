@@ -5,12 +5,13 @@ use std::cell::LazyCell;
 use serde::Serialize;
 
 use super::gaps::{Gaps, Received, Stalls};
-use super::intervals::{add_intervals, add_intervals_of_many, are_dependent};
+use super::intervals::{InFlight, add_intervals, add_intervals_of_many, are_dependent};
 use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::statistics::LEAST_EFFECTIVE;
 use crate::record::RecordRef;
 
 /// Every latency of a run. A metric without a sample is absent.
@@ -54,25 +55,31 @@ impl LatencyTable {
             |answer, take| answer.token_gaps().for_each(|(gap, tokens)| take(gap, tokens));
         let of_chunks: SamplesOf =
             |answer, take| answer.chunk_gaps().for_each(|(gap, times)| take(gap, times));
-        let of_itl = LazyCell::new(|| of_answers(&itl, asked, answers(), of_tokens));
+        let memory = InFlight::of(observed, &observed.requests);
+        let of_itl = LazyCell::new(|| of_answers(&itl, asked, answers(), of_tokens, memory));
         let table = Self::from_rows(Metric::LATENCIES, |metric| match metric {
             metric if observed.delivery.withholds(metric) => None,
             Metric::Itl => of_itl.clone(),
             // Where each chunk has one token.
             Metric::ChunkGap if chunk_gap.is_same_as(&itl) => of_itl.clone(),
-            Metric::ChunkGap => of_answers(&chunk_gap, asked, answers(), of_chunks),
+            Metric::ChunkGap => of_answers(&chunk_gap, asked, answers(), of_chunks, memory),
             Metric::QueueWait if !capped => None,
             Metric::Ttfa if !reasoned => None,
             metric => {
-                in_order(figures(observed.requests.iter(), metric).chain(unended(observed, metric)), asked)
+                let figures = figures(observed.requests.iter(), metric).chain(unended(observed, metric));
+                in_order(figures, asked, memory.filter(|_| metric.is_pace()))
             }
         });
         (table, stalls)
     }
 
     /// The metrics of a group of requests.
-    pub(crate) fn of_group(requests: &[&Measured<'_>]) -> Self {
-        Self::from_rows(Metric::MAIN, |metric| of_requests(figures(requests.iter().copied(), metric), &[]))
+    pub(crate) fn of_group(observed: &Observed<'_>, requests: &[&Measured<'_>]) -> Self {
+        let memory = InFlight::of(observed, requests.iter().copied());
+        Self::from_rows(Metric::MAIN, |metric| {
+            let memory = memory.filter(|_| metric.is_pace());
+            Some(row_and_values(figures(requests.iter().copied(), metric), &[], memory)?.0)
+        })
     }
 
     fn from_rows<const N: usize>(metrics: [Metric; N], row: impl Fn(Metric) -> Option<LatencyRow>) -> Self {
@@ -83,7 +90,7 @@ impl LatencyTable {
             |metric: Metric| rows.iter().find(|(of, _)| *of == metric).map(|(_, row)| row.correlation_times);
         if let Some(times) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
             for (_, row) in &mut rows {
-                row.lose_unseen(times);
+                row.lose_unseen(times, LEAST_EFFECTIVE);
             }
         }
         Self { rows }
@@ -93,14 +100,14 @@ impl LatencyTable {
 impl LatencyRow {
     /// Describes a latency that each request has one of, the requests in order of arrival; `None` without any.
     pub fn in_order(values: &[f64]) -> Option<Self> {
-        in_order(values.iter().copied().map(Figure::Exact), &[])
+        in_order(values.iter().copied().map(Figure::Exact), &[], None)
     }
 
     /// Describes the gaps inside answers, of each answer its own, the answers in order of arrival; `None` without any.
     pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
         let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
         let mut row = Self::of(&sample, &[])?;
-        add_intervals_of_many(&mut row, &sample, answers.iter(), |gaps, take| {
+        add_intervals_of_many(&mut row, &sample, answers.iter(), None, |gaps, take| {
             gaps.iter().for_each(|gap| take(*gap, 1));
         });
         Some(row)
@@ -122,8 +129,12 @@ fn figures<'r, 'a: 'r>(
 }
 
 /// The row of one figure a request, in order of arrival, with whether those that follow one another are alike.
-fn in_order(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<LatencyRow> {
-    let (mut row, values) = row_and_values(figures, asked)?;
+fn in_order(
+    figures: impl Iterator<Item = Figure>,
+    asked: &[f64],
+    memory: Option<InFlight>,
+) -> Option<LatencyRow> {
+    let (mut row, values) = row_and_values(figures, asked, memory)?;
     row.dependent = are_dependent(&values);
     Some(row)
 }
@@ -131,15 +142,19 @@ fn in_order(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<Late
 /// The row of one figure a request, in order of arrival, with the percentiles that the user asked for, in percent; `None`
 /// without one.
 pub(crate) fn of_requests(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<LatencyRow> {
-    row_and_values(figures, asked).map(|(row, _)| row)
+    row_and_values(figures, asked, None).map(|(row, _)| row)
 }
 
 /// The same with the least that each figure can be.
-fn row_and_values(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<(LatencyRow, Vec<f64>)> {
+fn row_and_values(
+    figures: impl Iterator<Item = Figure>,
+    asked: &[f64],
+    memory: Option<InFlight>,
+) -> Option<(LatencyRow, Vec<f64>)> {
     let mut values = Vec::new();
     let sample = figures.inspect(|figure| values.push(figure.at_least())).collect();
     let mut row = LatencyRow::of(&sample, asked)?;
-    add_intervals(&mut row, &sample, &values);
+    add_intervals(&mut row, &sample, &values, memory);
     Some((row, values))
 }
 
@@ -152,10 +167,11 @@ fn of_answers<'r>(
     asked: &[f64],
     answers: impl Iterator<Item = RecordRef<'r>>,
     gaps: SamplesOf,
+    memory: Option<InFlight>,
 ) -> Option<LatencyRow> {
     let mut row = LatencyRow::of(sample, asked)?;
     let answers = answers.filter(|record| Received::of(record).is_some());
-    add_intervals_of_many(&mut row, sample, answers, |record, take| {
+    add_intervals_of_many(&mut row, sample, answers, memory, |record, take| {
         if let Some(answer) = Received::of(&record) {
             gaps(answer, take);
         }

@@ -106,7 +106,7 @@ impl LoadPhase {
             censored: count(|outcome| matches!(outcome, Outcome::Censored)),
             error_rate: (all > 0).then(|| failed as f64 / all as f64),
             slo_attainment: Attainment::of(observed, all, requests, |_| false).slo_attainment,
-            latency: LatencyTable::of_group(requests),
+            latency: LatencyTable::of_group(observed, requests),
         }
     }
 }

@@ -204,11 +204,15 @@ fn by_turn(observed: &Observed<'_>) -> Vec<TurnGroup> {
         }
     }
     let groups = PLACES.into_iter().zip(&groups).filter(|(_, requests)| !requests.is_empty());
-    groups.map(|(places, requests)| TurnGroup::of(places, requests)).collect()
+    groups.map(|(places, requests)| TurnGroup::of(observed, places, requests)).collect()
 }
 
 impl TurnGroup {
-    fn of((from, to): (u32, Option<u32>), requests: &[&Measured<'_>]) -> Self {
+    fn of(
+        observed: &Observed<'_>,
+        (from, to): (u32, Option<u32>),
+        requests: &[&Measured<'_>],
+    ) -> Self {
         let prompts: Vec<f64> =
             requests.iter().map(|request| request.record().prompt_tokens() as f64).collect();
         let cached: Vec<f64> =
@@ -219,7 +223,7 @@ impl TurnGroup {
             requests: requests.len() as u64,
             mean_prompt_tokens: mean(&prompts).unwrap_or_default(),
             mean_cached_tokens: mean(&cached),
-            latency: LatencyTable::of_group(requests),
+            latency: LatencyTable::of_group(observed, requests),
         }
     }
 }

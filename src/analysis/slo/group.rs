@@ -133,7 +133,7 @@ impl Group {
             reject_rate: share(|outcome| failed_by(outcome, FailureKind::is_reject)),
             timeout_rate: share(|outcome| failed_by(outcome, FailureKind::is_timeout)),
             censored: count(|outcome| matches!(outcome, Outcome::Censored)),
-            latency: LatencyTable::of_group(requests),
+            latency: LatencyTable::of_group(observed, requests),
             slo: Attainment::of(observed, all, requests, is_one),
         }
     }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use statrs::function::beta::checked_beta_reg;
 
+use super::batches::BatchMeans;
 use super::distributions::student_t_quantile;
 use super::means::variance;
 use super::memory::Memory;
@@ -33,23 +34,54 @@ pub struct Effective {
     /// The same by the cautious correlation time, by which it is judged whether a window is long enough, and what it tells
     /// of other times.
     pub cautious: f64,
+    /// Degrees of freedom of their number where it is of batches whose memory is known.
+    pub freedom: Option<f64>,
 }
+
+/// The relaxation time of a latency that depends on how many are in flight, as a share of the correlation time of their number:
+/// half of it were it exponential, and a little more, as each request feels what its whole stay brings.
+const RELAXATION: f64 = 0.6;
 
 impl Effective {
     /// Effective number of `n` values with this memory.
     pub fn of(n: u64, memory: Memory) -> Self {
         let n = n as f64;
-        Self { samples: (n / memory.correlation_time).max(1.0), cautious: n / memory.cautious_time }
+        let samples = (n / memory.correlation_time).max(1.0);
+        Self { samples, cautious: n / memory.cautious_time, freedom: None }
+    }
+
+    /// The same by the means of 32 batches, of `n` samples a `share` of which lies on one side of a bound; `excess` is what each
+    /// request, in order of arrival, has more of these than that share, and `memory` is the correlation time of what they
+    /// have in common, as a share of the window. `None` for fewer than 16 requests.
+    ///
+    /// Batches of the length B of a sequence that forgets with the relaxation time r show 1 − (r/B)(1 − e^(−B/r)) of the
+    /// variance that the mean of a long one has: as much is what they show made larger. No less than without any memory.
+    pub fn of_batches(excess: &[f64], share: f64, n: u64, memory: f64) -> Option<Self> {
+        let batches = BatchMeans::of(excess)?;
+        let relaxation = RELAXATION * memory * (batches.freedom + 1.0);
+        let seen = 1.0 - relaxation * -libm::expm1(-1.0 / relaxation);
+        let error = batches.error * excess.len() as f64;
+        let alone: f64 = excess.iter().map(|excess| excess * excess).sum();
+        let n = n as f64;
+        let samples = (share * (1.0 - share) * n * n / (error * error / seen).max(alone)).clamp(1.0, n);
+        let samples = if samples.is_nan() { n } else { samples };
+        Some(Self { samples, cautious: samples, freedom: Some(batches.freedom) })
+    }
+
+    /// The same where samples come in groups that are alike: their `design` effect.
+    #[must_use]
+    pub fn of_alike(self, design: f64) -> Self {
+        Self { samples: (self.samples / design).max(1.0), cautious: self.cautious / design, ..self }
     }
 
     /// Whether the window is long enough to know anything of what lies outside of it.
     pub fn is_enough(self) -> bool {
-        self.cautious >= LEAST_EFFECTIVE
+        self.freedom.is_some() || self.cautious >= LEAST_EFFECTIVE
     }
 
     /// Whether enough of them lie on both sides of the percentile at `fraction`.
     pub fn resolves(self, fraction: f64) -> bool {
-        self.is_enough() && self.cautious * fraction.min(1.0 - fraction) >= LEAST_BEYOND - 1e-9
+        self.freedom.is_some() || self.is_enough() && self.cautious * fraction.min(1.0 - fraction) >= LEAST_BEYOND - 1e-9
     }
 
     /// The shares of the sample between whose quantiles the percentile at `fraction` lies, with this `confidence`: those
@@ -57,7 +89,8 @@ impl Effective {
     /// Pearson, of the cautious number of samples and with half of its degrees of freedom). A side is `None` where no sample
     /// lies far enough out.
     pub fn shares_around(self, fraction: f64, confidence: f64) -> (Option<f64>, Option<f64>) {
-        let n = sure(self.cautious, FOR_ONE_FREEDOM_ELSEWHERE, confidence);
+        let freedom = self.freedom.unwrap_or((self.cautious / FOR_ONE_FREEDOM_ELSEWHERE).max(2.0));
+        let n = (self.cautious * discount(confidence, freedom)).max(1.0);
         let tail = (1.0 - confidence) / 2.0;
         let too_low = |share: f64| chance_of_at_most(n * share, n, fraction) < tail;
         let not_too_high = |share: f64| chance_of_at_most(n * share - 1.0, n, fraction) < 1.0 - tail;
@@ -165,6 +198,7 @@ impl OrderedShare {
         let effective = effective.map(|each| Effective {
             samples: each.iter().map(|one| one.samples).sum(),
             cautious: each.iter().map(|one| one.cautious).sum(),
+            freedom: None,
         });
         let (hits, certain, n) = (sum(|run| run.hits), sum(|run| run.certain), sum(|run| run.n));
         let share = hits as f64 / n as f64;
@@ -267,12 +301,12 @@ impl OrderedShare {
     /// as there are.
     pub fn needed(&self, limit: f64) -> Option<u64> {
         // Nothing is known of the memory of a few requests; if there is none, so many would tell that none is over.
-        let alone = Effective { samples: self.n as f64, cautious: self.n as f64 };
+        let alone = Effective { samples: self.n as f64, cautious: self.n as f64, freedom: None };
         let effective = self.effective.or_else(|| (self.hits == 0).then_some(alone))?;
         let growth = std::iter::successors(Some(1.0), |times| Some(times * 1.05));
         let enough = |times: &f64| {
-            let Effective { samples, cautious } = effective;
-            let grown = Effective { samples: samples * times, cautious: cautious * times };
+            let Effective { samples, cautious, .. } = effective;
+            let grown = Effective { samples: samples * times, cautious: cautious * times, ..effective };
             grown.samples >= samples + 1.0 && self.side(grown, *times, limit, DOUBT).is_some()
         };
         let needed = growth.take_while(|times| *times <= MOST_TIMES).find(enough)? * self.n as f64;

@@ -32,10 +32,15 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Whether so many values show any.
+    pub const fn is_seen(values: usize) -> bool {
+        values >= FEWEST
+    }
+
     /// Memory of `values` in their order; `None` for fewer than 16 of them. Where all are alike there is none to be
     /// seen.
     pub fn of(values: &[f64]) -> Option<Self> {
-        if values.len() < FEWEST {
+        if !Self::is_seen(values.len()) {
             return None;
         }
         let mut memory = Self { correlation_time: 1.0, cautious_time: 1.0 };

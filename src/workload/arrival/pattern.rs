@@ -189,6 +189,20 @@ impl ArrivalPattern {
         }
     }
 
+    /// Whether the rate is the same at every moment, and no request brings others.
+    pub fn is_even(&self) -> bool {
+        match self {
+            Self::Poisson { .. }
+            | Self::Constant { .. }
+            | Self::Gamma { .. }
+            | Self::Weibull { .. }
+            | Self::Clients { .. }
+            | Self::Population { .. } => true,
+            Self::ByClass { classes } => classes.iter().all(Self::is_even),
+            _ => false,
+        }
+    }
+
     /// The replayed trace, if any.
     pub fn trace(&self) -> Option<&Trace> {
         match self {

@@ -4,7 +4,7 @@ use super::*;
 use crate::random::RandomStream;
 
 fn of(samples: f64) -> Effective {
-    Effective { samples, cautious: samples }
+    Effective { samples, cautious: samples, freedom: None }
 }
 
 /// Between which ends a share lies, of which `share` was seen, with this two-sided `confidence`.
@@ -102,7 +102,7 @@ fn most_requests_over_a_bound_miss_it_however_few_are_independent() {
         hits: over as u64,
         certain: over as u64,
         n: 200,
-        effective: effective.map(|samples| Effective { samples, cautious: samples }),
+        effective: effective.map(|samples| Effective { samples, cautious: samples, freedom: None }),
         worth_at_most: f64::INFINITY,
         inside: None,
     };
