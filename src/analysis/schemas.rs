@@ -51,7 +51,8 @@ struct Row {
     /// Whether successive requests are correlated; null if there are too few of them, and for tokens and chunks.
     dependent: Option<bool>,
     /// How many times the requests' correlation time, cautiously judged, fits into the window: with fewer than 20 it is
-    /// too short for an interval. Null where there are too few requests to tell.
+    /// too short for an interval. Of a pace of tokens, where the rate is even, that of the number in flight, and ten are
+    /// enough. Null where there are too few requests to tell.
     correlation_times: Option<f64>,
 }
 
@@ -74,6 +75,8 @@ struct PercentileFields {
     unresolvable: Option<Unresolvable>,
     /// About how many requests would tell it within a tenth of itself; null where that cannot be estimated.
     requests_for_ten_percent: Option<u64>,
+    /// About how many requests would give the interval both ends; null where it has both, or that cannot be estimated.
+    requests_for_both_ends: Option<u64>,
     /// A reservation, when samples are few.
     mark: Option<SampleWarning>,
 }

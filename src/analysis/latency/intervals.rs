@@ -18,6 +18,12 @@ const CLOSE: f64 = 0.1;
 /// Fewest correlation times of the number in flight for intervals of what depends on it.
 const LEAST_IN_FLIGHT: f64 = 10.0;
 
+/// The same of tokens as a multiple: long answers, in which more time passes, have most of them.
+const OF_TOKENS: f64 = 1.5;
+/// Fewest correlation times of the number in flight for any interval: of calm windows of fewer, a nearly full server (95 % of
+/// the limit of an A10G, a minute) made intervals of TTFT and e2e that held the truth in a third of the runs.
+const LEAST_FOR_A_WAIT: f64 = 6.0;
+
 /// The correlation time of the number in flight as a share of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct InFlight(f64);
@@ -33,6 +39,11 @@ impl InFlight {
         let window = moments.last()?.since(first).as_secs_f64();
         let share = observed.in_flight_memory?.as_secs_f64() / window;
         (share.is_finite() && share > 0.0).then_some(Self(share))
+    }
+
+    /// Whether the window holds too few of it to show how a queue comes and goes.
+    pub(crate) fn is_too_long(self) -> bool {
+        self.0 * LEAST_FOR_A_WAIT > 1.0
     }
 }
 
@@ -78,6 +89,7 @@ pub(crate) fn add_intervals_of_many<R>(
         counts.add(&bounds, |take| samples_of(request, take));
     }
     let median = || Memory::of(&counts.excess(Quantile::P50 as usize).each);
+    let in_flight = in_flight.map(|InFlight(share)| InFlight(OF_TOKENS * share));
     row.add(sample, counts.samples.len(), in_flight, median, |place| counts.excess(place));
 }
 
@@ -189,6 +201,11 @@ impl LatencyRow {
         if correlation_times.is_some_and(|times| times >= least) {
             return;
         }
+        self.lose();
+    }
+
+    /// Takes all intervals away.
+    pub(super) fn lose(&mut self) {
         self.percentiles.iter_mut().for_each(Percentile::lose);
         self.asked.iter_mut().for_each(Percentile::lose);
     }
@@ -199,6 +216,7 @@ impl<Q: Copy> Percentile<Q> {
         self.interval = (None, None);
         self.unresolvable = Some(Unresolvable::WindowTooShort);
         self.requests_for_ten_percent = None;
+        self.requests_for_both_ends = None;
     }
 
     /// Sets what `effective` samples, those of so many `requests`, tell of the percentile at `p`.
@@ -219,6 +237,8 @@ impl<Q: Copy> Percentile<Q> {
         self.interval = (at(low).map(Figure::at_least), at(high).and_then(Figure::at_most));
         let whole = self.interval.0.is_some() && self.interval.1.is_some();
         self.unresolvable = (!whole).then_some(Unresolvable::TooFewBeyond);
+        let times = if whole { None } else { effective.times_for_both_ends(p, CONFIDENCE) };
+        self.requests_for_both_ends = times.map(|times| (times * requests as f64).ceil() as u64);
         self.requests_for_ten_percent = self.needed(p, sample, effective, requests);
     }
 

@@ -54,6 +54,8 @@ pub struct Percentile<Q = Quantile> {
     /// About how many requests would tell it within a tenth of itself, by the correlation time of these; absent where
     /// that cannot be estimated.
     pub requests_for_ten_percent: Option<u64>,
+    /// About how many requests would give its interval both ends; absent where it has both, or that cannot be estimated.
+    pub requests_for_both_ends: Option<u64>,
     /// A reservation, when samples are few.
     pub mark: Option<SampleWarning>,
 }
@@ -122,6 +124,7 @@ impl<Q: Copy> Percentile<Q> {
             effective_samples: None,
             unresolvable: Some(Unresolvable::WindowTooShort),
             requests_for_ten_percent: None,
+            requests_for_both_ends: None,
             mark,
         })
     }
@@ -129,17 +132,15 @@ impl<Q: Copy> Percentile<Q> {
     /// The same under another name.
     #[must_use]
     pub(crate) fn named<R>(self, quantile: R) -> Percentile<R> {
-        let Self {
-            figure, interval, effective_samples, unresolvable, requests_for_ten_percent, mark, ..
-        } = self;
         Percentile {
             quantile,
-            figure,
-            interval,
-            effective_samples,
-            unresolvable,
-            requests_for_ten_percent,
-            mark,
+            figure: self.figure,
+            interval: self.interval,
+            effective_samples: self.effective_samples,
+            unresolvable: self.unresolvable,
+            requests_for_ten_percent: self.requests_for_ten_percent,
+            requests_for_both_ends: self.requests_for_both_ends,
+            mark: self.mark,
         }
     }
 }
@@ -184,7 +185,7 @@ impl Serialize for LatencyRow {
 impl<Q> Serialize for Percentile<Q> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (at_least, at_most) = bounds(self.figure);
-        let mut out = serializer.serialize_struct("Percentile", 9)?;
+        let mut out = serializer.serialize_struct("Percentile", 10)?;
         out.serialize_field("value_ms", &self.figure.exact())?;
         out.serialize_field("at_least_ms", &at_least)?;
         out.serialize_field("at_most_ms", &at_most)?;
@@ -193,6 +194,7 @@ impl<Q> Serialize for Percentile<Q> {
         out.serialize_field("effective_samples", &self.effective_samples)?;
         out.serialize_field("unresolvable", &self.unresolvable)?;
         out.serialize_field("requests_for_ten_percent", &self.requests_for_ten_percent)?;
+        out.serialize_field("requests_for_both_ends", &self.requests_for_both_ends)?;
         out.serialize_field("mark", &self.mark)?;
         out.end()
     }

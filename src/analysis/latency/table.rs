@@ -57,7 +57,7 @@ impl LatencyTable {
             |answer, take| answer.chunk_gaps().for_each(|(gap, times)| take(gap, times));
         let memory = InFlight::of(observed, &observed.requests);
         let of_itl = LazyCell::new(|| of_answers(&itl, asked, answers(), of_tokens, memory));
-        let table = Self::from_rows(Metric::LATENCIES, |metric| match metric {
+        let table = Self::from_rows(memory, Metric::LATENCIES, |metric| match metric {
             metric if observed.delivery.withholds(metric) => None,
             Metric::Itl => of_itl.clone(),
             // Where each chunk has one token.
@@ -76,13 +76,17 @@ impl LatencyTable {
     /// The metrics of a group of requests.
     pub(crate) fn of_group(observed: &Observed<'_>, requests: &[&Measured<'_>]) -> Self {
         let memory = InFlight::of(observed, requests.iter().copied());
-        Self::from_rows(Metric::MAIN, |metric| {
+        Self::from_rows(memory, Metric::MAIN, |metric| {
             let memory = memory.filter(|_| metric.is_pace());
             Some(row_and_values(figures(requests.iter().copied(), metric), &[], memory)?.0)
         })
     }
 
-    fn from_rows<const N: usize>(metrics: [Metric; N], row: impl Fn(Metric) -> Option<LatencyRow>) -> Self {
+    fn from_rows<const N: usize>(
+        memory: Option<InFlight>,
+        metrics: [Metric; N],
+        row: impl Fn(Metric) -> Option<LatencyRow>,
+    ) -> Self {
         let mut rows: Vec<_> =
             metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect();
         // Where noise hides from one latency that the server remembers, the wait for the first token shows it.
@@ -92,6 +96,9 @@ impl LatencyTable {
             for (_, row) in &mut rows {
                 row.lose_unseen(times, LEAST_EFFECTIVE);
             }
+        }
+        if memory.is_some_and(InFlight::is_too_long) {
+            rows.iter_mut().for_each(|(_, row)| row.lose());
         }
         Self { rows }
     }

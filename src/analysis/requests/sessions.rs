@@ -208,11 +208,7 @@ fn by_turn(observed: &Observed<'_>) -> Vec<TurnGroup> {
 }
 
 impl TurnGroup {
-    fn of(
-        observed: &Observed<'_>,
-        (from, to): (u32, Option<u32>),
-        requests: &[&Measured<'_>],
-    ) -> Self {
+    fn of(observed: &Observed<'_>, (from, to): (u32, Option<u32>), requests: &[&Measured<'_>]) -> Self {
         let prompts: Vec<f64> =
             requests.iter().map(|request| request.record().prompt_tokens() as f64).collect();
         let cached: Vec<f64> =

@@ -81,7 +81,30 @@ impl Effective {
 
     /// Whether enough of them lie on both sides of the percentile at `fraction`.
     pub fn resolves(self, fraction: f64) -> bool {
-        self.freedom.is_some() || self.is_enough() && self.cautious * fraction.min(1.0 - fraction) >= LEAST_BEYOND - 1e-9
+        self.freedom.is_some()
+            || self.is_enough() && self.cautious * fraction.min(1.0 - fraction) >= LEAST_BEYOND - 1e-9
+    }
+
+    /// So many times as many, of a window that is as much longer.
+    fn grown(self, times: f64) -> Self {
+        Self { samples: self.samples * times, cautious: self.cautious * times, ..self }
+    }
+
+    /// How many times as many give the percentile at `fraction` an interval with both ends, within a twentieth; `None` beyond
+    /// 2,000 times.
+    pub fn times_for_both_ends(self, fraction: f64, confidence: f64) -> Option<f64> {
+        growth().find(|times| {
+            let grown = self.grown(*times);
+            let (n, tail) = (grown.surely(confidence), (1.0 - confidence) / 2.0);
+            let low = chance_of_at_most(0.0, n, fraction) < tail;
+            grown.resolves(fraction) && low && chance_of_at_most(n - 1.0, n, fraction) >= 1.0 - tail
+        })
+    }
+
+    /// The cautious number, less what its own error takes away.
+    fn surely(self, confidence: f64) -> f64 {
+        let freedom = self.freedom.unwrap_or((self.cautious / FOR_ONE_FREEDOM_ELSEWHERE).max(2.0));
+        (self.cautious * discount(confidence, freedom)).max(1.0)
     }
 
     /// The shares of the sample between whose quantiles the percentile at `fraction` lies, with this `confidence`: those
@@ -89,8 +112,7 @@ impl Effective {
     /// Pearson, of the cautious number of samples and with half of its degrees of freedom). A side is `None` where no sample
     /// lies far enough out.
     pub fn shares_around(self, fraction: f64, confidence: f64) -> (Option<f64>, Option<f64>) {
-        let freedom = self.freedom.unwrap_or((self.cautious / FOR_ONE_FREEDOM_ELSEWHERE).max(2.0));
-        let n = (self.cautious * discount(confidence, freedom)).max(1.0);
+        let n = self.surely(confidence);
         let tail = (1.0 - confidence) / 2.0;
         let too_low = |share: f64| chance_of_at_most(n * share, n, fraction) < tail;
         let not_too_high = |share: f64| chance_of_at_most(n * share - 1.0, n, fraction) < 1.0 - tail;
@@ -116,6 +138,11 @@ fn discount(confidence: f64, freedom: f64) -> f64 {
     let p = f64::midpoint(1.0, confidence);
     let ratio = normal_quantile(p) / student_t_quantile(p, freedom);
     ratio * ratio
+}
+
+/// From 1 to 2,000, each a twentieth more.
+fn growth() -> impl Iterator<Item = f64> {
+    std::iter::successors(Some(1.0), |times| Some(times * 1.05)).take_while(|times| *times <= MOST_TIMES)
 }
 
 /// How often a decision on one side of a limit may be wrong.
@@ -303,13 +330,11 @@ impl OrderedShare {
         // Nothing is known of the memory of a few requests; if there is none, so many would tell that none is over.
         let alone = Effective { samples: self.n as f64, cautious: self.n as f64, freedom: None };
         let effective = self.effective.or_else(|| (self.hits == 0).then_some(alone))?;
-        let growth = std::iter::successors(Some(1.0), |times| Some(times * 1.05));
         let enough = |times: &f64| {
-            let Effective { samples, cautious, .. } = effective;
-            let grown = Effective { samples: samples * times, cautious: cautious * times, ..effective };
-            grown.samples >= samples + 1.0 && self.side(grown, *times, limit, DOUBT).is_some()
+            let grown = effective.grown(*times);
+            grown.samples >= effective.samples + 1.0 && self.side(grown, *times, limit, DOUBT).is_some()
         };
-        let needed = growth.take_while(|times| *times <= MOST_TIMES).find(enough)? * self.n as f64;
+        let needed = growth().find(enough)? * self.n as f64;
         let digit = libm::pow(10.0, libm::floor(libm::log10(needed)) - 1.0).max(1.0);
         Some((libm::ceil(needed / digit) * digit) as u64)
     }

@@ -141,7 +141,8 @@ mod tests {
             summary["latency"]["ttft"]["p50"],
             json!({
                 "value_ms": 100.0, "at_least_ms": null, "at_most_ms": null, "interval_low_ms": null, "interval_high_ms": null,
-                "effective_samples": null, "unresolvable": "window_too_short", "requests_for_ten_percent": null, "mark": null
+                "effective_samples": null, "unresolvable": "window_too_short", "requests_for_ten_percent": null,
+                "requests_for_both_ends": null, "mark": null
             })
         );
         assert_eq!(summary["latency"]["ttft"]["p99_9"]["value_ms"], json!(null));

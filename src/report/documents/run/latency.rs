@@ -132,11 +132,30 @@ fn tails(section: &mut Section, rows: &[Row<'_>]) {
     }
 }
 
-/// The intervals of TTFT (of answers that are not streamed: of e2e), why one is missing, and how long a run would narrow
-/// them.
+/// The intervals of TTFT (of answers that are not streamed: of e2e) and of TPOT, why one is missing, and how long a run would
+/// narrow them.
 fn intervals(section: &mut Section, summary: &Summary) {
     let row = |metric: Metric| Some((metric.title(), summary.latency.row(metric)?));
-    let Some((name, row)) = row(Metric::Ttft).or_else(|| row(Metric::E2e)) else { return };
+    let Some(first) = row(Metric::Ttft).or_else(|| row(Metric::E2e)) else { return };
+    let length = |needed: u64| Some(seconds((needed as f64 / summary.rates.requests_per_s()?).ceil()));
+    let both = [Some(first), row(Metric::Tpot)];
+    section.facts("95 % intervals", both.into_iter().flatten().map(|row| interval(row, length)));
+    let (name, row) = first;
+    let p95 = row.percentile(Quantile::P95);
+    if let Some(needed) = p95.requests_for_ten_percent
+        && needed > row.n
+        && p95.mark != Some(SampleWarning::TooFewSamples)
+        && let Some(length) = length(needed)
+    {
+        let needed = count(needed);
+        section.remark(format!(
+            "for p95 {name} ±10 %, about {needed} requests are needed, a window of about {length} at this rate"
+        ));
+    }
+}
+
+/// The intervals of the p50, p95 and p99 of a latency, with the `length` of a window that gives both ends.
+fn interval((name, row): (&str, &LatencyRow), length: impl Fn(u64) -> Option<String>) -> String {
     let shown = [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| row.percentile(quantile));
     let worth = row.percentile(Quantile::P50).effective_samples.map(|effective| {
         let (n, effective) = (count(row.n), count(effective.round() as u64));
@@ -149,26 +168,15 @@ fn intervals(section: &mut Section, summary: &Summary) {
             None => "too few requests to tell how they depend on one another".to_owned(),
             Some(_) => format!("the window is too short for what the server remembers{worth}"),
         };
-        section.fact("95 % intervals", format!("{name} unresolvable: {why}; run longer, or --repeats 5"));
-        return;
+        return format!("{name} unresolvable: {why}; run longer, or --repeats 5");
     }
     let known = shown.map(|shown| {
         let range = range(shown).unwrap_or_else(|| "unresolvable".to_owned());
-        format!("{} {range}", shown.quantile)
+        let both = shown.requests_for_both_ends.and_then(&length);
+        let both = both.map(|length| format!(" (both ends take about {length})")).unwrap_or_default();
+        format!("{} {range}{both}", shown.quantile)
     });
-    section.fact("95 % intervals", format!("{name} {}{worth}", known.join(", ")));
-    let [_, p95, _] = shown;
-    let rate = summary.rates.requests_per_s();
-    if let (Some(needed), Some(rate)) = (p95.requests_for_ten_percent, rate)
-        && needed > row.n
-        && p95.mark != Some(SampleWarning::TooFewSamples)
-    {
-        let length = seconds((needed as f64 / rate).ceil());
-        let needed = count(needed);
-        section.remark(format!(
-            "for p95 {name} ±10 %, about {needed} requests are needed, a window of about {length} at this rate"
-        ));
-    }
+    format!("{name} {}{worth}", known.join(", "))
 }
 
 /// The shown percentiles of a latency, each with its reservation.
