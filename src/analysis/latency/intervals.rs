@@ -20,7 +20,7 @@ const LEAST_IN_FLIGHT: f64 = 10.0;
 
 /// The same of tokens as a multiple: long answers, in which more time passes, have most of them.
 const OF_TOKENS: f64 = 1.5;
-/// Fewest correlation times of the number in flight for any interval: of calm windows of fewer, a nearly full server (95 % of
+/// Fewest correlation times of the number in flight for any interval, where requests depend on one another: of calm windows of fewer, a nearly full server (95 % of
 /// the limit of an A10G, a minute) made intervals of TTFT and e2e that held the truth in a third of the runs.
 const LEAST_FOR_A_WAIT: f64 = 6.0;
 
@@ -201,11 +201,6 @@ impl LatencyRow {
         if correlation_times.is_some_and(|times| times >= least) {
             return;
         }
-        self.lose();
-    }
-
-    /// Takes all intervals away.
-    pub(super) fn lose(&mut self) {
         self.percentiles.iter_mut().for_each(Percentile::lose);
         self.asked.iter_mut().for_each(Percentile::lose);
     }

@@ -90,15 +90,15 @@ impl LatencyTable {
         let mut rows: Vec<_> =
             metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect();
         // Where noise hides from one latency that the server remembers, the wait for the first token shows it.
-        let of =
-            |metric: Metric| rows.iter().find(|(of, _)| *of == metric).map(|(_, row)| row.correlation_times);
-        if let Some(times) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
+        let of = |metric: Metric| {
+            let (_, row) = rows.iter().find(|(of, _)| *of == metric)?;
+            Some((row.correlation_times, row.dependent))
+        };
+        if let Some((times, dependent)) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
+            let is_short = memory.is_some_and(InFlight::is_too_long) && dependent != Some(false);
             for (_, row) in &mut rows {
-                row.lose_unseen(times, LEAST_EFFECTIVE);
+                row.lose_unseen(times.filter(|_| !is_short), LEAST_EFFECTIVE);
             }
-        }
-        if memory.is_some_and(InFlight::is_too_long) {
-            rows.iter_mut().for_each(|(_, row)| row.lose());
         }
         Self { rows }
     }

@@ -17,5 +17,6 @@ mod decided;
 mod engine;
 mod far;
 mod one_run;
+mod paces;
 mod queue;
 mod shown;

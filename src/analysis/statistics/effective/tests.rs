@@ -252,3 +252,46 @@ fn far_inside_the_bound_a_short_run_tells() {
     let both = OrderedShare::pooled(&[inside, OrderedShare { inside: Some(heavier), ..inside }]).unwrap();
     assert_eq!(both.inside, Some(Inside { largest: 139.0, ..heavier }));
 }
+
+/// Requests that find `0..` others in flight, whose stays are exponential with a mean of ten gaps: M/M/∞, whose number in
+/// flight is correlated for twice that. Of 300 runs, the variance of the share that find at most nine tells how many
+/// independent ones 600 are worth: some 24.
+#[test]
+fn batches_tell_what_requests_are_worth_that_depend_on_how_many_are_in_flight() {
+    const N: usize = 600;
+    let run = |seed: u64| {
+        let mut stream = RandomStream::named(seed, "in flight");
+        let (mut now, mut ends) = (0.0, Vec::<f64>::new());
+        let mut holds = Vec::with_capacity(N);
+        for place in 0..N + 200 {
+            now += stream.exponential();
+            ends.retain(|end| *end > now);
+            if place >= 200 {
+                holds.push(f64::from(u8::from(ends.len() <= 9)));
+            }
+            ends.push(now + 10.0 * stream.exponential());
+        }
+        let share = holds.iter().sum::<f64>() / N as f64;
+        let excess: Vec<f64> = holds.iter().map(|holds| holds - share).collect();
+        (share, Effective::of_batches(&excess, share, N as u64, 20.0 / N as f64).unwrap().samples)
+    };
+    let (shares, mut worth): (Vec<f64>, Vec<f64>) = (0..300).map(run).unzip();
+    // Poisson with mean 10: P(N ≤ 9) = 0.4579.
+    let mean = shares.iter().sum::<f64>() / 300.0;
+    assert!((mean - 0.4579).abs() < 0.025, "{mean}");
+    let truly = mean * (1.0 - mean) / variance(&shares).unwrap();
+    worth.sort_by(f64::total_cmp);
+    assert!((0.55..1.05).contains(&(worth[150] / truly)), "{} for {truly}", worth[150]);
+    assert_eq!(Effective::of_batches(&[0.0; 15], 0.5, 15, 0.1), None);
+    // Without any memory as many as there are.
+    let even: Vec<f64> = (0..320).map(|place| f64::from(place % 2) - 0.5).collect();
+    assert!((Effective::of_batches(&even, 0.5, 320, 1e-9).unwrap().samples - 320.0).abs() < 1e-6);
+}
+
+/// Both ends of a p95 take 200 effective samples beyond which ten lie.
+#[test]
+fn both_ends_take_so_many_times_as_many() {
+    let times = of(100.0).times_for_both_ends(0.95, 0.95).unwrap();
+    assert!((2.0..2.1).contains(&times), "{times}");
+    assert_eq!(of(0.01).times_for_both_ends(0.99, 0.95), None);
+}
