@@ -20,8 +20,9 @@ const LEAST_IN_FLIGHT: f64 = 10.0;
 
 /// The same of tokens as a multiple: long answers, in which more time passes, have most of them.
 const OF_TOKENS: f64 = 1.5;
-/// Fewest correlation times of the number in flight for any interval, where requests depend on one another: of calm windows of fewer, a nearly full server (95 % of
-/// the limit of an A10G, a minute) made intervals of TTFT and e2e that held the truth in a third of the runs.
+/// Fewest correlation times of the number in flight for any interval, where requests depend on one another: of calm windows of
+/// fewer, a nearly full server (95 % of the limit of an A10G, a minute) made intervals of TTFT and e2e that held the truth in
+/// a third of the runs.
 const LEAST_FOR_A_WAIT: f64 = 6.0;
 
 /// The correlation time of the number in flight as a share of the window.
