@@ -113,7 +113,9 @@ fn in_flight_memory(log: &RunLog, requests: &[Measured<'_>]) -> Option<Duration>
         return None;
     }
     let (mut sum, mut squares) = (0.0, 0.0);
-    for record in requests.iter().map(Measured::record) {
+    // An answer that hangs says little of how the others change.
+    let records = requests.iter().map(Measured::record);
+    for record in records.filter(|record| record.outcome == Outcome::Completed) {
         let stay = record.ended.since(record.dispatched).as_secs_f64();
         sum += stay;
         squares += stay * stay;

@@ -172,11 +172,15 @@ fn interval((name, row): (&str, &LatencyRow), length: impl Fn(u64) -> Option<Str
     }
     let known = shown.map(|shown| {
         let range = range(shown).unwrap_or_else(|| "unresolvable".to_owned());
-        let both = shown.requests_for_both_ends.and_then(&length);
-        let both = both.map(|length| format!(" (both ends take about {length})")).unwrap_or_default();
-        format!("{} {range}{both}", shown.quantile)
+        format!("{} {range}", shown.quantile)
     });
-    format!("{name} {}{worth}", known.join(", "))
+    let both = shown.iter().filter_map(|shown| {
+        let length = length(shown.requests_for_both_ends?)?;
+        Some(format!("{length} for {}", shown.quantile))
+    });
+    let both = both.collect::<Vec<_>>().join(", ");
+    let both = if both.is_empty() { both } else { format!("; both ends take a window of about {both}") };
+    format!("{name} {}{worth}{both}", known.join(", "))
 }
 
 /// The shown percentiles of a latency, each with its reservation.
