@@ -25,27 +25,22 @@ const OF_TOKENS: f64 = 1.5;
 /// a third of the runs.
 const LEAST_FOR_A_WAIT: f64 = 6.0;
 
-/// The correlation time of the number in flight as a share of the window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct InFlight(f64);
+/// The correlation time of the number in flight as a share of the window of a group of requests, in the order of the
+/// schedule; `None` where it is not known.
+pub(crate) fn in_flight_memory<'r, 'a: 'r>(
+    observed: &Observed<'_>,
+    requests: impl IntoIterator<Item = &'r Measured<'a>>,
+) -> Option<f64> {
+    let mut moments = requests.into_iter().map(|request| request.record().scheduled);
+    let first = moments.next()?;
+    let window = moments.last()?.since(first).as_secs_f64();
+    let share = observed.in_flight_memory?.as_secs_f64() / window;
+    (share.is_finite() && share > 0.0).then_some(share)
+}
 
-impl InFlight {
-    /// That of a group of requests, in the order of the schedule; `None` where it is not known.
-    pub(crate) fn of<'r, 'a: 'r>(
-        observed: &Observed<'_>,
-        requests: impl IntoIterator<Item = &'r Measured<'a>>,
-    ) -> Option<Self> {
-        let mut moments = requests.into_iter().map(|request| request.record().scheduled);
-        let first = moments.next()?;
-        let window = moments.last()?.since(first).as_secs_f64();
-        let share = observed.in_flight_memory?.as_secs_f64() / window;
-        (share.is_finite() && share > 0.0).then_some(Self(share))
-    }
-
-    /// Whether the window holds too few of it to show how a queue comes and goes.
-    pub(crate) fn is_too_long(self) -> bool {
-        self.0 * LEAST_FOR_A_WAIT > 1.0
-    }
+/// Whether the window holds too few correlation times to show how a queue comes and goes.
+pub(crate) fn is_too_long(in_flight: f64) -> bool {
+    in_flight * LEAST_FOR_A_WAIT > 1.0
 }
 
 /// Gives every percentile of `row` its interval, from `values`: one a request, the least that it can be, in order of
@@ -60,12 +55,7 @@ impl InFlight {
 ///
 /// What depends on how many others are `in_flight` has a memory that the answers' own lengths tell, and is worth what
 /// [`Effective::of_batches`] says, where the window holds ten of those correlation times.
-pub(crate) fn add_intervals(
-    row: &mut LatencyRow,
-    sample: &Sample,
-    values: &[f64],
-    in_flight: Option<InFlight>,
-) {
+pub(crate) fn add_intervals(row: &mut LatencyRow, sample: &Sample, values: &[f64], in_flight: Option<f64>) {
     let bounds = row.bounds();
     let excess = |place: usize| {
         let holds = values.iter().map(|value| f64::from(u8::from(*value <= bounds[place])));
@@ -81,7 +71,7 @@ pub(crate) fn add_intervals_of_many<R>(
     row: &mut LatencyRow,
     sample: &Sample,
     requests: impl Iterator<Item = R>,
-    in_flight: Option<InFlight>,
+    in_flight: Option<f64>,
     samples_of: impl Fn(R, &mut dyn FnMut(f64, u32)),
 ) {
     let bounds = row.bounds();
@@ -90,7 +80,7 @@ pub(crate) fn add_intervals_of_many<R>(
         counts.add(&bounds, |take| samples_of(request, take));
     }
     let median = || Memory::of(&counts.excess(Quantile::P50 as usize).each);
-    let in_flight = in_flight.map(|InFlight(share)| InFlight(OF_TOKENS * share));
+    let in_flight = in_flight.map(|share| OF_TOKENS * share);
     row.add(sample, counts.samples.len(), in_flight, median, |place| counts.excess(place));
 }
 
@@ -155,12 +145,12 @@ impl LatencyRow {
         &mut self,
         sample: &Sample,
         requests: usize,
-        in_flight: Option<InFlight>,
+        in_flight: Option<f64>,
         memory: impl FnOnce() -> Option<Memory>,
         excess: impl Fn(usize) -> Excess,
     ) {
         let n = self.n;
-        if let Some(InFlight(share)) = in_flight {
+        if let Some(share) = in_flight {
             if Memory::is_seen(requests) {
                 self.correlation_times = Some(1.0 / share);
                 self.know(sample, requests as u64, |place| {

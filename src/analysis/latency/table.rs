@@ -5,7 +5,7 @@ use std::cell::LazyCell;
 use serde::Serialize;
 
 use super::gaps::{Gaps, Received, Stalls};
-use super::intervals::{InFlight, add_intervals, add_intervals_of_many, are_dependent};
+use super::intervals::{add_intervals, add_intervals_of_many, are_dependent, in_flight_memory, is_too_long};
 use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
@@ -55,7 +55,7 @@ impl LatencyTable {
             |answer, take| answer.token_gaps().for_each(|(gap, tokens)| take(gap, tokens));
         let of_chunks: SamplesOf =
             |answer, take| answer.chunk_gaps().for_each(|(gap, times)| take(gap, times));
-        let memory = InFlight::of(observed, &observed.requests);
+        let memory = in_flight_memory(observed, &observed.requests);
         let of_itl = LazyCell::new(|| of_answers(&itl, asked, answers(), of_tokens, memory));
         let table = Self::from_rows(memory, Metric::LATENCIES, |metric| match metric {
             metric if observed.delivery.withholds(metric) => None,
@@ -75,7 +75,7 @@ impl LatencyTable {
 
     /// The metrics of a group of requests.
     pub(crate) fn of_group(observed: &Observed<'_>, requests: &[&Measured<'_>]) -> Self {
-        let memory = InFlight::of(observed, requests.iter().copied());
+        let memory = in_flight_memory(observed, requests.iter().copied());
         Self::from_rows(memory, Metric::MAIN, |metric| {
             let memory = memory.filter(|_| metric.is_pace());
             Some(row_and_values(figures(requests.iter().copied(), metric), &[], memory)?.0)
@@ -83,7 +83,7 @@ impl LatencyTable {
     }
 
     fn from_rows<const N: usize>(
-        memory: Option<InFlight>,
+        memory: Option<f64>,
         metrics: [Metric; N],
         row: impl Fn(Metric) -> Option<LatencyRow>,
     ) -> Self {
@@ -95,7 +95,7 @@ impl LatencyTable {
             Some((row.correlation_times, row.dependent))
         };
         if let Some((times, dependent)) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
-            let is_short = memory.is_some_and(InFlight::is_too_long) && dependent != Some(false);
+            let is_short = memory.is_some_and(is_too_long) && dependent != Some(false);
             for (_, row) in &mut rows {
                 row.lose_unseen(times.filter(|_| !is_short), LEAST_EFFECTIVE);
             }
@@ -136,11 +136,7 @@ fn figures<'r, 'a: 'r>(
 }
 
 /// The row of one figure a request, in order of arrival, with whether those that follow one another are alike.
-fn in_order(
-    figures: impl Iterator<Item = Figure>,
-    asked: &[f64],
-    memory: Option<InFlight>,
-) -> Option<LatencyRow> {
+fn in_order(figures: impl Iterator<Item = Figure>, asked: &[f64], memory: Option<f64>) -> Option<LatencyRow> {
     let (mut row, values) = row_and_values(figures, asked, memory)?;
     row.dependent = are_dependent(&values);
     Some(row)
@@ -156,7 +152,7 @@ pub(crate) fn of_requests(figures: impl Iterator<Item = Figure>, asked: &[f64]) 
 fn row_and_values(
     figures: impl Iterator<Item = Figure>,
     asked: &[f64],
-    memory: Option<InFlight>,
+    memory: Option<f64>,
 ) -> Option<(LatencyRow, Vec<f64>)> {
     let mut values = Vec::new();
     let sample = figures.inspect(|figure| values.push(figure.at_least())).collect();
@@ -174,7 +170,7 @@ fn of_answers<'r>(
     asked: &[f64],
     answers: impl Iterator<Item = RecordRef<'r>>,
     gaps: SamplesOf,
-    memory: Option<InFlight>,
+    memory: Option<f64>,
 ) -> Option<LatencyRow> {
     let mut row = LatencyRow::of(sample, asked)?;
     let answers = answers.filter(|record| Received::of(record).is_some());

@@ -9,6 +9,7 @@ use crate::workload::{AnswerShape, Slo};
 
 use super::answers::{answered, answers_end};
 use super::delivery::StreamDelivery;
+use super::stays;
 use crate::analysis::latency::request::RequestLatency;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::slo::targets::SloOutcome;
@@ -96,31 +97,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) warm_up: Account,
     /// How streams came.
     pub(crate) delivery: StreamDelivery,
-    /// Correlation time of the number in flight: see [`in_flight_memory`].
+    /// Correlation time of the number in flight: see [`stays::correlation_time`].
     pub(crate) in_flight_memory: Option<Duration>,
-}
-
-/// Correlation time of the number of requests in flight where none waits for another: twice the integral of its
-/// autocorrelation, E\[S²\]/E\[S\] of the times S for which requests stay. `None` where the rate changes, or where one request
-/// brings another.
-///
-/// With Poisson arrivals it is that of M/G/∞, whose autocovariance at lag t is λ·∫ₜ^∞ P(S > s) ds (Cox and Isham, *Point
-/// Processes*, 1980, section 5.6).
-fn in_flight_memory(log: &RunLog, requests: &[Measured<'_>]) -> Option<Duration> {
-    let workload = &log.header.workload;
-    let alone = workload.classes.iter().all(|class| class.conversation.is_none());
-    if !workload.arrival.is_even() || !alone {
-        return None;
-    }
-    let (mut sum, mut squares) = (0.0, 0.0);
-    // An answer that hangs says little of how the others change.
-    let records = requests.iter().map(Measured::record);
-    for record in records.filter(|record| record.outcome == Outcome::Completed) {
-        let stay = record.ended.since(record.dispatched).as_secs_f64();
-        sum += stay;
-        squares += stay * stay;
-    }
-    Duration::try_from_secs_f64(squares / sum).ok()
 }
 
 /// How the records of a part of the run stand to its plan.
@@ -177,7 +155,7 @@ impl<'a> Observed<'a> {
             others: others.map(|(_, place)| measure(log, &delivery, all, place)).collect(),
             cut_short,
             alone,
-            in_flight_memory: in_flight_memory(log, &requests),
+            in_flight_memory: stays::correlation_time(log, requests.iter().map(Measured::record)),
             has_slos: requests.iter().any(|request| request.slo.has_slo()),
             requests,
             never_due,

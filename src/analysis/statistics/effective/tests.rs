@@ -253,8 +253,8 @@ fn far_inside_the_bound_a_short_run_tells() {
     assert_eq!(both.inside, Some(Inside { largest: 139.0, ..heavier }));
 }
 
-/// Requests that find `0..` others in flight, whose stays are exponential with a mean of ten gaps: M/M/∞, whose number in
-/// flight is correlated for twice that. Of 300 runs, the variance of the share that find at most nine tells how many
+/// Requests that find others in flight, whose stays are exponential with a mean of ten gaps: M/M/∞, whose number under way is
+/// correlated for twice that. Of 300 runs, the variance of the share that find at most nine tells how many
 /// independent ones 600 are worth: some 24.
 #[test]
 fn batches_tell_what_requests_are_worth_that_depend_on_how_many_are_in_flight() {
