@@ -32,6 +32,7 @@ impl MockProcess {
     }
 
     /// Its number.
+    #[allow(dead_code, reason = "only the tests of the program ask for it")]
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
