@@ -257,7 +257,7 @@ pub(crate) fn signal_to(process: u32, name: &str) {
         other => panic!("no signal {other}"),
     };
     // It may have ended meanwhile.
-    let _ = kill_process(Pid::from_raw(process as i32).unwrap(), signal);
+    let _ = kill_process(Pid::from_raw(process.cast_signed()).unwrap(), signal);
 }
 
 /// A request as a hand-made server sees it.

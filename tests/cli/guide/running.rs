@@ -103,10 +103,7 @@ impl Ground {
         }
         let more: &[&str] = match verb {
             "bench" => &["--no-calibration", "--allow-invalid", "--quiet", "--warmup", "0s", "--drain", "5s"],
-            "sweep" => {
-                &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s", "--warmup-requests", "1"]
-            }
-            "ab" => {
+            "sweep" | "ab" => {
                 &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s", "--warmup-requests", "1"]
             }
             "tune" if !named.has("--plan") && !named.has("--example") => &[

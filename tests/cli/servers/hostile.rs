@@ -209,13 +209,10 @@ fn endlessly_many(path: &'static str, [begin, rest, end]: [&'static str; 3]) -> 
     let address = serve(move |seen| {
         let is_faulty = seen.path == path && (!path.ends_with("completions") || seen.generation > 0);
         let body = || format!("{begin}{}{end}", rest.repeat(6_000_000 / rest.len()));
-        match is_faulty {
-            true => answer("200 OK", "application/json", &body()),
-            false => control(seen).unwrap_or_else(|| match seen.body.contains("\"stream\":true") {
-                true => stream(8),
-                false => answer("200 OK", "application/json", WHOLE),
-            }),
-        }
+        let whole = |body: &str| answer("200 OK", "application/json", body);
+        let is_streamed = seen.body.contains("\"stream\":true");
+        let healthy = || if is_streamed { stream(8) } else { whole(WHOLE) };
+        if is_faulty { whole(&body()) } else { control(seen).unwrap_or_else(healthy) }
     });
     format!("http://{address}")
 }
