@@ -62,7 +62,7 @@ pub(crate) fn add_intervals(row: &mut LatencyRow, sample: &Sample, values: &[f64
         let share = holds.clone().sum::<f64>() / values.len() as f64;
         Excess { each: holds.map(|holds| holds - share).collect(), share, design: 1.0 }
     };
-    row.add(sample, values.len(), in_flight, || Memory::of_ranks(values), excess);
+    row.add(sample, values.len(), in_flight.map(|share| (share, share)), || Memory::of_ranks(values), excess);
 }
 
 /// The same of latencies that each request has many of: `samples_of` hands out those of each, and the number that each
@@ -80,7 +80,7 @@ pub(crate) fn add_intervals_of_many<R>(
         counts.add(&bounds, |take| samples_of(request, take));
     }
     let median = || Memory::of(&counts.excess(Quantile::P50 as usize).each);
-    let in_flight = in_flight.map(|share| OF_TOKENS * share);
+    let in_flight = in_flight.map(|share| (share, OF_TOKENS * share));
     row.add(sample, counts.samples.len(), in_flight, median, |place| counts.excess(place));
 }
 
@@ -140,22 +140,22 @@ impl LatencyRow {
     }
 
     /// Adds the intervals of samples of so many `requests`, by the `memory` that they show or by that of the number
-    /// `in_flight`.
+    /// `in_flight`, and what the samples have of it.
     fn add(
         &mut self,
         sample: &Sample,
         requests: usize,
-        in_flight: Option<f64>,
+        in_flight: Option<(f64, f64)>,
         memory: impl FnOnce() -> Option<Memory>,
         excess: impl Fn(usize) -> Excess,
     ) {
         let n = self.n;
-        if let Some(share) = in_flight {
+        if let Some((share, of_samples)) = in_flight {
             if Memory::is_seen(requests) {
                 self.correlation_times = Some(1.0 / share);
                 self.know(sample, requests as u64, |place| {
                     let Excess { each, share: at_most, .. } = excess(place);
-                    Effective::of_batches(&each, at_most, n, share)
+                    Effective::of_batches(&each, at_most, n, of_samples)
                 });
                 self.lose_unseen(self.correlation_times, LEAST_IN_FLIGHT);
             }

@@ -83,7 +83,7 @@ pub(super) fn reason_of(error: reqwest::Error, limit: Duration) -> String {
 }
 
 /// CPU time of this thread that waiting for an answer may cost: interim responses without end cost more.
-const WORK: Duration = Duration::from_secs(2);
+const WORK: Duration = Duration::from_secs(1);
 /// Time between two looks at it.
 const LOOK: Duration = Duration::from_millis(100);
 /// Words about an answer that costs more.
