@@ -18,7 +18,7 @@ const CLOSE: f64 = 0.1;
 /// Fewest correlation times of the number in flight for intervals of what depends on it.
 const LEAST_IN_FLIGHT: f64 = 10.0;
 
-/// The same of tokens as a multiple: long answers, in which more time passes, have most of them.
+/// Correlation time of tokens as a multiple of that of requests: long answers, in which more time passes, have most of them.
 const OF_TOKENS: f64 = 1.5;
 /// Fewest correlation times of the number in flight for any interval, where requests depend on one another: of calm windows of
 /// fewer, a nearly full server (95 % of the limit of an A10G, a minute) made intervals of TTFT and e2e that held the truth in
@@ -53,8 +53,8 @@ pub(crate) fn is_too_long(in_flight: f64) -> bool {
 /// server does at other times, and there is no interval; where fewer than ten effective samples lie beyond the percentile,
 /// it has no end on that side.
 ///
-/// What depends on how many others are `in_flight` has a memory that the answers' own lengths tell, and is worth what
-/// [`Effective::of_batches`] says, where the window holds ten of those correlation times.
+/// A latency that depends on how many others are `in_flight` has a memory that the answers' own durations tell: it is worth
+/// what [`Effective::of_batches`] says, where the window holds ten of those correlation times.
 pub(crate) fn add_intervals(row: &mut LatencyRow, sample: &Sample, values: &[f64], in_flight: Option<f64>) {
     let bounds = row.bounds();
     let excess = |place: usize| {
@@ -84,7 +84,7 @@ pub(crate) fn add_intervals_of_many<R>(
     row.add(sample, counts.samples.len(), in_flight, median, |place| counts.excess(place));
 }
 
-/// What requests have more at or below a percentile than the share of all.
+/// Samples that requests have at or below a percentile beyond the share of all.
 struct Excess {
     /// Of each request, in order of arrival.
     each: Vec<f64>,
@@ -115,7 +115,7 @@ impl Counts {
         self.at_most.iter_mut().zip(at_most).for_each(|(all, one)| all.push(one));
     }
 
-    /// What each request has more at or below the bound in this `place` than the share of all.
+    /// Samples that each request has at or below the bound in this `place` beyond the share of all.
     ///
     /// Samples of one request are alike too: the variance of it is as many times that of independent samples as the number
     /// of samples counts too much (the design effect of clusters: Kish, *Survey Sampling*, 1965).
