@@ -15,10 +15,6 @@ use crate::session::{Exit, Printer, Stop};
 
 /// Measure what this machine can measure.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A server of known streams is started inside this process, and Skyline measures it as it measures
-any: how late its own stamps are, how late requests leave, and how much one client can do.
-`skyline bench` does the same in half a second before each run.")]
 pub(super) struct CalibrateArgs {
     /// Measure for about this long in total
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = whole::<u16>(1..=60))]

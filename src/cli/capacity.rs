@@ -15,7 +15,6 @@ use crate::units::count;
 
 /// Compute how many instances and GPUs a rate needs within the objectives of a sweep, and their cost
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
 pub(super) struct CapacityArgs {
     /// Folders of sweeps, or their sweep.json; of several the cheapest that meets the contract is named
     #[arg(value_name = "SWEEP", required = true)]
@@ -50,12 +49,6 @@ pub(super) struct CapacityArgs {
 
 /// The highest target, requests per second: more than all of mankind asks.
 const MOST_PER_S: f64 = 1e9;
-
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  an offer meets the contract
-  1  none does
-  2  the command line or a sweep has a mistake";
 
 pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;

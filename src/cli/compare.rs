@@ -23,7 +23,6 @@ use crate::workload::WorkloadSpec;
 
 /// Compare stored runs, repeats or sweeps with a baseline.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
 pub(super) struct CompareArgs {
     /// Folders of runs, of runs that were repeated, or of sweeps, the baseline first; or results of vLLM, SGLang, GuideLLM or
     /// AIPerf beside runs or each other, of a file of several `FILE:N`
@@ -66,18 +65,6 @@ pub(super) struct CompareArgs {
     #[command(flatten)]
     show: ShowArgs,
 }
-
-const AFTER_HELP: &str = "\
-What --vary takes. Runs that differ in one of these are refused:
-  simulated model hardware gpus precision workload rate window plan share endpoint streaming parameters prompts cache limits
-These are reported, and need no --vary:
-  seed engine server labels client skyline
-
-Exit codes:
-  0  compared, and every demand met, or a regression that the runs cannot tell
-  1  a regression was found, or an improvement missed or undecided
-  2  the runs cannot be compared with each other
-  3  one of them is INVALID, or too many requests of another tool's result failed";
 
 /// What to name in place of something else.
 const NAME_ONE: &str = "hint: name the folder of a run, of repeats or of a sweep";

@@ -16,14 +16,6 @@ use crate::session::{Exit, Printer, Stop};
 
 /// Serves a simulated engine over HTTP in real time.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Faults, by chance (--fault NAME=PROBABILITY) or for one request (header x-skyline-fault: NAME):
-  http_400 http_401 http_404 http_429 http_500 http_503 refuse reset_before_headers
-  reset_mid_stream truncated error_mid_stream malformed_json no_usage no_done hang stall[=TIME]
-  slow_start[=TIME] crlf comments split_utf8 coalesced gathered role_early multi_token reasoning
-  tool_calls broken_answer off_schema
-
-Besides vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct MockArgs {
     /// Port to listen on; 0 takes a free one

@@ -38,33 +38,11 @@ use crate::session::{Exit, Printer, Stop, command_line, outlive_file_limits};
 /// every token as it arrives, and reports exact percentiles of TTFT, TPOT, ITL and end-to-end latency, SLO
 /// attainment and goodput.
 #[derive(Debug, Parser)]
-#[command(name = "skyline", version, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(name = "skyline", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
 }
-
-const AFTER_HELP: &str = "\
-Examples:
-  skyline bench short_chat 60
-  skyline bench short_chat 60 --engine vllm --url http://host:8000
-  skyline sweep short_chat --url http://host:8000 --objective \"p99 ttft < 500ms\"
-  skyline ab short_chat 60 --a http://old:8000 --b http://new:8000
-  skyline simulate short_chat 60 --hardware h100 --rate 40
-  skyline mock --port 8000
-  skyline bench my.toml --rate 20 --objective \"p95 ttft < 500ms\" --json
-
-Exit codes:
-  0    fine
-  1    an objective was missed or undecided, or the server is OVERLOADED
-  2    the command line or the workload has a mistake
-  3    the run was impossible, or its numbers are INVALID
-  130  interrupted
-
-Variables:
-  SKYLINE_URL stands for --url, and so on (skyline guide terminal); SKYLINE_LOG=debug logs more
-
-More: skyline guide, skyline guide first-run";
 
 /// The verbs: the line of help, the name, and the module that runs it with what clap reads for it, and with what it needs
 /// besides.
@@ -132,17 +110,23 @@ verbs! {
 /// The command line. The long help of a verb ends with where its options may come from, and with the topic of the guide that
 /// is about it.
 fn command() -> Command {
-    Cli::command().mut_subcommands(|verb| {
-        let examples = verb.get_after_help().map(ToString::to_string);
+    let command = Cli::command().after_help(help::after("skyline").unwrap_or_default());
+    command.mut_subcommands(|verb| {
+        let name = verb.get_name().to_owned();
+        let verb = match help::after(&name) {
+            Some(below) => verb.after_help(below),
+            None => verb,
+        };
+        let below = verb.get_after_help().map(ToString::to_string);
         let settings = config::in_help(verb.get_name()).map(str::to_owned);
         let Some(topic) = Topic::find(verb.get_name()) else { return verb };
         let more = |topic: &Topic| format!("More: skyline guide {}", topic.name);
         let verb = verb.mut_subcommands(|part| {
             let own = Topic::find(&format!("{} {}", topic.name, part.get_name())).unwrap_or(topic);
-            let after = part.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
-            part.after_help(after + &more(own))
+            let below = help::after(&format!("{name} {}", part.get_name()));
+            part.after_help(below.map(|help| format!("{help}\n\n")).unwrap_or_default() + &more(own))
         });
-        let after: Vec<_> = [examples, settings, Some(more(topic))].into_iter().flatten().collect();
+        let after: Vec<_> = [below, settings, Some(more(topic))].into_iter().flatten().collect();
         verb.after_long_help(after.join("\n\n"))
     })
 }

@@ -51,11 +51,6 @@ struct ShownTraceArgs {
 
 /// Create a trace from a stored run or an access log.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A run's trace has what its plan had, and where its warm-up and the run itself ended: replayed with
-the run's workload it is the same plan, but that prefixes which the run shared are named as blocks.
-A log in JSON lines is read by the names of its fields, and a field inside another is written with a dot:
-  skyline trace from access.jsonl --time ts --input usage.prompt_tokens --output usage.completion_tokens")]
 struct FromArgs {
     /// The run's folder or its run.jsonl; or a log in JSON lines, whose fields are then named
     source: PathBuf,

@@ -8,15 +8,6 @@ use crate::session::{Exit, Printer, Stop};
 
 /// Print the command that does the same, and what differs.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Known are command lines of `vllm bench serve`, `python -m sglang.bench_serving`, `guidellm run` and `aiperf profile`.
-The command goes to standard output, what differs to standard error.
-
-Examples:
-  skyline translate -- vllm bench serve --model M --random-input-len 1024 --num-prompts 1000 --max-concurrency 64
-  skyline translate -- python -m sglang.bench_serving --dataset-name random --num-prompts 100 --request-rate 4
-  skyline translate -- guidellm run --backend kind=openai_http,target=http://host:8000 --profile kind=poisson,rate=5
-  skyline translate -- aiperf profile -m M --url host:8000 --streaming --concurrency 8 --request-count 100")]
 pub(super) struct TranslateArgs {
     /// The command line of the tool, word by word or as one text
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]

@@ -67,14 +67,6 @@ fn show(workload: &str) -> Result<String, Stop> {
 
 /// Fit a workload to a stored run or to a trace, and report how well it fits.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-The workload is TOML with the report of the fit as its first comment. A fit keeps lengths
-class by class, the rate and how gaps vary. To run the same requests again, with their prefixes,
-replay the trace (bench --trace), or create one from the run (skyline trace from).
-
-Examples:
-  skyline workloads fit results/my-run > fitted.toml
-  skyline workloads fit conversation_trace.jsonl --trace-from 10m --trace-for 30m --out fitted.toml")]
 struct FitArgs {
     /// A run's folder or its run.jsonl; or a trace in any format that `--trace` reads
     source: PathBuf,

@@ -29,11 +29,6 @@ pub enum FittedGapLaw {
         /// 1 is the exponential, below 1 is burstier.
         shape: f64,
     },
-    /// Weibull with this shape.
-    Weibull {
-        /// 1 is the exponential, below 1 is burstier.
-        shape: f64,
-    },
 }
 
 /// A law fitted to gaps, and how well it does.
@@ -53,10 +48,9 @@ pub struct GapFit {
 
 /// Fits gaps, whose unit does not matter, recorded by a clock that steps by `step` of that unit.
 ///
-/// The exponential, gamma and Weibull of greatest likelihood are compared by their BIC; gamma by
-/// ln k − ψ(k) = ln x̄ − mean ln x, Weibull by Σ xᵏ ln x ÷ Σ xᵏ − 1/k = mean ln x, both monotone and bisected (Johnson,
-/// Kotz and Balakrishnan, *Continuous Univariate Distributions* 1, 1994, sections 17.7 and 21.4). A gap of nothing counts
-/// as half a step of the clock.
+/// The exponential and the gamma of greatest likelihood are compared by their BIC; the shape k of the gamma is where
+/// ln k − ψ(k) = ln x̄ − mean ln x, which is monotone and bisected (Johnson, Kotz and Balakrishnan, *Continuous Univariate
+/// Distributions* 1, 1994, section 17.7). A gap of nothing counts as half a step of the clock.
 pub fn fit_gaps(gaps: &[f64], step: f64) -> GapFit {
     let gaps = gaps.get(..MOST).unwrap_or(gaps);
     let cv = mean(gaps).zip(variance(gaps)).map(|(mean, variance)| libm::sqrt(variance) / mean);
@@ -71,7 +65,7 @@ pub fn fit_gaps(gaps: &[f64], step: f64) -> GapFit {
     }
     let least = (step / mean_gap / 2.0).max(1e-12);
     let scaled: Vec<f64> = gaps.iter().map(|gap| (gap / mean_gap).max(least)).collect();
-    let fits = [Fitted::exponential(&scaled), Fitted::gamma(&scaled), Fitted::weibull(&scaled)];
+    let fits = [Fitted::exponential(&scaled), Fitted::gamma(&scaled)];
     let best = fits.into_iter().min_by(|one, other| one.bic.total_cmp(&other.bic));
     let Some(best) = best else { return untold };
     let uniforms: Vec<f64> = scaled.iter().map(|gap| best.below(*gap)).collect();
@@ -99,7 +93,8 @@ impl Fitted {
 
     fn gamma(gaps: &[f64]) -> Self {
         let n = gaps.len() as f64;
-        let (mean, log_mean) = means(gaps);
+        let (mean, log_mean) =
+            (gaps.iter().sum::<f64>() / n, gaps.iter().map(|gap| libm::log(*gap)).sum::<f64>() / n);
         let spread = libm::log(mean) - log_mean;
         let shape = falling_root(|shape| libm::log(shape) - digamma(shape) - spread);
         let scale = mean / shape;
@@ -108,42 +103,14 @@ impl Fitted {
         Self::new(FittedGapLaw::Gamma { shape }, scale, log_likelihood, 2.0, gaps.len())
     }
 
-    fn weibull(gaps: &[f64]) -> Self {
-        let n = gaps.len() as f64;
-        let (_, log_mean) = means(gaps);
-        let logs: Vec<f64> = gaps.iter().map(|gap| libm::log(*gap)).collect();
-        // Relative to the longest, so that no power is too large for a float.
-        let longest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let powers = |shape: f64| {
-            logs.iter().fold((0.0, 0.0), |(all, of_logs), log| {
-                let power = libm::exp(shape * (log - longest));
-                (all + power, of_logs + power * log)
-            })
-        };
-        let shape = falling_root(|shape| {
-            let (all, of_logs) = powers(shape);
-            1.0 / shape + log_mean - of_logs / all
-        });
-        let log_scale = longest + libm::log(powers(shape).0 / n) / shape;
-        let log_likelihood = n * (libm::log(shape) - shape * log_scale + (shape - 1.0) * log_mean - 1.0);
-        Self::new(FittedGapLaw::Weibull { shape }, libm::exp(log_scale), log_likelihood, 2.0, gaps.len())
-    }
-
     /// The distribution function.
     fn below(&self, gap: f64) -> f64 {
         let x = gap / self.scale;
         match self.law {
             FittedGapLaw::Gamma { shape } => checked_gamma_lr(shape, x).unwrap_or(0.0),
-            FittedGapLaw::Weibull { shape } => -libm::expm1(-libm::pow(x, shape)),
             FittedGapLaw::Exponential | FittedGapLaw::Constant => -libm::expm1(-x),
         }
     }
-}
-
-/// The mean, and the mean of the logarithms.
-fn means(gaps: &[f64]) -> (f64, f64) {
-    let n = gaps.len() as f64;
-    (gaps.iter().sum::<f64>() / n, gaps.iter().map(|gap| libm::log(*gap)).sum::<f64>() / n)
 }
 
 /// Where a falling function of a shape is 0, by bisection of its logarithm.

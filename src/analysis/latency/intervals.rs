@@ -3,8 +3,10 @@
 use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::{AskedQuantile, Quantile, SampleWarning, Unresolvable};
-use crate::analysis::requests::observed::{Measured, Observed};
-use crate::analysis::statistics::{CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, ranks, von_neumann};
+use crate::analysis::requests::stays::Occupancy;
+use crate::analysis::statistics::{
+    CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, explained, ranks, von_neumann,
+};
 
 /// Fewer requests do not tell whether neighbours are alike.
 const FEWEST_ALIKE: usize = 20;
@@ -15,36 +17,15 @@ const Z: f64 = 1.959_963_984_540_054;
 /// How close a figure should be known: within a tenth of itself.
 const CLOSE: f64 = 0.1;
 
-/// Fewest correlation times of the number in flight for intervals of what depends on it.
+/// Fewest correlation times of the number in flight for any interval: of calm windows of fewer, a queue or a nearly full
+/// server (M/M/32 with 500 requests; 95 % of the limit of an A10G, a minute) made intervals of TTFT and e2e that held the
+/// truth in a third of the runs.
 const LEAST_IN_FLIGHT: f64 = 10.0;
 
 /// Correlation time of tokens as a multiple of that of requests: long answers, in which more time passes, have most of them.
 const OF_TOKENS: f64 = 1.5;
-/// Fewest correlation times of the number in flight for any interval, where requests depend on one another: of calm windows of
-/// fewer, a nearly full server (95 % of the limit of an A10G, a minute) made intervals of TTFT and e2e that held the truth in
-/// a third of the runs.
-const LEAST_FOR_A_WAIT: f64 = 6.0;
-
-/// The correlation time of the number in flight as a share of the window of a group of requests, in the order of the
-/// schedule; `None` where it is not known.
-pub(crate) fn in_flight_memory<'r, 'a: 'r>(
-    observed: &Observed<'_>,
-    requests: impl IntoIterator<Item = &'r Measured<'a>>,
-) -> Option<f64> {
-    let mut moments = requests.into_iter().map(|request| request.record().scheduled);
-    let first = moments.next()?;
-    let window = moments.last()?.since(first).as_secs_f64();
-    let share = observed.in_flight_memory?.as_secs_f64() / window;
-    (share.is_finite() && share > 0.0).then_some(share)
-}
-
-/// Whether the window holds too few correlation times to show how a queue comes and goes.
-pub(crate) fn is_too_long(in_flight: f64) -> bool {
-    in_flight * LEAST_FOR_A_WAIT > 1.0
-}
-
-/// Gives every percentile of `row` its interval, from `values`: one a request, the least that it can be, in order of
-/// arrival.
+/// Gives every percentile of `row` its interval, from the least that each of its values can be, in order of arrival, and how many
+/// requests each `found` in flight.
 ///
 /// The share of requests at or below a percentile is a mean of zeros and ones, and how sure it is follows from how many
 /// independent requests they are worth: their number ÷ their correlation time ([`Memory`]), the longer of that of their
@@ -53,16 +34,24 @@ pub(crate) fn is_too_long(in_flight: f64) -> bool {
 /// server does at other times, and there is no interval; where fewer than ten effective samples lie beyond the percentile,
 /// it has no end on that side.
 ///
-/// A latency that depends on how many others are `in_flight` has a memory that the answers' own durations tell: it is worth
-/// what [`Effective::of_batches`] says, where the window holds ten of those correlation times.
-pub(crate) fn add_intervals(row: &mut LatencyRow, sample: &Sample, values: &[f64], in_flight: Option<f64>) {
+/// A latency that follows how many others are `in_flight`, as the pace of tokens does, has a memory that the answers' own
+/// durations tell: it is worth what [`Effective::of_batches`] says. Any other may be that of a queue, whose memory a calm window
+/// does not show: its upper end counts with the share of its variance that the number in flight explains, adjusted for chance,
+/// as remembered for as long as that of a queue that falls as slowly ([`Effective::of_queue`]). Nothing is known where the
+/// window holds fewer than ten correlation times of that number.
+pub(crate) fn add_intervals(
+    row: &mut LatencyRow,
+    sample: &Sample,
+    [values, found]: [&[f64]; 2],
+    in_flight: Option<Occupancy>,
+) {
     let bounds = row.bounds();
     let excess = |place: usize| {
         let holds = values.iter().map(|value| f64::from(u8::from(*value <= bounds[place])));
         let share = holds.clone().sum::<f64>() / values.len() as f64;
         Excess { each: holds.map(|holds| holds - share).collect(), share, design: 1.0 }
     };
-    row.add(sample, values.len(), in_flight.map(|share| (share, share)), || Memory::of_ranks(values), excess);
+    row.add(sample, (values.len(), found), in_flight, || Memory::of_ranks(values), excess);
 }
 
 /// The same of latencies that each request has many of: `samples_of` hands out those of each, and the number that each
@@ -71,7 +60,7 @@ pub(crate) fn add_intervals_of_many<R>(
     row: &mut LatencyRow,
     sample: &Sample,
     requests: impl Iterator<Item = R>,
-    in_flight: Option<f64>,
+    in_flight: Option<Occupancy>,
     samples_of: impl Fn(R, &mut dyn FnMut(f64, u32)),
 ) {
     let bounds = row.bounds();
@@ -80,8 +69,8 @@ pub(crate) fn add_intervals_of_many<R>(
         counts.add(&bounds, |take| samples_of(request, take));
     }
     let median = || Memory::of(&counts.excess(Quantile::P50 as usize).each);
-    let in_flight = in_flight.map(|share| (share, OF_TOKENS * share));
-    row.add(sample, counts.samples.len(), in_flight, median, |place| counts.excess(place));
+    let in_flight = in_flight.map(|in_flight| in_flight.of_pace(OF_TOKENS));
+    row.add(sample, (counts.samples.len(), &[]), in_flight, median, |place| counts.excess(place));
 }
 
 /// Samples that requests have at or below a percentile beyond the share of all.
@@ -139,35 +128,44 @@ impl LatencyRow {
         usual.chain(self.asked.iter().map(|asked| asked.figure)).map(Figure::at_least).collect()
     }
 
-    /// Adds the intervals of samples of so many `requests`, by the `memory` that they show or by that of the number
-    /// `in_flight`, and what the samples have of it.
+    /// Adds the intervals of samples of so many requests, which `found` others in flight, by the `memory` that they show or by
+    /// that of the number `in_flight`, and what the samples have of it.
     fn add(
         &mut self,
         sample: &Sample,
-        requests: usize,
-        in_flight: Option<(f64, f64)>,
+        (requests, found): (usize, &[f64]),
+        in_flight: Option<Occupancy>,
         memory: impl FnOnce() -> Option<Memory>,
         excess: impl Fn(usize) -> Excess,
     ) {
         let n = self.n;
-        if let Some((share, of_samples)) = in_flight {
-            if Memory::is_seen(requests) {
-                self.correlation_times = Some(1.0 / share);
+        match in_flight {
+            Some(in_flight @ Occupancy { queue: None, .. }) => {
+                if !Memory::is_seen(requests) {
+                    return;
+                }
+                self.correlation_times = Some(1.0 / in_flight.share());
                 self.know(sample, requests as u64, |place| {
                     let Excess { each, share: at_most, .. } = excess(place);
-                    Effective::of_batches(&each, at_most, n, of_samples)
+                    Effective::of_batches(&each, at_most, n, in_flight.share_of_samples())
                 });
-                self.lose_unseen(self.correlation_times, LEAST_IN_FLIGHT);
             }
-            return;
+            _ => {
+                let Some(memory) = memory() else { return };
+                self.correlation_times = Some(requests as f64 / memory.cautious_time);
+                let queue = in_flight.and_then(|in_flight| in_flight.queue).unwrap_or_default();
+                self.know(sample, requests as u64, |place| {
+                    let Excess { each, design, .. } = excess(place);
+                    let effective = Effective::of(n, memory.and_of(&each)).of_alike(design);
+                    Some(effective.of_queue(n, explained(&each, found, effective.samples), queue))
+                });
+                self.lose_unseen(self.correlation_times);
+            }
         }
-        let Some(memory) = memory() else { return };
-        self.correlation_times = Some(requests as f64 / memory.cautious_time);
-        self.know(sample, requests as u64, |place| {
-            let Excess { each, design, .. } = excess(place);
-            Some(Effective::of(n, memory.and_of(&each)).of_alike(design))
-        });
-        self.lose_unseen(self.correlation_times, LEAST_EFFECTIVE);
+        let least = in_flight.map_or(0.0, Occupancy::share) * LEAST_IN_FLIGHT;
+        if least > 1.0 {
+            self.lose(Some((least * requests as f64).ceil() as u64));
+        }
     }
 
     /// Sets what is known of each percentile, in the same order: so many `requests` are worth the samples that `effective`
@@ -186,23 +184,27 @@ impl LatencyRow {
         }
     }
 
-    /// Takes the intervals away where the window holds fewer than `least` of the correlation times of this latency, or of
-    /// another of the same requests, in whose numbers both are given.
-    pub(super) fn lose_unseen(&mut self, correlation_times: Option<f64>, least: f64) {
-        if correlation_times.is_some_and(|times| times >= least) {
-            return;
+    /// Takes the intervals away where the window holds fewer than 20 of the correlation times of this latency, or of another of
+    /// the same requests, in whose numbers both are given.
+    pub(super) fn lose_unseen(&mut self, correlation_times: Option<f64>) {
+        if correlation_times.is_none_or(|times| times < LEAST_EFFECTIVE) {
+            self.lose(None);
         }
-        self.percentiles.iter_mut().for_each(Percentile::lose);
-        self.asked.iter_mut().for_each(Percentile::lose);
+    }
+
+    /// Takes the intervals away, which take so many requests.
+    fn lose(&mut self, needed: Option<u64>) {
+        self.percentiles.iter_mut().for_each(|percentile| percentile.lose(needed));
+        self.asked.iter_mut().for_each(|asked| asked.lose(needed));
     }
 }
 
 impl<Q: Copy> Percentile<Q> {
-    fn lose(&mut self) {
+    fn lose(&mut self, needed: Option<u64>) {
         self.interval = (None, None);
         self.unresolvable = Some(Unresolvable::WindowTooShort);
         self.requests_for_ten_percent = None;
-        self.requests_for_both_ends = None;
+        self.requests_for_both_ends = needed;
     }
 
     /// Sets what `effective` samples, those of so many `requests`, tell of the percentile at `p`.

@@ -5,13 +5,13 @@ use std::cell::LazyCell;
 use serde::Serialize;
 
 use super::gaps::{Gaps, Received, Stalls};
-use super::intervals::{add_intervals, add_intervals_of_many, are_dependent, in_flight_memory, is_too_long};
+use super::intervals::{add_intervals, add_intervals_of_many, are_dependent};
 use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::requests::observed::{Measured, Observed};
-use crate::analysis::statistics::LEAST_EFFECTIVE;
+use crate::analysis::requests::stays::Occupancy;
 use crate::record::RecordRef;
 
 /// Every latency of a run. A metric without a sample is absent.
@@ -55,19 +55,19 @@ impl LatencyTable {
             |answer, take| answer.token_gaps().for_each(|(gap, tokens)| take(gap, tokens));
         let of_chunks: SamplesOf =
             |answer, take| answer.chunk_gaps().for_each(|(gap, times)| take(gap, times));
-        let memory = in_flight_memory(observed, &observed.requests);
-        let of_itl = LazyCell::new(|| of_answers(&itl, asked, answers(), of_tokens, memory));
-        let table = Self::from_rows(memory, Metric::LATENCIES, |metric| match metric {
+        let in_flight = observed.in_flight_of(observed.requests.iter());
+        let of_itl = LazyCell::new(|| of_answers(&itl, asked, answers(), of_tokens, in_flight));
+        let table = Self::from_rows(Metric::LATENCIES, |metric| match metric {
             metric if observed.delivery.withholds(metric) => None,
             Metric::Itl => of_itl.clone(),
             // Where each chunk has one token.
             Metric::ChunkGap if chunk_gap.is_same_as(&itl) => of_itl.clone(),
-            Metric::ChunkGap => of_answers(&chunk_gap, asked, answers(), of_chunks, memory),
+            Metric::ChunkGap => of_answers(&chunk_gap, asked, answers(), of_chunks, in_flight),
             Metric::QueueWait if !capped => None,
             Metric::Ttfa if !reasoned => None,
             metric => {
                 let figures = figures(observed.requests.iter(), metric).chain(unended(observed, metric));
-                in_order(figures, asked, memory.filter(|_| metric.is_pace()))
+                in_order(figures, asked, of_metric(in_flight, metric))
             }
         });
         (table, stalls)
@@ -75,30 +75,23 @@ impl LatencyTable {
 
     /// The metrics of a group of requests.
     pub(crate) fn of_group(observed: &Observed<'_>, requests: &[&Measured<'_>]) -> Self {
-        let memory = in_flight_memory(observed, requests.iter().copied());
-        Self::from_rows(memory, Metric::MAIN, |metric| {
-            let memory = memory.filter(|_| metric.is_pace());
-            Some(row_and_values(figures(requests.iter().copied(), metric), &[], memory)?.0)
+        let in_flight = observed.in_flight_of(requests.iter().copied());
+        Self::from_rows(Metric::MAIN, |metric| {
+            let figures = figures(requests.iter().copied(), metric);
+            Some(row_and_values(figures, &[], of_metric(in_flight, metric))?.0)
         })
     }
 
-    fn from_rows<const N: usize>(
-        memory: Option<f64>,
-        metrics: [Metric; N],
-        row: impl Fn(Metric) -> Option<LatencyRow>,
-    ) -> Self {
+    fn from_rows<const N: usize>(metrics: [Metric; N], row: impl Fn(Metric) -> Option<LatencyRow>) -> Self {
         let mut rows: Vec<_> =
             metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect();
         // Where noise hides from one latency that the server remembers, the wait for the first token shows it.
         let of = |metric: Metric| {
             let (_, row) = rows.iter().find(|(of, _)| *of == metric)?;
-            Some((row.correlation_times, row.dependent))
+            Some(row.correlation_times)
         };
-        if let Some((times, dependent)) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
-            let is_short = memory.is_some_and(is_too_long) && dependent != Some(false);
-            for (_, row) in &mut rows {
-                row.lose_unseen(times.filter(|_| !is_short), LEAST_EFFECTIVE);
-            }
+        if let Some(times) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
+            rows.iter_mut().for_each(|(_, row)| row.lose_unseen(times));
         }
         Self { rows }
     }
@@ -107,7 +100,7 @@ impl LatencyTable {
 impl LatencyRow {
     /// Describes a latency that each request has one of, the requests in order of arrival; `None` without any.
     pub fn in_order(values: &[f64]) -> Option<Self> {
-        in_order(values.iter().copied().map(Figure::Exact), &[], None)
+        in_order(values.iter().map(|value| (Figure::Exact(*value), 0)), &[], None)
     }
 
     /// Describes the gaps inside answers, of each answer its own, the answers in order of arrival; `None` without any.
@@ -122,22 +115,31 @@ impl LatencyRow {
 }
 
 /// Latencies of the requests that had no end when the log was cut off: each is at least nothing.
-fn unended(observed: &Observed<'_>, metric: Metric) -> impl Iterator<Item = Figure> {
+fn unended(observed: &Observed<'_>, metric: Metric) -> impl Iterator<Item = (Figure, u32)> {
     let has_one = matches!(metric, Metric::Ttft | Metric::TtftFromSend | Metric::E2e | Metric::E2eFromSend);
-    std::iter::repeat_n(Figure::AtLeast(0.0), if has_one { observed.in_flight as usize } else { 0 })
+    std::iter::repeat_n((Figure::AtLeast(0.0), 0), if has_one { observed.in_flight as usize } else { 0 })
 }
 
-/// The figures of a latency that each request has one of, in order of arrival.
+/// The memory of a latency that each request has one of.
+fn of_metric(in_flight: Option<Occupancy>, metric: Metric) -> Option<Occupancy> {
+    in_flight.map(|in_flight| if metric.is_pace() { in_flight.of_pace(1.0) } else { in_flight })
+}
+
+/// The figures of a latency that each request has one of, in order of arrival, with how many it found in flight.
 fn figures<'r, 'a: 'r>(
     requests: impl Iterator<Item = &'r Measured<'a>>,
     metric: Metric,
-) -> impl Iterator<Item = Figure> {
-    requests.filter_map(move |request| request.latency().get(metric))
+) -> impl Iterator<Item = (Figure, u32)> {
+    requests.filter_map(move |request| Some((request.latency().get(metric)?, request.found)))
 }
 
 /// The row of one figure a request, in order of arrival, with whether those that follow one another are alike.
-fn in_order(figures: impl Iterator<Item = Figure>, asked: &[f64], memory: Option<f64>) -> Option<LatencyRow> {
-    let (mut row, values) = row_and_values(figures, asked, memory)?;
+fn in_order(
+    figures: impl Iterator<Item = (Figure, u32)>,
+    asked: &[f64],
+    in_flight: Option<Occupancy>,
+) -> Option<LatencyRow> {
+    let (mut row, values) = row_and_values(figures, asked, in_flight)?;
     row.dependent = are_dependent(&values);
     Some(row)
 }
@@ -145,19 +147,21 @@ fn in_order(figures: impl Iterator<Item = Figure>, asked: &[f64], memory: Option
 /// The row of one figure a request, in order of arrival, with the percentiles that the user asked for, in percent; `None`
 /// without one.
 pub(crate) fn of_requests(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<LatencyRow> {
-    row_and_values(figures, asked, None).map(|(row, _)| row)
+    row_and_values(figures.map(|figure| (figure, 0)), asked, None).map(|(row, _)| row)
 }
 
 /// The same with the least that each figure can be.
 fn row_and_values(
-    figures: impl Iterator<Item = Figure>,
+    figures: impl Iterator<Item = (Figure, u32)>,
     asked: &[f64],
-    memory: Option<f64>,
+    in_flight: Option<Occupancy>,
 ) -> Option<(LatencyRow, Vec<f64>)> {
-    let mut values = Vec::new();
-    let sample = figures.inspect(|figure| values.push(figure.at_least())).collect();
+    let (figures, found): (Vec<Figure>, Vec<f64>) =
+        figures.map(|(figure, found)| (figure, f64::from(found))).unzip();
+    let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
+    let sample = figures.into_iter().collect();
     let mut row = LatencyRow::of(&sample, asked)?;
-    add_intervals(&mut row, &sample, &values, memory);
+    add_intervals(&mut row, &sample, [&values, &found], in_flight);
     Some((row, values))
 }
 
@@ -170,11 +174,11 @@ fn of_answers<'r>(
     asked: &[f64],
     answers: impl Iterator<Item = RecordRef<'r>>,
     gaps: SamplesOf,
-    memory: Option<f64>,
+    in_flight: Option<Occupancy>,
 ) -> Option<LatencyRow> {
     let mut row = LatencyRow::of(sample, asked)?;
     let answers = answers.filter(|record| Received::of(record).is_some());
-    add_intervals_of_many(&mut row, sample, answers, memory, |record, take| {
+    add_intervals_of_many(&mut row, sample, answers, in_flight, |record, take| {
         if let Some(answer) = Received::of(&record) {
             gaps(answer, take);
         }

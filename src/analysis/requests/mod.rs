@@ -11,6 +11,6 @@ pub(super) mod quality;
 pub(super) mod sampled;
 pub(super) mod sessions;
 pub(super) mod speed;
-mod stays;
+pub(super) mod stays;
 pub(super) mod taken;
 pub(super) mod tokens;

@@ -9,17 +9,18 @@ use crate::workload::{AnswerShape, Slo};
 
 use super::answers::{answered, answers_end};
 use super::delivery::StreamDelivery;
-use super::stays;
+use super::stays::{Occupancy, in_flight_at};
 use crate::analysis::latency::request::RequestLatency;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::slo::targets::SloOutcome;
 
-/// A request of the window, with what analysis asks of it again and again. A run may have millions: what is quickly
-/// computed again is not stored.
+/// A request of the window, with what analysis asks of it again and again (a run may have millions).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured<'a> {
     records: &'a Records,
     place: u32,
+    /// Requests that were in flight when it was dispatched.
+    pub(crate) found: u32,
     pub(crate) slo: SloOutcome,
     form: LoadForm,
     came: Came,
@@ -97,8 +98,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) warm_up: Account,
     /// How streams came.
     pub(crate) delivery: StreamDelivery,
-    /// Correlation time of the number in flight: see [`stays::correlation_time`].
-    pub(crate) in_flight_memory: Option<Duration>,
+    /// What the number in flight tells of all requests; `None` where the rate changes, or where one request brings another.
+    pub(crate) occupancy: Option<Occupancy>,
 }
 
 /// How the records of a part of the run stand to its plan.
@@ -139,7 +140,10 @@ impl<'a> Observed<'a> {
             account(Phase::Measured, plan.measured_requests, come(log));
         let delivery = StreamDelivery::of(log);
         let all = &log.records;
-        let requests: Vec<_> = places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
+        let mut requests: Vec<_> =
+            places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
+        let found = in_flight_at(log, requests.iter().map(|request| request.record().dispatched));
+        requests.iter_mut().zip(&found).for_each(|(request, found)| request.found = *found);
         let (start, counted) = (plan.window_start, log.header.workload.requests.is_some());
         let answers_end = answers_end(|| all.iter(), (start, end), counted);
         let alone = counted || requests.is_empty();
@@ -152,10 +156,10 @@ impl<'a> Observed<'a> {
             start,
             end,
             answers_end,
+            occupancy: Occupancy::of_run(log, &found, requests.iter().map(Measured::record)),
             others: others.map(|(_, place)| measure(log, &delivery, all, place)).collect(),
             cut_short,
             alone,
-            in_flight_memory: stays::correlation_time(log, requests.iter().map(Measured::record)),
             has_slos: requests.iter().any(|request| request.slo.has_slo()),
             requests,
             never_due,
@@ -165,6 +169,17 @@ impl<'a> Observed<'a> {
             warm_up: account(Phase::Warmup, plan.warmup_requests, past_last(log)),
             delivery,
         }
+    }
+
+    /// What the number in flight tells of a group of `requests` in the order of the schedule.
+    pub(crate) fn in_flight_of<'r>(
+        &self,
+        requests: impl Iterator<Item = &'r Measured<'a>>,
+    ) -> Option<Occupancy>
+    where
+        'a: 'r,
+    {
+        self.occupancy?.of_group(requests.map(Measured::record))
     }
 
     /// Requests scheduled in the window: those of the plan, and the later turns of sessions that were dispatched.
@@ -258,8 +273,7 @@ fn in_flight(log: &RunLog) -> impl Iterator<Item = &UnendedRequest> {
 /// Most requests without a record that are listed.
 const MOST_UNRECORDED: usize = 100_000;
 
-/// The first requests of the plan up to the window's end, and later turns, that left no record although they were due, by
-/// their indices in order.
+/// Indices of the first requests of the plan up to the window's end, and of later turns, that were due and left no record.
 pub(crate) fn unrecorded_requests(observed: &Observed<'_>) -> Vec<u64> {
     if observed.unrecorded + observed.warm_up.unrecorded == 0 {
         return Vec::new();
@@ -357,7 +371,7 @@ pub(crate) fn measure<'a>(
 ) -> Measured<'a> {
     let slo = slo_of(log, delivery, &records.at(place as usize));
     let (form, came) = (LoadForm::of(&log.header.workload), Came::of(log, delivery.tpot_withheld));
-    Measured { records, place, slo, form, came }
+    Measured { records, place, found: 0, slo, form, came }
 }
 
 /// How `record` stands to its SLO.

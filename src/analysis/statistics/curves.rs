@@ -27,6 +27,25 @@ pub fn slope(points: &[(f64, f64)]) -> Option<Estimate> {
     Some(Estimate::around(slope, student_t_quantile(f64::midpoint(1.0, CONFIDENCE), n - 2.0) * error))
 }
 
+/// The share of the variance of `values` that a line in `by` explains, adjusted for chance: r² − (1 − r²)/(n − 2) of pairs that are
+/// `worth` n independent ones, and 0 at the least (Wherry, *Annals of Mathematical Statistics* 2, 1931, 440–457). 0 where either
+/// is all alike or their numbers differ.
+pub fn explained(values: &[f64], by: &[f64], worth: f64) -> f64 {
+    let n = by.len() as f64;
+    let centred = |values: &[f64]| {
+        let mean = values.iter().sum::<f64>() / n;
+        values.iter().map(|value| value - mean).collect::<Vec<_>>()
+    };
+    let (values, by) = (centred(values), centred(by));
+    let products = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (both, spread) = (products(&values, &by), products(&values, &values) * products(&by, &by));
+    if values.len() != by.len() || spread <= 0.0 {
+        return 0.0;
+    }
+    let r2 = both * both / spread;
+    if worth > 2.0 { (r2 - (1.0 - r2) / (worth - 2.0)).max(0.0) } else { 0.0 }
+}
+
 /// Two-sided p-value that the least-squares line through `points` is level, by the t of its slope
 /// (`scipy.stats.linregress`). Absent where there is no slope, or where all points lie on a line that is not level: nothing
 /// then says how much they would spread about it.
@@ -81,6 +100,16 @@ mod tests {
                 assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
             }
         }
+    }
+
+    /// numpy 2: `r = corrcoef(values, by)[0, 1]`, `r**2 - (1 - r**2) / 5`.
+    #[test]
+    fn what_a_line_explains_is_numpys() {
+        let values = [1.0, 4.0, 2.0, 8.0, 5.0, 7.0, 9.0];
+        let found = explained(&values, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 7.0);
+        assert!((found - 0.650_781_25).abs() < 1e-12, "{found}");
+        assert_eq!(explained(&values, &[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0], 7.0), 0.0);
+        assert_eq!((explained(&values, &[2.0; 7], 7.0), explained(&values, &[], 7.0)), (0.0, 0.0));
     }
 
     /// scipy 1.17.1: `linregress(range(4), [110, 120, 130, 141]).pvalue`.

@@ -12,14 +12,15 @@ mod goodness_of_fit;
 mod intervals;
 mod means;
 mod memory;
+mod ordered_share;
 mod random_walk;
 mod ranks;
 mod sequences;
 
 pub use batches::BatchMeans;
-pub use curves::{non_decreasing, slope, slope_p};
+pub use curves::{explained, non_decreasing, slope, slope_p};
 pub use distributions::{chi_squared_quantile, ln_gamma_survival, student_t_quantile, student_t_two_sided};
-pub use effective::{Effective, LEAST_BEYOND, LEAST_EFFECTIVE, OrderedShare};
+pub use effective::{Effective, LEAST_BEYOND, LEAST_EFFECTIVE};
 pub use goodness_of_fit::{
     Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
     UNIFORM_A2_AT_2_IN_100_000, anderson_darling_exponential, anderson_darling_uniform, dispersion,
@@ -29,6 +30,7 @@ pub use intervals::{CONFIDENCE, Estimate, bootstrap};
 pub(crate) use intervals::{interval_of_share, share_interval};
 pub use means::{TwoMeans, holm, mean, paired, variance, welch};
 pub use memory::Memory;
+pub use ordered_share::OrderedShare;
 pub use random_walk::least_spread;
 pub use ranks::{
     hodges_lehmann, lag1_spearman, ranks, signed_rank_p, signed_rank_place, spearman, walsh_averages,

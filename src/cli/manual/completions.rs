@@ -7,11 +7,6 @@ use crate::session::{Exit, Printer, Stop};
 
 /// Print completions for a shell.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  skyline completions bash > ~/.local/share/bash-completion/completions/skyline
-  skyline completions zsh > \"${fpath[1]}/_skyline\"
-  skyline completions fish > ~/.config/fish/completions/skyline.fish")]
 pub(in crate::cli) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]

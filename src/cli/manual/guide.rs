@@ -13,11 +13,6 @@ use crate::workload::nearest;
 
 /// Show a chapter of the guide, list all of them, or search them.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  skyline guide
-  skyline guide validity | less
-  skyline guide --search \"prefix cache\"")]
 pub(in crate::cli) struct GuideArgs {
     /// The topic to show [default: a list of all]
     topic: Option<String>,

@@ -10,10 +10,6 @@ use crate::workload::nearest;
 
 /// Print the man page, or write one of each verb.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  skyline man bench | man -l -
-  skyline man --out ~/.local/share/man/man1")]
 pub(in crate::cli) struct ManArgs {
     /// The verb whose page is printed [default: the page of the program]
     verb: Option<String>,

@@ -15,12 +15,6 @@ use crate::session::{Exit, Printer, Stop};
 /// Say what a stored result supports: its trust checklist, what cannot be concluded, and the strongest sentence that its
 /// data bears.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  skyline audit results/short_chat-vllm-20261121T040507Z
-  skyline audit vllm-result.json guidellm.json:2 aiperf-out/
-  skyline audit vllm-result.json --full
-  skyline audit vllm-result.json --json")]
 pub(in crate::cli) struct AuditArgs {
     /// A run's folder or its run.jsonl, the folder of repeats or of a sweep, or a result of vLLM, SGLang, GuideLLM or AIPerf,
     /// of a file of several `FILE:N`

@@ -13,9 +13,6 @@ use crate::units::spoken;
 
 /// Join the shards of several generators into one run.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Every shard of the plan must be there, once and run to its end (`skyline bench --shard 1/2
---start-at TIME …`). The merged run is judged and shown as if one generator had executed it.")]
 pub(in crate::cli) struct MergeArgs {
     /// The shards' folders, or their run.jsonl files
     #[arg(required = true, value_name = "RUN")]

@@ -84,20 +84,6 @@ fn finish(args: &MatrixArgs, matrix: &Matrix, dir: &ExperimentDir, printer: Prin
 
 /// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-What is saved, in results/NAME-matrix-TIME:
-  row-A/run-1/   every run, as `skyline bench` saves it (with several variants: VARIANT/row-A/run-1/)
-  matrix.json    the table with its figures; matrix.txt the same as text
-  decision.md    what was accepted, what was rejected and why, and why it stopped
-  report.html    the table with its charts
-  *.log          output of the commands that start and reset servers
-
-Exit codes:
-  0    every hypothesis confirmed, and some variant accepted where there is a contract
-  1    a hypothesis refuted or left open, or nothing accepted
-  2    the command line or the file has a mistake
-  3    a row is INVALID for other reasons than the server's own, or could not be run, or a server not stopped
-  130  interrupted; --resume continues")]
 pub(in crate::cli) struct MatrixArgs {
     /// The table: a TOML or JSON file, or `rows_a_to_f`, the built-in one
     #[arg(required_unless_present = "example", value_name = "FILE")]

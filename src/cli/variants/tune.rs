@@ -25,20 +25,6 @@ use crate::session::{Exit, ExperimentDir, Interrupts, Opened, Printer, Stop, fol
 
 /// Find the flags with which a server serves most within the objectives, for each GPU.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-What is saved, in results/NAME-tune-TIME:
-  VARIANT/run-1/   every run, as `skyline bench` saves it
-  tune.json        the decision with its figures; tune.txt the same as text
-  decision.md      the best flags, the runner-up and why, what was dropped at which load
-  report.html      the same as a page
-  *.log            output of the commands that start and reset servers
-
-Exit codes:
-  0    a best variant was found
-  1    no variant meets the objectives at any load that ran
-  2    the command line or the file has a mistake
-  3    no variant could be run, or a server not stopped
-  130  interrupted; the answer is the best so far, and --resume continues")]
 pub(in crate::cli) struct TuneArgs {
     /// The tuning: a TOML or JSON file, or `tune_seqs`, the built-in one
     #[arg(required_unless_present = "example", value_name = "FILE")]

@@ -174,9 +174,8 @@ pub struct ClassFit {
     pub output_tokens: LengthFit,
 }
 
-/// Gamma and Weibull shapes that a workload may have.
+/// Gamma shapes that a workload may have.
 const BURSTINESS: (f64, f64) = (0.01, 1_000.0);
-const WEIBULL_SHAPE: (f64, f64) = (0.25, 100.0);
 /// Gaps that vary more or less than this, where the rate changes too, are reported: stages are Poisson.
 const NEARLY_POISSON: (f64, f64) = (0.9, 1.1);
 
@@ -210,20 +209,17 @@ fn fit_arrivals(moments: &[u64], ends_s: f64, notes: &mut Vec<String>) -> Fitted
 }
 
 fn level_pattern(gaps: &GapFit, rate_per_s: f64, notes: &mut Vec<String>) -> ArrivalPattern {
-    let mut within = |shape: f64, (low, high): (f64, f64)| {
-        if !(low..=high).contains(&shape) {
-            notes.push(format!("gaps have the shape {shape:.3}, and a workload's lie from {low} to {high}"));
-        }
-        shape.clamp(low, high)
-    };
     match gaps.law {
         FittedGapLaw::Constant => ArrivalPattern::Constant { rate_per_s },
         FittedGapLaw::Exponential => ArrivalPattern::Poisson { rate_per_s },
         FittedGapLaw::Gamma { shape } => {
-            ArrivalPattern::Gamma { rate_per_s, burstiness: within(shape, BURSTINESS) }
-        }
-        FittedGapLaw::Weibull { shape } => {
-            ArrivalPattern::Weibull { rate_per_s, shape: within(shape, WEIBULL_SHAPE) }
+            let (low, high) = BURSTINESS;
+            if !(low..=high).contains(&shape) {
+                notes.push(format!(
+                    "gaps have the shape {shape:.3}, and a workload's lie from {low} to {high}"
+                ));
+            }
+            ArrivalPattern::Gamma { rate_per_s, burstiness: shape.clamp(low, high) }
         }
     }
 }

@@ -90,7 +90,7 @@ impl Sweep {
         let Swept { started_at, workload, engine, deployment } = swept;
         let FoundLoads { loads, answer } = FoundLoads::of(search);
         let points: Vec<_> = loads.iter().map(|(tally, class)| point(tally, *class, search)).collect();
-        let SweepValidity { valid, reasons, notes } = judge(search, &loads, answer.as_ref());
+        let (valid, [reasons, notes]) = judge(search, &loads, answer.as_ref());
         Self {
             schema: Self::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -189,20 +189,13 @@ impl Sweep {
     }
 }
 
-/// Whether the figures of a sweep can be trusted.
-pub(super) struct SweepValidity {
-    pub(super) valid: bool,
-    pub(super) reasons: Vec<String>,
-    pub(super) notes: Vec<String>,
-}
-
-/// A sweep is INVALID if most of its runs are, or its answer rests on such. Single INVALID runs are left out and
-/// noted.
+/// Whether the figures of a sweep can be trusted, with the reasons why not and notes: a sweep is INVALID if most of its runs
+/// are, or its answer rests on such. Single INVALID runs are left out and noted.
 pub(super) fn judge(
     search: &Search,
     loads: &[(LoadTally<'_>, LoadClass)],
     answer: Option<&HighestLoad>,
-) -> SweepValidity {
+) -> (bool, [Vec<String>; 2]) {
     let trials = search.trials();
     let invalid: Vec<_> = trials.iter().filter(|trial| !trial.is_valid()).collect();
     let mut reasons: Vec<String> = invalid
@@ -258,7 +251,7 @@ pub(super) fn judge(
     let valid = !rests_on_invalid
         && !trials.is_empty()
         && 2 * invalid.len() < trials.len().max(1) + usize::from(invalid.is_empty());
-    SweepValidity { valid, reasons, notes }
+    (valid, [reasons, notes])
 }
 
 impl StopReason {

@@ -19,6 +19,7 @@ use super::responder::{streamed, whole};
 use crate::engine::{AnswerForm, Endpoint, MOCK_SERVER};
 use crate::mock::faults::{self, Fault};
 use crate::mock::metrics::exposition;
+use crate::mock::options::Backend;
 use crate::mock::refusal::{Mistake, Refusal};
 use crate::mock::reply::{Reply, Script, plan};
 use crate::mock::request::{self, BodyFields, PromptTokens, Request};
@@ -139,7 +140,15 @@ async fn tokenize(State(mock): Shared, body: Bytes) -> Result<Response, Refusal>
     fields.check()?;
     mock.served().adapter(model)?;
     let prompt = text.map(PromptTokens::of_texts).unwrap_or_default();
-    let (count, longest, ids) = (prompt.tokens(), mock.max_model_len, prompt.ids().collect::<Vec<_>>());
+    let (count, longest) = (prompt.tokens(), mock.max_model_len);
+    // Clients that do not read leave what was written here.
+    let most = longest.max(Backend::PLAIN_MODEL_LEN);
+    if count > most {
+        let words =
+            format!("The prompt has {count} tokens, and at most {most} are listed. Please shorten it.");
+        return Err(Refusal::parameter("prompt", count, words));
+    }
+    let ids = prompt.ids().collect::<Vec<_>>();
     // A list of numbers is JSON as it is; as values they would take twenty times the memory.
     let said = format!(r#"{{"count":{count},"max_model_len":{longest},"tokens":{ids:?},"token_strs":null}}"#);
     Ok(([(header::CONTENT_TYPE, "application/json")], said).into_response())

@@ -11,7 +11,8 @@ const VOCABULARY: u64 = 128_000;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PromptTokens {
     tokens: Vec<u64>,
-    words: Vec<String>,
+    /// Their words, a line each: of millions of short ones each would take more memory alone than its text does.
+    words: String,
 }
 
 impl PromptTokens {
@@ -25,10 +26,7 @@ impl PromptTokens {
     fn add(&mut self, value: &Value) {
         match value {
             Value::String(text) => {
-                for word in text.split_whitespace() {
-                    self.tokens.push(hash(word));
-                    self.words.push(word.to_owned());
-                }
+                text.split_whitespace().for_each(|word| self.push(hash(word), word));
             }
             Value::Array(parts) => parts.iter().for_each(|part| self.add(part)),
             Value::Object(fields) => {
@@ -36,12 +34,15 @@ impl PromptTokens {
                     self.add(inner);
                 }
             }
-            Value::Number(id) => {
-                self.tokens.push(id.as_u64().unwrap_or(0));
-                self.words.push(format!("<{id}>"));
-            }
+            Value::Number(id) => self.push(id.as_u64().unwrap_or(0), &format!("<{id}>")),
             _ => {}
         }
+    }
+
+    fn push(&mut self, token: u64, word: &str) {
+        self.tokens.push(token);
+        self.words.push_str(word);
+        self.words.push('\n');
     }
 
     pub(crate) fn tokens(&self) -> u32 {
@@ -53,7 +54,7 @@ impl PromptTokens {
     }
 
     pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
-        self.words.iter().map(String::as_str)
+        self.words.lines()
     }
 
     /// Its full blocks and those of the answer after it, for the prefix cache: a later turn of a conversation

@@ -232,7 +232,12 @@ fn of_two_hundred_pairs_of_runs_no_more_than_one_in_twenty_is_apart() {
 
 /// A minute, 192 requests on average, of a server with sixteen slots at 80 % load, after four minutes.
 fn spec(seed: u64, window_s: f64) -> WorkloadSpec {
-    let horizon_s = 240.0 + window_s;
+    at_load(0.8, seed, window_s)
+}
+
+/// The same at another load.
+fn at_load(load: f64, seed: u64, window_s: f64) -> WorkloadSpec {
+    let (horizon_s, rate) = (240.0 + window_s, 4.0 * load);
     let text = format!(
         r#"
 name = "slots"
@@ -240,7 +245,7 @@ horizon_s = {horizon_s}
 warmup_s = 240
 drain_s = 3600
 seed = {seed}
-arrival = {{ kind = "poisson", rate_per_s = 3.2 }}
+arrival = {{ kind = "poisson", rate_per_s = {rate} }}
 [[classes]]
 name = "all"
 input_tokens = {{ kind = "constant", value = 1 }}
@@ -292,4 +297,38 @@ fn intervals_of_five_short_runs_hold_the_truth_or_are_not_shown() {
 #[ignore = "2,000 runs unoptimised take minutes; `tests/interop/long_tests.sh coverage::` runs it"]
 fn four_hundred_experiments_of_five_short_runs_hold_the_truth_in_nine_of_ten() {
     hold(&of_repeats(1_000..1_400));
+}
+
+/// Of so many `runs` of about `n` requests at `load`: the intervals of the p50, p95 and p99 of TTFT.
+fn of_calm_windows(load: f64, n: f64, runs: std::ops::Range<u64>) -> [Intervals; 3] {
+    let window_s = n / (4.0 * load);
+    let read = |summary: &Summary| {
+        QUANTILES.map(|quantile| *summary.latency.percentile(Metric::Ttft, quantile).unwrap())
+    };
+    let long = read(&slots(None, &at_load(load, u64::MAX / 2, 40_000.0)));
+    let mut found = [Intervals::default(); 3];
+    for seed in runs {
+        let shown = read(&slots(None, &at_load(load, seed, window_s)));
+        for ((intervals, shown), long) in found.iter_mut().zip(shown).zip(long) {
+            intervals.add(long.figure.exact().unwrap(), shown.interval);
+        }
+    }
+    println!("{load}, {n} requests: {found:?}");
+    found
+}
+
+/// The calm windows of a nearly full server show no memory of the queue that it has at other times.
+#[test]
+fn intervals_of_calm_windows_hold_the_truth_or_are_not_shown() {
+    hold(&of_calm_windows(0.9, 600.0, 0..60));
+}
+
+#[test]
+#[ignore = "4,800 runs unoptimised take minutes; `tests/interop/long_tests.sh coverage::` runs it"]
+fn four_hundred_calm_windows_hold_the_truth_in_nine_of_ten() {
+    for load in [0.8, 0.85, 0.9] {
+        for n in [300.0, 500.0, 1_000.0, 2_000.0] {
+            hold(&of_calm_windows(load, n, 1_000_000..1_000_400));
+        }
+    }
 }

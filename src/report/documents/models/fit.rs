@@ -39,10 +39,6 @@ fn arrivals(fit: &FittedArrivals) -> String {
             "gamma gaps of burstiness {}, {rate} requests/s; no lasting change of rate",
             three_digits(*burstiness)
         ),
-        ArrivalPattern::Weibull { shape, .. } => format!(
-            "Weibull gaps of shape {}, {rate} requests/s; no lasting change of rate",
-            three_digits(*shape)
-        ),
         ArrivalPattern::Stages { stages } => format!(
             "the rate changes: {} stages from {} to {} requests/s, {rate} on average",
             stages.len(),

@@ -1,8 +1,8 @@
 //! A run by priority, class, tenant, model and tag, and how evenly tenants were served.
 
 use super::slo::shared;
-use crate::analysis::{Fairness, Group, Metric, Quantile, Summary, TagGroups};
-use crate::report::document::{ALWAYS, Section, Table, shortened};
+use crate::analysis::{Fairness, Group, LatencyTable, Metric, Quantile, Summary, TagGroups};
+use crate::report::document::{ALWAYS, Section, Table, TableOf, shortened};
 use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, counted, percent, three_digits};
 
@@ -62,10 +62,20 @@ fn fairness(fairness: Fairness) -> Option<String> {
 }
 
 fn latencies(title: &str, groups: &[Group]) -> Table {
-    let mut table = Table::of(format!("{title}: latencies, ms"), groups)
+    let table = Table::of(format!("{title}: latencies, ms"), groups)
         .column("", |group| group.name.as_str())
         .column(("requests", 4), |group| group.requests);
-    for (title, worth, metric, quantile) in [
+    with_latencies(table, |group| &group.latency)
+        .column(("errors", 5), |group| group.error_rate.map(percent))
+        .table()
+}
+
+/// Adds the latencies that users feel to a table of parts of a run.
+pub(super) fn with_latencies<'a, R: Copy>(
+    table: TableOf<R>,
+    of: impl Fn(R) -> &'a LatencyTable,
+) -> TableOf<R> {
+    let columns = [
         ("TTFT p50", ALWAYS, Metric::Ttft, Quantile::P50),
         ("p95", ALWAYS, Metric::Ttft, Quantile::P95),
         ("p99", 1, Metric::Ttft, Quantile::P99),
@@ -73,10 +83,10 @@ fn latencies(title: &str, groups: &[Group]) -> Table {
         ("p95", 2, Metric::Tpot, Quantile::P95),
         ("e2e p50", ALWAYS, Metric::E2e, Quantile::P50),
         ("p95", 3, Metric::E2e, Quantile::P95),
-    ] {
-        table = table.column((title, worth), |group| group.latency.percentile(metric, quantile));
-    }
-    table.column(("errors", 5), |group| group.error_rate.map(percent)).table()
+    ];
+    columns.into_iter().fold(table, |table, (title, worth, metric, quantile)| {
+        table.column((title, worth), |row| of(row).percentile(metric, quantile))
+    })
 }
 
 /// The SLO of each group and how many met it; nothing for a group that has none.

@@ -168,7 +168,9 @@ fn interval((name, row): (&str, &LatencyRow), length: impl Fn(u64) -> Option<Str
             None => "too few requests to tell how they depend on one another".to_owned(),
             Some(_) => format!("the window is too short for what the server remembers{worth}"),
         };
-        return format!("{name} unresolvable: {why}; run longer, or --repeats 5");
+        let longer = shown[0].requests_for_both_ends.and_then(length);
+        let longer = longer.map_or("longer".to_owned(), |length| format!("{length} or longer"));
+        return format!("{name} unresolvable: {why}; run {longer}, or --repeats 5");
     }
     let known = shown.map(|shown| {
         let range = range(shown).unwrap_or_else(|| "unresolvable".to_owned());

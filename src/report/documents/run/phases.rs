@@ -1,7 +1,8 @@
 //! A run by the phases of its load.
 
-use crate::analysis::{LoadPhase, Metric, Quantile, Summary};
-use crate::report::document::{ALWAYS, Section, Table};
+use super::groups::with_latencies;
+use crate::analysis::{LoadPhase, Summary};
+use crate::report::document::{Section, Table};
 use crate::units::{percent, three_digits};
 
 pub(super) fn section(summary: &Summary) -> Section {
@@ -13,23 +14,12 @@ pub(super) fn section(summary: &Summary) -> Section {
 }
 
 fn phases(phases: &[LoadPhase]) -> Table {
-    let mut table = Table::of("By phase of the load: latencies, ms", phases)
+    let table = Table::of("By phase of the load: latencies, ms", phases)
         .column("", name)
         .column(("s", 6), |phase| phase.seconds)
         .column(("requests", 4), |phase| phase.requests)
         .column(("per s", 7), |phase| phase.scheduled_per_s);
-    for (title, worth, metric, quantile) in [
-        ("TTFT p50", ALWAYS, Metric::Ttft, Quantile::P50),
-        ("p95", ALWAYS, Metric::Ttft, Quantile::P95),
-        ("p99", 1, Metric::Ttft, Quantile::P99),
-        ("TPOT p50", ALWAYS, Metric::Tpot, Quantile::P50),
-        ("p95", 2, Metric::Tpot, Quantile::P95),
-        ("e2e p50", ALWAYS, Metric::E2e, Quantile::P50),
-        ("p95", 3, Metric::E2e, Quantile::P95),
-    ] {
-        table = table.column((title, worth), |phase| phase.latency.percentile(metric, quantile));
-    }
-    table
+    with_latencies(table, |phase| &phase.latency)
         .column_where_known(("SLO", 5), |phase| phase.slo_attainment.map(percent))
         .column(("errors", 5), |phase| phase.error_rate.map(percent))
         .table()

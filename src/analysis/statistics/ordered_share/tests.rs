@@ -4,7 +4,7 @@ use super::*;
 use crate::random::RandomStream;
 
 fn of(samples: f64) -> Effective {
-    Effective { samples, cautious: samples, freedom: None }
+    Effective { samples, cautious: samples, upper: 1.0, freedom: None }
 }
 
 /// Between which ends a share lies, of which `share` was seen, with this two-sided `confidence`.
@@ -102,7 +102,7 @@ fn most_requests_over_a_bound_miss_it_however_few_are_independent() {
         hits: over as u64,
         certain: over as u64,
         n: 200,
-        effective: effective.map(|samples| Effective { samples, cautious: samples, freedom: None }),
+        effective: effective.map(of),
         worth_at_most: f64::INFINITY,
         inside: None,
     };
@@ -294,4 +294,15 @@ fn both_ends_take_so_many_times_as_many() {
     let times = of(100.0).times_for_both_ends(0.95, 0.95).unwrap();
     assert!((2.0..2.1).contains(&times), "{times}");
     assert_eq!(of(0.01).times_for_both_ends(0.99, 0.95), None);
+}
+
+/// A queue that may be remembered for 100 requests, of which the number in flight explains a quarter: 1,000 requests count as
+/// 1,000 ÷ (1 + 2 · ¼ · 100) = 19.6, too few for an upper end.
+#[test]
+fn a_queue_that_a_calm_window_hides_takes_the_upper_end_away_or_widens_it() {
+    let ends = |explained| of(1_000.0).of_queue(1_000, explained, 100.0).shares_around(0.5, 0.95);
+    let (none, some, much) = (ends(0.0), ends(0.1), ends(0.25));
+    assert_eq!(none, of(1_000.0).shares_around(0.5, 0.95));
+    assert!(some.0 == none.0 && some.1 > none.1, "{some:?}");
+    assert_eq!(much, (none.0, None));
 }

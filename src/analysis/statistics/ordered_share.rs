@@ -1,0 +1,232 @@
+//! The share of requests of which something holds, in order of arrival, and whether it lies below a limit.
+
+use std::cmp::Ordering;
+
+use super::effective::{Effective, chance_of_at_most, discount, growth};
+use super::means::variance;
+use super::memory::Memory;
+use crate::random::normal_quantile;
+
+/// Effective samples for one degree of freedom of the correlation time. Its own error is that of a variance of about so
+/// many times fewer values than they are.
+const FOR_ONE_FREEDOM: f64 = 8.0;
+/// How often a decision on one side of a limit may be wrong.
+const DOUBT: f64 = 0.05;
+/// The confidence of an interval each of whose ends is wrong as often.
+const CONFIDENT: f64 = 1.0 - 2.0 * DOUBT;
+/// Fewest requests of which most being over is plain.
+const PLAIN: u64 = 10;
+
+/// Number of requests of which something holds, for instance that they are over a bound, the requests in order of
+/// arrival.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OrderedShare {
+    /// Requests of which it holds, or may hold: of one that was cut off early it is not known.
+    pub hits: u64,
+    /// Requests of which it surely holds.
+    pub certain: u64,
+    /// Requests.
+    pub n: u64,
+    /// How many independent requests they are worth; `None` where they are too few to tell.
+    pub effective: Option<Effective>,
+    /// The most that they can be worth, by how much the shares of several runs differ; infinite of one run.
+    worth_at_most: f64,
+    /// Where it holds of none: what the values tell that all lie inside of the bound.
+    inside: Option<Inside>,
+}
+
+/// Values of which none is beyond a bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Inside {
+    largest: f64,
+    bound: f64,
+    /// The power of the value with which their tail falls at the least.
+    power: f64,
+}
+
+impl Inside {
+    /// How many times as rare as a value beyond the largest one beyond the bound is, at the most.
+    fn rarer(self) -> f64 {
+        libm::pow(self.bound / self.largest, self.power).min(MOST_RARE)
+    }
+
+    /// Tail of both samples, by the heavier one.
+    fn and(self, other: Self) -> Self {
+        let (largest, power) = (self.largest.max(other.largest), self.power.min(other.power));
+        Self { largest, power, ..self }
+    }
+}
+
+/// Fewest of the largest values that show how fast a tail falls; of many values it is a tenth.
+const TAIL: usize = 10;
+/// The powers of the value between which a tail is taken to fall.
+const POWERS: (f64, f64) = (1.0, 3.0);
+/// A hit counts as at most so many times as rare as a value beyond the largest: what is that rare may be of another kind.
+const MOST_RARE: f64 = 8.0;
+
+impl OrderedShare {
+    /// Share of requests in order of arrival, of each whether it holds, `None` where that is not known; `memory` is
+    /// that of the ranks of the latencies that it is about. `None` without requests.
+    pub fn of(holds: &[Option<bool>], memory: Option<Memory>) -> Option<Self> {
+        let n = holds.len() as u64;
+        let count =
+            |sought: fn(Option<bool>) -> bool| holds.iter().filter(|holds| sought(**holds)).count() as u64;
+        let series: Vec<f64> = holds.iter().map(|holds| f64::from(u8::from(*holds != Some(false)))).collect();
+        let effective = memory.map(|memory| Effective::of(n, memory.and_of(&series)));
+        let (hits, certain) = (count(|holds| holds != Some(false)), count(|holds| holds == Some(true)));
+        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most: f64::INFINITY, inside: None })
+    }
+
+    /// Share of several runs with seeds of their own.
+    ///
+    /// They are worth the sum of what each is worth, and no more than their shares differ: n of k runs whose shares s have
+    /// the variance v are worth k·s(1 − s)/v independent ones, times (z/t)² with k − 1 degrees of freedom, as for
+    /// an estimated correlation time. All inside of a bound they tell as much as one run, by the heaviest of their tails.
+    pub fn pooled(runs: &[Self]) -> Option<Self> {
+        let sum = |read: fn(&Self) -> u64| runs.iter().map(read).sum::<u64>();
+        let effective: Option<Vec<Effective>> = runs.iter().map(|run| run.effective).collect();
+        let effective = effective.map(|each| Effective {
+            samples: each.iter().map(|one| one.samples).sum(),
+            cautious: each.iter().map(|one| one.cautious).sum(),
+            upper: 1.0,
+            freedom: None,
+        });
+        let (hits, certain, n) = (sum(|run| run.hits), sum(|run| run.certain), sum(|run| run.n));
+        let share = hits as f64 / n as f64;
+        let spread =
+            variance(&runs.iter().map(Self::share).collect::<Vec<_>>()).filter(|spread| *spread > 0.0);
+        let worth_at_most = spread.map_or(f64::INFINITY, |spread| {
+            let k = runs.len() as f64;
+            k * share * (1.0 - share) / spread * discount(CONFIDENT, k - 1.0)
+        });
+        let inside = runs.iter().map(|run| run.inside).reduce(|all, one| Some(all?.and(one?))).flatten();
+        (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most, inside })
+    }
+
+    /// The same of requests of a window that holds so many correlation times, as another latency of them shows.
+    #[must_use]
+    pub fn within(self, correlation_times: Option<f64>) -> Self {
+        let seen = |one: Effective| Effective {
+            cautious: one.cautious.min(correlation_times.unwrap_or(f64::INFINITY)),
+            ..one
+        };
+        Self { effective: self.effective.map(seen), ..self }
+    }
+
+    /// The same of `values` that are hits above `bound`, with what it tells that all of them lie far inside of it.
+    ///
+    /// Beyond the largest of them the tail is assumed to fall at least as fast as the power α of the value: as it falls among
+    /// the largest tenth, by the lower end of Hill's estimate (*Annals of Statistics* 3, 1975, 1163–1174), from 1 to 3. A
+    /// share p beyond the largest leaves p·(largest ÷ bound)^α beyond the bound, and at the least an eighth of p.
+    #[must_use]
+    pub fn inside(self, values: &[f64], bound: f64) -> Self {
+        let mut values = values.to_vec();
+        values.sort_unstable_by(|a, b| b.total_cmp(a));
+        let of_tail = TAIL.max(values.len() / TAIL);
+        let (Some(&largest), Some(&from)) = (values.first(), values.get(of_tail)) else { return self };
+        if self.hits > 0 || from <= 0.0 || largest >= bound {
+            return self;
+        }
+        let fall =
+            values[..of_tail].iter().map(|value| libm::log(value / from)).sum::<f64>() / of_tail as f64;
+        let worth = self.effective.map_or(1.0, |one| of_tail as f64 * (one.samples / self.n as f64).min(1.0));
+        let surely = 1.0 + normal_quantile(1.0 - DOUBT) / libm::sqrt(worth);
+        let power = (1.0 / (fall * surely)).clamp(POWERS.0, POWERS.1);
+        Self { inside: Some(Inside { largest, bound, power }), ..self }
+    }
+
+    /// The largest value, where it takes the assumption of [`Self::inside`] to tell that the share lies below `limit`.
+    pub fn assumes(&self, limit: f64) -> Option<f64> {
+        let is_below = |one: Self| one.side_of(limit) == Some(Ordering::Less);
+        self.inside.filter(|_| is_below(*self) && !is_below(self.by_count())).map(|inside| inside.largest)
+    }
+
+    /// The same by how many are hits alone.
+    #[must_use]
+    pub fn by_count(self) -> Self {
+        Self { inside: None, ..self }
+    }
+
+    /// The share, between 0 and 1, of which it holds or may hold.
+    pub fn share(&self) -> f64 {
+        self.hits as f64 / self.n as f64
+    }
+
+    /// Side of `limit` on which the share lies that all requests ever will have, wrong in one case of 20; `None` where
+    /// it is undecided.
+    ///
+    /// Below it, where the window is long enough and so few would be rare at the limit. Above it, where so many would
+    /// be; of a window that is too short too, as the correlation time is judged too long rather than too short: of 400 runs
+    /// each of M/M/1 at ρ 0.5, 0.8 and 0.9 with 165 to 4,000 requests at most 2 % were called so at the limit.
+    pub fn side_of(&self, limit: f64) -> Option<Ordering> {
+        self.side_at(limit, DOUBT)
+    }
+
+    /// The same, wrong in a share of `doubt` of the cases.
+    pub fn side_at(&self, limit: f64, doubt: f64) -> Option<Ordering> {
+        let plain = self.is_plainly_above(limit, doubt).then_some(Ordering::Greater);
+        plain.or_else(|| self.side(self.effective?, 1.0, limit, doubt))
+    }
+
+    /// Whether most requests are hits where so few may be that it is rare, however much they depend on one another: a server at
+    /// the limit is slow in a share of its time that is no larger than the limit, and most of a run are hits where it is slow
+    /// for most of that run.
+    fn is_plainly_above(&self, limit: f64, doubt: f64) -> bool {
+        self.n >= PLAIN && limit <= doubt && 2 * self.certain > self.n
+    }
+
+    /// Whether the share is below `limit` as far as these requests tell, wrong in a share of `doubt` of the cases: however
+    /// short the window is, as for a comparison with what others made of the same moments.
+    pub fn is_below(&self, limit: f64, doubt: f64) -> bool {
+        self.effective.is_some_and(|effective| self.is_rare(effective, self.worth_at_most, limit, doubt))
+    }
+
+    /// Whether so few would be rare at `limit`, if the requests were worth so much.
+    fn is_rare(&self, effective: Effective, most: f64, limit: f64, doubt: f64) -> bool {
+        let surely = sure(effective.samples, FOR_ONE_FREEDOM, 1.0 - 2.0 * doubt).min(most.max(1.0));
+        self.share() < limit && chance_of_at_most(surely * self.share(), surely, limit) < doubt
+    }
+
+    /// About how many requests would tell that, if the share stays what it is: two digits, and worth one independent request
+    /// more at the least. `None` where it is not known how much they depend on one another, or beyond 2,000 times as many
+    /// as there are.
+    pub fn needed(&self, limit: f64) -> Option<u64> {
+        // Nothing is known of the memory of a few requests; if there is none, so many would tell that none is over.
+        let alone = Effective { samples: self.n as f64, cautious: self.n as f64, upper: 1.0, freedom: None };
+        let effective = self.effective.or_else(|| (self.hits == 0).then_some(alone))?;
+        let enough = |times: &f64| {
+            let grown = effective.grown(*times);
+            grown.samples >= effective.samples + 1.0 && self.side(grown, *times, limit, DOUBT).is_some()
+        };
+        let needed = growth().find(enough)? * self.n as f64;
+        let digit = libm::pow(10.0, libm::floor(libm::log10(needed)) - 1.0).max(1.0);
+        Some((libm::ceil(needed / digit) * digit) as u64)
+    }
+
+    /// The side of `limit`, if the requests were worth so much, and runs so many `times` as long.
+    fn side(&self, effective: Effective, times: f64, limit: f64, doubt: f64) -> Option<Ordering> {
+        let most = (self.worth_at_most * times).max(1.0);
+        let rarer = self.inside.map_or(1.0, Inside::rarer);
+        let beyond = (limit * rarer).min(f64::midpoint(limit, 1.0));
+        if effective.is_enough() && self.is_rare(effective, most, beyond, doubt) {
+            return Some(Ordering::Less);
+        }
+        let (about, certain) = (effective.samples.min(most), self.certain as f64 / self.n as f64);
+        let many = certain > limit && 1.0 - chance_of_at_most(about * certain - 1.0, about, limit) < doubt;
+        (many || self.is_plainly_above(limit, doubt)).then_some(Ordering::Greater)
+    }
+}
+
+/// So many effective samples, less what the error of their number takes away at this two-sided `confidence`.
+///
+/// In place of their number it gives the exact interval of a share (Clopper and Pearson, *Biometrika* 26, 1934; Korn and
+/// Graubard, *Survey Methodology* 24, 1998, 193–201), which holds where few or none have it. The correlation time is itself
+/// an estimate, so that the number counts times (z/t)², z and t the quantiles of the normal and of Student's t with one
+/// degree of freedom for so many samples. Of 300 effective samples none of which has it, no more than 1 % have it with a
+/// confidence of 95 % on one side: about the rule of three.
+fn sure(samples: f64, for_one_freedom: f64, confidence: f64) -> f64 {
+    (samples * discount(confidence, (samples / for_one_freedom).max(2.0))).max(1.0)
+}
+
+#[cfg(test)]
+mod tests;
