@@ -92,6 +92,8 @@ fn the_memory_of_a_mock_is_bounded_whatever_its_clients_send() {
         send("/v1/chat/completions", &body, 60);
     }
     send("/v1/completions", &format!(r#"{{"prompt":[{}1],"max_tokens":4}}"#, "1,".repeat(100_000)), 60);
+    let words = format!(r#"{{"prompt":"{}"}}"#, "a ".repeat(1_900_000));
+    send("/tokenize", &words, 20);
     for (path, body, status, words) in [
         (
             "/v1/chat/completions",
@@ -105,6 +107,7 @@ fn the_memory_of_a_mock_is_bounded_whatever_its_clients_send() {
             "400",
             "are more than 4096 answers",
         ),
+        ("/tokenize", words, "400", "has 1900000 tokens, and at most 131072 are listed"),
         (
             "/v1/completions",
             format!(r#"{{"prompt":"{}"}}"#, "a".repeat(5_000_000)),

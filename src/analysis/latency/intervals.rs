@@ -147,7 +147,7 @@ impl LatencyRow {
                 self.correlation_times = Some(1.0 / in_flight.share());
                 self.know(sample, requests as u64, |place| {
                     let Excess { each, share: at_most, .. } = excess(place);
-                    Effective::of_batches(&each, at_most, n, in_flight.share_of_samples())
+                    Effective::of_batches(&each, at_most, n, in_flight.share() * in_flight.times)
                 });
             }
             _ => {

@@ -9,7 +9,7 @@ use crate::workload::{AnswerShape, Slo};
 
 use super::answers::{answered, answers_end};
 use super::delivery::StreamDelivery;
-use super::stays::{Occupancy, in_flight_at};
+use super::stays::{self, Occupancy};
 use crate::analysis::latency::request::RequestLatency;
 use crate::analysis::load::form::LoadForm;
 use crate::analysis::slo::targets::SloOutcome;
@@ -142,7 +142,7 @@ impl<'a> Observed<'a> {
         let all = &log.records;
         let mut requests: Vec<_> =
             places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
-        let found = in_flight_at(log, requests.iter().map(|request| request.record().dispatched));
+        let (found, occupancy) = stays::occupancy(log, requests.iter().map(Measured::record));
         requests.iter_mut().zip(&found).for_each(|(request, found)| request.found = *found);
         let (start, counted) = (plan.window_start, log.header.workload.requests.is_some());
         let answers_end = answers_end(|| all.iter(), (start, end), counted);
@@ -156,7 +156,7 @@ impl<'a> Observed<'a> {
             start,
             end,
             answers_end,
-            occupancy: Occupancy::of_run(log, &found, requests.iter().map(Measured::record)),
+            occupancy,
             others: others.map(|(_, place)| measure(log, &delivery, all, place)).collect(),
             cut_short,
             alone,

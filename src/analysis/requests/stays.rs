@@ -1,5 +1,8 @@
 //! How long requests stay, which decides for how long the number in flight is remembered.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RecordRef, RunLog};
 
@@ -13,7 +16,8 @@ const Z: f64 = 2.326_347_874_040_841;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occupancy {
     /// Correlation time of that number where none waits for another: twice the integral of its autocorrelation,
-    /// E\[S²\]/E\[S\] of the times S for which complete requests stayed (one that hangs says little of how the others change).
+    /// E\[S²\]/E\[S\] of the times S for which complete requests stayed (one that hangs says little of how the others change), or
+    /// sessions did.
     ///
     /// With Poisson arrivals it is that of M/G/∞, whose autocovariance at lag t is λ·∫ₜ^∞ P(S > s) ds (Cox and Isham, *Point
     /// Processes*, 1980, section 5.6).
@@ -21,34 +25,13 @@ pub(crate) struct Occupancy {
     /// Time of the requests.
     window_s: f64,
     /// Memory of the samples of a latency as a multiple, as they may weigh the requests otherwise.
-    times: f64,
-    /// Relaxation time, in requests, of a queue that falls as slowly as this number may fall where many are in flight; `None` for
-    /// a latency that follows that number itself.
+    pub(crate) times: f64,
+    /// Relaxation time, in requests, of a queue whose server is no faster than this one may be; `None` for a latency that follows
+    /// that number itself.
     pub(crate) queue: Option<f64>,
 }
 
 impl Occupancy {
-    /// That of a run whose measured `records` each `found` so many in flight, in the order of the schedule; `None` where the rate
-    /// changes, or where one request brings another.
-    pub(super) fn of_run<'a>(
-        log: &RunLog,
-        found: &[u32],
-        records: impl Iterator<Item = RecordRef<'a>> + Clone,
-    ) -> Option<Self> {
-        let workload = &log.header.workload;
-        let alone = workload.classes.iter().all(|class| class.conversation.is_none());
-        if !workload.arrival.is_even() || !alone {
-            return None;
-        }
-        let complete = records.clone().filter(|record| record.outcome == Outcome::Completed);
-        let stays = complete.map(|record| record.ended.since(record.dispatched).as_secs_f64());
-        let (sum, squares) =
-            stays.fold((0.0, 0.0), |(sum, squares), stay| (sum + stay, squares + stay * stay));
-        let memory_s = squares / sum;
-        let all = Self { memory_s, window_s: 0.0, times: 1.0, queue: Some(slowest(found)) };
-        all.of_group(records).filter(|_| memory_s > 0.0)
-    }
-
     /// The same of a group of them; `None` of one moment.
     pub(super) fn of_group<'a>(self, mut records: impl Iterator<Item = RecordRef<'a>>) -> Option<Self> {
         let first = records.next()?.scheduled;
@@ -65,15 +48,14 @@ impl Occupancy {
     pub(crate) fn share(self) -> f64 {
         self.memory_s / self.window_s
     }
-
-    /// The same of the samples of a latency.
-    pub(crate) fn share_of_samples(self) -> f64 {
-        self.share() * self.times
-    }
 }
 
-/// Requests in flight at each of these `moments`, at which a request was dispatched, without that one.
-pub(super) fn in_flight_at(log: &RunLog, moments: impl Iterator<Item = Timestamp>) -> Vec<u32> {
+/// The requests that each of the measured `records`, in the order of the schedule, found in flight, and what these numbers tell;
+/// nothing where the rate changes.
+pub(super) fn occupancy<'a>(
+    log: &RunLog,
+    records: impl Iterator<Item = RecordRef<'a>> + Clone,
+) -> (Vec<u32>, Option<Occupancy>) {
     let sorted = |moment: fn(RecordRef<'_>) -> Timestamp| {
         let mut moments: Vec<_> = log.records.iter().map(moment).collect();
         moments.sort_unstable();
@@ -84,37 +66,97 @@ pub(super) fn in_flight_at(log: &RunLog, moments: impl Iterator<Item = Timestamp
         let ended = ended.partition_point(|end| *end <= moment);
         u32::try_from(sent.partition_point(|sent| *sent < moment).saturating_sub(ended)).unwrap_or(u32::MAX)
     };
-    moments.map(at).collect()
+    let found: Vec<u32> = records.clone().map(|record| at(record.dispatched)).collect();
+    let known = || {
+        let sessions = sessions(log);
+        let complete = records.clone().filter(|record| record.outcome == Outcome::Completed);
+        let alone = complete.filter(|_| sessions.is_empty()).map(|record| (record.dispatched, record.ended));
+        let stays = alone.chain(sessions.values().copied()).map(|(from, to)| to.since(from).as_secs_f64());
+        let (sum, squares) =
+            stays.fold((0.0, 0.0), |(sum, squares), stay| (sum + stay, squares + stay * stay));
+        let window = (records.clone().next()?.scheduled, records.clone().last()?.scheduled);
+        let queue = Some(slowest(&sent, &ended, &found, window));
+        let all = Occupancy { memory_s: squares / sum, window_s: 0.0, times: 1.0, queue };
+        all.of_group(records.clone()).filter(|all| all.memory_s > 0.0)
+    };
+    let occupancy = if log.header.workload.arrival.is_even() { known() } else { None };
+    (found, occupancy)
 }
 
-/// Relaxation time of a queue whose number falls as slowly as that of the requests `found` in flight may fall.
+/// From the first request of each session to its last end.
+fn sessions(log: &RunLog) -> HashMap<u64, (Timestamp, Timestamp)> {
+    let mut sessions: HashMap<u64, (Timestamp, Timestamp)> = HashMap::new();
+    for record in log.records.iter() {
+        if let Some(turn) = &record.turn {
+            let stay = sessions.entry(turn.session).or_insert((record.dispatched, record.ended));
+            *stay = (stay.0.min(record.dispatched), stay.1.max(record.ended));
+        }
+    }
+    sessions
+}
+
+/// Relaxation time, in requests, of a queue whose server is as little faster than its arrivals as it may be while many requests
+/// are in flight.
 ///
-/// Where that number is in its upper quarter, it falls by d from one request to the next on average. A queue that falls so,
-/// with one arrival and about one departure a request, is a reflected random walk with the relaxation time 2σ²/d², σ² = 2
-/// (Abate and Whitt, *Advances in Applied Probability* 19, 1987, 560–598). The least d counts that the window does not rule
-/// out, 99 % one-sided.
-fn slowest(found: &[u32]) -> f64 {
+/// While their number is in the upper quarter of what requests `found`, a server that ends D of them in the time T has D ÷ λT − 1
+/// more than arrive at the rate λ; the least of that counts which the window does not rule out, 99 % one-sided with Poisson
+/// counts. A queue that falls by d a request is a reflected random walk with the relaxation time 2σ²/d², σ² = 2 (Abate and Whitt,
+/// *Advances in Applied Probability* 19, 1987, 560–598).
+fn slowest(
+    sent: &[Timestamp],
+    ended: &[Timestamp],
+    found: &[u32],
+    (begins, ends): (Timestamp, Timestamp),
+) -> f64 {
     let mut sorted = found.to_vec();
     sorted.sort_unstable();
-    let Some(&many) = sorted.get(sorted.len() * 3 / 4) else { return MOST_REMEMBERED };
-    let falls = found.windows(2).filter(|pair| pair[0] >= many);
-    let (n, sum) =
-        falls.fold((0.0, 0.0), |(n, sum), pair| (n + 1.0, sum + f64::from(pair[0]) - f64::from(pair[1])));
-    let surely = sum / n - Z * libm::sqrt(2.0 / n);
-    if surely > 0.0 { (4.0 / (surely * surely)).min(MOST_REMEMBERED) } else { MOST_REMEMBERED }
+    let many = sorted.get(sorted.len() * 3 / 4).map_or(1, |many| (*many).max(1));
+    let (mut busy, mut departures, mut in_flight, mut last) = (Duration::ZERO, 0.0, 0, begins);
+    let mut arrivals = sent.iter().peekable();
+    for end in ended {
+        while let Some(at) = arrivals.next_if(|at| *at <= end) {
+            in_flight += 1;
+            if in_flight == many {
+                last = (*at).clamp(begins, ends);
+            }
+        }
+        if in_flight >= many {
+            let now = (*end).clamp(begins, ends);
+            busy += now.since(last);
+            last = now;
+            departures += f64::from(u8::from(begins <= *end && *end <= ends));
+        }
+        in_flight -= 1;
+    }
+    let expected = busy.as_secs_f64() * (found.len() as f64 - 1.0) / ends.since(begins).as_secs_f64();
+    let faster = (departures - Z * libm::sqrt(departures)) / expected - 1.0;
+    if faster > 0.0 { (4.0 / (faster * faster)).min(MOST_REMEMBERED) } else { MOST_REMEMBERED }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A request a second that stays for `stay_ms`, and of every four the last for four times as long.
+    fn of(stay_ms: u64) -> f64 {
+        let at = |ms: u64| Timestamp::from_nanos(ms * 1_000_000);
+        let sent: Vec<_> = (0..4_000).map(|place| at(place * 1_000)).collect();
+        let mut ended: Vec<_> =
+            (0..4_000).map(|place| at(place * 1_000 + stay_ms * [1, 1, 1, 4][place as usize % 4])).collect();
+        ended.sort_unstable();
+        let found = vec![0; 4_000];
+        slowest(&sent, &ended, &found, (sent[0], sent[3_999]))
+    }
+
+    /// Of stays of 0.1 s, 0.175 s on average: 1 ÷ 0.175 = 5.7 departures an arrival while any is in flight.
     #[test]
     fn a_queue_is_remembered_as_long_as_it_falls_slowly() {
-        // Up by three, then down by one a request: in the upper quarter it falls by 1.
-        let found: Vec<u32> = (0..4_000).map(|place| 3 - place % 4).collect();
-        assert!((slowest(&found) - 4.0).abs() < 1.5, "{}", slowest(&found));
-        // As many as before: nothing shows that it falls.
-        assert_eq!(slowest(&[5; 400]), MOST_REMEMBERED);
-        assert_eq!(slowest(&[]), MOST_REMEMBERED);
+        let (fast, slow) = (of(100), of(220));
+        assert!((fast - 4.0 / (4.714 * 4.714)).abs() < 0.03, "{fast}");
+        assert!(slow > 5.0 * fast, "{slow}");
+        assert_eq!(
+            slowest(&[], &[], &[], (Timestamp::from_nanos(0), Timestamp::from_nanos(0))),
+            MOST_REMEMBERED
+        );
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn chat_with(server: &MockServer, fault: &str, body: &Value) -> Seen 
 /// Sends a request and leaves the socket open.
 pub(crate) fn send(server: &MockServer, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
     let mut socket = TcpStream::connect(server.address()).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: mock\r\nconnection: close\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n{headers}\r\n{body}",
@@ -112,9 +112,10 @@ pub(crate) fn send(server: &MockServer, method: &str, path: &str, headers: &str,
     socket
 }
 
-/// Sends a request and reads until the connection ends.
+/// Sends a request and reads until the connection ends, or nothing comes for six seconds.
 pub(crate) fn ask(server: &MockServer, method: &str, path: &str, headers: &str, body: &str) -> Seen {
     let mut socket = send(server, method, path, headers, body);
+    socket.set_read_timeout(Some(Duration::from_secs(6))).unwrap();
     let (mut reads, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
     let close = loop {
         match socket.read(&mut buffer) {
