@@ -166,7 +166,7 @@ pub(super) fn chance_of_at_most(hits: f64, trials: f64, chance: f64) -> f64 {
 }
 
 /// The end, between 0 and 1, of what `holds`, which holds from 0 on up to somewhere.
-fn bisect(holds: impl Fn(f64) -> bool) -> f64 {
+pub(super) fn bisect(holds: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..40 {
         let middle = f64::midpoint(low, high);

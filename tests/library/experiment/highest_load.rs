@@ -311,13 +311,3 @@ const MOCK: &str = "p95 ttft < 1500ms";
 
 /// The rate at which 5 % of its first tokens take longer: 20 runs of 100,000 requests each.
 const TRUTH_OF_MOCK: f64 = 8.587;
-
-#[test]
-#[ignore = "120 searches of 40 runs take minutes unoptimised"]
-fn bias_probe() {
-    for (of, samples) in
-        [(Queue::one_place(), 1_900), (Queue::mean_of_one_place(), 500), (Queue::eight_places(), 700)]
-    {
-        held(of, samples, 40);
-    }
-}

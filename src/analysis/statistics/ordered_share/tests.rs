@@ -1,5 +1,6 @@
 //! Tests of intervals from dependent samples.
 
+use super::super::effective::bisect;
 use super::*;
 use crate::random::RandomStream;
 
