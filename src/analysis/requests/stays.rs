@@ -111,7 +111,7 @@ fn slowest(
     let mut sorted = found.to_vec();
     sorted.sort_unstable();
     let many = sorted.get(sorted.len() * 3 / 4).map_or(1, |many| (*many).max(1));
-    let (mut busy, mut departures, mut in_flight, mut last) = (Duration::ZERO, 0.0, 0, begins);
+    let (mut busy, mut departures, mut in_flight, mut last) = (Duration::ZERO, 0.0, 0_u32, begins);
     let mut arrivals = sent.iter().peekable();
     for end in ended {
         while let Some(at) = arrivals.next_if(|at| *at <= end) {
@@ -126,7 +126,7 @@ fn slowest(
             last = now;
             departures += f64::from(u8::from(begins <= *end && *end <= ends));
         }
-        in_flight -= 1;
+        in_flight = in_flight.saturating_sub(1);
     }
     let expected = busy.as_secs_f64() * (found.len() as f64 - 1.0) / ends.since(begins).as_secs_f64();
     let faster = (departures - Z * libm::sqrt(departures)) / expected - 1.0;

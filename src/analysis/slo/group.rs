@@ -268,9 +268,9 @@ mod tests {
         let mut stream = RandomStream::named(1, "groups");
         let records = (0..2_000).map(|i| {
             let (wait, gap) = (100 + stream.below(50), 10 + 20 * (i / 500 % 2));
-            record(i).sent_at(i, i, i).paced(i + wait, gap, 10).build()
+            record(i).sent_at(20 * i, 20 * i, 20 * i).paced(20 * i + wait, gap, 10).build()
         });
-        let summary = summarise(&run(10_000, records.collect()), &[]);
+        let summary = summarise(&run(50_000, records.collect()), &[]);
         let [class] = summary.by_class.as_slice() else { panic!("{:?}", summary.by_class) };
         let unresolvable = |metric| {
             let row = class.latency.row(metric).unwrap();
