@@ -74,7 +74,8 @@ pub(super) fn occupancy<'a>(
         let stays = alone.chain(sessions.values().copied()).map(|(from, to)| to.since(from).as_secs_f64());
         let (sum, squares) =
             stays.fold((0.0, 0.0), |(sum, squares), stay| (sum + stay, squares + stay * stay));
-        let window = (records.clone().next()?.scheduled, records.clone().last()?.scheduled);
+        let moments = || records.clone().map(|record| record.scheduled);
+        let window = (moments().min()?, moments().max()?);
         let queue = Some(slowest(&sent, &ended, &found, window));
         let all = Occupancy { memory_s: squares / sum, window_s: 0.0, times: 1.0, queue };
         all.of_group(records.clone()).filter(|all| all.memory_s > 0.0)
