@@ -24,6 +24,7 @@ const LEAST_IN_FLIGHT: f64 = 10.0;
 
 /// Correlation time of tokens as a multiple of that of requests: long answers, in which more time passes, have most of them.
 const OF_TOKENS: f64 = 1.5;
+
 /// Gives every percentile of `row` its interval, from the least that each of its values can be, in order of arrival, and how many
 /// requests each `found` in flight.
 ///
