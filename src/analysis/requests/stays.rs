@@ -72,8 +72,7 @@ pub(super) fn occupancy<'a>(
         let complete = records.clone().filter(|record| record.outcome == Outcome::Completed);
         let alone = complete.filter(|_| sessions.is_empty()).map(|record| (record.dispatched, record.ended));
         let stays = alone.chain(sessions.values().copied()).map(|(from, to)| to.since(from).as_secs_f64());
-        let (sum, squares) =
-            stays.fold((0.0, 0.0), |(sum, squares), stay| (sum + stay, squares + stay * stay));
+        let (sum, squares) = stays.fold((0.0, 0.0), |(sum, squares), s| (sum + s, squares + s * s));
         let moments = || records.clone().map(|record| record.scheduled);
         let window = (moments().min()?, moments().max()?);
         let queue = Some(slowest(&sent, &ended, &found, window));
