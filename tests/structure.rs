@@ -36,7 +36,7 @@ const ASYNC: [&str; 7] = ["engine", "runner", "mock", "telemetry", "live", "sess
 /// Ceilings. They are lowered as the figures fall; only a new capability may raise those of lines and types.
 mod ceiling {
     /// Lines of production code: no blanks, no comments, no tests.
-    pub(crate) const PRODUCTION_LINES: usize = 91_959;
+    pub(crate) const PRODUCTION_LINES: usize = 91_958;
     /// Types that are `pub`, and those that are `pub(…)`.
     pub(crate) const PUBLIC_TYPES: usize = 685;
     pub(crate) const RESTRICTED_TYPES: usize = 534;

@@ -140,28 +140,25 @@ impl LatencyRow {
         excess: impl Fn(usize) -> Excess,
     ) {
         let n = self.n;
-        match in_flight {
-            Some(in_flight @ Occupancy { queue: None, .. }) => {
-                if !Memory::is_seen(requests) {
-                    return;
-                }
-                self.correlation_times = Some(1.0 / in_flight.share());
-                self.know(sample, requests as u64, |place| {
-                    let Excess { each, share: at_most, .. } = excess(place);
-                    Effective::of_batches(&each, at_most, n, in_flight.share() * in_flight.times)
-                });
+        if let Some(in_flight @ Occupancy { queue: None, .. }) = in_flight {
+            if !Memory::is_seen(requests) {
+                return;
             }
-            _ => {
-                let Some(memory) = memory() else { return };
-                self.correlation_times = Some(requests as f64 / memory.cautious_time);
-                let queue = in_flight.and_then(|in_flight| in_flight.queue).unwrap_or_default();
-                self.know(sample, requests as u64, |place| {
-                    let Excess { each, design, .. } = excess(place);
-                    let effective = Effective::of(n, memory.and_of(&each)).of_alike(design);
-                    Some(effective.of_queue(n, explained(&each, found, effective.samples), queue))
-                });
-                self.lose_unseen(self.correlation_times);
-            }
+            self.correlation_times = Some(1.0 / in_flight.share());
+            self.know(sample, requests as u64, |place| {
+                let Excess { each, share: at_most, .. } = excess(place);
+                Effective::of_batches(&each, at_most, n, in_flight.share() * in_flight.times)
+            });
+        } else {
+            let Some(memory) = memory() else { return };
+            self.correlation_times = Some(requests as f64 / memory.cautious_time);
+            let queue = in_flight.and_then(|in_flight| in_flight.queue).unwrap_or_default();
+            self.know(sample, requests as u64, |place| {
+                let Excess { each, design, .. } = excess(place);
+                let effective = Effective::of(n, memory.and_of(&each)).of_alike(design);
+                Some(effective.of_queue(n, explained(&each, found, effective.samples), queue))
+            });
+            self.lose_unseen(self.correlation_times);
         }
         let least = in_flight.map_or(0.0, Occupancy::share) * LEAST_IN_FLIGHT;
         if least > 1.0 {

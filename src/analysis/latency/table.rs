@@ -91,7 +91,9 @@ impl LatencyTable {
             Some(row.correlation_times)
         };
         if let Some(times) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
-            rows.iter_mut().for_each(|(_, row)| row.lose_unseen(times));
+            for (_, row) in &mut rows {
+                row.lose_unseen(times);
+            }
         }
         Self { rows }
     }

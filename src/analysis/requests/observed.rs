@@ -142,7 +142,7 @@ impl<'a> Observed<'a> {
         let all = &log.records;
         let mut requests: Vec<_> =
             places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
-        let (found, occupancy) = stays::occupancy(log, requests.iter().map(Measured::record));
+        let (found, occupancy) = stays::occupancy(log, &requests.iter().map(Measured::record));
         requests.iter_mut().zip(&found).for_each(|(request, found)| request.found = *found);
         let (start, counted) = (plan.window_start, log.header.workload.requests.is_some());
         let answers_end = answers_end(|| all.iter(), (start, end), counted);

@@ -54,7 +54,7 @@ impl Occupancy {
 /// nothing where the rate changes.
 pub(super) fn occupancy<'a>(
     log: &RunLog,
-    records: impl Iterator<Item = RecordRef<'a>> + Clone,
+    records: &(impl Iterator<Item = RecordRef<'a>> + Clone),
 ) -> (Vec<u32>, Option<Occupancy>) {
     let sorted = |moment: fn(RecordRef<'_>) -> Timestamp| {
         let mut moments: Vec<_> = log.records.iter().map(moment).collect();
