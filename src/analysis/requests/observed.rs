@@ -98,7 +98,7 @@ pub(crate) struct Observed<'a> {
     pub(crate) warm_up: Account,
     /// How streams came.
     pub(crate) delivery: StreamDelivery,
-    /// What the number in flight tells of all requests; `None` where the rate changes, or where one request brings another.
+    /// Memory of the number in flight over all requests; `None` where the rate changes.
     pub(crate) occupancy: Option<Occupancy>,
 }
 
@@ -171,7 +171,7 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// What the number in flight tells of a group of `requests` in the order of the schedule.
+    /// Memory of the number in flight over the time of a group of `requests`, in the order of the schedule.
     pub(crate) fn in_flight_of<'r>(
         &self,
         requests: impl Iterator<Item = &'r Measured<'a>>,

@@ -12,7 +12,7 @@ const MOST_REMEMBERED: f64 = 342.0;
 /// Φ⁻¹(0.99).
 const Z: f64 = 2.326_347_874_040_841;
 
-/// What the number of requests in flight tells of how long a server remembers.
+/// Memory of the number of requests in flight, which tells how long a server remembers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occupancy {
     /// Correlation time of that number where none waits for another: twice the integral of its autocorrelation,
@@ -32,14 +32,14 @@ pub(crate) struct Occupancy {
 }
 
 impl Occupancy {
-    /// The same of a group of them; `None` of one moment.
+    /// Occupancy over the time of a group of requests; `None` where all are of one moment.
     pub(super) fn of_group<'a>(self, mut records: impl Iterator<Item = RecordRef<'a>>) -> Option<Self> {
         let first = records.next()?.scheduled;
         let window_s = records.last()?.scheduled.since(first).as_secs_f64();
         (window_s > 0.0).then_some(Self { window_s, ..self })
     }
 
-    /// The same of a latency that follows the number in flight, whose samples have a memory so many `times` as long.
+    /// Occupancy for a latency that follows the number in flight, whose samples have a memory so many `times` as long.
     pub(crate) fn of_pace(self, times: f64) -> Self {
         Self { times, queue: None, ..self }
     }
@@ -83,7 +83,7 @@ pub(super) fn occupancy<'a>(
     (found, occupancy)
 }
 
-/// From the first request of each session to its last end.
+/// Time of each session, from its first request to its last end.
 fn sessions(log: &RunLog) -> HashMap<u64, (Timestamp, Timestamp)> {
     let mut sessions: HashMap<u64, (Timestamp, Timestamp)> = HashMap::new();
     for record in log.records.iter() {

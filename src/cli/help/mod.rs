@@ -9,11 +9,11 @@ mod short;
 pub(super) use self::elsewhere::advice;
 pub(super) use self::short::shortened;
 
-/// What stands below the options, by the name of the program, of a verb or of a part of one.
+/// Texts below the options, by the name of the program, of a verb or of a part of one.
 static AFTER: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| toml::from_str(include_str!("after.toml")).unwrap_or_default());
 
-/// What stands below the options in the help of `name`.
+/// Text below the options in the help of `name`.
 pub(super) fn after(name: &str) -> Option<&'static str> {
     AFTER.get(name).map(String::as_str)
 }
