@@ -162,7 +162,8 @@ impl LatencyRow {
         }
         let least = in_flight.map_or(0.0, Occupancy::share) * LEAST_IN_FLIGHT;
         if least > 1.0 {
-            self.lose(Some((least * requests as f64).ceil() as u64));
+            let needed = in_flight.filter(|in_flight| in_flight.is_whole);
+            self.lose(needed.map(|_| (least * requests as f64).ceil() as u64));
         }
     }
 

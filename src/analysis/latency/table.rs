@@ -86,10 +86,7 @@ impl LatencyTable {
         let mut rows: Vec<_> =
             metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect();
         // Where noise hides from one latency that the server remembers, the wait for the first token shows it.
-        let of = |metric: Metric| {
-            let (_, row) = rows.iter().find(|(of, _)| *of == metric)?;
-            Some(row.correlation_times)
-        };
+        let of = |metric| rows.iter().find(|(of, _)| *of == metric).map(|(_, row)| row.correlation_times);
         if let Some(times) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
             for (_, row) in &mut rows {
                 row.lose_unseen(times);

@@ -29,6 +29,8 @@ pub(crate) struct Occupancy {
     /// Relaxation time, in requests, of a queue whose server is no faster than this one may be; `None` for a latency that follows
     /// that number itself.
     pub(crate) queue: Option<f64>,
+    /// Certainty of the memory: false of sessions, as those that the window cuts off look shorter than they are.
+    pub(crate) is_whole: bool,
 }
 
 impl Occupancy {
@@ -76,7 +78,8 @@ pub(super) fn occupancy<'a>(
         let moments = || records.clone().map(|record| record.scheduled);
         let window = (moments().min()?, moments().max()?);
         let queue = Some(slowest(&sent, &ended, &found, window));
-        let all = Occupancy { memory_s: squares / sum, window_s: 0.0, times: 1.0, queue };
+        let (memory_s, is_whole) = (squares / sum, sessions.is_empty());
+        let all = Occupancy { memory_s, window_s: 0.0, times: 1.0, queue, is_whole };
         all.of_group(records.clone()).filter(|all| all.memory_s > 0.0)
     };
     let occupancy = if log.header.workload.arrival.is_even() { known() } else { None };
