@@ -21,9 +21,10 @@ const MANY_LATE: f64 = 0.03;
 /// M/M/1, M/M/8 and a server of 16 slots they hold the truth in 92 to 98 of 100 then.
 const WIDER: f64 = 1.15;
 const WIDER_OF_FEW_LATE: f64 = 1.2;
-/// The same of shares of waits of which many are late: their log odds bend upwards with the load, so that a line through all loads
-/// near the crossing crosses too early, by 1.5 % of the load in searches on M/M/8 (p95 of wait and service).
-const WIDER_OF_MANY_LATE: f64 = 1.35;
+/// The part of the share at low loads that is late at any load, for the service alone is too long: the log odds of the others
+/// rise in a line, those of all bend upwards. Between 1/2 and 3/4 the line through the closed forms of M/M/c (1 to 16 places,
+/// 5 and 10 % late, bounds of 3 to 10 service times) crosses nearest to where they do; without it up to 3.7 % too early.
+const LATE_AT_ANY_LOAD: f64 = 0.5;
 /// How steeply a share's log odds rise with the logarithm of the load where 5 to 10 % are late: of M/M/c queues of 8 to 32
 /// places and bounds of one service time 9 to 37, with fewer places less. Eight runs tell it so badly that their interval
 /// would have no end; this much is known without them, as of a normal distribution, and few runs outweigh it.
@@ -106,18 +107,22 @@ struct RunVariation {
     wider: f64,
     /// What is known of the slope before: its mean and its standard deviation.
     slope: Option<(f64, f64)>,
+    /// The share that is over the bound at any load.
+    floor: f64,
 }
 
 impl RunVariation {
-    fn of(demand: &SearchDemand) -> Self {
-        let many_late = demand.limit >= MANY_LATE;
+    /// The variation of `demand`'s figures; `low` are the readings at loads far below the crossing.
+    fn new(demand: &SearchDemand, low: &[DemandReading]) -> Self {
+        let plain = Self { own_rate: OWN_RATE, wider: 1.0, slope: None, floor: 0.0 };
         match demand.scale {
-            DemandScale::Share if many_late => {
+            DemandScale::Share if demand.limit >= MANY_LATE => {
                 let slope = demand.is_of_waits().then_some((USUAL_SLOPE, SLOPE_DEVIATION));
-                Self { own_rate: OWN_RATE, wider: slope.map_or(WIDER, |_| WIDER_OF_MANY_LATE), slope }
+                let late = pooled(low).unwrap_or(0.0).min(demand.limit);
+                Self { wider: WIDER, slope, floor: LATE_AT_ANY_LOAD * late, ..plain }
             }
-            DemandScale::Share => Self { own_rate: 0.0, wider: WIDER_OF_FEW_LATE, slope: None },
-            DemandScale::Magnitude => Self { own_rate: OWN_RATE, wider: 1.0, slope: None },
+            DemandScale::Share => Self { own_rate: 0.0, wider: WIDER_OF_FEW_LATE, ..plain },
+            DemandScale::Magnitude => plain,
         }
     }
 
@@ -153,6 +158,7 @@ pub(super) fn course(demand: &SearchDemand, readings: &[DemandReading]) -> Limit
 fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Crossing {
     let near: Vec<_> =
         readings.iter().copied().filter(|r| (start / BAND..=start * BAND).contains(&r.load)).collect();
+    let low: Vec<_> = readings.iter().copied().filter(|r| r.load < start / BAND).collect();
     let rough = |why| Crossing { estimate: start, interval: Err(why) };
     let mut loads: Vec<f64> = near.iter().map(|reading| reading.load).collect();
     loads.sort_by(f64::total_cmp);
@@ -167,13 +173,13 @@ fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Cr
     if demand.limit <= 0.0 {
         return rough(Unsure::Flat);
     }
-    let varies = RunVariation::of(demand);
+    let varies = RunVariation::new(demand, &low);
     let fit = match demand.scale {
         DemandScale::Share => of_shares(&near, varies),
         DemandScale::Magnitude => of_magnitudes(&near, varies),
     };
     let target = match demand.scale {
-        DemandScale::Share => ln(demand.limit / (1.0 - demand.limit).max(f64::MIN_POSITIVE)),
+        DemandScale::Share => ln_odds((demand.limit - varies.floor) / (1.0 - varies.floor)),
         DemandScale::Magnitude => ln(demand.limit),
     };
     let line = match fit {
@@ -241,13 +247,14 @@ impl Line {
     }
 }
 
-/// Quasi-binomial: the variance of a share m of n requests is φ·m(1 − m)/n, φ at least that of independent requests.
+/// Quasi-binomial: the variance of a share m of n requests is φ·m(1 − m)/n, φ at least that of independent requests. The line
+/// is that of the log odds of (m − floor)/(1 − floor).
 fn of_shares(near: &[DemandReading], varies: RunVariation) -> Fit {
     let requests: f64 = near.iter().map(|reading| reading.requests).sum();
     let mean = pooled(near).unwrap_or(0.5).clamp(0.5 / requests, 1.0 - 0.5 / requests);
     let middle = near.iter().map(|reading| varies.ln_load(reading)).sum::<f64>() / near.len() as f64;
     let mut line = Line {
-        level: ln(mean / (1.0 - mean)),
+        level: ln_odds(mean),
         slope: 5.0,
         middle,
         level_variance: 0.0,
@@ -255,7 +262,8 @@ fn of_shares(near: &[DemandReading], varies: RunVariation) -> Fit {
         freedom: 0.0,
         knows_slope: false,
     };
-    let share = |line: &Line, reading: &DemandReading| {
+    let floor = varies.floor;
+    let above = |line: &Line, reading: &DemandReading| {
         1.0 / (1.0 + libm::exp(-line.at(varies.ln_load(reading)).clamp(-25.0, 25.0)))
     };
     let mut dispersion = 1.0;
@@ -264,9 +272,11 @@ fn of_shares(near: &[DemandReading], varies: RunVariation) -> Fit {
         let points: Vec<_> = near
             .iter()
             .map(|reading| {
-                let (x, m) = (varies.ln_load(reading), share(&line, reading));
-                let slack = m * (1.0 - m);
-                (x, ln(m / (1.0 - m)) + (reading.figure - m) / slack, reading.requests * slack)
+                let (x, above) = (varies.ln_load(reading), above(&line, reading));
+                let m = floor + (1.0 - floor) * above;
+                let rise = (1.0 - floor) * above * (1.0 - above);
+                let weight = reading.requests * rise * rise / (m * (1.0 - m));
+                (x, ln_odds(above) + (reading.figure - m) / rise, weight)
             })
             .collect();
         let Some(next) = Line::through(&points, varies.known_slope(dispersion)) else { return Fit::Nothing };
@@ -278,7 +288,7 @@ fn of_shares(near: &[DemandReading], varies: RunVariation) -> Fit {
         let pearson: f64 = near
             .iter()
             .map(|reading| {
-                let m = share(&line, reading);
+                let m = floor + (1.0 - floor) * above(&line, reading);
                 reading.requests * (reading.figure - m).powi(2) / (m * (1.0 - m))
             })
             .sum();
@@ -352,6 +362,10 @@ fn sides(demand: &SearchDemand, near: &[DemandReading]) -> Result<(f64, f64), Un
 
 fn ln(value: f64) -> f64 {
     libm::log(value)
+}
+
+fn ln_odds(share: f64) -> f64 {
+    ln(share / (1.0 - share).max(f64::MIN_POSITIVE))
 }
 
 #[cfg(test)]
