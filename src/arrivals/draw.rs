@@ -54,7 +54,7 @@ enum Process {
 impl Arrivals {
     /// The arrivals of a whole workload under its seed: stream `arrivals`, or `arrivals/NAME` where each class has
     /// its own process.
-    pub fn of(workload: &WorkloadSpec) -> Self {
+    pub fn from_workload(workload: &WorkloadSpec) -> Self {
         let seed = workload.seed;
         match &workload.arrival {
             ArrivalPattern::ByClass { classes } => {

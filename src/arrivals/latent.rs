@@ -22,7 +22,7 @@ pub enum LatentStates {
 
 impl LatentStates {
     /// The latent states of the first `count` arrivals of `pattern` under `stream`, the same that [`Arrivals`] draws.
-    pub fn of(pattern: &ArrivalPattern, stream: RandomStream, count: usize) -> Self {
+    pub fn new(pattern: &ArrivalPattern, stream: RandomStream, count: usize) -> Self {
         match pattern {
             ArrivalPattern::Markov { states } => Self::States(StatePath::new(states, stream.branch(1))),
             ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => Self::Clients(

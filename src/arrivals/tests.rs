@@ -234,7 +234,7 @@ fn each_client_sends_at_its_own_rate_with_its_own_gaps() {
         assert!((mean * rate - 1.0).abs() < 4.0 * cv / (gaps.len() as f64).sqrt(), "mean gap {mean}");
         assert!((variance.sqrt() / mean / cv - 1.0).abs() < 0.05, "CV {}", variance.sqrt() / mean);
     }
-    let hidden = LatentStates::of(&pattern, RandomStream::named(1, "arrivals"), 60_000);
+    let hidden = LatentStates::new(&pattern, RandomStream::named(1, "arrivals"), 60_000);
     let sources: Vec<usize> = all.iter().map(|arrival| arrival.source).collect();
     assert!(
         matches!(hidden, LatentStates::Clients(clients) if clients == sources),

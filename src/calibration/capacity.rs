@@ -15,7 +15,7 @@ pub struct ClientDemand {
 
 impl ClientDemand {
     /// The demand of a workload whose answers are streamed token by token.
-    pub fn of(workload: &WorkloadSpec) -> Self {
+    pub fn from_workload(workload: &WorkloadSpec) -> Self {
         let [_, answer_tokens] = workload.mean_tokens();
         Self {
             requests_per_s: workload.arrival.peak_rate_per_s() * workload.mean_turns(),
@@ -25,7 +25,7 @@ impl ClientDemand {
 
     /// The demand where answers come in one piece.
     pub fn of_whole_answers(workload: &WorkloadSpec) -> Self {
-        Self { events_per_request: 1.0, ..Self::of(workload) }
+        Self { events_per_request: 1.0, ..Self::from_workload(workload) }
     }
 
     /// The demand on one shard.
@@ -161,9 +161,9 @@ mod tests {
             class.output_tokens = crate::workload::Distribution::Constant { value: tokens };
         }
         workload.classes.truncate(2);
-        assert_eq!(ClientDemand::of(&workload), demand(30.0, 200.0));
+        assert_eq!(ClientDemand::from_workload(&workload), demand(30.0, 200.0));
         assert_eq!(ClientDemand::of_whole_answers(&workload), demand(30.0, 1.0));
         let doubled = Overrides { rate_per_s: Some(15.2), ..Overrides::default() };
-        assert_eq!(ClientDemand::of(&workload.with(&doubled).unwrap()).requests_per_s, 60.0);
+        assert_eq!(ClientDemand::from_workload(&workload.with(&doubled).unwrap()).requests_per_s, 60.0);
     }
 }

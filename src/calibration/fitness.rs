@@ -23,7 +23,7 @@ pub(crate) enum Fitness {
 
 impl Fitness {
     /// What a calibration says of its machine.
-    pub(crate) fn of(found: &Calibration) -> Self {
+    pub(crate) fn new(found: &Calibration) -> Self {
         match worst_ms(found) {
             ..=LEAST_MS => Self::Ready,
             ..=DELAY_FLOOR_MS => Self::Noisy,
@@ -119,7 +119,7 @@ mod tests {
             (80, 20_001, Fitness::NotFit),
             (381_000, 40, Fitness::NotFit),
         ] {
-            assert_eq!(Fitness::of(&found(stamps_us, requests_us)), fitness, "{stamps_us} {requests_us}");
+            assert_eq!(Fitness::new(&found(stamps_us, requests_us)), fitness, "{stamps_us} {requests_us}");
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn only_a_machine_that_is_ready_is_trusted_with_a_rate() {
         let sentence = |stamps_us| {
             let found = found(stamps_us, 40);
-            Fitness::of(&found).sentence(&found, 6_666.7)
+            Fitness::new(&found).sentence(&found, 6_666.7)
         };
         assert_eq!(sentence(83), "stamps within 0.08 ms at p99; trusted up to 6,600 requests/s");
         assert_eq!(

@@ -282,7 +282,7 @@ impl AbArgs {
 /// What is requested of one side.
 fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
     match settings.server.address {
-        ServerAddress::At(_) => Ok(ServerManifest::of(settings)),
+        ServerAddress::At(_) => Ok(ServerManifest::from_settings(settings)),
         // The embedded mock lives with one connection: there is nothing to compare.
         ServerAddress::EmbeddedMock(_) => Err(Stop::usage(
             "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one address \

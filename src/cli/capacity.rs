@@ -66,10 +66,10 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
     let prices = args.prices.of(&names, "sweep")?;
     let mut offers = Vec::new();
     for (((name, _), sweep), gpu_hour) in names.iter().zip(&sweeps).zip(prices) {
-        let offer = Offer::of(&Candidate { name, sweep, gpu_hour }, &contract).map_err(Stop::usage)?;
+        let offer = Offer::new(&Candidate { name, sweep, gpu_hour }, &contract).map_err(Stop::usage)?;
         offers.push(Offer { currency: args.prices.currency.clone(), ..offer });
     }
-    let capacity = CapacityPlan::of(contract, offers);
+    let capacity = CapacityPlan::new(contract, offers);
     let document = || documents::capacity(&capacity, &sweeps);
     args.show.result(printer, &capacity, document)?;
     if let Some(path) = &args.page {

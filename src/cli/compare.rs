@@ -192,7 +192,7 @@ fn several_tools(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) 
     for side in &sides {
         believe_any(side, args.validity.invalid_runs())?;
     }
-    let compared = ComparedForeign::of(&sides, &args.vary, &args.gates()).map_err(Stop::usage)?;
+    let compared = ComparedForeign::new(&sides, &args.vary, &args.gates()).map_err(Stop::usage)?;
     args.show_compared(printer, &compared, || documents::compared_foreign(&compared))?;
     Ok(compared.passed())
 }
@@ -205,7 +205,7 @@ fn runs(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Result
         check(&gates, side.workload())?;
         believe(side.name(), side.reasons(), args.validity.invalid_runs())?;
     }
-    let compared = Compared::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
+    let compared = Compared::new(&sides, &args.vary, &gates).map_err(Stop::usage)?;
     args.show_compared(printer, &compared, || documents::compared(&compared))?;
     Ok(compared.passed())
 }
@@ -224,7 +224,7 @@ fn sweeps(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Resu
         let invalid = if side.sweep.valid { &[][..] } else { &side.sweep.reasons };
         believe(&side.name, invalid, args.validity.invalid_runs())?;
     }
-    let compared = ComparedSweeps::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
+    let compared = ComparedSweeps::new(&sides, &args.vary, &gates).map_err(Stop::usage)?;
     args.show_compared(printer, &compared, || documents::compared_sweeps(&compared))?;
     Ok(compared.passed())
 }

@@ -85,7 +85,7 @@ impl BaseUrl {
 
     /// The scheme.
     pub fn scheme(&self) -> Scheme {
-        Scheme::of(&self.root)
+        Scheme::from_url(&self.root)
     }
 
     /// The value of the `Host` header.

@@ -219,7 +219,7 @@ impl MetricNames {
     ];
 
     /// The names of pages of this kind.
-    pub(crate) fn of(kind: PageKind) -> &'static Self {
+    pub(crate) fn from_kind(kind: PageKind) -> &'static Self {
         const ALL: &[MetricNames] = &MetricNames::ALL;
         ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])
     }

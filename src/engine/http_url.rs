@@ -15,7 +15,7 @@ pub enum Scheme {
 
 impl Scheme {
     /// That of an address.
-    pub(crate) fn of(url: &Url) -> Self {
+    pub(crate) fn from_url(url: &Url) -> Self {
         if url.scheme() == "https" { Self::Https } else { Self::Http }
     }
 }

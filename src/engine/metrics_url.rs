@@ -16,7 +16,7 @@ pub struct MetricsUrl {
 impl MetricsUrl {
     /// The scheme.
     pub fn scheme(&self) -> Scheme {
-        Scheme::of(&self.url)
+        Scheme::from_url(&self.url)
     }
 
     /// All of it with credentials: to be sent, never shown.

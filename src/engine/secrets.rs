@@ -35,7 +35,7 @@ const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove
 
 impl Secrets {
     /// The secrets of a target.
-    pub(crate) fn of(target: &Target) -> Self {
+    pub(crate) fn from_target(target: &Target) -> Self {
         let mut all: Vec<String> = target.api_key.iter().map(|key| key.expose().to_owned()).collect();
         for header in &target.headers {
             all.extend(in_header(&header.name, &header.value));
@@ -230,7 +230,7 @@ mod tests {
         target.extra_body.0 = extra.as_object().unwrap().clone();
         let matcher = Matcher::builder().all("http://me:proxyword@proxy").build();
         target.proxy = Proxy::find(&matcher, target.url.whole()).unwrap();
-        Secrets::of(&target)
+        Secrets::from_target(&target)
     }
 
     #[test]

@@ -23,14 +23,16 @@ const SLOWER: f64 = 0.05;
 
 impl PerGpuTrade {
     /// The trade among changes, each a share of the baseline and whether it is more than chance; `None` where there is none.
-    pub(in crate::experiment) fn of(changes: impl Iterator<Item = (FigureKey, f64, bool)>) -> Option<Self> {
+    pub(in crate::experiment) fn from_changes(
+        changes: impl Iterator<Item = (FigureKey, f64, bool)>,
+    ) -> Option<Self> {
         let all: Vec<_> = changes.filter(|(key, ..)| key.part.is_none()).collect();
         let is_felt = |key: &FigureKey| Metric::MAIN_AND_ITL.contains(&key.metric);
         if all.iter().any(|(key, change, _)| is_felt(key) && *change > SLOWER) {
             return None;
         }
         let fell: Vec<_> = all.into_iter().filter(|(_, change, is_sure)| *change < 0.0 && *is_sure).collect();
-        let per_gpu = FigureKey::of(Metric::OutputTokensPerGpu);
+        let per_gpu = FigureKey::from_metric(Metric::OutputTokensPerGpu);
         let per_gpu_change = fell.iter().find(|(key, ..)| *key == per_gpu)?.1;
         let (latency, latency_change, _) = fell.into_iter().find(|(key, ..)| is_felt(key))?;
         Some(Self { latency, latency_change, per_gpu_change })
@@ -51,7 +53,7 @@ mod tests {
     use super::*;
 
     fn trade(sure: &[(&str, f64)]) -> Option<PerGpuTrade> {
-        PerGpuTrade::of(sure.iter().map(|(key, change)| (key.parse().unwrap(), *change, true)))
+        PerGpuTrade::from_changes(sure.iter().map(|(key, change)| (key.parse().unwrap(), *change, true)))
     }
 
     #[test]

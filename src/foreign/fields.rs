@@ -77,7 +77,7 @@ pub(super) struct ResultFields<'a> {
 }
 
 impl<'a> ResultFields<'a> {
-    pub(super) fn of(value: &'a Value, first_problem: &'a FirstProblem) -> Self {
+    pub(super) fn new(value: &'a Value, first_problem: &'a FirstProblem) -> Self {
         if !value.is_object() {
             first_problem.add(format!("it is {}, and no object", shown(value)));
         }
@@ -86,7 +86,7 @@ impl<'a> ResultFields<'a> {
 
     /// Another object, whose first problem is the same.
     pub(super) fn beside(&self, value: &'a Value) -> Self {
-        Self::of(value, self.first_problem)
+        Self::new(value, self.first_problem)
     }
 
     fn place(&self, key: &str) -> String {

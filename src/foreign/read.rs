@@ -130,7 +130,7 @@ impl ForeignFile {
             }
             (Err(NoJson::Other(_)), None) => return Ok(None),
         };
-        let found = from.or_else(|| values.first().and_then(ForeignTool::of));
+        let found = from.or_else(|| values.first().and_then(ForeignTool::from_value));
         let Some(tool) = found else { return Err(ForeignError::Unknown { path: file }) };
         let runs = match tool {
             ForeignTool::AiPerf => {
@@ -185,11 +185,11 @@ fn each(
     }
     let run = |(value, number): (&Value, u64)| {
         let place = if values.len() > 1 { format!("in its run {number}, ") } else { String::new() };
-        if let Some(other) = ForeignTool::of(value).filter(|&other| other != tool) {
+        if let Some(other) = ForeignTool::from_value(value).filter(|&other| other != tool) {
             return Err(format!("{place}it is a result of {other}"));
         }
         let problem = FirstProblem::default();
-        let run = problem.within(&place, || read(&ResultFields::of(value, &problem), number));
+        let run = problem.within(&place, || read(&ResultFields::new(value, &problem), number));
         problem.unless(run)
     };
     values.iter().zip(1..).map(run).collect()
@@ -204,7 +204,7 @@ fn one(
         return Err(format!("it has {} values, and one is expected", values.len()));
     };
     let problem = FirstProblem::default();
-    let runs = read(&ResultFields::of(value, &problem));
+    let runs = read(&ResultFields::new(value, &problem));
     problem.unless(runs)
 }
 

@@ -165,7 +165,7 @@ pub struct WholeRunRates {
 }
 
 impl WholeRunRates {
-    pub(super) fn of(duration_s: Option<f64>, requests: ForeignRequests, tokens: ForeignTokens) -> Self {
+    pub(super) fn new(duration_s: Option<f64>, requests: ForeignRequests, tokens: ForeignTokens) -> Self {
         let over = |count: Option<u64>| {
             let duration = duration_s.filter(|&duration| duration > 0.0)?;
             Some(count? as f64 / duration)
@@ -194,7 +194,7 @@ impl ForeignRun {
             conditions: ForeignConditions::default(),
             requests,
             tokens,
-            whole_run: WholeRunRates::of(duration_s, requests, tokens),
+            whole_run: WholeRunRates::new(duration_s, requests, tokens),
             latency: Vec::new(),
             reservations: Vec::new(),
             refused: Vec::new(),

@@ -93,7 +93,7 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
             near(figure(&run, &percentile(quantile, metric)), &file[format!("{key}_{name}_ms")]);
         }
     }
-    assert_eq!(figure(&run, &FigureKey::of(Metric::ErrorRate)), Some(5.0 / 24.0));
+    assert_eq!(figure(&run, &FigureKey::from_metric(Metric::ErrorRate)), Some(5.0 / 24.0));
     near(run.whole_run.output_tokens_per_s, &file["output_throughput"]);
     near(run.whole_run.completed_requests_per_s, &file["request_throughput"]);
     let conditions = &run.conditions;
@@ -101,7 +101,7 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
     assert_eq!((conditions.arrival.as_deref(), conditions.rate_per_s), (Some("poisson"), Some(20.0)));
     assert_eq!(conditions.max_concurrency, Some(ConcurrencyCap::Uncapped));
     // It has nothing that counts from the schedule or over a window.
-    for subject in [mean(Metric::Ttft), mean(Metric::E2e), FigureKey::of(Metric::OutputTokens)] {
+    for subject in [mean(Metric::Ttft), mean(Metric::E2e), FigureKey::from_metric(Metric::OutputTokens)] {
         assert_eq!(run.figure(&subject), None);
     }
     assert!(is_refused(&run, "total_token_throughput") && !is_refused(&run, "request_goodput"));

@@ -41,7 +41,7 @@ impl ForeignTool {
     }
 
     /// The tool that wrote a value, by its fields.
-    pub(super) fn of(value: &Value) -> Option<Self> {
+    pub(super) fn from_value(value: &Value) -> Option<Self> {
         let has = |key: &str| value.get(key).is_some();
         if has("aiperf_version") || (has("input_config") && has("request_latency")) {
             Some(Self::AiPerf)

@@ -52,7 +52,7 @@ impl Plan {
         let source = match workload.arrival.trace() {
             Some(trace) => RequestSource::Replayed(Box::new(ReplayedRequests::new(trace, &workload))),
             None => RequestSource::Drawn(Box::new(DrawnRequests {
-                arrivals: Arrivals::of(&workload),
+                arrivals: Arrivals::from_workload(&workload),
                 rows: datasets.rows(&workload),
                 users: (workload.arrival.users())
                     .map(|_| SessionPlanner::new(Arc::clone(&workload), datasets)),

@@ -50,7 +50,7 @@ pub fn check_plan(log: &RunLog) -> PlanCheck {
             return by_hash(log, why);
         }
     }
-    Comparison::of(log).result()
+    Comparison::from_log(log).result()
 }
 
 /// The part of the check that needs no file: whether the records give the hash in the header.
@@ -60,7 +60,7 @@ fn by_hash(log: &RunLog, why: String) -> PlanCheck {
     let blocks = found.is_none_or(|found| found.reusable_share.is_some() || found.too_many_blocks);
     let files =
         workload.classes.iter().any(|class| class.images.is_some() || class.prompt.dataset().is_some());
-    let Some(shift) = Shift::of(&log.header) else { return PlanCheck::NotChecked(why) };
+    let Some(shift) = Shift::from_header(&log.header) else { return PlanCheck::NotChecked(why) };
     if blocks || files || shard.is_some() || SessionPlanner::are_in(workload) {
         return PlanCheck::NotChecked(why);
     }
@@ -71,7 +71,7 @@ fn by_hash(log: &RunLog, why: String) -> PlanCheck {
         // Their number is against the run already, or the run was broken off.
         return PlanCheck::NotChecked(why);
     }
-    let mut hash = PlanHash::of(workload);
+    let mut hash = PlanHash::from_workload(workload);
     for record in records.clone() {
         hash.add(&PlannedRequest { scheduled: shift.back(&record, record.scheduled), ..planned(&record) });
     }
@@ -93,7 +93,7 @@ struct Shift<'a>(&'a [u64]);
 
 impl<'a> Shift<'a> {
     /// `None` for a run that was merged before merged runs said it.
-    fn of(header: &'a RunHeader) -> Option<Self> {
+    fn from_header(header: &'a RunHeader) -> Option<Self> {
         let merged = header.command.iter().any(|word| word == "merge");
         let delays = &header.shard_delays_ns;
         (!merged || !delays.is_empty()).then_some(Self(delays))
@@ -143,9 +143,9 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    fn of(log: &'a RunLog) -> Self {
+    fn from_log(log: &'a RunLog) -> Self {
         let header = &log.header;
-        let shift = Shift::of(header);
+        let shift = Shift::from_header(header);
         let mut unchecked = Vec::new();
         if shift.is_none() {
             unchecked.push("the moments (the run was merged by an older Skyline)".to_owned());

@@ -167,7 +167,7 @@ impl Schedule {
     /// `measured_requests` is 0 when nothing would be measured: such a run is not worth sending.
     pub fn facts(&self) -> PlanFacts {
         let sessions = self.all_sessions();
-        let mut hash = PlanHash::of(&self.workload);
+        let mut hash = PlanHash::from_workload(&self.workload);
         let (mut warmup_requests, mut measured_requests) = (0, 0);
         let window_start = Timestamp::from_secs_f64(self.workload.warmup_s);
         let mut window_end = match self.workload.requests {
@@ -216,7 +216,7 @@ pub(super) struct PlanHash {
 
 impl PlanHash {
     /// The hash of a plan of `workload` before its first request.
-    pub(super) fn of(workload: &WorkloadSpec) -> Self {
+    pub(super) fn from_workload(workload: &WorkloadSpec) -> Self {
         let marked = !workload.tenants.is_empty()
             || workload.models.is_some()
             || workload.classes.iter().any(|class| class.shared_prefix.is_some());

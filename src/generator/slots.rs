@@ -16,7 +16,7 @@ pub struct ConcurrencyCaps {
 
 impl ConcurrencyCaps {
     /// The caps among these limits, for classes of these names in the workload's order.
-    pub fn of<'a>(limits: &ClientLimits, classes: impl Iterator<Item = &'a str>) -> Self {
+    pub fn new<'a>(limits: &ClientLimits, classes: impl Iterator<Item = &'a str>) -> Self {
         let of_class = |name: &str| limits.class_concurrency.get(name).copied();
         let classes = classes.map(of_class).collect();
         let classes = if limits.class_concurrency.is_empty() { Vec::new() } else { classes };

@@ -96,7 +96,7 @@ impl InPlace {
 
     /// A line of text.
     pub(super) fn text() -> Self {
-        Self::of("{msg}", 0)
+        Self::new("{msg}", 0)
     }
 
     /// A line of text behind a bar, where there is room for one.
@@ -104,10 +104,10 @@ impl InPlace {
         if Term::stderr().size().1 < Self::NARROW {
             return Self::text();
         }
-        Self::of(&format!("{{bar:{}.cyan}} {{msg}}", Self::BAR), Self::BAR + 1)
+        Self::new(&format!("{{bar:{}.cyan}} {{msg}}", Self::BAR), Self::BAR + 1)
     }
 
-    fn of(template: &str, taken: u16) -> Self {
+    fn new(template: &str, taken: u16) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));

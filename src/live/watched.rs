@@ -113,7 +113,7 @@ fn lateness(workload: &WorkloadSpec) -> Lateness {
 impl WatchedRun {
     /// The run of `header`: its part in an experiment, its objectives, counters and clock, and how long it
     /// waits for answers after its window.
-    pub(crate) fn of(
+    pub(crate) fn new(
         header: &RunHeader,
         (part, objectives): (Option<String>, &[Objective]),
         (progress, clock, drain): (Arc<Progress>, RunClock, Duration),

@@ -37,7 +37,7 @@ impl Backend {
         let (Ok(hardware), Ok(model)) = ("a10g".parse(), "llama-3.1-8b".parse()) else {
             unreachable!("both are built in")
         };
-        Self::of(&Deployment::new(hardware, model), None)
+        Self::new(&Deployment::new(hardware, model), None)
     }
 
     /// This deployment, with vLLM's defaults, its asynchronous scheduling switched on or off where that is said.
@@ -45,7 +45,7 @@ impl Backend {
     /// # Errors
     ///
     /// The model does not fit into the memory of the accelerators.
-    pub fn of(deployment: &Deployment, async_scheduling: Option<bool>) -> Result<Self, DoesNotFit> {
+    pub fn new(deployment: &Deployment, async_scheduling: Option<bool>) -> Result<Self, DoesNotFit> {
         let mut config = BatchingConfig::vllm(deployment, Efficiency::default())?;
         config.limits.async_scheduling = async_scheduling.unwrap_or(config.limits.async_scheduling);
         let limits = config.limits;

@@ -18,33 +18,33 @@ pub(super) struct Unit {
 
 impl Unit {
     /// Of what is counted without a unit, and of what is no number.
-    pub(super) const NONE: Self = Self::of("", "", "");
-    pub(super) const SECONDS: Self = Self::of("s", "s", "_seconds");
-    pub(super) const MILLISECONDS: Self = Self { per_base: 1_000, ..Self::of("ms", "s", "_seconds") };
+    pub(super) const NONE: Self = Self::new("", "", "");
+    pub(super) const SECONDS: Self = Self::new("s", "s", "_seconds");
+    pub(super) const MILLISECONDS: Self = Self { per_base: 1_000, ..Self::new("ms", "s", "_seconds") };
     /// Between 0 and 1.
-    pub(super) const SHARE: Self = Self::of("share", "1", "_ratio");
-    pub(super) const REQUESTS_PER_SECOND: Self = Self::of("requests/s", "{request}/s", "_per_second");
-    pub(super) const TOKENS_PER_SECOND: Self = Self::of("tokens/s", "{token}/s", "_per_second");
-    pub(super) const REQUESTS: Self = Self::of("requests", "{request}", "");
-    pub(super) const TOKENS: Self = Self::of("tokens", "{token}", "");
-    pub(super) const SAMPLES: Self = Self::of("samples", "{sample}", "");
-    pub(super) const BYTES: Self = Self::of("bytes", "By", "_bytes");
-    pub(super) const JOULES: Self = Self::of("J", "J", "_joules");
-    pub(super) const WATTS: Self = Self::of("W", "W", "_watts");
-    pub(super) const MEGAHERTZ: Self = Self::of("MHz", "MHz", "_megahertz");
-    pub(super) const CELSIUS: Self = Self::of("°C", "Cel", "_celsius");
+    pub(super) const SHARE: Self = Self::new("share", "1", "_ratio");
+    pub(super) const REQUESTS_PER_SECOND: Self = Self::new("requests/s", "{request}/s", "_per_second");
+    pub(super) const TOKENS_PER_SECOND: Self = Self::new("tokens/s", "{token}/s", "_per_second");
+    pub(super) const REQUESTS: Self = Self::new("requests", "{request}", "");
+    pub(super) const TOKENS: Self = Self::new("tokens", "{token}", "");
+    pub(super) const SAMPLES: Self = Self::new("samples", "{sample}", "");
+    pub(super) const BYTES: Self = Self::new("bytes", "By", "_bytes");
+    pub(super) const JOULES: Self = Self::new("J", "J", "_joules");
+    pub(super) const WATTS: Self = Self::new("W", "W", "_watts");
+    pub(super) const MEGAHERTZ: Self = Self::new("MHz", "MHz", "_megahertz");
+    pub(super) const CELSIUS: Self = Self::new("°C", "Cel", "_celsius");
     /// In the currency of the price of a GPU hour.
-    pub(super) const MONEY: Self = Self::of("currency", "{currency}", "");
+    pub(super) const MONEY: Self = Self::new("currency", "{currency}", "");
     /// Processors that are kept busy.
-    pub(super) const CORES: Self = Self::of("cores", "{cpu}", "");
-    pub(super) const PREEMPTIONS: Self = Self::of("preemptions", "{count}", "");
-    pub(super) const DEVICES: Self = Self::of("devices", "{count}", "");
+    pub(super) const CORES: Self = Self::new("cores", "{cpu}", "");
+    pub(super) const PREEMPTIONS: Self = Self::new("preemptions", "{count}", "");
+    pub(super) const DEVICES: Self = Self::new("devices", "{count}", "");
     /// TCP segments.
-    pub(super) const SEGMENTS: Self = Self::of("segments", "{count}", "");
+    pub(super) const SEGMENTS: Self = Self::new("segments", "{count}", "");
     /// 1 for yes, 0 for no.
-    pub(super) const YES: Self = Self::of("", "{yes}", "");
+    pub(super) const YES: Self = Self::new("", "{yes}", "");
 
-    const fn of(sign: &'static str, ucum: &'static str, ending: &'static str) -> Self {
+    const fn new(sign: &'static str, ucum: &'static str, ending: &'static str) -> Self {
         Self { sign, ucum, ending, per_base: 1 }
     }
 }

@@ -51,7 +51,7 @@ impl Collector {
     /// The one at this address, or what is wrong with how it would be asked; nothing is sent.
     pub(crate) fn at(address: &str) -> Result<Self, Stop> {
         let url = metrics_at(address).map_err(|problem| Stop::usage(format!("--otlp: {problem}")))?;
-        let tls = client_config(&TlsOptions::default(), Scheme::of(&url)).map_err(Stop::usage)?;
+        let tls = client_config(&TlsOptions::default(), Scheme::from_url(&url)).map_err(Stop::usage)?;
         // The client heeds the environment too, but not that this machine is reached without a proxy.
         let proxy = Proxy::of_environment(&url).map_err(Stop::usage)?;
         let client = if proxy.is_some() { Client::builder() } else { Client::builder().no_proxy() };

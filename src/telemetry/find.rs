@@ -51,8 +51,8 @@ const DEVICE: [&str; 2] = ["UUID", "serial_number"];
 
 impl PageIdentity {
     /// That of a page of this kind.
-    pub(super) fn of(kind: PageKind, page: &str) -> Self {
-        let names = MetricNames::of(kind);
+    pub(super) fn new(kind: PageKind, page: &str) -> Self {
+        let names = MetricNames::from_kind(kind);
         let (mut own, mut totals, mut counts) = (Vec::new(), Vec::new(), false);
         for sample in metric_samples(page) {
             let MetricSample { name, value, .. } = sample;
@@ -129,7 +129,7 @@ impl FoundPage {
         let problem = match read.await {
             Ok(text) => match source(page.url(), &text) {
                 Some(TelemetrySource { url, kind, hardware, driver }) => {
-                    let identity = kind.map(|kind| PageIdentity::of(kind, &text));
+                    let identity = kind.map(|kind| PageIdentity::new(kind, &text));
                     let [hardware, driver] =
                         [hardware, driver].map(|said| said.map(|said| page.without_secrets(said)));
                     let source = TelemetrySource { url, kind, hardware, driver };
@@ -181,6 +181,6 @@ const NAME: usize = 60;
 /// The source at `url` whose page is `text`; `None` where no series is known.
 pub(super) fn source(url: String, text: &str) -> Option<TelemetrySource> {
     let kind = kind_of(text)?;
-    let (hardware, driver) = hardware_of(text, MetricNames::of(kind));
+    let (hardware, driver) = hardware_of(text, MetricNames::from_kind(kind));
     Some(TelemetrySource { url, kind: Some(kind), hardware, driver })
 }

@@ -51,7 +51,7 @@ impl Scraper {
             let url = found.source.url.clone();
             let opened = match &found.origin {
                 ReadingOrigin::Page(page) => {
-                    page.open().map(|page| Opened::Page(page.into(), MetricNames::of(kind)))
+                    page.open().map(|page| Opened::Page(page.into(), MetricNames::from_kind(kind)))
                 }
                 ReadingOrigin::Library(devices) => Ok(Opened::Library(devices.clone())),
             };

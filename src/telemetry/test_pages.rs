@@ -17,7 +17,7 @@ pub(crate) const THROTTLED: &str = include_str!("../../tests/data/telemetry/dcgm
 pub(crate) fn with_page(mut log: RunLog, page: &str) -> RunLog {
     let url = "http://gpu-1:9400/metrics".to_owned();
     let place = log.header.telemetry.len() as u16;
-    let names = MetricNames::of(kind_of(page).unwrap());
+    let names = MetricNames::from_kind(kind_of(page).unwrap());
     log.header.telemetry.push(source(url, page).unwrap());
     let seconds = log.header.plan.window_end.as_nanos().div_ceil(1_000_000_000);
     log.telemetry.readings.extend((0..=seconds).map(|second| {

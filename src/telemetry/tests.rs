@@ -15,7 +15,7 @@ const AMD_SMI: &str = include_str!("../../tests/data/telemetry/amd_smi.txt");
 const DCGM: &str = include_str!("../../tests/data/telemetry/dcgm.txt");
 
 fn whole(page: &str) -> Reading {
-    taken(page, MetricNames::of(kind_of(page).unwrap()), Depth::Whole)
+    taken(page, MetricNames::from_kind(kind_of(page).unwrap()), Depth::Whole)
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_recorded_page_of_vllm_is_read() {
     assert_eq!((ttft.count, ttft.buckets.len()), (116.0, 22), "one more than succeeded");
     assert_eq!(ttft.buckets.last().unwrap(), &(2_560.0, 116.0));
     assert!(ttft.buckets.is_sorted());
-    let brief = taken(VLLM, MetricNames::of(PageKind::Vllm), Depth::Brief);
+    let brief = taken(VLLM, MetricNames::from_kind(PageKind::Vllm), Depth::Brief);
     assert_eq!((brief.counters, brief.histograms.len()), (page.counters, 0));
 }
 
@@ -277,10 +277,10 @@ fn a_page_of_nobody_known_is_of_no_kind() {
 #[test]
 fn every_kind_of_page_has_its_own_names() {
     for kind in <PageKind as strum::VariantArray>::VARIANTS {
-        assert_eq!(MetricNames::of(*kind).kind, *kind);
+        assert_eq!(MetricNames::from_kind(*kind).kind, *kind);
     }
     for names in MetricNames::ALL {
-        let of = MetricNames::of(names.kind);
+        let of = MetricNames::from_kind(names.kind);
         assert_eq!((of.kind, of.prefix), (names.kind, names.prefix));
         let all =
             names.gauges.iter().flat_map(|row| row.2).chain(names.counters.iter().flat_map(|row| row.2));
@@ -291,7 +291,7 @@ fn every_kind_of_page_has_its_own_names() {
 
 #[test]
 fn the_same_page_under_two_names_is_known_by_what_it_says() {
-    let identity = |page: &str| PageIdentity::of(kind_of(page).unwrap(), page);
+    let identity = |page: &str| PageIdentity::new(kind_of(page).unwrap(), page);
     let same = |one: &str, other: &str| identity(one).is_same(&identity(other));
     assert!(same(VLLM, VLLM) && same(LLAMACPP, LLAMACPP) && same(DCGM, DCGM));
     assert!(!same(VLLM, LLAMACPP));

@@ -154,7 +154,7 @@ struct Outcomes {
 
 impl Outcomes {
     /// Of runs of so many seconds, of which 5 s are warm-up, at this share of the capacity.
-    fn of(server: Server, horizon_s: f64, share: f64, seeds: Range<u64>) -> Self {
+    fn new(server: Server, horizon_s: f64, share: f64, seeds: Range<u64>) -> Self {
         let mut outcomes = Self::default();
         for seed in seeds {
             let summary = flown(&chat_for(horizon_s, server.rate(share), seed), &server.fleet(seed));
@@ -173,7 +173,7 @@ impl Outcomes {
 #[test]
 fn calm_minutes_are_steady() {
     for server in Server::BOTH {
-        let outcomes = Outcomes::of(server, 60.0, 0.5, 9_000..9_015);
+        let outcomes = Outcomes::new(server, 60.0, 0.5, 9_000..9_015);
         assert!(outcomes.growing == 0 && outcomes.steady >= 13, "{server:?}: {outcomes:?}");
     }
 }
@@ -182,7 +182,7 @@ fn calm_minutes_are_steady() {
 #[test]
 fn busy_minutes_are_not_overloaded() {
     for server in Server::BOTH {
-        let outcomes = Outcomes::of(server, 60.0, 0.85, 5_000..5_010);
+        let outcomes = Outcomes::new(server, 60.0, 0.85, 5_000..5_010);
         assert!(outcomes.growing <= 1, "{server:?}: {outcomes:?}");
     }
 }
@@ -191,9 +191,9 @@ fn busy_minutes_are_not_overloaded() {
 #[test]
 fn slightly_overloaded_minutes_are_not_steady() {
     for server in Server::BOTH {
-        let slight = Outcomes::of(server, 60.0, 1.05, 5_000..5_008);
+        let slight = Outcomes::new(server, 60.0, 1.05, 5_000..5_008);
         assert!(slight.steady <= 2, "{server:?}: {slight:?}");
-        let clear = Outcomes::of(server, 60.0, 1.3, 5_000..5_005);
+        let clear = Outcomes::new(server, 60.0, 1.3, 5_000..5_005);
         assert!(clear.growing >= 4 && clear.steady == 0, "{server:?}: {clear:?}");
     }
 }
@@ -201,7 +201,7 @@ fn slightly_overloaded_minutes_are_not_steady() {
 #[test]
 fn five_minutes_show_an_overload_of_a_tenth() {
     for server in Server::BOTH {
-        let outcomes = Outcomes::of(server, 300.0, 1.1, 5_000..5_002);
+        let outcomes = Outcomes::new(server, 300.0, 1.1, 5_000..5_002);
         assert!(outcomes.growing == 2 && outcomes.steady == 0, "{server:?}: {outcomes:?}");
     }
 }
@@ -210,10 +210,10 @@ fn five_minutes_show_an_overload_of_a_tenth() {
 #[test]
 fn short_busy_windows_are_not_overloaded() {
     for (server, load) in [(Server::Large, 0.8), (Server::Large, 0.9), (Server::Engine, 0.9)] {
-        let outcomes = Outcomes::of(server, 35.0, load, 5_000..5_008);
+        let outcomes = Outcomes::new(server, 35.0, load, 5_000..5_008);
         assert!(outcomes.growing <= 1, "{server:?} at {load}: {outcomes:?}");
     }
-    let gross = Outcomes::of(Server::Large, 35.0, 2.0, 5_000..5_002);
+    let gross = Outcomes::new(Server::Large, 35.0, 2.0, 5_000..5_002);
     assert_eq!(gross.growing, 2, "{gross:?}");
 }
 
@@ -223,12 +223,12 @@ fn short_busy_windows_are_not_overloaded() {
 fn who_completes_half_is_overloaded_and_long_answers_are_not() {
     for seconds in [15.0, 25.0, 65.0] {
         for server in [Server::Engine, Server::Slots] {
-            let outcomes = Outcomes::of(server, seconds, 2.5, 7_000..7_003);
+            let outcomes = Outcomes::new(server, seconds, 2.5, 7_000..7_003);
             assert!(outcomes.growing == 3, "{server:?} for {seconds} s: {outcomes:?}");
         }
     }
     for seconds in [10.0, 15.0, 20.0] {
-        let outcomes = Outcomes::of(Server::Engine, seconds, 0.7, 7_000..7_012);
+        let outcomes = Outcomes::new(Server::Engine, seconds, 0.7, 7_000..7_012);
         assert!(outcomes.growing <= 1, "{seconds} s: {outcomes:?}");
     }
 }
@@ -252,7 +252,7 @@ fn the_three_outcomes_are_as_often_as_the_guide_says() {
         let only: Option<f64> = std::env::var("HORIZON").ok().map(|horizon| horizon.parse().unwrap());
         let chosen = horizons.iter().filter(|horizon| only.is_none_or(|only| (only - **horizon).abs() < 0.5));
         for (&horizon_s, load) in chosen.flat_map(|horizon| LOADS.map(|load| (horizon, load))) {
-            let outcomes = Outcomes::of(server, horizon_s, load, seeds(runs));
+            let outcomes = Outcomes::new(server, horizon_s, load, seeds(runs));
             let Outcomes { growing, unclear, steady } = outcomes;
             println!(
                 "{server:?} {load} for {horizon_s} s: {growing} growing, {unclear} cannot tell, {steady} steady"

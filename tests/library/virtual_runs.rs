@@ -224,7 +224,7 @@ fn the_bottleneck_follows_the_evidence() {
 
     // One decode server cannot hold what seven prefill servers begin: TTFT stays calm, and answers wait after it.
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let transfer = KvTransfer::of(&deployment, 12.5e9);
+    let transfer = KvTransfer::new(&deployment, 12.5e9);
     let layout = FleetLayout::Pools { prefill: 7, decode: 1, rule: RoutingRule::LeastLoaded, transfer };
     let narrow = limit(25.0, &Fleet { layout, ..llama_on_a10g() });
     assert_eq!(narrow.limit, Limit::DecodePool, "{}", narrow.sentence);
@@ -242,7 +242,7 @@ fn pools_are_held_against_as_many_alike_behind_round_robin() {
         prefill: 6,
         decode: 2,
         rule: RoutingRule::ByPriority,
-        transfer: KvTransfer::of(&deployment, 25e9 / 8.0),
+        transfer: KvTransfer::new(&deployment, 25e9 / 8.0),
     };
     let fleet = Fleet { layout, ..llama_on_a10g() };
     let (_, prediction) = predict(header(&spec), Schedule::draw(&spec), &fleet, &[]).unwrap();

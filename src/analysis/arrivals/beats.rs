@@ -27,7 +27,7 @@ pub struct ConstantArrivals {
 
 impl ConstantArrivals {
     /// Of arrivals in order, seconds; absent unless `pattern` is constant and something arrived.
-    pub(super) fn of(pattern: &ArrivalPattern, seconds: &[f64]) -> Option<Self> {
+    pub(super) fn new(pattern: &ArrivalPattern, seconds: &[f64]) -> Option<Self> {
         let ArrivalPattern::Constant { rate_per_s } = *pattern else { return None };
         let late = |(k, moment): (usize, &f64)| (moment - (k + 1) as f64 / rate_per_s) * 1e3;
         let late: Vec<f64> = seconds.iter().enumerate().map(late).collect();
@@ -112,7 +112,7 @@ pub struct ArrivalShift {
 
 impl ArrivalShift {
     /// Beats of (planned, delivered) moments, which are put in the order of the plan; absent for fewer than 100.
-    pub fn of(moments: &[(Timestamp, Timestamp)]) -> Option<Self> {
+    pub fn from_moments(moments: &[(Timestamp, Timestamp)]) -> Option<Self> {
         if moments.len() < FEWEST {
             return None;
         }

@@ -29,7 +29,7 @@ pub struct ClassArrivals {
 
 impl ClassArrivals {
     /// Of every class of `workload`, if each has a process of its own, from all requests in the order of the plan.
-    pub(super) fn of(workload: &WorkloadSpec, until: Timestamp, departures: &[Departure]) -> Vec<Self> {
+    pub(super) fn new(workload: &WorkloadSpec, until: Timestamp, departures: &[Departure]) -> Vec<Self> {
         let ArrivalPattern::ByClass { classes: patterns } = &workload.arrival else { return Vec::new() };
         let classes = workload.classes.iter().zip(patterns).zip(0..);
         classes
@@ -37,7 +37,7 @@ impl ClassArrivals {
                 let own = departures.iter().filter(|request| request.class == place);
                 let moments: Vec<_> = own.map(|request| (request.planned, request.delivered)).collect();
                 let stream = Arrivals::stream_of(class, workload.seed);
-                let hidden = LatentStates::of(pattern, stream, moments.len());
+                let hidden = LatentStates::new(pattern, stream, moments.len());
                 let (planned, delivered) = sequences(pattern, &hidden, until, &moments);
                 Self {
                     class: class.name.clone(),
@@ -90,7 +90,7 @@ pub(super) fn sequences(
                 if planned <= delivered && delivered.since(planned) <= on_time { planned } else { delivered }
             })
             .collect();
-    let of = |moments| ArrivalSequence::of(pattern, hidden, until, moments);
+    let of = |moments| ArrivalSequence::new(pattern, hidden, until, moments);
     let sequence = of(&planned);
     let delivery = if delivered == planned { sequence.clone() } else { of(&delivered) };
     (sequence, delivery)
@@ -111,7 +111,8 @@ mod tests {
 
     /// The plan of a workload until 60 s.
     fn plan(workload: &WorkloadSpec) -> Vec<(u16, Timestamp)> {
-        let arrivals = Arrivals::of(workload).map(|arrival| (arrival.source as u16, arrival.moment));
+        let arrivals =
+            Arrivals::from_workload(workload).map(|arrival| (arrival.source as u16, arrival.moment));
         arrivals.take_while(|(_, moment)| moment.as_secs_f64() < 60.0).collect()
     }
 

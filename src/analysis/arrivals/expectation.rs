@@ -29,7 +29,7 @@ pub(super) struct ExpectedArrivals {
 
 impl ExpectedArrivals {
     /// Of arrivals in order, each in seconds and with its place in the plan, over a stretch of `span_s` seconds.
-    pub(super) fn of(
+    pub(super) fn new(
         pattern: &ArrivalPattern,
         hidden: &LatentStates,
         span_s: f64,

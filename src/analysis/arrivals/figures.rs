@@ -62,7 +62,7 @@ impl ArrivalFigures {
         moments: &[(Timestamp, Timestamp)],
     ) -> Self {
         let in_time: Vec<_> = moments.iter().copied().filter(|moment| moment.0 < until).collect();
-        let shift = ArrivalShift::of(&in_time);
+        let shift = ArrivalShift::from_moments(&in_time);
         drop(in_time);
         let (planned, delivered) = sequences(pattern, hidden, until, moments);
         Self { planned: Some(planned), delivered: Some(delivered), shift, ..Self::default() }
@@ -84,11 +84,11 @@ impl ArrivalFigures {
 
     /// Of all requests of a workload in the order of its plan, as far as they are before `until`.
     fn of_departures(workload: &WorkloadSpec, until: Timestamp, departures: Vec<Departure>) -> Self {
-        let classes = ClassArrivals::of(workload, until, &departures);
+        let classes = ClassArrivals::new(workload, until, &departures);
         let moments: Vec<_> =
             departures.into_iter().map(|request| (request.planned, request.delivered)).collect();
         let stream = RandomStream::named(workload.seed, "arrivals");
-        let hidden = LatentStates::of(&workload.arrival, stream, moments.len());
+        let hidden = LatentStates::new(&workload.arrival, stream, moments.len());
         Self { classes, ..Self::of_delivery(&workload.arrival, &hidden, until, &moments) }
     }
 
@@ -97,7 +97,7 @@ impl ArrivalFigures {
     }
 
     /// Of a run.
-    pub(crate) fn of(log: &RunLog) -> Self {
+    pub(crate) fn from_log(log: &RunLog) -> Self {
         if log.header.workload.arrival.users().is_some() {
             return Self::untested(Untested::ClosedLoop);
         }

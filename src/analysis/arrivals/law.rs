@@ -26,7 +26,7 @@ pub(super) enum GapLaw {
 }
 
 impl<'a> Law<'a> {
-    pub(super) fn of(pattern: &'a ArrivalPattern) -> Self {
+    pub(super) fn from_pattern(pattern: &'a ArrivalPattern) -> Self {
         Self { pattern }
     }
 

@@ -33,7 +33,7 @@ impl ArrivalSequence {
     }
 
     fn facets(&self, pattern: &ArrivalPattern, rule: Rule, plan: Option<(&Self, &ArrivalFit)>) -> Vec<Check> {
-        let law = Law::of(pattern);
+        let law = Law::from_pattern(pattern);
         if law.gaps() == GapLaw::Replayed {
             return vec![not_tested(rule, Some(self.arrivals), REPLAYED.to_owned())];
         }

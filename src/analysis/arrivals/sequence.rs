@@ -70,7 +70,7 @@ pub struct ArrivalFit {
 impl ArrivalSequence {
     /// Looks at the `moments` before `until`, in the order of the plan, of a sequence that should come from
     /// `pattern`, which hides `hidden`.
-    pub fn of(
+    pub fn new(
         pattern: &ArrivalPattern,
         hidden: &LatentStates,
         until: Timestamp,
@@ -80,9 +80,9 @@ impl ArrivalSequence {
         let mut arrivals: Vec<(f64, usize)> =
             places.map(|(moment, place)| (moment.as_secs_f64(), place)).collect();
         arrivals.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let law = Law::of(pattern);
+        let law = Law::from_pattern(pattern);
         let span_s = until.as_secs_f64();
-        let expectation = ExpectedArrivals::of(pattern, hidden, span_s, &arrivals);
+        let expectation = ExpectedArrivals::new(pattern, hidden, span_s, &arrivals);
         let seconds: Vec<f64> = arrivals.into_iter().map(|arrival| arrival.0).collect();
         let enough = seconds.len() as u64 >= FEWEST;
         let slices = if enough { Some(slice_count(seconds.len())) } else { None };
@@ -96,7 +96,7 @@ impl ArrivalSequence {
             count_dispersion: counts.and_then(|counts| Some(dispersion(&counts)?.index)),
             count_slice_s: slices.map(|slices| span_s / slices as f64),
             fit: if enough { fit(law, &expectation) } else { None },
-            constant_arrivals: if enough { ConstantArrivals::of(pattern, &seconds) } else { None },
+            constant_arrivals: if enough { ConstantArrivals::new(pattern, &seconds) } else { None },
         }
     }
 }

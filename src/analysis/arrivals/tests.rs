@@ -33,7 +33,7 @@ fn poisson_run(seconds: u64, late_ns: impl Fn(u64) -> u64) -> RunLog {
 }
 
 fn checks(log: &RunLog) -> Vec<Check> {
-    ArrivalFigures::of(log).checks(&log.header.workload.arrival)
+    ArrivalFigures::from_log(log).checks(&log.header.workload.arrival)
 }
 
 fn failed(log: &RunLog) -> Vec<&'static str> {
@@ -44,7 +44,7 @@ fn failed(log: &RunLog) -> Vec<&'static str> {
 #[test]
 fn a_run_delivered_on_time_passes_and_says_its_figures() {
     let log = poisson_run(60, |_| 20_000);
-    let figures = ArrivalFigures::of(&log);
+    let figures = ArrivalFigures::from_log(&log);
     let (planned, delivered) = (figures.planned.as_ref().unwrap(), figures.delivered.as_ref().unwrap());
     assert_eq!((planned.arrivals, planned.expected), (log.records.len() as u64, 600.0));
     assert_eq!(planned, delivered, "20 µs late is on time");
@@ -108,7 +108,7 @@ fn a_run_that_was_stopped_is_tested_until_then() {
     log.records.retain(|record| record.scheduled < stop);
     let footer = log.footer.as_mut().unwrap();
     (footer.released_until, footer.ending) = (stop, RunEnding::Interrupted);
-    let figures = ArrivalFigures::of(&log);
+    let figures = ArrivalFigures::from_log(&log);
     assert_eq!(figures.delivered.unwrap().expected, 300.0);
     assert!(failed(&log).is_empty());
 }
@@ -122,7 +122,7 @@ fn requests_that_only_keep_the_load_up_are_left_out() {
     for record in log.records.iter_mut().filter(|record| record.scheduled >= Timestamp::from_secs_f64(40.0)) {
         record.phase = Phase::Cooldown;
     }
-    let planned = ArrivalFigures::of(&log).planned.unwrap();
+    let planned = ArrivalFigures::from_log(&log).planned.unwrap();
     assert!(planned.arrivals < all as u64 && planned.expected == 400.0 && failed(&log).is_empty());
 }
 
@@ -175,7 +175,7 @@ fn a_metronome_has_beats_and_no_chance() {
             .map(|k| Timestamp::from_nanos(k * 100_000_000 + if k % 50 == 0 { off_ns } else { 0 }))
             .collect()
     };
-    let planned = ArrivalSequence::of(&pattern, &LatentStates::Nothing, until, &beats(0));
+    let planned = ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &beats(0));
     assert!(planned.fit.is_none() && planned.constant_arrivals.unwrap().interval_ms == 100.0);
     assert!(planned.planned_checks(&pattern).iter().all(|check| check.outcome == CheckOutcome::Passed));
     // 2 % of the beats 5 ms off: no plan, but delivered well enough; 15 ms off: not.
@@ -183,13 +183,13 @@ fn a_metronome_has_beats_and_no_chance() {
         [(5, CheckOutcome::Failed, CheckOutcome::Passed), (15, CheckOutcome::Failed, CheckOutcome::Failed)]
     {
         let sequence =
-            ArrivalSequence::of(&pattern, &LatentStates::Nothing, until, &beats(off_ms * 1_000_000));
+            ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &beats(off_ms * 1_000_000));
         assert_eq!(sequence.planned_checks(&pattern)[0].outcome, planned, "{off_ms} ms");
         assert_eq!(sequence.delivered_checks(&pattern, None)[0].outcome, delivered, "{off_ms} ms");
     }
     // Half of them missing.
     let halved: Vec<_> = beats(0).into_iter().step_by(2).collect();
-    let checks = ArrivalSequence::of(&pattern, &LatentStates::Nothing, until, &halved)
+    let checks = ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &halved)
         .delivered_checks(&pattern, None);
     assert!(
         checks.iter().all(|check| check.outcome == CheckOutcome::Failed && check.cure.contains("machine"))
@@ -229,7 +229,7 @@ fn a_seed_that_is_unusual_itself_is_not_held_against_the_delivery() {
         moments.take_while(|&moment| moment < until).collect()
     };
     let accused = |seed: &u64| {
-        let sequence = ArrivalSequence::of(&pattern, &LatentStates::Nothing, until, &moments(*seed));
+        let sequence = ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &moments(*seed));
         let alone = sequence.delivered_checks(&pattern, None);
         alone.iter().any(|check| check.outcome == CheckOutcome::Failed)
     };

@@ -24,13 +24,13 @@ pub struct Audit {
 
 impl Audit {
     /// The audit of what is known under this name.
-    pub fn of(name: impl Into<String>, evidence: &Evidence) -> Self {
+    pub fn new(name: impl Into<String>, evidence: &Evidence) -> Self {
         Self {
             name: name.into(),
             strongest_sentence: strongest(evidence),
             cannot_conclude: cannot_conclude(evidence),
             method: evidence.method.clone(),
-            checklist: Checklist::of(evidence),
+            checklist: Checklist::from_evidence(evidence),
         }
     }
 }

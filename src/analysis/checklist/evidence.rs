@@ -168,7 +168,7 @@ pub struct LengthRange {
 
 impl LengthRange {
     /// The spread of these lengths; `None` where there are none.
-    pub fn of(lengths: impl IntoIterator<Item = u64>) -> Option<Self> {
+    pub fn from_lengths(lengths: impl IntoIterator<Item = u64>) -> Option<Self> {
         let mut counts = LengthCounts::new();
         lengths.into_iter().for_each(|tokens| counts.add(tokens));
         counts.spread().map(Self::from)

@@ -26,7 +26,7 @@ impl Checklist {
     ];
 
     /// Judges a result by what is known of it; `None` of a smoke run and of a simulation, which measure no server.
-    pub fn of(evidence: &Evidence) -> Option<Self> {
+    pub fn from_evidence(evidence: &Evidence) -> Option<Self> {
         if !evidence.source.is_measurement() {
             return None;
         }

@@ -99,7 +99,7 @@ impl Evidence {
     pub fn across(self, runs: &[&Summary]) -> Self {
         let key = |quantile, metric| FigureKey::percentile(quantile, metric);
         let keys = Metric::LATENCIES.into_iter().flat_map(|metric| Quantile::ALL.map(|of| key(of, metric)));
-        let figures = FigureSet::of(keys.chain([FigureKey::of(Metric::OutputTokens)]), runs);
+        let figures = FigureSet::new(keys.chain([FigureKey::from_metric(Metric::OutputTokens)]), runs);
         let sum = |of: fn(&Summary) -> u64| Some(runs.iter().map(|run| of(run)).sum());
         let latency = |latency: LatencyEvidence| {
             let across = |quantile: Quantile| {

@@ -66,7 +66,7 @@ fn whole() -> Evidence {
 fn judged(rule: ChecklistRule, change: impl FnOnce(&mut Evidence)) -> (ItemStanding, String) {
     let mut evidence = whole();
     change(&mut evidence);
-    let checklist = Checklist::of(&evidence).unwrap();
+    let checklist = Checklist::from_evidence(&evidence).unwrap();
     let item = checklist.item(rule).unwrap();
     assert_eq!(item.cure.is_none(), item.standing == Met, "{item:?}");
     (item.standing, item.sentence.clone())
@@ -83,7 +83,7 @@ use ItemStanding::{Met, NotMet, NotReported};
 
 #[test]
 fn a_result_that_does_all_meets_all() {
-    let checklist = Checklist::of(&whole()).unwrap();
+    let checklist = Checklist::from_evidence(&whole()).unwrap();
     assert_eq!(
         (checklist.met, checklist.items.len(), checklist.open().count()),
         (15, 15, 0),
@@ -101,8 +101,8 @@ fn lengths_vary_and_are_not_all_short() {
     let short = Some(LengthRange { min: 8.0, p50: 30.0, p95: 90.0, max: 300.0 });
     is(Rule::Lengths, NotMet, "no prompt has 512 tokens", |of| of.prompt_tokens = short);
     is(Rule::Lengths, NotReported, "answers of unknown lengths", |of| of.answer_tokens = None);
-    assert_eq!(LengthRange::of([]), None);
-    let spread = LengthRange::of([1, 2, 3]).unwrap();
+    assert_eq!(LengthRange::from_lengths([]), None);
+    let spread = LengthRange::from_lengths([1, 2, 3]).unwrap();
     assert_eq!((spread.min, spread.p50, spread.max), (1.0, 2.0, 3.0));
 }
 
@@ -198,25 +198,25 @@ fn the_system_is_named() {
     is(Rule::Serving, Met, "model llama, precision bf16", |_| {});
     is(Rule::Serving, NotReported, "model llama; not reported: precision", |of| of.serving[1].1 = None);
     // A mock has neither.
-    let mock = Checklist::of(&Evidence { source: ResultSource::Mock, ..whole() }).unwrap();
+    let mock = Checklist::from_evidence(&Evidence { source: ResultSource::Mock, ..whole() }).unwrap();
     assert_eq!((mock.item(Rule::Hardware), mock.item(Rule::Serving)), (None, None));
     assert_eq!(mock.items.len(), 13);
     for source in [ResultSource::Smoke, ResultSource::Simulation] {
-        assert_eq!(Checklist::of(&Evidence { source, ..whole() }), None);
+        assert_eq!(Checklist::from_evidence(&Evidence { source, ..whole() }), None);
     }
 }
 
 #[test]
 fn the_cures_of_another_tool_take_the_place_of_ours() {
     let cures = vec![(Rule::WarmUp, "--num-warmups 50")];
-    let checklist = Checklist::of(&Evidence { warm_up: None, cures, ..whole() }).unwrap();
+    let checklist = Checklist::from_evidence(&Evidence { warm_up: None, cures, ..whole() }).unwrap();
     assert_eq!(checklist.item(Rule::WarmUp).unwrap().cure.as_deref(), Some("--num-warmups 50"));
 }
 
 fn sentence(change: impl FnOnce(&mut Evidence)) -> Option<String> {
     let mut evidence = whole();
     change(&mut evidence);
-    Audit::of("a result", &evidence).strongest_sentence
+    Audit::new("a result", &evidence).strongest_sentence
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn what_cannot_be_concluded_has_its_reason() {
     let limits = |change: fn(&mut Evidence)| {
         let mut evidence = whole();
         change(&mut evidence);
-        Audit::of("a result", &evidence).cannot_conclude
+        Audit::new("a result", &evidence).cannot_conclude
     };
     assert_eq!(limits(|of| of.capacity = Some("68.0/s".to_owned())), Vec::<String>::new());
     let has = |change: fn(&mut Evidence), words: &str| {
@@ -321,7 +321,7 @@ fn a_valid_run_that_measures_little_meets_little() {
     log.header.repeat = Some(Repeat { number: 1, of: 5, first_seed: 7 });
     log.header.workload.arrival = ArrivalPattern::Poisson { rate_per_s: 10.0 };
     let summary = summarise(&log, &[]);
-    let checklist = Checklist::of(&Evidence::of_run(&log, &summary)).unwrap();
+    let checklist = Checklist::from_evidence(&Evidence::of_run(&log, &summary)).unwrap();
     for rule in [Rule::WarmUp, Rule::Arrivals] {
         assert_eq!(checklist.item(rule).unwrap().standing, Met, "{rule:?}");
     }
@@ -350,7 +350,7 @@ fn repeats_bear_the_mean_of_their_runs_and_the_interval_across_them() {
     let runs: Vec<_> = logs.iter().map(|log| summarise(log, &[])).collect();
     let evidence = Evidence::of_run(&logs[0], &runs[0]).across(&runs.iter().collect::<Vec<_>>());
     assert_eq!((evidence.runs, evidence.joined_runs, evidence.sent), (3, 3, Some(1_200)));
-    let sentence = Audit::of("repeats", &evidence).strongest_sentence.unwrap();
+    let sentence = Audit::new("repeats", &evidence).strongest_sentence.unwrap();
     assert!(sentence.contains("on average over 3 runs of 40 s each"), "{sentence}");
     assert!(sentence.contains("TTFT < "), "{sentence}");
 }

@@ -132,7 +132,7 @@ impl ClientEffect {
 type Without = (Rule, Metric, Quantile, f64);
 
 fn sent_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Without> {
-    if LoadForm::of(&observed.log.header.workload) == LoadForm::Closed {
+    if LoadForm::from_workload(&observed.log.header.workload) == LoadForm::Closed {
         return Vec::new();
     }
     let longest_ms = client.and_then(|client| client.loop_delay).map_or(0.0, |delay| delay.max_ms);

@@ -54,7 +54,7 @@ pub struct LateStampSummary {
 }
 
 impl LateStampSummary {
-    fn of(log: &RunLog) -> Option<Self> {
+    fn from_log(log: &RunLog) -> Option<Self> {
         let late = || log.records.iter().map(|record| record.late_stamps());
         let count = late().map(|late| u64::from(late.count)).sum();
         let of = log.records.iter().map(|record| record.chunks.len() as u64).sum();
@@ -92,7 +92,7 @@ impl From<Delays> for DelaySummary {
 
 impl ClientLoad {
     /// What the log tells; `None` where nobody watched.
-    pub(crate) fn of(log: &RunLog) -> Option<Self> {
+    pub(crate) fn from_log(log: &RunLog) -> Option<Self> {
         let footer = log.footer.as_ref()?;
         let client = footer.client.as_ref()?;
         let length_ns = footer.ended.as_nanos();
@@ -103,7 +103,7 @@ impl ClientLoad {
             loop_delay: client.loop_delay.map(DelaySummary::from),
             read_delay: client.read_delay.map(DelaySummary::from),
             stamps: log.header.stamps,
-            late_stamps: LateStampSummary::of(log),
+            late_stamps: LateStampSummary::from_log(log),
             peak_memory_bytes: client.peak_memory_bytes,
             retransmits: log.telemetry.client.last().and_then(|sample| sample.retransmits),
             priority_lost: client.priority_lost,

@@ -40,7 +40,7 @@ pub struct HostStallImpact {
 impl HostStallImpact {
     /// The stalls of a run, and its latencies with every stall cut out of them, where there is one in any; `None` where
     /// nobody watched for stalls.
-    pub(crate) fn of(observed: &Observed<'_>) -> Option<(Self, Option<LatencyTable>)> {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<(Self, Option<LatencyTable>)> {
         let client = observed.log.footer.as_ref()?.client.as_ref()?;
         let stalls = &client.host_stalls;
         let timelines = Timelines::without(stalls);

@@ -84,7 +84,7 @@ pub struct FigureLevel {
 
 impl AcrossRuns {
     /// The figure `key` of each of the `runs`.
-    pub(crate) fn of(key: &FigureKey, runs: &[&Summary]) -> Self {
+    pub(crate) fn new(key: &FigureKey, runs: &[&Summary]) -> Self {
         let figures: Vec<_> = runs.iter().map(|run| key.read(run)).collect();
         let marks = runs.iter().filter_map(|run| key.warning(run)).map(|(mark, _)| mark);
         let own_interval = match runs {

@@ -95,7 +95,7 @@ mod tests {
     fn other_tools_divide_by_all_tokens_and_from_other_moments() {
         // Scheduled at 0, sent at 50, tokens from 150 to 250 ms: 11 of them.
         let log = run(1_000, vec![record(0).sent_at(0, 40, 50).paced(150, 10, 11).build()]);
-        let all = Alias::all(&Observed::of(&log));
+        let all = Alias::all(&Observed::from_log(&log));
         let median = |tool: &str| {
             let alias = all.iter().find(|alias| alias.tool == tool).unwrap();
             alias.latency.as_ref().unwrap().percentile(Quantile::P50).figure.at_least()

@@ -69,7 +69,7 @@ fn chapter() -> String {
         "\n## Names in other tools\n\n| tool | its name | its formula | the same here |\n|---|---|---|---|\n",
     );
     let log = run(0, Vec::new());
-    for alias in Alias::all(&Observed::of(&log)) {
+    for alias in Alias::all(&Observed::from_log(&log)) {
         let here = alias
             .same_as
             .map_or_else(|| "none: see `aliases` in the JSON".to_owned(), |metric| format!("`{metric}`"));

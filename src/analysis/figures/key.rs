@@ -120,7 +120,7 @@ impl fmt::Display for FigureKey {
 
 impl FigureKey {
     /// A rate or a share of the whole run.
-    pub const fn of(metric: Metric) -> Self {
+    pub const fn from_metric(metric: Metric) -> Self {
         Self { statistic: None, metric, part: None }
     }
 
@@ -141,14 +141,14 @@ impl FigureKey {
         others: &'static [Metric],
     ) -> impl Iterator<Item = Self> {
         let of = |&metric| quantiles.iter().map(move |&quantile| Self::percentile(quantile, metric));
-        latencies.iter().flat_map(of).chain(others.iter().copied().map(Self::of))
+        latencies.iter().flat_map(of).chain(others.iter().copied().map(Self::from_metric))
     }
 
     /// Every figure of a whole run: latencies with each statistic of `statistics`.
     pub fn all(statistics: &[Statistic]) -> impl Iterator<Item = Self> {
         Metric::ALL.iter().flat_map(move |&metric| {
             let latencies: &[Statistic] = if metric.kind() == FigureKind::Latency { statistics } else { &[] };
-            let other = (metric.kind() != FigureKind::Latency).then_some(Self::of(metric));
+            let other = (metric.kind() != FigureKind::Latency).then_some(Self::from_metric(metric));
             latencies.iter().map(move |&statistic| Self::latency(statistic, metric)).chain(other)
         })
     }
@@ -254,7 +254,7 @@ impl FigureKey {
                 Some(metric) if is_latency(&metric) => {
                     Err(format!("`{figure}` is a distribution; say which part of it, such as `p95 {metric}`"))
                 }
-                Some(metric) => Ok(Self::of(metric)),
+                Some(metric) => Ok(Self::from_metric(metric)),
                 None => {
                     Err(format!("`{figure}` is not a figure of a run{}", meant(&lower).unwrap_or_default()))
                 }
@@ -302,7 +302,7 @@ mod tests {
         assert!("p95 ttft < 5s".parse::<FigureKey>().is_err());
         for key in Metric::ALL.iter().map(|&metric| match metric.kind() {
             FigureKind::Latency => FigureKey::latency(Statistic::Percentile(Quantile::P999), metric),
-            _ => FigureKey::of(metric),
+            _ => FigureKey::from_metric(metric),
         }) {
             assert_eq!(key.to_string().parse(), Ok(key));
         }

@@ -17,9 +17,9 @@ pub struct FigureSet(Vec<(FigureKey, Option<AcrossRuns>)>);
 
 impl FigureSet {
     /// The figures `keys` of `runs` together.
-    pub fn of(keys: impl IntoIterator<Item = FigureKey>, runs: &[&Summary]) -> Self {
+    pub fn new(keys: impl IntoIterator<Item = FigureKey>, runs: &[&Summary]) -> Self {
         let figure = |key: FigureKey| {
-            let across = AcrossRuns::of(&key, runs).known();
+            let across = AcrossRuns::new(&key, runs).known();
             (key, across)
         };
         Self(keys.into_iter().map(figure).collect())
@@ -47,7 +47,7 @@ impl FigureSet {
 
     /// A rate, a share or a number.
     pub fn metric(&self, metric: Metric) -> Option<&AcrossRuns> {
-        self.get(&FigureKey::of(metric))
+        self.get(&FigureKey::from_metric(metric))
     }
 
     /// Figures that there are, in the order of their keys.
@@ -106,10 +106,10 @@ mod tests {
     #[test]
     fn sets_are_joined_and_read_again() {
         let p50 = FigureKey::percentile(Quantile::P50, Metric::Ttft);
-        let attainment = FigureKey::of(Metric::SloAttainment);
+        let attainment = FigureKey::from_metric(Metric::SloAttainment);
         let of = |ttft| {
             let log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(ttft, 10, 11).build()]);
-            FigureSet::of([p50.clone(), attainment.clone()], &[&summarise(&log, &[])])
+            FigureSet::new([p50.clone(), attainment.clone()], &[&summarise(&log, &[])])
         };
         let joined = FigureSet::joined(&[&of(100), &of(300)]);
         assert_eq!(joined.get(&p50).unwrap().mean, Some(200.0));

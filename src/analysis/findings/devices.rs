@@ -22,7 +22,7 @@ const LEVELS: [&str; 5] =
     ["VLLM_LOGGING_LEVEL", "log_level", "log_level_http", "uvicorn_log_level", "logging_level"];
 
 pub(super) fn throttled(summary: &Summary) -> Option<Finding> {
-    let slowdown = Slowdown::of(summary.server.as_ref()?)?;
+    let slowdown = Slowdown::from_server(summary.server.as_ref()?)?;
     let sentence = format!("{}; limit: {} of the window", slowdown.words, percent(SLOWED));
     Some(finding(FindingKind::Throttled, sentence, slowdown.cure()))
 }

@@ -133,7 +133,7 @@ pub struct LengthFigures {
 /// rounded to each. Where few different counts came, their table is tried too, each value but one a parameter. A law
 /// whose distance is over [`distance_bar`] makes room for a table of 200 slices.
 pub fn fit_lengths(counts: &[u32]) -> Option<LengthFit> {
-    let observed = ObservedLengths::of(counts)?;
+    let observed = ObservedLengths::from_counts(counts)?;
     let cells = observed.cells();
     let few = (2..=FEW_VALUES).contains(&observed.times.len());
     let exact = few.then(|| table(&observed)).map(|table| (table, observed.times.len() - 1));
@@ -262,7 +262,7 @@ pub(super) struct Cell {
 
 impl ObservedLengths {
     /// None where there is nothing.
-    pub(super) fn of(counts: &[u32]) -> Option<Self> {
+    pub(super) fn from_counts(counts: &[u32]) -> Option<Self> {
         let mut times = BTreeMap::new();
         for count in counts {
             *times.entry(*count).or_insert(0) += 1;

@@ -25,7 +25,7 @@ pub struct LatencyCurve {
 
 impl LatencyCurve {
     /// Curve of a latency of which each request has one; `None` without a sample of which anything is known.
-    pub fn of(log: &RunLog, metric: Metric) -> Option<Self> {
+    pub fn new(log: &RunLog, metric: Metric) -> Option<Self> {
         let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
         let figures = measured.filter_map(|record| latency_of(log, &record).get(metric));
         let sample: Sample = figures.collect();
@@ -81,13 +81,13 @@ pub struct GapBar {
 
 impl GapHistogram {
     /// Counts the gaps of a run; `None` where there are none.
-    pub fn of(log: &RunLog) -> Option<Self> {
+    pub fn from_log(log: &RunLog) -> Option<Self> {
         // They grow as they must, so that no gap is out of their range.
         let mut gaps =
             Self { tiny: 0, whole: Histogram::new(DIGITS).ok()?, open: Histogram::new(DIGITS).ok()? };
         let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
         for record in measured {
-            let Some(answer) = Received::of(&record) else { continue };
+            let Some(answer) = Received::from_record(&record) else { continue };
             for (ms, tokens) in answer.whole_token_gaps() {
                 match nanos(ms) {
                     tiny if tiny < SHORTEST_NS => gaps.tiny += u64::from(tokens),
@@ -175,7 +175,7 @@ mod tests {
     fn a_curve_goes_through_the_order_statistics() {
         // TTFT 1 … 181 ms: the share i/180 lies exactly at 1 + i.
         let records = (0..181).map(|i| record(i).sent_at(i, i, i).paced(2 * i + 1, 10, 2).build()).collect();
-        let curve = LatencyCurve::of(&run(1_000, records), Metric::Ttft).unwrap();
+        let curve = LatencyCurve::new(&run(1_000, records), Metric::Ttft).unwrap();
         assert_eq!((curve.n, curve.points.len()), (181, 188));
         for (share, ms) in &curve.points {
             // By hand: rank 180 × share, counted from the first, which is 1 ms.
@@ -193,10 +193,10 @@ mod tests {
         let mut records: Vec<_> =
             (0..90).map(|i| record(i).sent_at(i, i, i).paced(i + 50, 10, 2).build()).collect();
         records.extend((90..100).map(|i| record(i).sent_at(i, i, i).censored(900).build()));
-        let curve = LatencyCurve::of(&run(1_000, records), Metric::Ttft).unwrap();
+        let curve = LatencyCurve::new(&run(1_000, records), Metric::Ttft).unwrap();
         let (last, _) = curve.points.last().unwrap();
         assert!((0.88..0.91).contains(last), "{last}");
-        assert_eq!(LatencyCurve::of(&run(1_000, Vec::new()), Metric::Ttft), None);
+        assert_eq!(LatencyCurve::new(&run(1_000, Vec::new()), Metric::Ttft), None);
     }
 
     /// Nine gaps of 10 ms and a silence of 2 s that a time limit ended: of the tenth nothing is known but that it is longer.
@@ -205,7 +205,7 @@ mod tests {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
         let cut = record(0).sent_at(0, 0, 0).paced(100, 10, 10).asked(100).failed(2_190, silent);
         let curve =
-            LatencyCurve::of_gaps(&GapHistogram::of(&run(3_000, vec![cut.build()])).unwrap()).unwrap();
+            LatencyCurve::of_gaps(&GapHistogram::from_log(&run(3_000, vec![cut.build()])).unwrap()).unwrap();
         let (last, ms) = *curve.points.last().unwrap();
         assert_eq!(curve.n, 10);
         assert!((0.89..=0.9).contains(&last) && (ms - 10.0).abs() < 0.1, "{last} {ms}");
@@ -224,7 +224,7 @@ mod tests {
             }
         }
         let log = run(100_000, vec![record(0).sent_at(0, 0, 0).chunks(&chunks).build()]);
-        let histogram = GapHistogram::of(&log).unwrap();
+        let histogram = GapHistogram::from_log(&log).unwrap();
         let bars = histogram.bars();
         assert_eq!((histogram.count(), bars.iter().map(|bar| bar.count).sum::<u64>()), (2_001, 2_001));
         assert_eq!(bars.iter().map(|bar| bar.count).collect::<Vec<_>>(), [500, 1_500, 1]);
@@ -240,11 +240,11 @@ mod tests {
     fn gaps_far_apart_have_wide_bars_and_no_gaps_have_none() {
         let log =
             run(100_000, vec![record(0).sent_at(0, 0, 0).chunks(&[(1, 1), (1, 1), (90_000, 1)]).build()]);
-        let bars = GapHistogram::of(&log).unwrap().bars();
+        let bars = GapHistogram::from_log(&log).unwrap().bars();
         assert_eq!(bars.len(), 2);
         assert_eq!(bars[0], GapBar { from_ms: 0.0, to_ms: 0.01, count: 1 });
         assert!((bars[1].to_ms / bars[1].from_ms).log10() > 0.02 && bars[1].to_ms > 89_900.0);
-        assert!(GapHistogram::of(&run(1_000, vec![record(0).whole_answer(5, 1).build()])).is_none());
+        assert!(GapHistogram::from_log(&run(1_000, vec![record(0).whole_answer(5, 1).build()])).is_none());
     }
 
     /// Tokens that shared a read have no gap between them, not one of 10 µs; what was cut off is no longest gap.
@@ -253,7 +253,7 @@ mod tests {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
         let chunks = [(10, 1), (10, 1), (10, 1), (40, 1)];
         let cut = record(0).sent_at(0, 0, 0).chunks(&chunks).asked(100).failed(2_040, silent).build();
-        let gaps = GapHistogram::of(&run(3_000, vec![cut])).unwrap();
+        let gaps = GapHistogram::from_log(&run(3_000, vec![cut])).unwrap();
         assert_eq!((gaps.count(), gaps.open()), (4, 1));
         assert_eq!((gaps.at_share(0.5), gaps.at_share(1.0)), (Some(0.0), None));
         assert!((gaps.at_share(0.75).unwrap() - 30.0).abs() < 0.1);
@@ -268,7 +268,7 @@ mod tests {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 150 ms");
         let chunks = [(0, 1), (10, 1), (20, 1), (30, 1), (40, 1), (540, 1)];
         let cut = record(0).sent_at(0, 0, 0).chunks(&chunks).asked(100).failed(690, silent).build();
-        let gaps = GapHistogram::of(&run(3_000, vec![cut])).unwrap();
+        let gaps = GapHistogram::from_log(&run(3_000, vec![cut])).unwrap();
         assert!((gaps.at_share(0.6).unwrap() - 10.0).abs() < 0.1);
         assert_eq!((gaps.at_share(0.8), gaps.at_share(1.0)), (None, None));
     }

@@ -66,7 +66,7 @@ struct OpenGap {
 
 impl<'a> Received<'a> {
     /// What was received of the answer of `record`; `None` where it failed.
-    pub(crate) fn of(record: &'a RequestRecord) -> Option<Self> {
+    pub(crate) fn from_record(record: &'a RequestRecord) -> Option<Self> {
         let cut_off = record.outcome.is_cut_off();
         let waited_until = (cut_off && !text_is_whole(record)).then_some(record.ended);
         (record.outcome == Outcome::Completed || cut_off)
@@ -203,7 +203,7 @@ mod tests {
     fn gaps_of(answers: impl IntoIterator<Item = RecordBuilder>) -> (Sample, Sample, Stalls) {
         let mut gaps = Gaps::default();
         for answer in answers {
-            gaps.add(Received::of(&answer.build()).unwrap());
+            gaps.add(Received::from_record(&answer.build()).unwrap());
         }
         gaps.finish()
     }
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn each_gap_as_it_arrived_is_one_sample_and_so_is_an_open_one() {
         let answer = cut_off(&[(100, 1), (140, 4), (160, 0)], 2_160).build();
-        let received = Received::of(&answer).unwrap();
+        let received = Received::from_record(&answer).unwrap();
         assert_eq!(received.chunk_gaps().collect::<Vec<_>>(), [(40.0, 1), (20.0, 1), (2_000.0, 1)]);
         assert_eq!(received.token_gaps().collect::<Vec<_>>(), [(10.0, 4), (505.0, 1)]);
     }
@@ -296,7 +296,7 @@ mod tests {
         answer.chunks =
             [(100, 0), (101, 1), (120, 0), (121, 1), (140, 0), (141, 1)].map(chunk).into_iter().collect();
         let mut gaps = Gaps::default();
-        gaps.add(Received::of(&answer).unwrap());
+        gaps.add(Received::from_record(&answer).unwrap());
         let (chunk, token, _) = gaps.finish();
         for sample in [chunk, token] {
             assert_eq!((sample.len(), sample.max()), (4, Some(Figure::Exact(20.0))));

@@ -69,7 +69,7 @@ pub(crate) fn add_intervals_of_many<R>(
     for request in requests {
         counts.add(&bounds, |take| samples_of(request, take));
     }
-    let median = || Memory::of(&counts.excess(Quantile::P50 as usize).each);
+    let median = || Memory::from_values(&counts.excess(Quantile::P50 as usize).each);
     let in_flight = in_flight.map(|in_flight| in_flight.of_pace(OF_TOKENS));
     row.add(sample, (counts.samples.len(), &[]), in_flight, median, |place| counts.excess(place));
 }
@@ -155,7 +155,7 @@ impl LatencyRow {
             let queue = in_flight.and_then(|in_flight| in_flight.queue).unwrap_or_default();
             self.know(sample, requests as u64, |place| {
                 let Excess { each, design, .. } = excess(place);
-                let effective = Effective::of(n, memory.and_of(&each)).of_alike(design);
+                let effective = Effective::new(n, memory.and_of(&each)).of_alike(design);
                 Some(effective.of_queue(n, explained(&each, found, effective.samples), queue))
             });
             self.lose_unseen(self.correlation_times);

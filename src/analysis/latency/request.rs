@@ -45,7 +45,7 @@ pub struct RequestLatency {
 
 impl RequestLatency {
     /// The latencies of `record` in a run of this form.
-    pub fn of(record: &RequestRecord, form: LoadForm) -> Self {
+    pub fn new(record: &RequestRecord, form: LoadForm) -> Self {
         let begin = form.begin_of(record);
         let schedule_lag = Some(Figure::Exact(millis(record.dispatched.since(record.scheduled))));
         let queue_wait = queue_wait(record);

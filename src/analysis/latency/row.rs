@@ -62,14 +62,14 @@ pub struct Percentile<Q = Quantile> {
 
 impl LatencyRow {
     /// Describes a sample by the usual percentiles and those that the user asked for, in percent; `None` for an empty one.
-    pub(crate) fn of(sample: &Sample, percents: &[f64]) -> Option<Self> {
+    pub(crate) fn new(sample: &Sample, percents: &[f64]) -> Option<Self> {
         let usual = |quantile: Quantile| {
-            Percentile::of(quantile, quantile.fraction(), quantile.mark(sample.len()), sample)
+            Percentile::new(quantile, quantile.fraction(), quantile.mark(sample.len()), sample)
         };
         let [p50, p90, p95, p99, p999] = Quantile::ALL.map(usual);
         let quantiles: BTreeSet<_> = percents.iter().copied().map(AskedQuantile::of_percent).collect();
         let asked = |quantile: AskedQuantile| {
-            Percentile::of(quantile, quantile.fraction(), quantile.mark(sample.len()), sample)
+            Percentile::new(quantile, quantile.fraction(), quantile.mark(sample.len()), sample)
         };
         Some(Self {
             n: sample.len(),
@@ -116,7 +116,7 @@ impl LatencyRow {
 
 impl<Q: Copy> Percentile<Q> {
     /// The percentile of a sample at `fraction`, so far without an interval; `None` where there is no sample.
-    fn of(quantile: Q, fraction: f64, mark: Option<SampleWarning>, sample: &Sample) -> Option<Self> {
+    fn new(quantile: Q, fraction: f64, mark: Option<SampleWarning>, sample: &Sample) -> Option<Self> {
         Some(Self {
             quantile,
             figure: sample.quantile(fraction)?,

@@ -46,7 +46,9 @@ impl LatencyTable {
         let mut gaps = Gaps::default();
         // What an answer had sent until it was cut off was received like any other.
         let answers = || observed.requests.iter().map(Measured::record);
-        answers().for_each(|record| Received::of(&record).into_iter().for_each(|answer| gaps.add(answer)));
+        answers().for_each(|record| {
+            Received::from_record(&record).into_iter().for_each(|answer| gaps.add(answer))
+        });
         let (chunk_gap, itl, mut stalls) = gaps.finish();
         if observed.delivery.itl_withheld {
             stalls = Stalls::default();
@@ -105,7 +107,7 @@ impl LatencyRow {
     /// Describes the gaps inside answers, of each answer its own, the answers in order of arrival; `None` without any.
     pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
         let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
-        let mut row = Self::of(&sample, &[])?;
+        let mut row = Self::new(&sample, &[])?;
         add_intervals_of_many(&mut row, &sample, answers.iter(), None, |gaps, take| {
             gaps.iter().for_each(|gap| take(*gap, 1));
         });
@@ -159,7 +161,7 @@ fn row_and_values(
         figures.map(|(figure, found)| (figure, f64::from(found))).unzip();
     let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
     let sample = figures.into_iter().collect();
-    let mut row = LatencyRow::of(&sample, asked)?;
+    let mut row = LatencyRow::new(&sample, asked)?;
     add_intervals(&mut row, &sample, [&values, &found], in_flight);
     Some((row, values))
 }
@@ -175,10 +177,10 @@ fn of_answers<'r>(
     gaps: SamplesOf,
     in_flight: Option<Occupancy>,
 ) -> Option<LatencyRow> {
-    let mut row = LatencyRow::of(sample, asked)?;
-    let answers = answers.filter(|record| Received::of(record).is_some());
+    let mut row = LatencyRow::new(sample, asked)?;
+    let answers = answers.filter(|record| Received::from_record(record).is_some());
     add_intervals_of_many(&mut row, sample, answers, in_flight, |record, take| {
-        if let Some(answer) = Received::of(&record) {
+        if let Some(answer) = Received::from_record(&record) {
             gaps(answer, take);
         }
     });
@@ -200,7 +202,7 @@ mod tests {
     fn gaps_between_chunks_are_those_between_tokens_only_where_each_has_one() {
         let medians = |tokens: u32| {
             let chunks: Vec<_> = (0..11).map(|i| (100 + 40 * i, tokens)).collect();
-            let (table, _) = LatencyTable::of_run(&Observed::of(&run(
+            let (table, _) = LatencyTable::of_run(&Observed::from_log(&run(
                 1_000,
                 vec![record(0).sent_at(0, 0, 0).chunks(&chunks).build()],
             )));

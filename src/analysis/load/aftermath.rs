@@ -97,7 +97,7 @@ impl SpikeAftermath {
     /// Of a run whose load rises once above its base rate and comes back for good, inside the window; `None` where it does not,
     /// where clients neither have a declared behaviour nor give up within the run, and where too few requests end well before
     /// the spike to compare with.
-    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let RunHeader { workload, limits, .. } = &observed.log.header;
         let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
         let patience = [limits.total_timeout_s, limits.first_token_timeout_s];
@@ -105,13 +105,13 @@ impl SpikeAftermath {
         if workload.clients.is_none() && !give_up {
             return None;
         }
-        let load = LoadCourse::of(workload, window.1);
+        let load = LoadCourse::new(workload, window.1);
         let [burst] = load.bursts.as_slice() else { return None };
         let (begins, ends) = (burst.from_s, burst.until_s);
         if begins <= window.0 || ends >= window.1 || burst.next_s < window.1 {
             return None;
         }
-        let moments = Moments::of(observed);
+        let moments = Moments::from_observed(observed);
         let before = moments.stretch(window.0, begins);
         let share = before.good_share().filter(|share| *share > 0.0)?;
         if before.requests() < FEWEST as u64 {
@@ -141,7 +141,7 @@ struct Moments {
 }
 
 impl Moments {
-    fn of(observed: &Observed<'_>) -> Self {
+    fn from_observed(observed: &Observed<'_>) -> Self {
         let is_good = |request: &&Measured<'_>| {
             request.slo.is_met().unwrap_or_else(|| request.record().outcome == Outcome::Completed)
         };

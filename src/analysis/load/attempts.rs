@@ -72,7 +72,7 @@ pub struct RetriedFailure {
 
 impl AttemptFigures {
     /// `None` where every client sent each request once, as clients do by default.
-    pub(crate) fn of(
+    pub(crate) fn new(
         observed: &Observed<'_>,
         offered_requests_per_s: Option<f64>,
         slo: &Attainment,

@@ -41,7 +41,7 @@ pub struct ClosedLoop {
 
 impl ClosedLoop {
     /// `None` where the load is not closed, or of one generator's share of the users.
-    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let header = &observed.log.header;
         let ArrivalPattern::Users { users, ramp_s, .. } = header.workload.arrival else { return None };
         if header.shard.is_some() {

@@ -46,7 +46,7 @@ pub struct UnitCosts {
 
 impl Costs {
     /// Of a run; `None` where neither money nor energy is known.
-    pub(in crate::analysis) fn of(
+    pub(in crate::analysis) fn new(
         observed: &Observed<'_>,
         rates: &Rates,
         energy: Option<&EnergyUse>,
@@ -56,7 +56,7 @@ impl Costs {
         let facts = &header.deployment;
         let length_s = observed.answers_end.since(observed.start).as_secs_f64();
         let is_whole = header.shard.is_none() && length_s > 0.0;
-        let of = |per_s: f64| UnitCosts::of(per_s, length_s, rates, acceptable.answers_per_s);
+        let of = |per_s: f64| UnitCosts::new(per_s, length_s, rates, acceptable.answers_per_s);
         let per_hour = facts.cost_per_hour().filter(|_| is_whole);
         let (money, joules) = (
             per_hour.map(|per_hour| of(per_hour / 3_600.0)),
@@ -92,7 +92,7 @@ impl Costs {
 
 impl UnitCosts {
     /// Of what takes so much a second.
-    fn of(per_s: f64, length_s: f64, rates: &Rates, acceptable_per_s: Option<f64>) -> Self {
+    fn new(per_s: f64, length_s: f64, rates: &Rates, acceptable_per_s: Option<f64>) -> Self {
         let per = |rate: Option<f64>| rate.filter(|&rate| rate > 0.0).map(|rate| per_s / rate);
         Self {
             per_million_output_tokens: per(rates.output_tokens_per_s).map(|one| one * 1e6),

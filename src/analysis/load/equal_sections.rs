@@ -145,7 +145,7 @@ mod tests {
                 record(2).sent_at(1_000, 1_000, 1_000).paced(1_200, 1, 1).build(),
             ],
         );
-        let observed = Observed::of(&log);
+        let observed = Observed::from_log(&log);
         let levels = EqualSections::window(&observed, 4).present(&observed);
         for (level, expected) in levels.into_iter().zip([0.8, 1.6, 1.0, 0.6]) {
             assert!((level - expected).abs() < 1e-9, "{level} {expected}");

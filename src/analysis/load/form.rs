@@ -25,7 +25,7 @@ pub enum LoadForm {
 
 impl LoadForm {
     /// The form of a workload's load.
-    pub fn of(workload: &WorkloadSpec) -> Self {
+    pub fn from_workload(workload: &WorkloadSpec) -> Self {
         if matches!(workload.arrival, ArrivalPattern::Users { .. }) {
             Self::Closed
         } else if workload.classes.iter().any(|class| class.conversation.is_some()) {

@@ -32,7 +32,7 @@ pub struct Movement {
 
 impl Movement {
     /// Of the latencies in each section of a window of `length_s`, with so many arrivals, and D of them.
-    pub(crate) fn of<'a>(
+    pub(crate) fn new<'a>(
         sections: impl Iterator<Item = &'a [f64]> + Clone,
         length_s: f64,
         arrivals: f64,
@@ -89,7 +89,7 @@ mod tests {
         let moved = |apart: f64, noise: f64| {
             let level = |i: u32| 500.0 + apart * f64::from(i % 2);
             let sections: Vec<_> = (0..20).map(|i| [level(i) - noise, level(i) + noise]).collect();
-            Movement::of(sections.iter().map(<[f64; 2]>::as_slice), 100.0, 400.0, 1.0).unwrap()
+            Movement::new(sections.iter().map(<[f64; 2]>::as_slice), 100.0, 400.0, 1.0).unwrap()
         };
         let calm = moved(1_600.0, 0.0);
         assert!(

@@ -49,7 +49,7 @@ impl LoadPhase {
     pub(crate) fn all(observed: &Observed<'_>) -> Vec<Self> {
         let (start_s, end_s) = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
         let workload = &observed.log.header.workload;
-        let course = LoadCourse::of(workload, end_s);
+        let course = LoadCourse::new(workload, end_s);
         let mut seconds: BTreeMap<PhaseOfLoad, f64> = BTreeMap::new();
         for stretch in &course.stretches {
             let inside = stretch.until_s.min(end_s) - stretch.from_s.max(start_s);
@@ -68,12 +68,12 @@ impl LoadPhase {
         }
         let of = |(phase, seconds): (PhaseOfLoad, f64)| {
             let own = requests.remove(&phase).unwrap_or_default();
-            Self::of(observed, phase, seconds, &own)
+            Self::new(observed, phase, seconds, &own)
         };
         seconds.into_iter().map(of).collect()
     }
 
-    fn of(observed: &Observed<'_>, phase: PhaseOfLoad, seconds: f64, requests: &[&Measured<'_>]) -> Self {
+    fn new(observed: &Observed<'_>, phase: PhaseOfLoad, seconds: f64, requests: &[&Measured<'_>]) -> Self {
         let count = |wanted: fn(&Outcome) -> bool| {
             requests.iter().filter(|request| wanted(&request.record().outcome)).count() as u64
         };
@@ -105,7 +105,7 @@ impl LoadPhase {
             failed,
             censored: count(|outcome| matches!(outcome, Outcome::Censored)),
             error_rate: (all > 0).then(|| failed as f64 / all as f64),
-            slo_attainment: Attainment::of(observed, all, requests, |_| false).slo_attainment,
+            slo_attainment: Attainment::new(observed, all, requests, |_| false).slo_attainment,
             latency: LatencyTable::of_group(observed, requests),
         }
     }

@@ -33,11 +33,11 @@ pub struct TimeAverage {
 
 impl InFlight {
     /// `None` for an empty window.
-    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let records = &observed.log.records;
         let capped = observed.log.header.limits.is_capped();
         let window = (observed.start, observed.answers_end);
-        let in_flight = TimeAverage::of(
+        let in_flight = TimeAverage::new(
             records.iter().filter_map(|record| time_in_flight(observed.log, &record)),
             window,
         )?;
@@ -46,7 +46,7 @@ impl InFlight {
         Some(Self {
             mean: in_flight.mean,
             peak: in_flight.peak,
-            waiting: if capped { TimeAverage::of(waits, window) } else { None },
+            waiting: if capped { TimeAverage::new(waits, window) } else { None },
         })
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn levels(
 
 impl TimeAverage {
     /// Of what lasted `from … to` each; `None` for an empty stretch.
-    fn of(
+    fn new(
         stays: impl Iterator<Item = (Timestamp, Timestamp)>,
         (start, end): (Timestamp, Timestamp),
     ) -> Option<Self> {
@@ -129,8 +129,8 @@ impl Rates {
         self.offered_requests_per_s.or(self.achieved_requests_per_s).filter(|&rate| rate > 0.0)
     }
 
-    pub(crate) fn of(observed: &Observed<'_>) -> Self {
-        let offered = LoadForm::of(&observed.log.header.workload) != LoadForm::Closed;
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Self {
+        let offered = LoadForm::from_workload(&observed.log.header.workload) != LoadForm::Closed;
         let mut flow = Flow::default();
         for record in observed.log.records.iter().filter(|record| observed.has_part(record)) {
             flow.add(observed, &record);
@@ -253,7 +253,7 @@ mod tests {
                 record(3).phase(Phase::Cooldown).sent_at(1_000, 1_000, 1_000).censored(5_000).build(),
             ],
         );
-        let in_flight = InFlight::of(&Observed::of(&log)).unwrap();
+        let in_flight = InFlight::from_observed(&Observed::from_log(&log)).unwrap();
         assert_eq!(in_flight.peak, 2);
         assert!((in_flight.mean - 1.0).abs() < 1e-12);
         assert_eq!(in_flight.waiting, None);
@@ -268,7 +268,7 @@ mod tests {
         (first.admitted, second.admitted) = (Some(ms(0)), Some(ms(300)));
         let mut log = run(1_000, vec![first, second, third]);
         log.header.limits.max_concurrency = Some(1);
-        let in_flight = InFlight::of(&Observed::of(&log)).unwrap();
+        let in_flight = InFlight::from_observed(&Observed::from_log(&log)).unwrap();
         assert_eq!((in_flight.peak, in_flight.waiting.unwrap().peak), (1, 2));
         assert!((in_flight.mean - 0.6).abs() < 1e-12);
         assert!((in_flight.waiting.unwrap().mean - 0.9).abs() < 1e-12);
@@ -278,7 +278,7 @@ mod tests {
     fn who_was_sent_waits_no_more_though_no_record_says_when_it_was_admitted() {
         let mut log = run(1_000, vec![record(0).sent_at(0, 0, 200).paced(700, 1, 1).build()]);
         log.header.limits.max_concurrency = Some(1);
-        let in_flight = InFlight::of(&Observed::of(&log)).unwrap();
+        let in_flight = InFlight::from_observed(&Observed::from_log(&log)).unwrap();
         assert!((in_flight.mean - 0.5).abs() < 1e-12);
         assert!((in_flight.waiting.unwrap().mean - 0.2).abs() < 1e-12);
     }
@@ -286,7 +286,7 @@ mod tests {
     fn rates(window_start: u64, records: Vec<RequestRecord>) -> Rates {
         let mut log = run(2_000, records);
         log.header.plan.window_start = ms(window_start);
-        Rates::of(&Observed::of(&log))
+        Rates::from_observed(&Observed::from_log(&log))
     }
 
     #[test]
@@ -333,7 +333,7 @@ mod tests {
         let of = |gpus| {
             let mut log = run(2_000, vec![record(0).sent_at(0, 0, 1).paced(100, 10, 12).build()]);
             log.header.deployment.gpus = gpus;
-            Rates::of(&Observed::of(&log)).output_tokens_per_s_per_gpu
+            Rates::from_observed(&Observed::from_log(&log)).output_tokens_per_s_per_gpu
         };
         assert_eq!((of(None), of(Some(1)), of(Some(4))), (None, Some(6.0), Some(1.5)));
     }
@@ -347,16 +347,16 @@ mod tests {
     #[test]
     fn a_burst_is_answered_until_its_last_answer() {
         let log = run(1, burst());
-        let observed = Observed::of(&log);
+        let observed = Observed::from_log(&log);
         assert_eq!(observed.answers_end, Timestamp::from_nanos(10_000_000_001));
         let near = |rate: Option<f64>, expected: f64| (rate.unwrap() / expected - 1.0).abs() < 1e-9;
-        let rates = Rates::of(&observed);
+        let rates = Rates::from_observed(&observed);
         assert!(near(rates.completed_requests_per_s, 1.0 / 1.000_000_000_1), "{rates:?}");
         assert!(near(rates.output_tokens_per_s, 5.0 / 1.000_000_000_1), "{rates:?}");
         // The load is what came in its own window.
         assert!(near(rates.offered_requests_per_s, 10_000.0), "{rates:?}");
         // L = λW: one a second, each there for 5.5 s.
-        assert!(near(InFlight::of(&observed).map(|level| level.mean), 5.5 / 1.000_000_000_1));
+        assert!(near(InFlight::from_observed(&observed).map(|level| level.mean), 5.5 / 1.000_000_000_1));
         assert_eq!(summarise(&log, &[]).window.answers_s(), Some(10.000_000_001));
     }
 
@@ -364,7 +364,7 @@ mod tests {
     fn a_burst_that_is_cut_off_is_counted_until_its_end() {
         let cut = (10..12).map(|i| record(i).sent_at(0, 0, 0).censored(30_000).build());
         let log = run(1, burst().into_iter().chain(cut).collect());
-        let rates = Rates::of(&Observed::of(&log));
+        let rates = Rates::from_observed(&Observed::from_log(&log));
         assert!((rates.completed_requests_per_s.unwrap() - 10.0 / 30.0).abs() < 1e-6, "{rates:?}");
     }
 
@@ -372,7 +372,7 @@ mod tests {
     fn where_the_load_goes_on_the_window_shows_its_rates() {
         // What follows keeps the server busy: one answer that came in the window is enough to count by it.
         let next = record(10).phase(Phase::Cooldown).sent_at(1_500, 1_500, 1_500).paced(11_000, 1, 1).build();
-        let answers_end = |window, records: Vec<_>| Observed::of(&run(window, records)).answers_end;
+        let answers_end = |window, records: Vec<_>| Observed::from_log(&run(window, records)).answers_end;
         let goes_on = || burst().into_iter().chain([next.clone()]).collect::<Vec<_>>();
         assert_eq!(answers_end(1_500, goes_on()), ms(1_500));
         assert!(answers_end(900, goes_on()) > ms(10_000), "no answer came in the window");

@@ -37,9 +37,9 @@ pub(crate) struct Served {
 
 impl Served {
     /// `None` for a closed loop, which offers what ends, and for a load that is over before an answer could be.
-    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let records = &observed.log.records;
-        if LoadForm::of(&observed.log.header.workload) == LoadForm::Closed {
+        if LoadForm::from_workload(&observed.log.header.workload) == LoadForm::Closed {
             return None;
         }
         let (first, tokens) = first_stay(observed)?;

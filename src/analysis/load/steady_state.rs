@@ -39,7 +39,7 @@ impl Trend {
     /// Geophysical Research* 105, 2000, eqs. 4–6), but never less than 4: r itself is uncertain in 20 sections, and with
     /// a floor of 2 as few false alarms at 87 % load (6 of 400 for 7) cost a fifth of the power at 119 % (66 % of runs
     /// for 83 %). Absent for fewer than three points.
-    pub(crate) fn of(points: &[(f64, f64)], length_s: f64) -> Option<Self> {
+    pub(crate) fn new(points: &[(f64, f64)], length_s: f64) -> Option<Self> {
         let line = slope(points)?;
         let n = points.len() as f64;
         let mean_at = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
@@ -119,7 +119,7 @@ impl SteadyState {
     /// Of the window in at most [`SECTIONS`] sections, each of five requests or more on average; where the pattern has
     /// periods, of the last whole ones in the window, each a section, so that like is compared with like. A latency that
     /// was cut off counts with the least that it can be.
-    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let stretch = EqualSections::judged(observed)?;
         let streamed = observed.log.header.engine.streamed;
         let first_tokens = observed.requests.iter().filter_map(|request| {
@@ -144,10 +144,10 @@ impl SteadyState {
         let expected = stretch.expected(observed);
         let (beginning, unsettled) = truncated(observed);
         Some(Self {
-            present: Trend::of(&present, length_s)?,
-            latency_ms: Trend::of(&means(&first_tokens), length_s)?,
-            answer_ms: Trend::of(&means(&answers), length_s)?,
-            movement: Movement::of(
+            present: Trend::new(&present, length_s)?,
+            latency_ms: Trend::new(&means(&first_tokens), length_s)?,
+            answer_ms: Trend::new(&means(&answers), length_s)?,
+            movement: Movement::new(
                 answers.iter().map(|group| group.1.as_slice()),
                 length_s,
                 expected,
@@ -213,10 +213,10 @@ mod tests {
     #[test]
     fn a_straight_line_grows_by_its_slope() {
         let points: Vec<_> = (0..20).map(|i| (f64::from(i) * 3.0 + 1.5, 10.0 + f64::from(i) * 3.0)).collect();
-        let trend = Trend::of(&points, 60.0).unwrap();
+        let trend = Trend::new(&points, 60.0).unwrap();
         assert!((trend.mean - 38.5).abs() < 1e-9 && (trend.growth.value - 60.0).abs() < 1e-9, "{trend:?}");
         assert!(trend.growth.half_width() < 1e-6 && trend.least_share().unwrap() > 1.5, "{trend:?}");
-        assert_eq!(Trend::of(&points[..2], 60.0), None);
+        assert_eq!(Trend::new(&points[..2], 60.0), None);
     }
 
     /// A level sequence with memory 0.7: at 95 % two-sided one in forty should seem to grow. Of 400, 32 do, because 20 points
@@ -232,7 +232,7 @@ mod tests {
                     (f64::from(i), 10.0 + last)
                 })
                 .collect();
-            Trend::of(&points, 20.0).unwrap().growth.low > 0.0
+            Trend::new(&points, 20.0).unwrap().growth.low > 0.0
         });
         let alarms = alarms.count();
         assert!(alarms <= 36, "{alarms} of 400");
@@ -246,7 +246,7 @@ mod tests {
             record(i).sent_at(at, at, at).paced(at + 20_000, 1, 1).build()
         });
         let log = run(10_000, records.collect());
-        let (beginning, unsettled) = truncated(&Observed::of(&log));
+        let (beginning, unsettled) = truncated(&Observed::from_log(&log));
         let halves = unsettled.unwrap();
         assert!(beginning.is_none() && (halves.present - 250.0).abs() < 2.0, "{halves:?}");
         assert!((halves.present_after - 750.0).abs() < 2.0, "{halves:?}");
@@ -259,10 +259,10 @@ mod tests {
             .map(|i| record(i).sent_at(i * 10, i * 10, i * 10).paced(i * 10 + 2_000, 1, 1).build())
             .collect();
         let mut log = run(20_000, records);
-        let found = truncated(&Observed::of(&log)).0.unwrap();
+        let found = truncated(&Observed::from_log(&log)).0.unwrap();
         assert!((1.0..=2.5).contains(&found.length_s) && found.present < 150.0, "{found:?}");
         assert!((195.0..=201.0).contains(&found.present_after), "{found:?}");
         log.header.plan.window_start = crate::analysis::test_runs::ms(3_000);
-        assert_eq!(truncated(&Observed::of(&log)), (None, None));
+        assert_eq!(truncated(&Observed::from_log(&log)), (None, None));
     }
 }

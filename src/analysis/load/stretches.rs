@@ -54,7 +54,7 @@ pub(crate) struct LoadCourse {
 impl LoadCourse {
     /// Until `end_s`, seconds of the run: of bursts, spikes and stages. Where classes have arrivals of their own, those of
     /// the only class whose rate changes so. Empty for other loads.
-    pub(crate) fn of(workload: &WorkloadSpec, end_s: f64) -> Self {
+    pub(crate) fn new(workload: &WorkloadSpec, end_s: f64) -> Self {
         match changing(&workload.arrival) {
             Some(ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s }) => {
                 let period = base_s + burst_s;
@@ -176,7 +176,7 @@ mod tests {
 
     fn course(arrival: ArrivalPattern, end_s: f64) -> LoadCourse {
         let workload = WorkloadSpec { arrival, ..run(1_000, Vec::new()).header.workload };
-        LoadCourse::of(&workload, end_s)
+        LoadCourse::new(&workload, end_s)
     }
 
     fn stretches(course: &LoadCourse) -> Vec<(PhaseOfLoad, f64, f64)> {

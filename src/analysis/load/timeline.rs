@@ -62,7 +62,7 @@ pub struct BinWait {
 
 impl Timeline {
     /// Cuts a run.
-    pub fn of(log: &RunLog) -> Self {
+    pub fn from_log(log: &RunLog) -> Self {
         let metric = if log.header.engine.streamed { Metric::Ttft } else { Metric::E2e };
         let Some(end) = log.records.iter().map(|record| record.ended).max() else {
             return Self { bin_s: 0.0, metric, bins: Vec::new() };
@@ -82,7 +82,7 @@ impl Timeline {
             let (from, length) = cut.stretch(place);
             let bin = &mut cut.bins[place];
             (bin.from_s, bin.length_s) = (from as f64 / 1e9, length as f64 / 1e9);
-            bin.wait = BinWait::of(waits);
+            bin.wait = BinWait::from_waits(waits);
         }
         Self { bin_s: width as f64 / 1e9, metric, bins: cut.bins }
     }
@@ -101,7 +101,7 @@ impl Bin {
 }
 
 impl BinWait {
-    fn of(waits: Vec<Figure>) -> Option<Self> {
+    fn from_waits(waits: Vec<Figure>) -> Option<Self> {
         let sample: Sample = waits.into_iter().collect();
         Some(Self { n: sample.len(), p50: sample.quantile(0.5)?, p99: sample.quantile(0.99)? })
     }

@@ -97,7 +97,7 @@ mod tests {
         let mut log = run(60_000, records.collect());
         let after = (600..1_200).map(|i| record(i).phase(Phase::Cooldown).sent_at(i * 100, i * 100, i * 100));
         log.records.extend(after.map(|request| request.censored(120_000).build()));
-        let observed = Observed::of(&log);
+        let observed = Observed::from_log(&log);
         let sections = EqualSections::judged(&observed).unwrap();
         Work::in_sections(&observed, &sections, &sections.present(&observed)).unwrap()
     }

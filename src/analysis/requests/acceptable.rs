@@ -22,7 +22,7 @@ pub(in crate::analysis) struct Acceptable {
 
 impl Acceptable {
     /// Of a run that is judged by `objectives`.
-    pub(in crate::analysis) fn of(
+    pub(in crate::analysis) fn new(
         observed: &Observed<'_>,
         quality: Option<&Quality>,
         objectives: &[Objective],

@@ -14,7 +14,7 @@ impl FigureKey {
     /// counts and 0 where not, or of output tokens those that arrived while answers count; of rates also those of other
     /// phases that count. Those that have none are left out, which are all of a figure that is not of single requests.
     pub fn of_requests(&self, log: &RunLog) -> Vec<(u64, Figure)> {
-        let observed = Observed::of(log);
+        let observed = Observed::from_log(log);
         let flag = |holds: bool| Figure::Exact(f64::from(u8::from(holds)));
         let counts = |record: &RequestRecord| answered(record).is_some_and(|at| observed.counts_answer(at));
         let of = |request: &Measured<'_>| match self.metric {

@@ -75,7 +75,7 @@ pub struct StreamDelivery {
 
 impl StreamDelivery {
     /// Delivery of the measured requests of a run.
-    pub fn of(log: &RunLog) -> Self {
+    pub fn from_log(log: &RunLog) -> Self {
         let mut all = Self::default();
         for record in log.records.iter().filter(|record| record.phase == Phase::Measured) {
             all.add(&record);

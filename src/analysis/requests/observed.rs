@@ -36,7 +36,7 @@ enum Came {
 }
 
 impl Came {
-    fn of(log: &RunLog, tpot_withheld: bool) -> Self {
+    fn new(log: &RunLog, tpot_withheld: bool) -> Self {
         match tpot_withheld {
             _ if !log.header.engine.streamed => Self::Whole,
             true => Self::Gathered,
@@ -45,7 +45,7 @@ impl Came {
     }
 
     fn latency(self, record: &RequestRecord, form: LoadForm) -> RequestLatency {
-        let latency = RequestLatency::of(record, form);
+        let latency = RequestLatency::new(record, form);
         match self {
             Self::Streamed => latency,
             Self::Gathered => RequestLatency { tpot: None, tpot_adjusted: None, ..latency },
@@ -116,7 +116,7 @@ pub(crate) struct Account {
 }
 
 impl<'a> Observed<'a> {
-    pub(crate) fn of(log: &'a RunLog) -> Self {
+    pub(crate) fn from_log(log: &'a RunLog) -> Self {
         let plan = &log.header.plan;
         let (end, cut_short) = match &log.footer {
             Some(footer) => {
@@ -135,10 +135,10 @@ impl<'a> Observed<'a> {
         // Requests leave in the order of the plan: of a run that stopped early, what is missing before the last
         // that left a record was lost, what would have come after it was never due.
         let account =
-            |phase, planned, come| Account::of(log, phase, planned, if cut_short { come } else { planned });
+            |phase, planned, come| Account::new(log, phase, planned, if cut_short { come } else { planned });
         let Account { never_due, in_flight, unrecorded, unplanned } =
             account(Phase::Measured, plan.measured_requests, come(log));
-        let delivery = StreamDelivery::of(log);
+        let delivery = StreamDelivery::from_log(log);
         let all = &log.records;
         let mut requests: Vec<_> =
             places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
@@ -231,7 +231,7 @@ fn per_second(count: f64, length: Duration) -> Option<f64> {
 
 impl Account {
     /// Of the requests of `phase`, of which so many were planned, and of so many the moment had come.
-    fn of(log: &RunLog, phase: Phase, planned: u64, come: u64) -> Self {
+    fn new(log: &RunLog, phase: Phase, planned: u64, come: u64) -> Self {
         let of_phase = || log.records.iter().filter(move |record| record.phase == phase);
         let of_plan = Self::held(of_phase().filter(|record| record.is_opener()), planned, come);
         // The moment of a later turn that was dispatched had come.
@@ -348,7 +348,7 @@ fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
 
 /// The latencies of `record` in a run with this log.
 pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency {
-    Came::of(log, false).latency(record, LoadForm::of(&log.header.workload))
+    Came::new(log, false).latency(record, LoadForm::from_workload(&log.header.workload))
 }
 
 /// The latencies of a request of a run, and whether it met its SLO: `None` where it has none, or that cannot be
@@ -358,7 +358,8 @@ pub fn of_request(
     delivery: &StreamDelivery,
     record: &RequestRecord,
 ) -> (RequestLatency, Option<bool>) {
-    let latency = Came::of(log, delivery.tpot_withheld).latency(record, LoadForm::of(&log.header.workload));
+    let latency =
+        Came::new(log, delivery.tpot_withheld).latency(record, LoadForm::from_workload(&log.header.workload));
     (latency, slo_of(log, delivery, record).is_met())
 }
 
@@ -370,7 +371,8 @@ pub(crate) fn measure<'a>(
     place: u32,
 ) -> Measured<'a> {
     let slo = slo_of(log, delivery, &records.at(place as usize));
-    let (form, came) = (LoadForm::of(&log.header.workload), Came::of(log, delivery.tpot_withheld));
+    let (form, came) =
+        (LoadForm::from_workload(&log.header.workload), Came::new(log, delivery.tpot_withheld));
     Measured { records, place, found: 0, slo, form, came }
 }
 
@@ -385,7 +387,7 @@ fn slo_of(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> Sl
     } else if delivery.tpot_withheld {
         SloOutcome::of_part(target, Slo { tpot_ms: None, ..target }, latency_of_answer)
     } else {
-        SloOutcome::of(target, latency_of_answer)
+        SloOutcome::new(target, latency_of_answer)
     };
     let class = log.header.workload.classes.get(usize::from(record.class));
     let in_slo = class.and_then(|class| class.answer.as_ref()).is_some_and(AnswerShape::is_in_slo);

@@ -94,7 +94,7 @@ mod tests {
             odd(1, &[(OddityKind::PassedOver, "ping")], Some(FinishReason::Other("weary".to_owned()))),
             odd(2, &[], Some(FinishReason::Stop)),
         ];
-        let all = OddAnswers::all(&Observed::of(&run(1_000, records)));
+        let all = OddAnswers::all(&Observed::from_log(&run(1_000, records)));
         let line = |kind, answers, what: &[&str]| OddAnswers {
             kind,
             answers,

@@ -44,7 +44,7 @@ pub struct RequestCounts {
 }
 
 impl RequestCounts {
-    pub(crate) fn of(observed: &Observed<'_>) -> Self {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Self {
         let mut counts = Self {
             planned: observed.planned(),
             in_flight: observed.in_flight,
@@ -114,7 +114,7 @@ fn in_words<S: serde::Serializer>(kind: &FailureKind, serializer: S) -> Result<S
 }
 
 impl Failures {
-    pub(crate) fn of(observed: &Observed<'_>) -> Self {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Self {
         let due = observed.due() as f64;
         let kinds = tally(observed.requests.iter().map(Measured::record), due);
         let cooldown = || observed.log.records.iter().filter(|record| record.phase == Phase::Cooldown);
@@ -171,7 +171,7 @@ mod tests {
                 record(4).sent_at(4, 4, 4).paced(100, 1, 1).build(),
             ],
         );
-        let failures = Failures::of(&Observed::of(&log));
+        let failures = Failures::from_observed(&Observed::from_log(&log));
         assert_eq!(failures.error_rate, Some(0.8));
         assert_eq!((failures.reject_rate, failures.timeout_rate), (Some(0.4), Some(0.2)));
         let [first, ..] = failures.kinds.as_slice() else { panic!("no kinds") };

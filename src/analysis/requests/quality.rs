@@ -96,17 +96,17 @@ const EXAMPLES: usize = 3;
 
 impl Quality {
     /// Absent where the workload has no checks.
-    pub(crate) fn of(log: &RunLog) -> Option<Self> {
+    pub(crate) fn from_log(log: &RunLog) -> Option<Self> {
         let workload = &log.header.workload;
         if workload.checks.is_empty() {
             return None;
         }
-        let all = Passes::of(log.checks.iter());
+        let all = Passes::from_records(log.checks.iter());
         let (before, under_load) = apart(log.checks.iter());
         let check = |(place, check): (usize, &GoldenCheck)| {
             let own = || log.checks.iter().filter(move |record| usize::from(record.check) == place);
             let (before, under_load) = apart(own());
-            let examples = own().filter_map(CheckExample::of).take(EXAMPLES).collect();
+            let examples = own().filter_map(CheckExample::from_record).take(EXAMPLES).collect();
             let (name, slice) = (check.name.clone(), check.slice.clone());
             CheckPasses { name, slice, before, under_load, examples }
         };
@@ -115,7 +115,7 @@ impl Quality {
             pass_rate: all.pass_rate,
             before,
             under_load,
-            slices: slices.into_iter().map(|slice| SlicePasses::of(log, slice)).collect(),
+            slices: slices.into_iter().map(|slice| SlicePasses::new(log, slice)).collect(),
             checks: workload.checks.iter().enumerate().map(check).collect(),
         })
     }
@@ -127,25 +127,25 @@ impl Quality {
 }
 
 impl SlicePasses {
-    fn of(log: &RunLog, slice: &str) -> Self {
+    fn new(log: &RunLog, slice: &str) -> Self {
         let of_slice = |record: &&CheckRecord| {
             let check = log.header.workload.checks.get(usize::from(record.check));
             check.is_some_and(|check| check.slice.as_deref() == Some(slice))
         };
         let own = || log.checks.iter().filter(of_slice);
         let (before, under_load) = apart(own());
-        Self { name: slice.to_owned(), pass_rate: Passes::of(own()).pass_rate, before, under_load }
+        Self { name: slice.to_owned(), pass_rate: Passes::from_records(own()).pass_rate, before, under_load }
     }
 }
 
 /// Those before the run, and those under load.
 fn apart<'a>(records: impl Iterator<Item = &'a CheckRecord>) -> (Passes, Passes) {
     let (before, under_load): (Vec<_>, Vec<_>) = records.partition(|record| record.released.is_none());
-    (Passes::of(before.into_iter()), Passes::of(under_load.into_iter()))
+    (Passes::from_records(before.into_iter()), Passes::from_records(under_load.into_iter()))
 }
 
 impl Passes {
-    fn of<'a>(records: impl Iterator<Item = &'a CheckRecord>) -> Self {
+    fn from_records<'a>(records: impl Iterator<Item = &'a CheckRecord>) -> Self {
         let mut passes = Self::default();
         for record in records {
             passes.requested += 1;
@@ -169,7 +169,7 @@ impl Passes {
 }
 
 impl CheckExample {
-    fn of(record: &CheckRecord) -> Option<Self> {
+    fn from_record(record: &CheckRecord) -> Option<Self> {
         let why = match &record.result {
             CheckResult::Unmet { why } => format!("the answer {why}"),
             CheckResult::Unanswered(failure) => failure.to_string(),
@@ -233,7 +233,7 @@ pub struct FormFault {
 
 impl AnswerForms {
     /// Absent where no answer of the window had a form to be checked.
-    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let judged = |place: usize| {
             let records = observed.requests.iter().map(Measured::record);
             records

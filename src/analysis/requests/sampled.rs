@@ -79,7 +79,7 @@ impl Dot {
 impl Scatter {
     /// Picks no more than 3,000 requests: the slowest, of those that did not complete as many as there is room for, and
     /// the others evenly in order of arrival.
-    pub fn of(log: &RunLog) -> Self {
+    pub fn from_log(log: &RunLog) -> Self {
         let metric = if log.header.engine.streamed { Metric::Ttft } else { Metric::E2e };
         let mut places = log
             .records
@@ -128,7 +128,7 @@ pub struct SampledRequests<'a> {
 impl<'a> SampledRequests<'a> {
     /// Picks no more than 60: the ten that took longest, of those that did not complete ten evenly, the others evenly in
     /// order of arrival.
-    pub fn of(log: &'a RunLog) -> Self {
+    pub fn from_log(log: &'a RunLog) -> Self {
         let mut places = log.records.places_by(|record| {
             (record.phase == Phase::Measured).then_some((record.scheduled, record.index))
         });
@@ -207,7 +207,7 @@ mod tests {
                 record(4).sent_at(50, 50, 50).failed(2_050, silent).build(),
             ],
         );
-        let scatter = Scatter::of(&log);
+        let scatter = Scatter::from_log(&log);
         let fates: Vec<_> = scatter.dots.iter().map(|dot| (dot.index, dot.fate, dot.failed)).collect();
         assert_eq!(
             fates,
@@ -220,7 +220,7 @@ mod tests {
                 (4, Fate::AtLeast(2_000.0), Some(FailureKind::TimeoutBetweenTokens)),
             ]
         );
-        assert_eq!(SampledRequests::of(&log).records.len(), 5);
+        assert_eq!(SampledRequests::from_log(&log).records.len(), 5);
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
             }
         });
         let log = run(20_000, records.collect());
-        let scatter = Scatter::of(&log);
+        let scatter = Scatter::from_log(&log);
         assert_eq!(scatter.of, 20_000);
         assert_eq!(scatter.dots.len(), POINTS);
         assert!(scatter.dots.iter().any(|dot| dot.index == 7_777));
@@ -256,7 +256,7 @@ mod tests {
         let apart = scatter.dots.windows(2).map(|two| two[1].scheduled_s - two[0].scheduled_s);
         assert!(apart.fold(0.0, f64::max) < 0.012, "no stretch is left out");
 
-        let lanes = SampledRequests::of(&log);
+        let lanes = SampledRequests::from_log(&log);
         assert_eq!((lanes.records.len(), lanes.of), (LANES, 20_000));
         assert!(lanes.records.iter().any(|record| record.index == 7_777));
         let failed: Vec<_> =
@@ -273,7 +273,7 @@ mod tests {
                 .build()
         });
         let log = run(5_000, records.collect());
-        assert!(SampledRequests::of(&log).records.iter().any(|record| record.index == 3_333));
+        assert!(SampledRequests::from_log(&log).records.iter().any(|record| record.index == 3_333));
     }
 
     #[test]

@@ -69,12 +69,12 @@ const PLACES: [(u32, Option<u32>); 6] =
 
 impl Sessions {
     /// `None` where no record is of a conversation.
-    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let mut conversations: BTreeMap<(u64, u32), Conversation> = BTreeMap::new();
         for record in observed.log.records.iter() {
             if let Some(turn) = in_conversation(observed, &record) {
                 let entry = conversations.entry((turn.session, turn.begun));
-                entry.or_insert_with(|| Conversation::of(turn, &record)).add(turn, &record);
+                entry.or_insert_with(|| Conversation::new(turn, &record)).add(turn, &record);
             }
         }
         let run_ended = run_end(observed);
@@ -151,9 +151,9 @@ enum Ending {
 }
 
 impl Conversation {
-    fn of(turn: Turn, record: &RequestRecord) -> Self {
+    fn new(turn: Turn, record: &RequestRecord) -> Self {
         let first = (record.phase, record.scheduled);
-        Self { sent: 0, opening: turn, first, last: LastTurn::of(turn, record) }
+        Self { sent: 0, opening: turn, first, last: LastTurn::new(turn, record) }
     }
 
     fn add(&mut self, turn: Turn, record: &RequestRecord) {
@@ -162,13 +162,13 @@ impl Conversation {
             (self.opening, self.first) = (turn, (record.phase, record.scheduled));
         }
         if turn.number > self.last.number {
-            self.last = LastTurn::of(turn, record);
+            self.last = LastTurn::new(turn, record);
         }
     }
 }
 
 impl LastTurn {
-    fn of(turn: Turn, record: &RequestRecord) -> Self {
+    fn new(turn: Turn, record: &RequestRecord) -> Self {
         let outcome = match record.outcome {
             Outcome::Completed => Ending::Completed,
             Outcome::Failed(_) => Ending::Failed,
@@ -204,11 +204,11 @@ fn by_turn(observed: &Observed<'_>) -> Vec<TurnGroup> {
         }
     }
     let groups = PLACES.into_iter().zip(&groups).filter(|(_, requests)| !requests.is_empty());
-    groups.map(|(places, requests)| TurnGroup::of(observed, places, requests)).collect()
+    groups.map(|(places, requests)| TurnGroup::new(observed, places, requests)).collect()
 }
 
 impl TurnGroup {
-    fn of(observed: &Observed<'_>, (from, to): (u32, Option<u32>), requests: &[&Measured<'_>]) -> Self {
+    fn new(observed: &Observed<'_>, (from, to): (u32, Option<u32>), requests: &[&Measured<'_>]) -> Self {
         let prompts: Vec<f64> =
             requests.iter().map(|request| request.record().prompt_tokens() as f64).collect();
         let cached: Vec<f64> =

@@ -29,7 +29,7 @@ pub struct RequestSpeed {
 
 impl RequestSpeed {
     /// That of the measured requests of a run; `None` where none has one.
-    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let (mut exact, mut bounds) = (Vec::new(), Vec::new());
         for request in &observed.requests {
             match ms_per_token(&request.record(), &request.latency()) {
@@ -72,18 +72,18 @@ mod tests {
     use crate::analysis::test_runs::{record, run};
 
     fn speed(records: Vec<RequestRecord>) -> Option<RequestSpeed> {
-        RequestSpeed::of(&Observed::of(&run(100_000, records)))
+        RequestSpeed::from_observed(&Observed::from_log(&run(100_000, records)))
     }
 
     #[test]
     fn a_request_has_its_tokens_over_the_whole_of_its_time() {
         // 10 tokens in 500 ms from the scheduled moment, however late it was sent.
         let one = record(0).sent_at(0, 100, 100).paced(410, 10, 10).build();
-        let latency = RequestLatency::of(&one, crate::analysis::LoadForm::Open);
+        let latency = RequestLatency::new(&one, crate::analysis::LoadForm::Open);
         assert_eq!(tokens_per_s(&one, &latency), Some(20.0));
         let speed = speed(vec![one]).unwrap();
         assert_eq!((speed.p5, speed.p50, speed.p95), (Some(20.0), Some(20.0), Some(20.0)));
-        assert_eq!(RequestSpeed::of(&Observed::of(&run(1, Vec::new()))), None);
+        assert_eq!(RequestSpeed::from_observed(&Observed::from_log(&run(1, Vec::new()))), None);
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub(crate) const IMPOSSIBLE_CURE: &str =
 
 impl ImpossibleUsage {
     /// Those of a run's measured requests, however these ended.
-    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let mut all = Self::default();
         for record in observed.requests.iter().map(Measured::record) {
             let Some(usage) = &record.impossible_usage else { continue };
@@ -181,10 +181,10 @@ impl Balance {
 }
 
 impl TokenAccount {
-    pub(crate) fn of(observed: &Observed<'_>) -> Self {
+    pub(crate) fn from_observed(observed: &Observed<'_>) -> Self {
         let header = &observed.log.header;
         let template_tokens = header.prompts.template_tokens;
-        let impossible_usage = ImpossibleUsage::of(observed);
+        let impossible_usage = ImpossibleUsage::from_observed(observed);
         let mut account = Self { template_tokens, impossible_usage, ..Self::default() };
         let [mut asked_prompts, mut prompts, mut asked_answers, mut answers] =
             [const { LengthCounts::new() }; 4];
@@ -267,7 +267,7 @@ mod tests {
         long.usage.as_mut().unwrap().cached_tokens = Some(16);
         let exact = record(1).sent_at(1, 1, 2).paced(100, 10, 10).usage(104, 10).build();
         let guess = record(2).sent_at(2, 2, 3).paced(100, 10, 10).build();
-        let account = TokenAccount::of(&Observed::of(&run(1_000, vec![long, exact, guess])));
+        let account = TokenAccount::from_observed(&Observed::from_log(&run(1_000, vec![long, exact, guess])));
         assert_eq!(
             account.input,
             Balance {
@@ -309,11 +309,11 @@ mod tests {
         ids.prompt = PromptSource::RandomTokens { vocabulary: Some(9) };
         log.header.workload.classes.push(ids);
         // Nobody knows what is added to texts, and to ids nothing is.
-        let account = TokenAccount::of(&Observed::of(&log));
+        let account = TokenAccount::from_observed(&Observed::from_log(&log));
         assert_eq!(account.made, MadePrompts { requests: 2, exact: 1, most_off: 11 });
         assert_eq!(account.input.requested_tokens, 400);
         log.header.prompts.template_tokens = Some(11);
-        let account = TokenAccount::of(&Observed::of(&log));
+        let account = TokenAccount::from_observed(&Observed::from_log(&log));
         assert_eq!(account.made, MadePrompts { requests: 4, exact: 2, most_off: 11 });
         assert_eq!((account.input.requested_tokens, account.input.received_tokens), (422, 436));
         assert_eq!((account.template_tokens, account.added_tokens), (Some(11), 22));
@@ -321,21 +321,21 @@ mod tests {
         log.records[0].turn =
             Some(Turn { session: 0, number: 1, of: Some(3), begun: 0, history_tokens: 50 }.into());
         assert_eq!(
-            TokenAccount::of(&Observed::of(&log)).made,
+            TokenAccount::from_observed(&Observed::from_log(&log)).made,
             MadePrompts { requests: 3, exact: 1, most_off: 11 }
         );
         // What a dataset gives, or what goes with images, has no length that it was made to.
         let per_request = crate::workload::Distribution::Constant { value: 1 };
         let images = crate::workload::Images { folder: "pictures".into(), per_request, found: None };
         log.header.workload.classes[0].images = Some(images);
-        assert_eq!(TokenAccount::of(&Observed::of(&log)).made.requests, 2);
+        assert_eq!(TokenAccount::from_observed(&Observed::from_log(&log)).made.requests, 2);
     }
 
     #[test]
     fn a_tokenizer_after_the_run_is_a_source_of_its_own() {
         let mut answer = record(0).sent_at(0, 0, 1).paced(100, 10, 10).build();
         answer.count(13);
-        let account = TokenAccount::of(&Observed::of(&run(1_000, vec![answer])));
+        let account = TokenAccount::from_observed(&Observed::from_log(&run(1_000, vec![answer])));
         assert_eq!((account.from_tokenizer, account.from_chunks, account.output.received_tokens), (1, 0, 13));
         assert_eq!((account.disagreeing_requests, account.chunk_tokens, account.counted_tokens), (1, 10, 13));
     }

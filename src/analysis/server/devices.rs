@@ -100,13 +100,13 @@ pub(super) fn of(
         .rev()
         .find(|reading| sent_s.is_some_and(|sent| reading.answered.as_secs_f64() <= sent));
     let names: BTreeSet<&String> = readings.iter().flat_map(|reading| reading.devices.keys()).collect();
-    let span = Span::of(readings, window);
+    let span = Span::new(readings, window);
     let summary = |name: &String| {
         let gauge = |gauge: Gauge| {
             let values = readings.iter().filter_map(|reading| {
                 Some((reading.moment_s(), *reading.devices.get(name)?.gauges.get(&gauge)?))
             });
-            Track::of(values)?.over(window)
+            Track::from_points(values)?.over(window)
         };
         let idle = || {
             let device = before?.devices.get(name)?;
@@ -196,7 +196,7 @@ impl EnergyUse {
     /// Of all `devices`, for the whole work, if that is known. `None` where not every device tells for most of the window: the
     /// energy of some, or of a part of the time, is not that of the work.
     /// Energy of another number of devices than the deployment's `gpus` is not that of an answer.
-    pub(super) fn of(
+    pub(super) fn new(
         devices: &[DeviceSummary],
         gpus: Option<u32>,
         work: Option<&Rates>,

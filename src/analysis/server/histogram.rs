@@ -42,7 +42,7 @@ pub struct BucketQuantile {
 
 impl TimeSummary {
     /// `None` of no times at all.
-    pub(super) fn of(histogram: &TimeHistogram) -> Option<Self> {
+    pub(super) fn from_histogram(histogram: &TimeHistogram) -> Option<Self> {
         (histogram.count > 0.0).then(|| Self {
             count: histogram.count,
             mean_ms: histogram.sum_s / histogram.count * 1e3,
@@ -168,7 +168,7 @@ pub struct CountBeside {
 const SAME: f64 = 0.02;
 
 impl BothAccounts {
-    pub(super) fn of(
+    pub(super) fn new(
         log: &RunLog,
         counters: &BTreeMap<Counter, f64>,
         times: &BTreeMap<ServerTime, TimeSummary>,
@@ -190,7 +190,7 @@ impl BothAccounts {
                 };
                 log.records.iter().filter(open).count() as f64
             };
-            TimeBeside::of(&client, server, (open_at(from), open_at(until)))
+            TimeBeside::new(&client, server, (open_at(from), open_at(until)))
         };
         let first = |record: &RequestRecord| record.chunks.first_at();
         let last = |record: &RequestRecord| {
@@ -247,7 +247,7 @@ fn tokens_inside(record: &RequestRecord, inside: impl Fn(Timestamp) -> bool) -> 
 impl TimeBeside {
     /// `None` where the client has seen none. So many requests were `open` at the two ends: the server's moment of a request
     /// is the earlier one.
-    fn of(client: &[f64], server: &TimeSummary, open: (f64, f64)) -> Option<Self> {
+    fn new(client: &[f64], server: &TimeSummary, open: (f64, f64)) -> Option<Self> {
         let number = client.len() as f64;
         let client_ms = client.iter().sum::<f64>() / number;
         let outside_ms = client_ms - server.mean_ms;
@@ -292,12 +292,13 @@ mod tests {
     #[test]
     fn a_wide_bucket_ends_where_the_mean_lets_it() {
         // 100 times of 14 µs in a first bucket of 300 ms: half of them are no more than twice the mean.
-        let queue = TimeSummary::of(&histogram(100.0, 0.0014, &[(0.3, 100.0)])).unwrap();
+        let queue = TimeSummary::from_histogram(&histogram(100.0, 0.0014, &[(0.3, 100.0)])).unwrap();
         let (p50, p99) = (queue.p50.unwrap(), queue.p99.unwrap());
         assert!((p50.ms - 0.014).abs() < 1e-9 && (p50.to_ms.unwrap() - 0.028).abs() < 1e-9, "{p50:?}");
         assert!(p99.to_ms.unwrap() < 1.4 + 1e-9, "{p99:?}");
         // Where the sum is nothing, so is each.
-        let none = TimeSummary::of(&histogram(100.0, 0.0, &[(0.3, 100.0), (0.5, 100.0)])).unwrap();
+        let none =
+            TimeSummary::from_histogram(&histogram(100.0, 0.0, &[(0.3, 100.0), (0.5, 100.0)])).unwrap();
         let zero = Some(BucketQuantile { ms: 0.0, from_ms: 0.0, to_ms: Some(0.0) });
         assert_eq!((none.p50, none.p99), (zero, zero));
     }
@@ -307,7 +308,8 @@ mod tests {
     #[test]
     fn a_bucket_begins_where_the_sum_lets_it() {
         let quantiles = |buckets: &[(f64, f64)]| {
-            let times = TimeSummary::of(&histogram(buckets.last().unwrap().1, 0.999, buckets)).unwrap();
+            let times =
+                TimeSummary::from_histogram(&histogram(buckets.last().unwrap().1, 0.999, buckets)).unwrap();
             [times.p50, times.p99].map(Option::unwrap)
         };
         let [p50, p99] = quantiles(&[(0.01, 100.0), (0.02, 100.0)]);
@@ -318,12 +320,14 @@ mod tests {
         assert!((p50.from_ms - low).abs() < 1e-9 && p50.to_ms == Some(10.0), "{p50:?} {low}");
         // Of times that are all as long as their bucket reaches each is so long.
         let [p50, p99] = [0.1 * 3.0, 0.3].map(|end| {
-            let times = TimeSummary::of(&histogram(3.0, 3.0 * (0.1 * 3.0), &[(end, 3.0)])).unwrap();
+            let times =
+                TimeSummary::from_histogram(&histogram(3.0, 3.0 * (0.1 * 3.0), &[(end, 3.0)])).unwrap();
             times.p50.unwrap()
         });
         assert!((p50.from_ms - 300.0).abs() < 1e-9 && (p99.from_ms - 300.0).abs() < 1e-9, "{p50:?} {p99:?}");
         // Times beyond the last bucket may be as long as they like.
-        let open = TimeSummary::of(&histogram(110.0, 5.0, &[(0.01, 100.0)])).unwrap().p50.unwrap();
+        let open =
+            TimeSummary::from_histogram(&histogram(110.0, 5.0, &[(0.01, 100.0)])).unwrap().p50.unwrap();
         assert_eq!((open.from_ms, open.to_ms), (0.0, Some(10.0)));
     }
 
@@ -333,18 +337,18 @@ mod tests {
         let after = histogram(14.0, 8.0, &[(0.5, 5.0), (1.0, 11.0)]);
         let between = difference(&before, &after).unwrap();
         assert_eq!(between, histogram(4.0, 3.0, &[(0.5, 1.0), (1.0, 2.0)]));
-        let times = TimeSummary::of(&between).unwrap();
+        let times = TimeSummary::from_histogram(&between).unwrap();
         assert_eq!((times.mean_ms, times.p99_mark), (750.0, Some(SampleWarning::TooFewSamples)));
         assert_eq!(difference(&after, &before), None);
         assert_eq!(difference(&before, &histogram(14.0, 8.0, &[(0.5, 5.0)])), None);
-        assert_eq!(TimeSummary::of(&histogram(0.0, 0.0, &[])), None);
+        assert_eq!(TimeSummary::from_histogram(&histogram(0.0, 0.0, &[])), None);
     }
 
     #[test]
     fn requests_in_flight_at_an_end_explain_a_difference_in_its_direction_alone() {
         let same = |server: f64, open: (f64, f64)| {
-            let server = TimeSummary::of(&histogram(server, server, &[])).unwrap();
-            TimeBeside::of(&[1_000.0; 100], &server, open).unwrap().same_requests
+            let server = TimeSummary::from_histogram(&histogram(server, server, &[])).unwrap();
+            TimeBeside::new(&[1_000.0; 100], &server, open).unwrap().same_requests
         };
         assert!(same(98.0, (0.0, 0.0)) && same(102.0, (0.0, 0.0)) && !same(103.0, (0.0, 0.0)));
         assert!(same(80.0, (20.0, 0.0)) && !same(79.0, (20.0, 0.0)) && !same(80.0, (0.0, 20.0)));

@@ -45,10 +45,10 @@ pub enum WentBack {
 }
 
 impl PageSummary {
-    pub(super) fn of(page: &TelemetrySource, readings: &[&Reading], window: (f64, f64)) -> Self {
+    pub(super) fn new(page: &TelemetrySource, readings: &[&Reading], window: (f64, f64)) -> Self {
         let TelemetrySource { url, kind, hardware, driver } = page.clone();
         let engine = kind.is_some_and(PageKind::is_of_engine);
-        let span = Span::of(readings, window).filter(|_| engine);
+        let span = Span::new(readings, window).filter(|_| engine);
         Self {
             url,
             kind,
@@ -138,7 +138,7 @@ mod tests {
             reading.counters.insert(Counter::Preemptions, preemptions);
         }
         let all: Vec<_> = readings.iter().collect();
-        assert_eq!(went_back(&Span::of(&all, (0.0, 5.0)).unwrap()), Some(WentBack::Once));
+        assert_eq!(went_back(&Span::new(&all, (0.0, 5.0)).unwrap()), Some(WentBack::Once));
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
             let reported: Vec<_> = (0..).zip(tokens).map(|(second, &tokens)| (second, tokens)).collect();
             let readings = readings(&reported);
             let all: Vec<_> = readings.iter().collect();
-            went_back(&Span::of(&all, (0.0, tokens.len() as f64 - 1.0)).unwrap())
+            went_back(&Span::new(&all, (0.0, tokens.len() as f64 - 1.0)).unwrap())
         };
         assert_eq!(back(&[10.0, 20.0, 20.0, 30.0]), None);
         assert_eq!(back(&[900.0, 950.0, 5.0, 60.0, 120.0, 180.0]), Some(WentBack::Once));

@@ -78,7 +78,7 @@ impl HitSource {
 impl PrefixCache {
     /// Absent where requests share nothing; of a shard, for the cache saw what the others sent too; and of a part of a
     /// trace's slice, for the trace says what all of it shares.
-    pub(crate) fn of(log: &RunLog, measured: Option<MeasuredHits>) -> Option<Self> {
+    pub(crate) fn new(log: &RunLog, measured: Option<MeasuredHits>) -> Option<Self> {
         if log.header.shard.is_some() {
             return None;
         }
@@ -234,7 +234,7 @@ fn template_tokens<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> u64 {
 impl MeasuredHits {
     /// By the server's counters over the run, else by those on its pages, else by the usage of answers; `None` where
     /// nothing reports hits.
-    pub(crate) fn of(log: &RunLog, pages: Option<&ServerSide>) -> Option<Self> {
+    pub(crate) fn new(log: &RunLog, pages: Option<&ServerSide>) -> Option<Self> {
         let of =
             |hits: f64, all: f64, source| (all >= hits.max(1.0)).then(|| Self { rate: hits / all, source });
         let counters = log.footer.as_ref().and_then(|footer| footer.server);

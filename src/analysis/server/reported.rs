@@ -47,7 +47,7 @@ pub struct ServerSide {
 
 impl ServerSide {
     /// What the log tells; `None` where no page was asked for, or there is no window.
-    pub(crate) fn of(observed: &Observed<'_>, rates: &Rates) -> Option<Self> {
+    pub(crate) fn new(observed: &Observed<'_>, rates: &Rates) -> Option<Self> {
         let log = observed.log;
         if log.header.telemetry.is_empty() || observed.answers_end <= observed.start {
             return None;
@@ -63,18 +63,18 @@ impl ServerSide {
             .filter(|readings| !readings.is_empty())
             .collect();
         let window = (observed.start.as_secs_f64(), observed.answers_end.as_secs_f64());
-        let spans: Vec<_> = engines.iter().filter_map(|readings| Span::of(readings, window)).collect();
+        let spans: Vec<_> = engines.iter().filter_map(|readings| Span::new(readings, window)).collect();
         // Of several replicas, all must have reported: totals of some are not those of the server.
         let spans = if spans.len() == engines.len() { spans } else { Vec::new() };
         let summaries: Vec<_> =
-            pages.iter().map(|(place, page)| PageSummary::of(page, &of_page(*place), window)).collect();
+            pages.iter().map(|(place, page)| PageSummary::new(page, &of_page(*place), window)).collect();
         let restarted = summaries.iter().any(|page| page.went_back.is_some());
         let whole = if restarted { &[] } else { spans.as_slice() };
         let kind_of = |span: &Span<'_>| log.header.telemetry.get(usize::from(span.last.source))?.kind;
         let (counters, times) = (rises(whole, kind_of), times(whole));
         let alone = log.header.shard.is_none();
         let accounts = (alone && !whole.is_empty())
-            .then(|| BothAccounts::of(log, &counters, &times, Span::common(whole)));
+            .then(|| BothAccounts::new(log, &counters, &times, Span::common(whole)));
         // Golden prompts, prefixes that are warmed and a warm-up keep the devices busy before the first request.
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0)
             || log.header.warming_requests.is_some()
@@ -94,7 +94,7 @@ impl ServerSide {
         // What a page that was never read tells of may be further devices, unless it is the server's own.
         let own = |page: &PageSummary| page.url.starts_with(&log.header.engine.url);
         let reported = summaries.iter().all(|page| page.readings > 0 || own(page));
-        let energy = || EnergyUse::of(&devices, log.header.deployment.gpus, alone.then_some(rates), window);
+        let energy = || EnergyUse::new(&devices, log.header.deployment.gpus, alone.then_some(rates), window);
         Some(Self {
             gauges: gauges(&engines, window),
             span_s: (!spans.is_empty()).then(|| Span::common(&spans)),
@@ -135,7 +135,7 @@ const GAUGES: [Gauge; 5] =
 fn gauges(engines: &[Vec<&Reading>], window: (f64, f64)) -> BTreeMap<Gauge, GaugeSummary> {
     let summary = |gauge: Gauge| {
         let track = |readings: &Vec<&Reading>| {
-            Track::of(
+            Track::from_points(
                 readings
                     .iter()
                     .filter_map(|reading| Some((reading.moment_s(), *reading.gauges.get(&gauge)?))),
@@ -165,7 +165,7 @@ fn rises(spans: &[Span<'_>], kind_of: impl Fn(&Span<'_>) -> Option<PageKind>) ->
 fn times(spans: &[Span<'_>]) -> BTreeMap<ServerTime, TimeSummary> {
     let summary = |time: ServerTime| {
         let all = spans.iter().map(|span| span.times(time)).collect::<Option<Vec<_>>>()?;
-        Some((time, TimeSummary::of(&histogram::sum(all)?)?))
+        Some((time, TimeSummary::from_histogram(&histogram::sum(all)?)?))
     };
     ServerTime::VARIANTS.iter().copied().filter_map(summary).collect()
 }

@@ -20,7 +20,7 @@ pub(crate) struct Slowdown {
 
 impl Slowdown {
     /// `None` where no device that served was slowed down for so long, or none reports it.
-    pub(crate) fn of(server: &ServerSide) -> Option<Self> {
+    pub(crate) fn from_server(server: &ServerSide) -> Option<Self> {
         let busy = server.devices.iter().filter(|device| device.was_busy());
         let slowed = busy.filter_map(|device| Some((device, device.slowed_down()?)));
         let slowed: Vec<_> = slowed.filter(|(_, (_, share))| *share > SLOWED).collect();

@@ -18,7 +18,7 @@ pub(super) struct Span<'a> {
 
 impl<'a> Span<'a> {
     /// Of the readings of one page, in their order; `None` where there are no two.
-    pub(super) fn of(readings: &[&'a Reading], window: (f64, f64)) -> Option<Self> {
+    pub(super) fn new(readings: &[&'a Reading], window: (f64, f64)) -> Option<Self> {
         // Only where none has histograms, as of pages that know of none, will the others do.
         let telling = readings.iter().any(|reading| !reading.histograms.is_empty());
         let whole = |reading: &Reading| !telling || !reading.histograms.is_empty();
@@ -96,7 +96,7 @@ pub(super) struct Track(Vec<(f64, f64)>);
 
 impl Track {
     /// `None` where there is no reading at all.
-    pub(super) fn of(points: impl Iterator<Item = (f64, f64)>) -> Option<Self> {
+    pub(super) fn from_points(points: impl Iterator<Item = (f64, f64)>) -> Option<Self> {
         let points: Vec<_> = points.collect();
         (!points.is_empty()).then_some(Self(points))
     }
@@ -110,7 +110,7 @@ impl Track {
         moments.sort_by(f64::total_cmp);
         moments.dedup();
         let all = |at: f64| Some((at, gauge.together(tracks.iter().map(|track| track.at(at)))?));
-        Self::of(moments.into_iter().filter_map(all))
+        Self::from_points(moments.into_iter().filter_map(all))
     }
 
     /// The first and the last moment.
@@ -166,7 +166,7 @@ type Part<'a> = (u16, Option<&'a str>);
 
 impl FollowedGauge {
     /// `None` where no page reports it, or no two that do at the same time.
-    pub fn of(log: &RunLog, gauge: Gauge) -> Option<Self> {
+    pub fn new(log: &RunLog, gauge: Gauge) -> Option<Self> {
         let mut parts: BTreeMap<Part<'_>, Vec<(f64, f64)>> = BTreeMap::new();
         for reading in &log.telemetry.readings {
             for (device, value) in reported(reading, gauge) {
@@ -174,7 +174,7 @@ impl FollowedGauge {
             }
         }
         let tracks: Vec<Track> =
-            parts.into_values().filter_map(|points| Track::of(points.into_iter())).collect();
+            parts.into_values().filter_map(|points| Track::from_points(points.into_iter())).collect();
         Track::together(&tracks, gauge).map(Self)
     }
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_value_goes_straight_from_reading_to_reading() {
-        let track = Track::of([(0.0, 0.0), (2.0, 4.0), (4.0, 4.0)].into_iter()).unwrap();
+        let track = Track::from_points([(0.0, 0.0), (2.0, 4.0), (4.0, 4.0)].into_iter()).unwrap();
         // The area by hand: a triangle of 1 to 2 s from 2 to 4 (3), and 4 until 3 s, over 2 s.
         assert_eq!(
             track.over((1.0, 3.0)),
@@ -219,19 +219,19 @@ mod tests {
         );
         assert_eq!(track.over((4.5, 6.0)), None);
         assert_eq!(track.over((1.0, 1.0)), None);
-        assert_eq!(Track::of(std::iter::empty()), None);
+        assert_eq!(Track::from_points(std::iter::empty()), None);
     }
 
     #[test]
     fn engines_add_up_and_shares_are_averaged() {
-        let a = Track::of([(0.0, 1.0), (2.0, 3.0)].into_iter()).unwrap();
-        let b = Track::of([(1.0, 10.0), (3.0, 10.0)].into_iter()).unwrap();
+        let a = Track::from_points([(0.0, 1.0), (2.0, 3.0)].into_iter()).unwrap();
+        let b = Track::from_points([(1.0, 10.0), (3.0, 10.0)].into_iter()).unwrap();
         // Before 1 and after 2 one of them is not known.
         let sum = Track::together(&[a.clone(), b.clone()], Gauge::Running).unwrap();
         assert_eq!(sum, Track(vec![(1.0, 12.0), (2.0, 13.0)]));
         let mean = Track::together(&[a.clone(), b], Gauge::KvUsage).unwrap();
         assert_eq!(mean, Track(vec![(1.0, 6.0), (2.0, 6.5)]));
-        let later = Track::of([(5.0, 1.0)].into_iter()).unwrap();
+        let later = Track::from_points([(5.0, 1.0)].into_iter()).unwrap();
         assert_eq!(Track::together(&[a, later], Gauge::Running), None);
         assert_eq!(Track::together(&[], Gauge::Running), None);
     }
@@ -255,7 +255,7 @@ mod tests {
     fn followed(readings: Vec<Reading>, gauge: Gauge) -> Option<FollowedGauge> {
         let mut log = run(10_000, Vec::new());
         log.telemetry.readings = readings;
-        FollowedGauge::of(&log, gauge)
+        FollowedGauge::new(&log, gauge)
     }
 
     /// Read every 2 s, asked by seconds: none of them is empty.

@@ -43,7 +43,7 @@ pub struct Attainment {
 impl Attainment {
     /// Of `requests`, out of `scheduled` ones (more than there are where some left no record); `is_one` says which of the
     /// requests of other phases are like them.
-    pub(crate) fn of(
+    pub(crate) fn new(
         observed: &Observed<'_>,
         scheduled: u64,
         requests: &[&Measured<'_>],
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn every_bound_must_hold_and_bounds_are_inclusive() {
         let slo = Slo { ttft_ms: Some(200.0), tpot_ms: Some(50.0), e2e_ms: None };
-        let met = |ttft, tpot| SloOutcome::of(slo, Some(&latency(ttft, tpot, Some(1e9)))).met();
+        let met = |ttft, tpot| SloOutcome::new(slo, Some(&latency(ttft, tpot, Some(1e9)))).met();
         assert!(met(Some(200.0), Some(50.0)));
         assert!(!met(Some(200.1), Some(50.0)));
         assert!(!met(Some(100.0), Some(50.1)));
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn only_completed_requests_meet_an_slo_even_an_empty_one() {
-        assert!(SloOutcome::of(Slo::default(), Some(&latency(None, None, Some(5.0)))).met());
-        assert!(!SloOutcome::of(Slo::default(), None).met());
+        assert!(SloOutcome::new(Slo::default(), Some(&latency(None, None, Some(5.0)))).met());
+        assert!(!SloOutcome::new(Slo::default(), None).met());
     }
 }

@@ -171,7 +171,7 @@ impl Objective {
         let of_queue = of_queue.and_then(|ttft| Memory::of_ranks(&at_least(&of(ttft))));
         let memories = Memory::of_ranks(&values).into_iter().chain(of_queue);
         let shortest = memories.min_by(|a, b| a.cautious_time.total_cmp(&b.cautious_time));
-        let over = OrderedShare::of(&over, shortest)?;
+        let over = OrderedShare::new(&over, shortest)?;
         let over = if self.comparison.is_upper() { over.inside(&values, self.bound) } else { over };
         let waits = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e));
         Some(over.within(waits.and_then(|row| row.correlation_times)))

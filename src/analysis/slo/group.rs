@@ -106,12 +106,12 @@ impl Group {
             groups.entry(key(request)).or_default().push(request);
         }
         let group = |(own, requests): (K, Vec<_>)| {
-            Self::of(observed, describe(own), &requests, |other| key(other) == own)
+            Self::new(observed, describe(own), &requests, |other| key(other) == own)
         };
         groups.into_iter().map(group).collect()
     }
 
-    fn of(
+    fn new(
         observed: &Observed<'_>,
         (name, slo_targets): (String, Vec<SloTarget>),
         requests: &[&Measured<'_>],
@@ -134,7 +134,7 @@ impl Group {
             timeout_rate: share(|outcome| failed_by(outcome, FailureKind::is_timeout)),
             censored: count(|outcome| matches!(outcome, Outcome::Censored)),
             latency: LatencyTable::of_group(observed, requests),
-            slo: Attainment::of(observed, all, requests, is_one),
+            slo: Attainment::new(observed, all, requests, is_one),
         }
     }
 }
@@ -162,7 +162,7 @@ pub struct Fairness {
 
 impl Fairness {
     /// Absent with fewer than two tenants. `tenants` are the groups of the run's requests by tenant.
-    pub(crate) fn of(observed: &Observed<'_>, tenants: &[Group]) -> Option<Self> {
+    pub(crate) fn new(observed: &Observed<'_>, tenants: &[Group]) -> Option<Self> {
         if tenants.len() < 2 {
             return None;
         }

@@ -161,7 +161,7 @@ impl Objective {
 
     /// Whether it is about the share of failed requests of the whole run.
     pub(crate) fn is_about_error_rate(&self) -> bool {
-        self.key == FigureKey::of(Metric::ErrorRate)
+        self.key == FigureKey::from_metric(Metric::ErrorRate)
     }
 }
 
@@ -219,18 +219,18 @@ impl ObjectivePreset {
 
     /// All of them.
     const ALL: [Self; 9] = [
-        Self::of("mlperf:llama-3.1-8b", 2_000, 100),
-        Self::of("mlperf:llama-3.1-8b:interactive", 500, 30),
-        Self::of("mlperf:llama-2-70b", 2_000, 200),
-        Self::of("mlperf:llama-2-70b:interactive", 450, 40),
-        Self::of("mlperf:llama-3.1-405b", 6_000, 175),
-        Self::of("mlperf:llama-3.1-405b:interactive", 4_500, 80),
-        Self::of("mlperf:deepseek-r1", 2_000, 80),
-        Self::of("mlperf:deepseek-r1:interactive", 1_500, 15),
-        Self::of("mlperf:mixtral-8x7b", 2_000, 200),
+        Self::new("mlperf:llama-3.1-8b", 2_000, 100),
+        Self::new("mlperf:llama-3.1-8b:interactive", 500, 30),
+        Self::new("mlperf:llama-2-70b", 2_000, 200),
+        Self::new("mlperf:llama-2-70b:interactive", 450, 40),
+        Self::new("mlperf:llama-3.1-405b", 6_000, 175),
+        Self::new("mlperf:llama-3.1-405b:interactive", 4_500, 80),
+        Self::new("mlperf:deepseek-r1", 2_000, 80),
+        Self::new("mlperf:deepseek-r1:interactive", 1_500, 15),
+        Self::new("mlperf:mixtral-8x7b", 2_000, 200),
     ];
 
-    const fn of(name: &'static str, ttft_ms: u32, tpot_ms: u32) -> Self {
+    const fn new(name: &'static str, ttft_ms: u32, tpot_ms: u32) -> Self {
         Self { name, ttft_ms, tpot_ms }
     }
 
@@ -283,12 +283,27 @@ mod tests {
             ("p95 ttft < 500ms", FigureKey::latency(p95, Metric::Ttft), Comparison::Below, 500.0),
             ("p95 e2el<=2s", FigureKey::latency(p95, Metric::E2e), Comparison::AtMost, 2_000.0),
             ("Mean TPOT < 40 ms", FigureKey::latency(Statistic::Mean, Metric::Tpot), Comparison::Below, 40.0),
-            ("error_rate < 1%", FigureKey::of(Metric::ErrorRate), Comparison::Below, 0.01),
-            ("slo_attainment >= 0.95", FigureKey::of(Metric::SloAttainment), Comparison::AtLeast, 0.95),
-            ("check_pass_rate >= 95%", FigureKey::of(Metric::CheckPassRate), Comparison::AtLeast, 0.95),
-            ("valid_answers > 99%", FigureKey::of(Metric::ValidAnswers), Comparison::Above, 0.99),
-            ("goodput > 5/s", FigureKey::of(Metric::Goodput), Comparison::Above, 5.0),
-            ("output_tokens_per_s > 1000/s", FigureKey::of(Metric::OutputTokens), Comparison::Above, 1_000.0),
+            ("error_rate < 1%", FigureKey::from_metric(Metric::ErrorRate), Comparison::Below, 0.01),
+            (
+                "slo_attainment >= 0.95",
+                FigureKey::from_metric(Metric::SloAttainment),
+                Comparison::AtLeast,
+                0.95,
+            ),
+            (
+                "check_pass_rate >= 95%",
+                FigureKey::from_metric(Metric::CheckPassRate),
+                Comparison::AtLeast,
+                0.95,
+            ),
+            ("valid_answers > 99%", FigureKey::from_metric(Metric::ValidAnswers), Comparison::Above, 0.99),
+            ("goodput > 5/s", FigureKey::from_metric(Metric::Goodput), Comparison::Above, 5.0),
+            (
+                "output_tokens_per_s > 1000/s",
+                FigureKey::from_metric(Metric::OutputTokens),
+                Comparison::Above,
+                1_000.0,
+            ),
         ] {
             let objective: Objective = text.parse().unwrap();
             assert_eq!((&objective.key, objective.comparison, objective.bound), (&key, comparison, bound));

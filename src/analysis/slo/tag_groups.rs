@@ -33,10 +33,10 @@ impl TagGroups {
     /// group, however rare it is.
     pub(crate) fn all(observed: &Observed<'_>, objectives: &[Objective]) -> Vec<Self> {
         let keys = observed.log.header.workload.tag_keys().into_iter();
-        keys.map(|key| Self::of(observed, objectives, key)).collect()
+        keys.map(|key| Self::new(observed, objectives, key)).collect()
     }
 
-    fn of(observed: &Observed<'_>, objectives: &[Objective], key: &str) -> Self {
+    fn new(observed: &Observed<'_>, objectives: &[Objective], key: &str) -> Self {
         let workload = &observed.log.header.workload;
         let mut counts: BTreeMap<Option<&str>, u64> = BTreeMap::new();
         for request in &observed.requests {

@@ -155,7 +155,7 @@ impl SloOutcome {
     ///
     /// A bound on a figure that the request does not have is broken, since nothing unknown passes; except TPOT,
     /// which an answer of one token meets because nothing comes after the first.
-    pub(crate) fn of(slo: Slo, latency: Option<&RequestLatency>) -> Self {
+    pub(crate) fn new(slo: Slo, latency: Option<&RequestLatency>) -> Self {
         let over = |bound: Option<f64>, figure: Option<Figure>| {
             bound.is_some_and(|bound| figure.and_then(Figure::exact).is_none_or(|value| value > bound))
         };
@@ -174,7 +174,7 @@ impl SloOutcome {
 
     /// Judges a request of whose bounds only this part can be measured.
     pub(in crate::analysis) fn of_part(slo: Slo, measured: Slo, latency: Option<&RequestLatency>) -> Self {
-        Self { declared: !slo.is_empty(), measurable: slo == measured, ..Self::of(measured, latency) }
+        Self { declared: !slo.is_empty(), measurable: slo == measured, ..Self::new(measured, latency) }
     }
 
     /// The same of a request whose answer must have a form to meet its SLO.

@@ -23,7 +23,7 @@ impl BatchMeans {
     /// Batch means of values in their order, by 32 batches without overlap that hold all of them, their lengths at most
     /// one apart (Law, *Simulation Modeling and Analysis*, section 9.5.3): the batches' means are nearly independent
     /// where a batch is longer than the values remember. `None` for fewer than 16 values.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let count = values.len().min(BATCHES);
         if count < FEWEST {
             return None;
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn the_error_is_that_of_the_batches() {
         let values: Vec<f64> = (0..200).map(|i| libm::sin(f64::from(i * i))).collect();
-        let found = BatchMeans::of(&values).unwrap();
+        let found = BatchMeans::from_values(&values).unwrap();
         assert_eq!(found.freedom, 31.0);
         assert!(
             (found.mean - 0.004_107_645_939_766_762).abs() < 1e-12
@@ -68,14 +68,14 @@ mod tests {
     #[test]
     fn every_value_counts() {
         let values: Vec<f64> = (0..63).map(|i| f64::from(u8::from(i < 21))).collect();
-        assert!((BatchMeans::of(&values).unwrap().mean - 1.0 / 3.0).abs() < 1e-12);
+        assert!((BatchMeans::from_values(&values).unwrap().mean - 1.0 / 3.0).abs() < 1e-12);
     }
 
     #[test]
     fn few_values_say_nothing_and_equal_ones_do_not_vary() {
-        assert_eq!(BatchMeans::of(&[1.0; 15]), None);
-        let equal = BatchMeans::of(&[1.0; 20]).unwrap();
+        assert_eq!(BatchMeans::from_values(&[1.0; 15]), None);
+        let equal = BatchMeans::from_values(&[1.0; 20]).unwrap();
         assert_eq!((equal.error, equal.freedom, equal.p()), (0.0, 19.0, 0.0));
-        assert_eq!(BatchMeans::of(&[0.0; 20]).unwrap().p(), 1.0);
+        assert_eq!(BatchMeans::from_values(&[0.0; 20]).unwrap().p(), 1.0);
     }
 }

@@ -40,7 +40,7 @@ const RELAXATION: f64 = 0.6;
 
 impl Effective {
     /// Effective number of `n` values with this memory.
-    pub fn of(n: u64, memory: Memory) -> Self {
+    pub fn new(n: u64, memory: Memory) -> Self {
         let n = n as f64;
         let samples = (n / memory.correlation_time).max(1.0);
         Self { samples, cautious: n / memory.cautious_time, upper: 1.0, freedom: None }
@@ -61,7 +61,7 @@ impl Effective {
     /// Batches of the length B of a sequence that forgets with the relaxation time r show 1 − (r/B)(1 − e^(−B/r)) of the
     /// variance that the mean of a long one has: as much is what they show made larger. No less than without any memory.
     pub fn of_batches(excess: &[f64], share: f64, n: u64, memory: f64) -> Option<Self> {
-        let batches = BatchMeans::of(excess)?;
+        let batches = BatchMeans::from_values(excess)?;
         let relaxation = RELAXATION * memory * (batches.freedom + 1.0);
         let seen = 1.0 - relaxation * -libm::expm1(-1.0 / relaxation);
         let error = batches.error * excess.len() as f64;

@@ -39,7 +39,7 @@ impl Memory {
 
     /// Memory of `values` in their order; `None` for fewer than 16 of them. Where all are alike there is none to be
     /// seen.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         if !Self::is_seen(values.len()) {
             return None;
         }
@@ -67,14 +67,14 @@ impl Memory {
 
     /// Memory of the ranks of `values`, which no few large ones decide.
     pub fn of_ranks(values: &[f64]) -> Option<Self> {
-        Self::of(&ranks(values))
+        Self::from_values(&ranks(values))
     }
 
     /// The same where something that holds of some values, 1 where it does and 0 where not, may be remembered longer than
     /// the values themselves.
     #[must_use]
     pub fn and_of(self, holds: &[f64]) -> Self {
-        let longer = Self::of(holds).map_or(1.0, |memory| memory.correlation_time);
+        let longer = Self::from_values(holds).map_or(1.0, |memory| memory.correlation_time);
         Self {
             correlation_time: self.correlation_time.max(longer),
             cautious_time: self.cautious_time.max(longer),
@@ -120,7 +120,9 @@ mod tests {
     fn the_correlation_time_is_that_of_the_sequence() {
         for (memory, least, most) in [(0.0, 1.0, 1.6), (0.5, 2.7, 4.5), (0.9, 17.0, 29.0)] {
             let mut times: Vec<f64> = (0..40)
-                .map(|seed| Memory::of(&autoregressive(seed, 4_000, memory)).unwrap().correlation_time)
+                .map(|seed| {
+                    Memory::from_values(&autoregressive(seed, 4_000, memory)).unwrap().correlation_time
+                })
                 .collect();
             times.sort_by(f64::total_cmp);
             assert!((least..most).contains(&times[20]), "{memory}: {}", times[20]);
@@ -133,14 +135,17 @@ mod tests {
         let values: Vec<f64> =
             autoregressive(1, 16_000, 0.99).into_iter().map(|slow| 0.5 * slow + noise.normal()).collect();
         // A fifth of the variance has a correlation time of 199.
-        let time = Memory::of(&values).unwrap().correlation_time;
+        let time = Memory::from_values(&values).unwrap().correlation_time;
         assert!((20.0..90.0).contains(&time), "{time}");
     }
 
     #[test]
     fn few_values_say_nothing_and_equal_ones_do_not_remember() {
-        assert_eq!(Memory::of(&[1.0; 15]), None);
-        assert_eq!(Memory::of(&[1.0; 16]), Some(Memory { correlation_time: 1.0, cautious_time: 1.0 }));
+        assert_eq!(Memory::from_values(&[1.0; 15]), None);
+        assert_eq!(
+            Memory::from_values(&[1.0; 16]),
+            Some(Memory { correlation_time: 1.0, cautious_time: 1.0 })
+        );
     }
 
     #[test]

@@ -67,12 +67,12 @@ const MOST_RARE: f64 = 8.0;
 impl OrderedShare {
     /// Share of requests in order of arrival, of each whether it holds, `None` where that is not known; `memory` is
     /// that of the ranks of the latencies that it is about. `None` without requests.
-    pub fn of(holds: &[Option<bool>], memory: Option<Memory>) -> Option<Self> {
+    pub fn new(holds: &[Option<bool>], memory: Option<Memory>) -> Option<Self> {
         let n = holds.len() as u64;
         let count =
             |sought: fn(Option<bool>) -> bool| holds.iter().filter(|holds| sought(**holds)).count() as u64;
         let series: Vec<f64> = holds.iter().map(|holds| f64::from(u8::from(*holds != Some(false)))).collect();
-        let effective = memory.map(|memory| Effective::of(n, memory.and_of(&series)));
+        let effective = memory.map(|memory| Effective::new(n, memory.and_of(&series)));
         let (hits, certain) = (count(|holds| holds != Some(false)), count(|holds| holds == Some(true)));
         (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most: f64::INFINITY, inside: None })
     }

@@ -65,8 +65,8 @@ impl FactSource {
 
 impl Reproduction {
     /// What the header of `log` reports, and what is missing.
-    pub(crate) fn of(log: &RunLog) -> Self {
-        Self::of_server(&Sources { readings: &log.telemetry.readings, ..Sources::of(&log.header) })
+    pub(crate) fn from_log(log: &RunLog) -> Self {
+        Self::of_server(&Sources { readings: &log.telemetry.readings, ..Sources::from_header(&log.header) })
     }
 
     /// What the server alone reports, before a run, and what is missing.
@@ -154,7 +154,7 @@ struct Sources<'h> {
 }
 
 impl<'h> Sources<'h> {
-    fn of(header: &'h RunHeader) -> Self {
+    fn from_header(header: &'h RunHeader) -> Self {
         Self {
             engine: &header.engine,
             deployment: &header.deployment,
@@ -266,7 +266,7 @@ fn names(table: &[(Fact, &'static [&'static str])], fact: Fact) -> &'static [&'s
 
 /// Over how many accelerators tensors are split.
 pub(crate) fn tensor_parallel(header: &RunHeader) -> Option<u64> {
-    Sources::of(header).reported(Fact::TensorParallel)?.value.parse().ok()
+    Sources::from_header(header).reported(Fact::TensorParallel)?.value.parse().ok()
 }
 
 /// Whether it plans each step while the one before it runs.

@@ -44,66 +44,66 @@ use crate::record::{Phase, PromptMethod, RunLog};
 ///
 /// An objective on the error rate takes the place of the verdict's limit on it.
 pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
-    let observed = Observed::of(log);
+    let observed = Observed::from_log(log);
     let (latency, stalls) = LatencyTable::of_run(&observed);
-    let (host_stalls, without_stalls) = HostStallImpact::of(&observed).unzip();
+    let (host_stalls, without_stalls) = HostStallImpact::from_observed(&observed).unzip();
     let without_stalls = without_stalls.flatten();
-    let client = ClientLoad::of(log);
+    let client = ClientLoad::from_log(log);
     let client_effects = ClientEffect::all(&observed, &latency, client.as_ref(), without_stalls.as_ref());
     let by_tenant = Group::by_tenant(&observed);
-    let rates = Rates::of(&observed);
+    let rates = Rates::from_observed(&observed);
     let every = observed.requests.iter().collect::<Vec<_>>();
-    let slo = Attainment::of(&observed, observed.due(), &every, |_| true);
-    let attempts = AttemptFigures::of(&observed, rates.offered_requests_per_s, &slo);
-    let quality = Quality::of(log);
-    let acceptable = Acceptable::of(&observed, quality.as_ref(), objectives);
-    let server = ServerSide::of(&observed, &rates);
+    let slo = Attainment::new(&observed, observed.due(), &every, |_| true);
+    let attempts = AttemptFigures::new(&observed, rates.offered_requests_per_s, &slo);
+    let quality = Quality::from_log(log);
+    let acceptable = Acceptable::new(&observed, quality.as_ref(), objectives);
+    let server = ServerSide::new(&observed, &rates);
     let energy = server.as_ref().and_then(|server| server.energy.as_ref());
-    let cache_hits = MeasuredHits::of(log, server.as_ref());
-    let costs = Costs::of(&observed, &rates, energy, acceptable);
+    let cache_hits = MeasuredHits::new(log, server.as_ref());
+    let costs = Costs::new(&observed, &rates, energy, acceptable);
     let mut summary = Summary {
         schema: Summary::SCHEMA,
         verdict: Verdict::default(),
         run: describe(log),
         window: window(&observed),
         log_damage: log.damage.clone(),
-        requests: RequestCounts::of(&observed),
+        requests: RequestCounts::from_observed(&observed),
         unrecorded_requests: unrecorded_requests(&observed),
-        arrivals: ArrivalFigures::of(log),
+        arrivals: ArrivalFigures::from_log(log),
         rates,
         latency,
         slo,
         by_class: Group::by_class(&observed),
         by_priority: Group::by_priority(&observed),
-        fairness: Fairness::of(&observed, &by_tenant),
+        fairness: Fairness::new(&observed, &by_tenant),
         by_tenant,
         by_model: Group::by_model(&observed),
         by_tag: TagGroups::all(&observed, objectives),
         by_phase: LoadPhase::all(&observed),
-        sessions: Sessions::of(&observed),
-        closed_loop: ClosedLoop::of(&observed),
+        sessions: Sessions::from_observed(&observed),
+        closed_loop: ClosedLoop::from_observed(&observed),
         attempts,
-        answers: AnswerForms::of(&observed),
+        answers: AnswerForms::from_observed(&observed),
         quality,
         costs,
-        failures: Failures::of(&observed),
-        tokens: TokenAccount::of(&observed),
+        failures: Failures::from_observed(&observed),
+        tokens: TokenAccount::from_observed(&observed),
         oddities: OddAnswers::all(&observed),
-        request_speed: RequestSpeed::of(&observed),
+        request_speed: RequestSpeed::from_observed(&observed),
         delivery: observed.delivery,
-        prefix_cache: PrefixCache::of(log, cache_hits),
+        prefix_cache: PrefixCache::new(log, cache_hits),
         cache_hits,
         stalls,
-        in_flight: InFlight::of(&observed),
-        aftermath: SpikeAftermath::of(&observed),
-        steady_state: SteadyState::of(&observed),
-        served: Served::of(&observed),
+        in_flight: InFlight::from_observed(&observed),
+        aftermath: SpikeAftermath::from_observed(&observed),
+        steady_state: SteadyState::from_observed(&observed),
+        served: Served::from_observed(&observed),
         client,
         server,
         host_stalls,
         client_effects,
         aliases: Alias::all(&observed),
-        reproduction: Reproduction::of(log),
+        reproduction: Reproduction::from_log(log),
         findings: Vec::new(),
         checklist: None,
         objectives: Vec::new(),
@@ -111,7 +111,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     };
     summary.verdict = judge(&observed, &summary, objectives);
     summary.findings = Finding::all(&summary);
-    summary.checklist = Checklist::of(&Evidence::of_run(log, &summary));
+    summary.checklist = Checklist::from_evidence(&Evidence::of_run(log, &summary));
     summary.objectives = Objective::evaluate_all(objectives, &observed, &summary);
     summary
 }
@@ -119,7 +119,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
 fn describe(log: &RunLog) -> RunDescription {
     let header = log.header.clone();
     RunDescription {
-        load: LoadForm::of(&header.workload),
+        load: LoadForm::from_workload(&header.workload),
         workload: header.workload.name,
         purpose: header.workload.purpose,
         seed: header.workload.seed,

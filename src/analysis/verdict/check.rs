@@ -186,7 +186,7 @@ impl Rule {
 
 impl Verdict {
     /// What these reasons make of a run.
-    pub fn of(reasons: Vec<Reason>, checks: Vec<Check>) -> Self {
+    pub fn new(reasons: Vec<Reason>, checks: Vec<Check>) -> Self {
         let outcome = VerdictOutcome::worst(reasons.iter().map(|reason| reason.outcome));
         Self { outcome, valid: outcome != VerdictOutcome::Invalid, reasons, checks }
     }

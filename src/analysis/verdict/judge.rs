@@ -44,7 +44,7 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
         sentence: check.sentence.clone(),
         cure: check.cure.clone(),
     };
-    Verdict::of(failed.map(reason).collect(), checks)
+    Verdict::new(failed.map(reason).collect(), checks)
 }
 
 /// What a broken rule makes of the run. The server is to blame for a queue that grows, and for failures where those

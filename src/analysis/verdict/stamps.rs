@@ -98,7 +98,7 @@ pub(super) fn held_back(observed: &Observed<'_>) -> Check {
         counted(long_answers, "long answer"),
         percent(WHOLE_BAR)
     );
-    let client = ClientLoad::of(observed.log);
+    let client = ClientLoad::from_log(observed.log);
     let cure = match observed.delivery.gathered_by(client.as_ref()) {
         (true, false) => CURE.to_owned(),
         (true, true) => format!("{CURE}; or {UNGATHERED}"),

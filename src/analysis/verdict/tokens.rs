@@ -21,7 +21,7 @@ const PROMPT_SLACK: f64 = 1.1;
 
 pub(super) fn checks(observed: &Observed<'_>) -> Vec<Check> {
     let mut checks = vec![identity(observed)];
-    checks.extend(ImpossibleUsage::of(observed).map(|found| impossible(found, observed)));
+    checks.extend(ImpossibleUsage::from_observed(observed).map(|found| impossible(found, observed)));
     checks.extend(counters(observed));
     checks
 }

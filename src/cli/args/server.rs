@@ -305,7 +305,7 @@ mod tests {
 
     fn manifest(options: &[&str]) -> ServerManifest {
         let Typed { target } = Typed::parse_from([&["skyline", "--engine"], options].concat());
-        ServerManifest::of(&target.settings(LoadOption::OfOneRun, Screen::Quiet).unwrap())
+        ServerManifest::from_settings(&target.settings(LoadOption::OfOneRun, Screen::Quiet).unwrap())
     }
 
     /// Why an experiment that began with `before` is not resumed with `now`.

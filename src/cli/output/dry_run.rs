@@ -58,7 +58,7 @@ pub(in crate::cli) fn planned_load(runs: &[PlannedRun], load: &PlannedLoad) -> V
     };
     let drain = spoken(Duration::from_secs_f64(spec.drain_s));
     vec![
-        ("arrivals", documents::arrivals::in_words(&spec.arrival, LoadForm::of(spec))),
+        ("arrivals", documents::arrivals::in_words(&spec.arrival, LoadForm::from_workload(spec))),
         ("plan", format!("{of_run}; hash {:.12}", plan.hash)),
         (load.label(), load.to_string()),
         ("drain", format!("at most {drain} after a run, for answers that are still to come")),

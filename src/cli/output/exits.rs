@@ -211,7 +211,7 @@ mod tests {
                 cure: String::new(),
             };
             let log = test_runs::run(1_000, vec![record(0).build()]);
-            let verdict = Verdict::of(outcomes.iter().map(reason).collect(), Vec::new());
+            let verdict = Verdict::new(outcomes.iter().map(reason).collect(), Vec::new());
             Summary { verdict, ..summarise(&log, &[]) }
         };
         let exits = |outcomes: &[VerdictOutcome]| {
@@ -251,14 +251,14 @@ mod tests {
         let objectives = plan.objectives.clone();
         let mut search = Search::new(plan).unwrap();
         let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is measured") };
-        search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
+        search.record(Trial::new(&wanted, &summarise(&log, &objectives)));
         let swept = Swept {
             started_at: jiff::Timestamp::UNIX_EPOCH,
             workload: log.header.workload,
             engine: log.header.engine,
             deployment: log.header.deployment,
         };
-        Sweep::of(&search, swept, StopReason::AllMeasured)
+        Sweep::new(&search, swept, StopReason::AllMeasured)
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub(super) struct RoundsPlan {
 
 impl RoundsPlan {
     /// The rounds of `simulation`'s model against `other`.
-    pub(super) fn of(args: &DesignArgs, simulation: &Simulation, other: Described) -> Result<Self, Stop> {
+    pub(super) fn new(args: &DesignArgs, simulation: &Simulation, other: Described) -> Result<Self, Stop> {
         let spec = &simulation.spec;
         let design = args.design(spec, AnswerForm::Streamed)?.ordered(AbOrder::Drawn, spec.seed);
         let rounds = PlannedRun::all(spec, &simulation.datasets, design.rounds())?;

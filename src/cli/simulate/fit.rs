@@ -204,7 +204,7 @@ fn by_physics(
 }
 
 fn fitted(runs: &[MeasuredRun], config: &BatchingConfig, family: &CostModel) -> Result<EngineFit, Stop> {
-    EngineFit::of(runs, config, family).map_err(|error| match error {
+    EngineFit::new(runs, config, family).map_err(|error| match error {
         CannotFit::TooLittle(_) => Stop::usage(error),
         CannotFit::Fleet(_) => Stop::impossible(error),
     })

@@ -149,7 +149,7 @@ impl SimulateArgs {
             screen,
         };
         let work = match (&simulation.engine_fit, &self.loads.rates, other) {
-            (.., Some(other)) => Work::Ab(Box::new(RoundsPlan::of(&self.sides.design, &simulation, other)?)),
+            (.., Some(other)) => Work::Ab(Box::new(RoundsPlan::new(&self.sides.design, &simulation, other)?)),
             _ if self.loads.sweep => Work::Sweep(self.loads.plan(&simulation, self.workload.seconds())?),
             (Some(fit), Some(axis), None) => Work::Rates(Box::new(fit.clone()), axis.clone()),
             _ => Work::Runs(PlannedRun::all(&simulation.spec, &simulation.datasets, simulation.repeats)?),

@@ -56,7 +56,7 @@ pub(super) fn rates(
         }
     }
     drop(line);
-    let predicted = PredictedRates::of(fit, &predicted);
+    let predicted = PredictedRates::new(fit, &predicted);
     simulation.show.result(printer, &predicted, || documents::predicted_rates(&predicted))?;
     Ok(Exit::Fine)
 }

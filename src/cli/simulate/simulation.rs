@@ -46,7 +46,7 @@ impl Simulation {
     pub(in crate::cli) fn run(&self, run: PlannedRun, model: &Described) -> Result<JudgedRun, Stop> {
         let schedule = run.schedule.clone();
         let log = run_virtually(self.header(run, model), schedule, &model.fleet).map_err(Stop::usage)?;
-        Ok(JudgedRun::of(log, &self.objectives))
+        Ok(JudgedRun::new(log, &self.objectives))
     }
 
     /// The header of a run that no server answers.

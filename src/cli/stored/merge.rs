@@ -47,7 +47,7 @@ pub(in crate::cli) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, St
     let mut merged = merge(shards).map_err(Stop::usage)?;
     merged.log.header.command = command_line::masked(command_line::arguments());
     let objectives = save::objectives_of(&merged.log.header)?;
-    let run = JudgedRun::of(merged.log, &objectives);
+    let run = JudgedRun::new(merged.log, &objectives);
     folder::base(&args.out)?;
     let header = &run.log.header;
     let engine = format!("{}-merged", header.engine.engine);

@@ -266,7 +266,7 @@ impl SweepArgs {
             Load::Rate(per_s) => per_s * window_s * per_arrival,
             Load::Users(_) => f64::INFINITY,
         };
-        let needed = |of: &Objective| OrderedShare::of(&[Some(false)], None)?.needed(of.most_over()?);
+        let needed = |of: &Objective| OrderedShare::new(&[Some(false)], None)?.needed(of.most_over()?);
         let needed = plan.objectives.iter().filter_map(needed).max();
         let most = search.listed().iter().map(requests).reduce(f64::max);
         Ok(most.zip(needed).filter(|(most, needed)| *most < *needed as f64).map(|(most, needed)| {
@@ -344,7 +344,7 @@ impl PlannedSweep {
     }
 
     fn manifest(&self, args: &SweepArgs, context: &RunContext) -> SweepManifest {
-        let mut server = ServerManifest::of(&self.checked.settings);
+        let mut server = ServerManifest::from_settings(&self.checked.settings);
         // Another model may be the first that the server lists now.
         server.model = Some(context.engine().model.clone());
         SweepManifest {

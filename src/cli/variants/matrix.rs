@@ -36,7 +36,7 @@ pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, S
     let interrupts = Interrupts::listen(printer)?;
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.plan(printer)?;
-    let manifest = MatrixManifest::of(&plan);
+    let manifest = MatrixManifest::from_plan(&plan);
     let servers = args.wanted(&plan.cells).map(|cell| &cell.checked.settings);
     if args.plan || args.campaign.dry_run {
         let out = campaign.begins_in(&manifest)?;
@@ -171,7 +171,7 @@ impl MatrixArgs {
             let plan = documents::matrix_plan(&plan.experiments, &rows, &load);
             documents::with_settings(plan, &planned_settings())
         };
-        self.campaign.show.with_json(printer, document, || report::json(&MatrixManifest::of(plan)))
+        self.campaign.show.with_json(printer, document, || report::json(&MatrixManifest::from_plan(plan)))
     }
 
     /// The rows that are asked for, under every variant.

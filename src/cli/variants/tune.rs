@@ -68,7 +68,7 @@ pub(in crate::cli) fn run(args: &TuneArgs, printer: Printer) -> Result<Exit, Sto
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.planned(printer)?;
     let invalid = campaign.validity.invalid_runs();
-    let manifest = TuneManifest::of(&plan);
+    let manifest = TuneManifest::from_plan(&plan);
     let servers = plan.variants.iter().map(|(_, checked)| &checked.settings);
     if args.plan || campaign.dry_run {
         let out = campaign.begins_in(&manifest)?;
@@ -126,7 +126,7 @@ fn show_plan(args: &TuneArgs, plan: &TunePlan, printer: Printer) -> Result<(), S
         let document = documents::tune_plan(&plan.spec, &plan.runs, lengths, takes);
         documents::with_settings(document, &planned_settings())
     };
-    args.campaign.show.with_json(printer, document, || report::json(&TuneManifest::of(plan)))
+    args.campaign.show.with_json(printer, document, || report::json(&TuneManifest::from_plan(plan)))
 }
 
 impl TuneArgs {

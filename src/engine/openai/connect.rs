@@ -39,7 +39,7 @@ impl OpenAiEngine {
         wait: impl Into<Option<Duration>>,
         mut progress: impl FnMut(ConnectProgress) + Send,
     ) -> Result<Self, ConnectError> {
-        let secrets = Secrets::of(&target);
+        let secrets = Secrets::from_target(&target);
         let traits = target.dialect.traits();
         let tls = client_config(&target.tls, target.url.scheme()).map_err(ConnectError::Setup)?;
         let common = common_headers(&target)?;

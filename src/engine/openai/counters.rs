@@ -47,7 +47,7 @@ impl CounterReading {
     }
 
     /// The counters of a page; `None` when it has none of them.
-    fn of(page: &str, traits: &DialectTraits) -> Option<Self> {
+    fn new(page: &str, traits: &DialectTraits) -> Option<Self> {
         let counted = traits.metrics?.counters_of(&traits.metrics?.series(page));
         // Ray exports every few seconds: its totals are not those of the moment, and only shares of them tell something.
         let is_late = metric_samples(page).any(|sample| sample.name.starts_with(RAY));
@@ -116,7 +116,7 @@ fn block_size(page: &str, traits: &DialectTraits) -> Option<u32> {
 async fn read(control: &Control, traits: &DialectTraits) -> Result<CounterReading, String> {
     let path = traits.metrics_path.unwrap_or_default();
     let page = control.text(path).await.map_err(|error| error.to_string())?;
-    CounterReading::of(&page, traits).ok_or_else(|| format!("{path} has none of the server's counters"))
+    CounterReading::new(&page, traits).ok_or_else(|| format!("{path} has none of the server's counters"))
 }
 
 /// A total in whole numbers; `None` for a value that none can have.
@@ -142,7 +142,7 @@ mod tests {
     fn a_recorded_page_of_vllm_is_read() {
         let page = include_str!("../../../tests/data/transcripts/vllm/metrics_after.txt");
         let names = &Dialect::Vllm.traits();
-        let reading = CounterReading::of(page, names).unwrap();
+        let reading = CounterReading::new(page, names).unwrap();
         let counted = counters(Some(1_294), Some(13_017), Some(115));
         assert_eq!(
             reading.counters,
@@ -162,13 +162,13 @@ mod tests {
         assert_eq!(block_size(none, &Dialect::Vllm.traits()), None);
         // A page of another server has none of them.
         let other = include_str!("../../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
-        assert_eq!((CounterReading::of(other, names), in_flight_on(other, names)), (None, None));
+        assert_eq!((CounterReading::new(other, names), in_flight_on(other, names)), (None, None));
     }
 
     #[test]
     fn label_sets_are_summed_and_other_series_left_out() {
         let of =
-            |page: &str| CounterReading::of(page, &Dialect::Vllm.traits()).map(|reading| reading.counters);
+            |page: &str| CounterReading::new(page, &Dialect::Vllm.traits()).map(|reading| reading.counters);
         let page = "# HELP vllm:prompt_tokens_total Things, as in vllm:prompt_tokens_total 9.\n\
                     # TYPE vllm:prompt_tokens_total counter\n\
                     vllm:prompt_tokens_total{model=\"x} 7\",note=\"\\\"}\"} 2\n\
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn every_name_of_a_counter_is_known_to_the_run() {
         let of = |page: &str, dialect: Dialect| {
-            CounterReading::of(page, &dialect.traits()).map(|reading| reading.counters)
+            CounterReading::new(page, &dialect.traits()).map(|reading| reading.counters)
         };
         let hits = |queries, hits| ServerCounters {
             cache_queries: Some(queries),

@@ -171,7 +171,7 @@ impl OpenAiEngine {
 
     /// The secrets that no output may repeat.
     pub fn secrets(&self) -> Secrets {
-        Secrets::of(&self.target)
+        Secrets::from_target(&self.target)
     }
 
     /// An exchange that belongs to no run.

@@ -80,7 +80,12 @@ pub enum LengthTest {
 impl LengthTest {
     /// Of an answer with so many tokens by the server's count, in so many chunks, or cut off here because it went on for
     /// too long.
-    pub(super) fn of(tokens: Option<u64>, chunks: u64, cut_off: bool, finish: Option<&FinishReason>) -> Self {
+    pub(super) fn new(
+        tokens: Option<u64>,
+        chunks: u64,
+        cut_off: bool,
+        finish: Option<&FinishReason>,
+    ) -> Self {
         let asked = u64::from(TEST_TOKENS);
         match tokens {
             _ if cut_off => Self::Ignored,
@@ -241,7 +246,7 @@ impl SmokeReport {
         let usage = end.and_then(|end| end.usage);
         let finish_reason = end.and_then(|end| end.finish_reason.clone());
         let tokens = usage.and_then(|usage| usage.completion());
-        let length = LengthTest::of(tokens, chunks, end.is_none(), finish_reason.as_ref());
+        let length = LengthTest::new(tokens, chunks, end.is_none(), finish_reason.as_ref());
         let token_source = match tokens {
             Some(_) => TokenSource::Usage,
             None if chunks > 0 && counts.all(Option::is_some) => TokenSource::ChunkCounts,

@@ -105,7 +105,7 @@ const CHECK_PROXY: &str = "check the proxy that http_proxy, https_proxy or all_p
      go around it: NO_PROXY=HOST";
 
 impl NotReadyYet {
-    fn of(target: &Target, fault: DiagnosedFailure) -> Self {
+    fn new(target: &Target, fault: DiagnosedFailure) -> Self {
         let prospect = match fault.cause {
             Cause::Untrusted
             | Cause::OutOfDate
@@ -176,7 +176,7 @@ async fn check_once(
         let reason = format!("{what} within {}", spoken(limit));
         NotReadyYet { reason, hint: hint.to_owned(), prospect: Prospect::Good, lists: None }
     };
-    let refused = |fault| NotReadyYet::of(target, fault);
+    let refused = |fault| NotReadyYet::new(target, fault);
     let unknown = silence("the host's name was not found", CHECK_NAME);
     let resolving = Dialer::resolve(&target.url, target.proxy.as_ref(), tls);
     let dialer = within(end, unknown, resolving).await?.map_err(refused)?;
@@ -290,7 +290,7 @@ mod tests {
     fn limit(url: &str, cause: Cause) -> Option<Duration> {
         let target = Target::new(url.parse().unwrap(), Dialect::Vllm);
         let fault = DiagnosedFailure { failure: Failure::new(FailureKind::Connect, "no"), cause };
-        match NotReadyYet::of(&target, fault).prospect {
+        match NotReadyYet::new(&target, fault).prospect {
             Prospect::Good => Some(DEFAULT_WAIT),
             Prospect::Poor => Some(SHORT_WAIT),
             Prospect::None => None,

@@ -198,7 +198,8 @@ mod tests {
     fn a_key_that_is_echoed_elsewhere_is_hidden() {
         let mut target = Target::new("http://x".parse().unwrap(), Dialect::Sglang);
         target.api_key = Some(Secret::new("keykeykey"));
-        let flags = settings(&json!({"command": "serve --api-key keykeykey"}), &Secrets::of(&target));
+        let flags =
+            settings(&json!({"command": "serve --api-key keykeykey"}), &Secrets::from_target(&target));
         assert_eq!(flags["command"], "serve --api-key ***");
     }
 }

@@ -173,7 +173,7 @@ mod tests {
     fn a_secret_across_a_cut_is_hidden_whole() {
         let mut target = Target::new("http://x".parse().unwrap(), Dialect::Vllm);
         target.api_key = Some(Secret::new("hunter2hunter2"));
-        let secrets = Secrets::of(&target);
+        let secrets = Secrets::from_target(&target);
         // Across the end in characters, and across the end in bytes after tags.
         let folded = "x".repeat(EXCERPT - 3) + "hunter2hunter2";
         for before in 16 * EXCERPT - 20..16 * EXCERPT + 40 {

@@ -100,7 +100,7 @@ impl AbDesign {
     /// When so few rounds can never distinguish two sides.
     pub fn new(rounds: u64, metrics: Vec<FigureKey>, margin: f64) -> Result<Self, TooFewRounds> {
         let mut family = Vec::new();
-        for metric in metrics.into_iter().chain([FigureKey::of(Metric::ErrorRate)]) {
+        for metric in metrics.into_iter().chain([FigureKey::from_metric(Metric::ErrorRate)]) {
             if !family.contains(&metric) {
                 family.push(metric);
             }

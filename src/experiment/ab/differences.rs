@@ -76,7 +76,7 @@ pub(super) struct Differences {
 }
 
 impl Differences {
-    pub(super) fn of(measure: &FigureKey, rounds: &[AbRound<'_>]) -> Self {
+    pub(super) fn new(measure: &FigureKey, rounds: &[AbRound<'_>]) -> Self {
         let both = rounds.iter().filter_map(|round| {
             let (a, b) = (measure.read(round.a)?, measure.read(round.b)?);
             Some((AbPair { round: round.number, a: a.exact(), b: b.exact() }, (a, b)))

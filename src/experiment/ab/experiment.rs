@@ -154,7 +154,7 @@ impl Experiment for AbExperiment {
     }
 
     fn result(&self) -> Self::Result {
-        let test = AbTest::of(&self.design, &self.completed().collect::<Vec<_>>(), self.invalid)?;
+        let test = AbTest::new(&self.design, &self.completed().collect::<Vec<_>>(), self.invalid)?;
         Ok(match &self.refused {
             Some(why) => test.refused(why),
             None => test,

@@ -69,7 +69,7 @@ fn on(scale: DifferenceScale, estimate: Estimate) -> Option<Interval> {
 
 impl AbMetric {
     /// The metric from these differences, without a verdict; `power` is that of as many rounds.
-    pub(super) fn of(measure: &FigureKey, differences: &Differences, margin: f64, power: &Power) -> Self {
+    pub(super) fn new(measure: &FigureKey, differences: &Differences, margin: f64, power: &Power) -> Self {
         let (scale, pairs) = (differences.scale, &differences.pairs);
         let estimate = |scale, level| differences.estimate(scale, level).and_then(|found| on(scale, found));
         let exact = differences.exact();
@@ -182,7 +182,7 @@ pub(super) fn per_gpu_trade(metrics: &[AbMetric], explored: &[AbMetric]) -> Opti
     };
     let all = metrics.iter().chain(explored).filter(|metric| metric.scale == DifferenceScale::Ratio);
     let changed = |metric: &AbMetric| Some((metric.metric.parse().ok()?, metric.change()?, is_sure(metric)));
-    PerGpuTrade::of(all.filter_map(changed))
+    PerGpuTrade::from_changes(all.filter_map(changed))
 }
 
 /// The exploratory metrics.
@@ -196,7 +196,7 @@ pub(super) fn explored() -> Vec<FigureKey> {
     ];
     let usual =
         FigureKey::listed(&Metric::MAIN_AND_ITL, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS);
-    usual.chain(Metric::COSTS.map(FigureKey::of)).collect()
+    usual.chain(Metric::COSTS.map(FigureKey::from_metric)).collect()
 }
 
 /// The median, if all figures are known.
@@ -251,7 +251,7 @@ pub enum AbOverall {
 
 impl AbOverall {
     /// Combines `verdicts`.
-    pub fn of(verdicts: &[AbVerdict]) -> Self {
+    pub fn from_verdicts(verdicts: &[AbVerdict]) -> Self {
         let any = |verdict| verdicts.contains(&verdict);
         match (any(AbVerdict::Better), any(AbVerdict::Worse)) {
             (true, true) => Self::Mixed,
@@ -284,7 +284,7 @@ mod tests {
             (vec![better, worse, equivalent], AbOverall::Mixed),
             (vec![], AbOverall::Inconclusive),
         ] {
-            assert_eq!(AbOverall::of(&verdicts), overall, "{verdicts:?}");
+            assert_eq!(AbOverall::from_verdicts(&verdicts), overall, "{verdicts:?}");
         }
     }
 }

@@ -88,7 +88,7 @@ impl AbTest {
     /// # Errors
     ///
     /// When there is no round, the runs of one executed different plans, or a side changed its server.
-    pub fn of(design: &AbDesign, rounds: &[AbRound<'_>], invalid: InvalidRuns) -> Result<Self, NotRounds> {
+    pub fn new(design: &AbDesign, rounds: &[AbRound<'_>], invalid: InvalidRuns) -> Result<Self, NotRounds> {
         let first = rounds.first().ok_or(NotRounds::Nothing)?;
         if let Some(round) = rounds.iter().find(|round| round.a.run.plan_hash != round.b.run.plan_hash) {
             return Err(NotRounds::OtherPlans { round: round.number });
@@ -103,7 +103,7 @@ impl AbTest {
         let judged = JudgedRounds { design, counting: &counting, is_spoiled: spoiled > 0, finished };
         let metrics = judged.family(design.metrics());
         let completed: Vec<_> = rounds.iter().map(|round| round.completed(design, invalid)).collect();
-        let overload = AbOverload::of(&completed, finished);
+        let overload = AbOverload::new(&completed, finished);
         let classes = judged.classes(&first.a.run.classes);
         let failures = failed_share(completed.iter().map(|round| &round.a))
             .zip(failed_share(completed.iter().map(|round| &round.b)))
@@ -124,7 +124,7 @@ impl AbTest {
             power: POWER,
             margin: design.margin(),
             detectable_spreads: design.power().detectable(),
-            sides: AbSides::of(first),
+            sides: AbSides::from_round(first),
             order: design.order(),
             overload,
             rounds: completed,
@@ -305,10 +305,10 @@ impl JudgedRounds<'_> {
         // The power of so many rounds is simulated once.
         let mut powers: BTreeMap<u64, Power> = BTreeMap::new();
         let compared = measures.iter().map(|measure| {
-            let differences = Differences::of(measure, self.counting);
+            let differences = Differences::new(measure, self.counting);
             let pairs = differences.pairs.len() as u64;
             let power = powers.entry(pairs).or_insert_with(|| Power::new(pairs, tests));
-            AbMetric::of(measure, &differences, self.design.margin(), power)
+            AbMetric::new(measure, &differences, self.design.margin(), power)
         });
         compared.collect()
     }
@@ -357,7 +357,7 @@ impl JudgedRounds<'_> {
         }
         let verdicts: Vec<_> = metrics.iter().filter_map(|metric| metric.verdict).collect();
         let is_worse = fails_more || verdicts.contains(&AbVerdict::Worse);
-        match AbOverall::of(&verdicts) {
+        match AbOverall::from_verdicts(&verdicts) {
             _ if overloaded == Some(AbSide::B) => AbOverall::Worse,
             _ if overloaded == Some(AbSide::A) && self.is_spoiled => AbOverall::Inconclusive,
             _ if overloaded == Some(AbSide::A) && is_worse => AbOverall::Mixed,

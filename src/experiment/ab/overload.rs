@@ -26,7 +26,7 @@ pub struct AbOverload {
 
 impl AbOverload {
     /// That of the rounds that count among these; `finished` says whether all planned rounds ran.
-    pub(super) fn of(rounds: &[CompletedRound], finished: bool) -> Self {
+    pub(super) fn new(rounds: &[CompletedRound], finished: bool) -> Self {
         let counting: Vec<_> = rounds.iter().filter(|round| round.counted).collect();
         let count = |is: &dyn Fn(bool, bool) -> bool| {
             let such = counting.iter().filter(|round| is(round.a.is_overloaded(), round.b.is_overloaded()));

@@ -134,8 +134,8 @@ impl AbRound<'_> {
             order: design.order_of(self.number),
             seed: self.a.run.seed,
             plan_hash: self.a.run.plan_hash.clone(),
-            a: CompletedSide::of(self.a),
-            b: CompletedSide::of(self.b),
+            a: CompletedSide::from_run(self.a),
+            b: CompletedSide::from_run(self.b),
             counted,
             left_out: why.collect(),
         }
@@ -143,7 +143,7 @@ impl AbRound<'_> {
 }
 
 impl CompletedSide {
-    fn of(run: &Summary) -> Self {
+    fn from_run(run: &Summary) -> Self {
         Self {
             started_at: run.run.started_at,
             outcome: run.verdict.outcome,
@@ -209,7 +209,7 @@ pub struct Unlike {
 }
 
 impl AbSides {
-    pub(super) fn of(round: &AbRound<'_>) -> Self {
+    pub(super) fn from_round(round: &AbRound<'_>) -> Self {
         Self {
             a: round.a.run.engine.clone(),
             a_deployment: round.a.run.deployment.clone(),

@@ -42,7 +42,7 @@ fn design(rounds: u64) -> AbDesign {
 fn judged(invalid: InvalidRuns, a: impl Fn(u64) -> Summary, b: impl Fn(u64) -> Summary) -> AbTest {
     let runs: Vec<_> = (1..=8).map(|round| (round, a(round), b(round))).collect();
     let rounds: Vec<_> = runs.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
-    AbTest::of(&design(8), &rounds, invalid).unwrap()
+    AbTest::new(&design(8), &rounds, invalid).unwrap()
 }
 
 fn verdicts(test: &AbTest) -> Vec<(&str, Option<AbVerdict>)> {
@@ -86,7 +86,7 @@ fn too_few_rounds_for_a_class_alone_are_reported() {
     let rounds: Vec<_> = runs.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
     let metrics = ["p50 ttft", "p95 ttft", "p50 tpot"].map(|metric| metric.parse().unwrap());
     let design = AbDesign::new(8, metrics.into(), 0.05).unwrap();
-    let test = AbTest::of(&design, &rounds, InvalidRuns::LeftOut).unwrap();
+    let test = AbTest::new(&design, &rounds, InvalidRuns::LeftOut).unwrap();
     assert_eq!((test.verdict, test.classes[0].verdict), (AbOverall::Better, AbOverall::Inconclusive));
     let found =
         "no class alone could come out better or worse: 8 tests of classes take 9 rounds, and 8 count";
@@ -140,7 +140,7 @@ fn a_server_that_fails_more_is_no_better_for_being_fast() {
 fn overloaded(round: u64, ttft: u64) -> Summary {
     let (rule, outcome) = (Rule::SteadyState, VerdictOutcome::Overloaded);
     let reason = Reason { rule, outcome, sentence: "it grew".to_owned(), cure: "lower it".to_owned() };
-    Summary { verdict: Verdict::of(vec![reason], Vec::new()), ..summary(round, ttft, 0) }
+    Summary { verdict: Verdict::new(vec![reason], Vec::new()), ..summary(round, ttft, 0) }
 }
 
 #[test]
@@ -219,17 +219,17 @@ fn what_is_known_within_bounds_decides_where_all_that_it_can_be_agrees() {
 
 #[test]
 fn what_are_no_rounds_is_refused_and_what_differs_is_reported() {
-    assert_eq!(AbTest::of(&design(8), &[], InvalidRuns::LeftOut), Err(NotRounds::Nothing));
+    assert_eq!(AbTest::new(&design(8), &[], InvalidRuns::LeftOut), Err(NotRounds::Nothing));
     let (a, mut b) = (summary(1, 100, 0), summary(1, 100, 0));
     b.run.engine.model = "another".to_owned();
     b.run.deployment.labels.insert("flags".to_owned(), "--fast".to_owned());
     let round = [AbRound { number: 1, a: &a, b: &b }];
-    let test = AbTest::of(&design(8), &round, InvalidRuns::LeftOut).unwrap();
+    let test = AbTest::new(&design(8), &round, InvalidRuns::LeftOut).unwrap();
     let unlike: Vec<_> = test.sides.unlike.iter().map(|unlike| unlike.what.as_str()).collect();
     assert_eq!((test.verdict, unlike), (AbOverall::Unfinished, vec!["model", "flags"]));
     b.run.plan_hash = "other".to_owned();
     let round = [AbRound { number: 3, a: &a, b: &b }];
-    let refused = AbTest::of(&design(8), &round, InvalidRuns::LeftOut).unwrap_err().to_string();
+    let refused = AbTest::new(&design(8), &round, InvalidRuns::LeftOut).unwrap_err().to_string();
     assert_eq!(refused, "the two runs of round 3 did not execute the same plan");
 }
 
@@ -244,7 +244,7 @@ fn a_side_that_becomes_another_server_is_refused() {
         };
         let (first, second) = (at(first), at(second));
         let rounds = [AbRound { number: 1, a: &a, b: &first }, AbRound { number: 2, a: &a, b: &second }];
-        AbTest::of(&design(8), &rounds, InvalidRuns::Counted).map(|test| test.verdict)
+        AbTest::new(&design(8), &rounds, InvalidRuns::Counted).map(|test| test.verdict)
     };
     let refused = versions(Some("0.11"), Some("0.12")).unwrap_err().to_string();
     let words = "side B was another server in round 2: its server version was 0.11 in round 1, and was 0.12 then\nhint: ";

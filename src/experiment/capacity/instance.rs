@@ -25,7 +25,7 @@ pub enum Basis {
 impl Basis {
     /// Of `sweep`; `None` where no rate surely met the objectives, or none was demanded. The rates of a sweep are those
     /// of arrivals, of which a conversation has a request each turn.
-    pub(super) fn of(sweep: &Sweep) -> Option<Self> {
+    pub(super) fn from_sweep(sweep: &Sweep) -> Option<Self> {
         let answer = sweep.answer.as_ref()?;
         let Some(Load::Rate(passed)) = answer.passed else { return None };
         let turns = sweep.workload.mean_turns();

@@ -77,7 +77,7 @@ impl Offer {
     /// # Errors
     ///
     /// When its loads are not rates, or there is a price without a number of accelerators.
-    pub fn of(candidate: &Candidate<'_>, contract: &CapacityTarget) -> Result<Self, NoOffer> {
+    pub fn new(candidate: &Candidate<'_>, contract: &CapacityTarget) -> Result<Self, NoOffer> {
         let Candidate { name, sweep, gpu_hour } = *candidate;
         if matches!(sweep.plan.axis, LoadAxis::Users { .. }) {
             return Err(NoOffer::Users(name.to_owned()));
@@ -86,7 +86,7 @@ impl Offer {
             return Err(NoOffer::Unpriced(name.to_owned()));
         }
         let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);
-        let per_instance = Basis::of(sweep);
+        let per_instance = Basis::from_sweep(sweep);
         let instances = per_instance.map(|basis| contract.instances(basis.per_s()));
         let gpus = instances.zip(gpus_each).map(|(instances, each)| instances.saturating_mul(each.into()));
         let each_per_s = instances.map(|instances| contract.target_per_s / instances as f64);
@@ -153,7 +153,7 @@ fn notes(sweep: &Sweep, contract: &CapacityTarget, gpus_each: Option<u32>) -> Ve
     let mut notes = Vec::new();
     let turns = sweep.workload.mean_turns();
     if turns > 1.0
-        && let Some(basis) = Basis::of(sweep)
+        && let Some(basis) = Basis::from_sweep(sweep)
     {
         notes.push(format!(
             "the rates of the sweep are of sessions: one instance carries {} sessions/s, each of {} requests on average",
@@ -238,7 +238,7 @@ pub enum ComparedBy {
 
 impl ComparedBy {
     /// What is known of all of them.
-    fn of(offers: &[&Offer]) -> Option<Self> {
+    fn from_offers(offers: &[&Offer]) -> Option<Self> {
         let all = |known: fn(&Offer) -> bool| offers.iter().all(|offer| known(offer));
         match () {
             () if offers.is_empty() => None,
@@ -274,9 +274,10 @@ impl CapacityPlan {
     pub const SCHEMA: u32 = 2;
 
     /// Comparison of these offers.
-    pub fn of(contract: CapacityTarget, offers: Vec<Offer>) -> Self {
+    pub fn new(contract: CapacityTarget, offers: Vec<Offer>) -> Self {
         let keeping: Vec<_> = offers.iter().enumerate().filter(|(_, offer)| offer.keeps()).collect();
-        let compared_by = ComparedBy::of(&keeping.iter().map(|(_, offer)| *offer).collect::<Vec<_>>());
+        let compared_by =
+            ComparedBy::from_offers(&keeping.iter().map(|(_, offer)| *offer).collect::<Vec<_>>());
         let least = compared_by.and_then(|by| {
             keeping.iter().min_by(|a, b| by.read(a.1).total_cmp(&by.read(b.1))).map(|least| (by, *least))
         });

@@ -159,7 +159,7 @@ const OUTPUT: &str = "mean_output_tokens";
 fn conditions_of(side: &ComparedSide) -> ForeignConditions {
     let RunHeader { workload, engine, limits, .. } = &side.header;
     let arrival = &workload.arrival;
-    let form = LoadForm::of(workload);
+    let form = LoadForm::from_workload(workload);
     let kind = match form {
         LoadForm::Closed => "closed",
         LoadForm::PartlyOpen => "partly_open",

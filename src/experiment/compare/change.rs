@@ -26,7 +26,7 @@ pub enum Pairing {
 }
 
 impl Pairing {
-    pub(super) fn of(baseline: &ComparedSide, other: &ComparedSide) -> Self {
+    pub(super) fn new(baseline: &ComparedSide, other: &ComparedSide) -> Self {
         match (baseline.unit, baseline.ran_the_plans_of(other)) {
             (SideUnit::Run, true) => Self::SamePlan,
             (SideUnit::Run, false) => Self::OneRunEach,
@@ -47,7 +47,7 @@ impl Pairing {
         baseline: &ComparedSide,
         other: &ComparedSide,
     ) -> Option<RequestPairs> {
-        (self == Self::SamePlan).then(|| RequestPairs::of(key, [baseline, other])).flatten()
+        (self == Self::SamePlan).then(|| RequestPairs::new(key, [baseline, other])).flatten()
     }
 }
 

@@ -136,7 +136,7 @@ impl Compared {
     /// # Errors
     ///
     /// When they cannot be compared.
-    pub fn of(sides: &[ComparedSide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
+    pub fn new(sides: &[ComparedSide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
         let (Some(baseline), true) = (sides.first(), sides.len() > 1) else {
             return Err(NotComparable::Alone);
         };
@@ -147,12 +147,12 @@ impl Compared {
         }
         let reported = allowed(unequal(sides, varied), sides.iter().map(|side| &*side.name))?;
         let against = sides[1..].iter().map(|other| {
-            let pairing = Pairing::of(baseline, other);
+            let pairing = Pairing::new(baseline, other);
             let rows = ComparedRow::all(baseline, other, pairing);
             AgainstBaseline {
                 side: other.name.clone(),
                 pairing,
-                per_gpu_trade: PerGpuTrade::of(rows.iter().filter_map(changed)),
+                per_gpu_trade: PerGpuTrade::from_changes(rows.iter().filter_map(changed)),
                 rows,
                 gates: gates.iter().map(|gate| gate.judge(baseline, other, pairing)).collect(),
                 warm_like_cold: cold_and_warm(baseline, other),
@@ -163,7 +163,7 @@ impl Compared {
             unit: baseline.unit,
             sides: sides.iter().map(ComparedSide::describe).collect(),
             against: against.collect(),
-            trend: RunTrend::of(sides),
+            trend: RunTrend::from_sides(sides),
             differences: reported,
         })
     }

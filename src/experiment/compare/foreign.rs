@@ -89,7 +89,11 @@ impl ComparedForeign {
     /// # Errors
     ///
     /// When they cannot be compared, or a gate names a figure that other tools do not have.
-    pub fn of(sides: &[AnySide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparableForeign> {
+    pub fn new(
+        sides: &[AnySide],
+        varied: &[Condition],
+        gates: &[Gate],
+    ) -> Result<Self, NotComparableForeign> {
         gates.iter().try_for_each(has_an_equal)?;
         let (Some((baseline, others)), true) = (sides.split_first(), sides.len() > 1) else {
             return Err(NotComparable::Alone.into());
@@ -106,7 +110,7 @@ impl ComparedForeign {
             sides: sides.iter().map(AnySide::describe).collect(),
             differences: reported,
             unchecked,
-            against: others.iter().map(|other| AgainstForeign::of(baseline, other, gates)).collect(),
+            against: others.iter().map(|other| AgainstForeign::new(baseline, other, gates)).collect(),
         })
     }
 
@@ -117,7 +121,7 @@ impl ComparedForeign {
 }
 
 impl AgainstForeign {
-    fn of(baseline: &AnySide, other: &AnySide, gates: &[Gate]) -> Self {
+    fn new(baseline: &AnySide, other: &AnySide, gates: &[Gate]) -> Self {
         let (mut rows, mut only_baseline, mut only_here) = (Vec::new(), Vec::new(), Vec::new());
         for key in &subjects() {
             let (before, after) = (baseline.figure(key), other.figure(key));
@@ -148,7 +152,7 @@ fn subjects() -> Vec<FigureKey> {
     let latencies = METRICS
         .into_iter()
         .flat_map(|metric| STATISTICS.map(|statistic| FigureKey::latency(statistic, metric)));
-    latencies.chain([FigureKey::of(Metric::ErrorRate)]).collect()
+    latencies.chain([FigureKey::from_metric(Metric::ErrorRate)]).collect()
 }
 
 /// Refuses a demand on what other tools do not have under our meaning.

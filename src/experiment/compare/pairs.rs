@@ -45,7 +45,7 @@ const JUST_OVER: f64 = 1.0 + 1e-9;
 impl RequestPairs {
     /// Of the figure `key` of two single runs; `None` where it is not known, not of single requests, or both runs are too
     /// short to know what the server does at other times.
-    pub(super) fn of(key: &FigureKey, sides: [&ComparedSide; 2]) -> Option<Self> {
+    pub(super) fn new(key: &FigureKey, sides: [&ComparedSide; 2]) -> Option<Self> {
         let [before, after] = sides.map(|side| side.figure(key));
         let requests = sides.map(|side| side.requests_of(key));
         if sides.iter().all(|side| side.is_short()) {
@@ -175,7 +175,7 @@ impl RequestPairs {
             };
             other.unwrap_or(0.0) - one.unwrap_or(0.0)
         };
-        BatchMeans::of(&self.pairs.iter().map(difference).collect::<Vec<_>>())
+        BatchMeans::from_values(&self.pairs.iter().map(difference).collect::<Vec<_>>())
     }
 
     /// Whether so few requests differ that as many could by chance where none was seen to.

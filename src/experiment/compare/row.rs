@@ -155,7 +155,7 @@ pub struct TrendLine {
 
 impl RunTrend {
     /// The trend of the sides; `None` with fewer than three.
-    pub(super) fn of(sides: &[ComparedSide]) -> Option<Self> {
+    pub(super) fn from_sides(sides: &[ComparedSide]) -> Option<Self> {
         if sides.len() < FEWEST {
             return None;
         }
@@ -163,7 +163,7 @@ impl RunTrend {
         order.sort_by_key(|&place| sides[place].header.started_at);
         let line = |subject: &FigureKey| {
             let levels: Vec<_> = order.iter().map(|&place| sides[place].figure(subject).level()).collect();
-            TrendLine::of(subject, levels)
+            TrendLine::new(subject, levels)
         };
         let mut lines: Vec<TrendLine> =
             subjects(&sides.iter().collect::<Vec<_>>()).iter().filter_map(line).collect();
@@ -177,7 +177,7 @@ impl RunTrend {
 }
 
 impl TrendLine {
-    fn of(subject: &FigureKey, levels: Vec<FigureLevel>) -> Option<Self> {
+    fn new(subject: &FigureKey, levels: Vec<FigureLevel>) -> Option<Self> {
         let known: Vec<(f64, f64)> =
             levels.iter().enumerate().filter_map(|(step, level)| Some((step as f64, level.value?))).collect();
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();

@@ -93,7 +93,7 @@ impl ComparedSide {
         summary: Summary,
         demanded: impl Iterator<Item = &'k FigureKey>,
     ) -> Self {
-        let shown = BY_REQUEST.map(FigureKey::of);
+        let shown = BY_REQUEST.map(FigureKey::from_metric);
         let keys = shown.into_iter().chain(demanded.map(FigureKey::without_statistic));
         let requests = keys
             .map(|key| {
@@ -120,7 +120,7 @@ impl ComparedSide {
     ) -> Result<Self, NotRepeats> {
         runs.sort_by_key(|(header, _)| header.repeat.map(|repeat| repeat.number));
         let (headers, summaries): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
-        let joined = Repeats::of(&summaries, objectives)?;
+        let joined = Repeats::new(&summaries, objectives)?;
         let outcome = joined.verdict.outcome;
         let reasons = joined.verdict.reasons.iter();
         let distrusted = reasons.filter(|reason| reason.outcome == VerdictOutcome::Invalid);
@@ -163,7 +163,7 @@ impl ComparedSide {
 
     /// A figure of the runs that count. That of a single repeat has no interval; a share of one run's requests gets one.
     pub(super) fn figure(&self, key: &FigureKey) -> AcrossRuns {
-        let across = AcrossRuns::of(key, &self.runs.iter().collect::<Vec<_>>());
+        let across = AcrossRuns::new(key, &self.runs.iter().collect::<Vec<_>>());
         match self.unit {
             SideUnit::Run if key.kind() == FigureKind::Share && across.own_interval == (None, None) => {
                 AcrossRuns { own_interval: self.interval_of_share(key, across.mean).unzip(), ..across }
@@ -184,8 +184,8 @@ impl ComparedSide {
         let figures = self.requests_of(key).iter().map(|(_, figure)| figure.exact());
         let holds = figures.collect::<Option<Vec<f64>>>()?;
         let share = mean(&holds).filter(|mean| share.is_some_and(|share| (share - mean).abs() < 1e-9))?;
-        let memory = Memory::of(&holds).filter(|_| !self.is_short())?;
-        Some(interval_of_share(share, Effective::of(holds.len() as u64, memory).cautious))
+        let memory = Memory::from_values(&holds).filter(|_| !self.is_short())?;
+        Some(interval_of_share(share, Effective::new(holds.len() as u64, memory).cautious))
     }
 
     /// Whether a run may have missed what the server does at other times: its window holds fewer than 20 times for which
@@ -212,7 +212,7 @@ impl ComparedSide {
             skyline_version: header.skyline_version.clone(),
             load: match self.runs.first() {
                 Some(run) if run.is_all_at_once() => LoadForm::Open,
-                _ => LoadForm::of(&header.workload),
+                _ => LoadForm::from_workload(&header.workload),
             },
             counted_runs: self.runs.len() as u64,
             requests: self.runs.iter().map(|run| run.requests.planned).sum(),

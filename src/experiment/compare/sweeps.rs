@@ -99,7 +99,7 @@ impl ComparedSweeps {
     /// # Errors
     ///
     /// When they cannot be compared.
-    pub fn of(sides: &[SweepSide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
+    pub fn new(sides: &[SweepSide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
         let (Some(baseline), true) = (sides.first(), sides.len() > 1) else {
             return Err(NotComparable::Alone);
         };
@@ -109,7 +109,7 @@ impl ComparedSweeps {
             schema: Self::SCHEMA,
             answers: sides.iter().map(SweepSide::answer).collect(),
             differences: reported,
-            against: sides[1..].iter().map(|other| SweepAgainst::of(baseline, other, gates)).collect(),
+            against: sides[1..].iter().map(|other| SweepAgainst::new(baseline, other, gates)).collect(),
         })
     }
 
@@ -171,7 +171,7 @@ impl SweepSide {
             answer: self.sweep.answer.clone(),
             valid: self.sweep.valid,
             ttft_p99_ms: curve(FigureKey::percentile(Quantile::P99, Metric::Ttft)),
-            output_tokens_per_s: curve(FigureKey::of(Metric::OutputTokens)),
+            output_tokens_per_s: curve(FigureKey::from_metric(Metric::OutputTokens)),
             saturated: self
                 .sweep
                 .points
@@ -179,13 +179,13 @@ impl SweepSide {
                 .filter(|point| is_saturated(point))
                 .map(|point| point.load)
                 .collect(),
-            begun: ArrivalUnit::of(&self.sweep.workload),
+            begun: ArrivalUnit::from_workload(&self.sweep.workload),
         }
     }
 }
 
 impl SweepAgainst {
-    fn of(baseline: &SweepSide, other: &SweepSide, gates: &[Gate]) -> Self {
+    fn new(baseline: &SweepSide, other: &SweepSide, gates: &[Gate]) -> Self {
         let both: Vec<(&SweepPoint, &SweepPoint)> = baseline
             .sweep
             .points
@@ -194,7 +194,7 @@ impl SweepAgainst {
                 Some((before, other.sweep.points.iter().find(|after| after.load == before.load)?))
             })
             .collect();
-        let mut loads: Vec<AtLoad> = both.iter().map(|(before, after)| AtLoad::of(before, after)).collect();
+        let mut loads: Vec<AtLoad> = both.iter().map(|(before, after)| AtLoad::new(before, after)).collect();
         correct(loads.iter_mut().flat_map(|at| &mut at.rows).map(|row| (row.p, &mut row.p_holm)));
         let distrusted = !(baseline.sweep.valid && other.sweep.valid);
         unjudged(distrusted, loads.iter_mut().flat_map(|at| &mut at.rows));
@@ -241,7 +241,7 @@ impl SweepAgainst {
 }
 
 impl AtLoad {
-    fn of(before: &SweepPoint, after: &SweepPoint) -> Self {
+    fn new(before: &SweepPoint, after: &SweepPoint) -> Self {
         let pairing = pairing(before, after);
         let saturated = [before, after].iter().any(|point| is_saturated(point));
         // Beyond saturation a latency depends on the length of the run and says nothing about the server.
@@ -287,10 +287,10 @@ static SHOWN: [FigureKey; 7] = [
     FigureKey::percentile(Quantile::P99, Metric::Ttft),
     FigureKey::percentile(Quantile::P99, Metric::Tpot),
     FigureKey::percentile(Quantile::P99, Metric::E2e),
-    FigureKey::of(Metric::RequestRate),
-    FigureKey::of(Metric::OutputTokens),
-    FigureKey::of(Metric::OutputTokensPerGpu),
-    FigureKey::of(Metric::Goodput),
+    FigureKey::from_metric(Metric::RequestRate),
+    FigureKey::from_metric(Metric::OutputTokens),
+    FigureKey::from_metric(Metric::OutputTokensPerGpu),
+    FigureKey::from_metric(Metric::Goodput),
 ];
 
 /// Compares two answers by their intervals, otherwise by their brackets.

@@ -58,7 +58,7 @@ fn gate(text: &str) -> Gate {
 
 fn judged(sides: &[ComparedSide], gates: &[&str]) -> Vec<GateJudgement> {
     let gates: Vec<_> = gates.iter().map(|text| gate(text)).collect();
-    Compared::of(sides, &[], &gates).unwrap().against.remove(0).gates
+    Compared::new(sides, &[], &gates).unwrap().against.remove(0).gates
 }
 
 fn close(found: Option<f64>, expected: f64) -> bool {
@@ -76,13 +76,13 @@ fn what_must_be_equal_is_and_says_which_is_not() {
         header.skyline_version = "9".to_owned();
     });
     let sides = [baseline, other];
-    let refusal = Compared::of(&sides, &[], &[]).unwrap_err().to_string();
+    let refusal = Compared::new(&sides, &[], &[]).unwrap_err().to_string();
     assert!(
         refusal.contains("\n  horizon_s: 1.0 (a), 2.0 (b)\n  streamed: true (a), false (b)"),
         "{refusal}"
     );
     assert!(refusal.ends_with("--vary window --vary streaming"), "{refusal}");
-    let compared = Compared::of(&sides, &[Condition::Window, Condition::Streaming], &[]).unwrap();
+    let compared = Compared::new(&sides, &[Condition::Window, Condition::Streaming], &[]).unwrap();
     let found: Vec<_> = compared.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
     // One side did not say on what it ran: it may be the same.
     assert_eq!(
@@ -102,7 +102,7 @@ fn hardware_that_both_name_must_be_the_same_and_a_third_that_does_not_changes_no
         one(name, 100, |header| header.deployment.hardware = hardware.map(str::to_owned))
     };
     let refused =
-        |sides: &[ComparedSide]| matches!(Compared::of(sides, &[], &[]), Err(NotComparable::Unequal { .. }));
+        |sides: &[ComparedSide]| matches!(Compared::new(sides, &[], &[]), Err(NotComparable::Unequal { .. }));
     assert!(refused(&[on("a", Some("h100")), on("b", Some("l40s"))]));
     assert!(refused(&[on("a", Some("h100")), on("b", None), on("c", Some("l40s"))]));
     assert!(!refused(&[on("a", Some("h100")), on("b", None), on("c", Some("h100"))]));
@@ -122,15 +122,15 @@ fn requests_must_have_asked_alike_and_a_log_without_the_fact_is_reported() {
     let usual = || at("a", Some((0.0, None)));
     for other in [at("b", Some((0.7, None))), at("b", Some((0.0, Some(0.9))))] {
         let sides = [usual(), other];
-        let refusal = Compared::of(&sides, &[], &[]).unwrap_err().to_string();
+        let refusal = Compared::new(&sides, &[], &[]).unwrap_err().to_string();
         assert!(
             refusal.contains("parameters: temperature 0 (a), temperature 0")
                 && refusal.ends_with("--vary parameters"),
             "{refusal}"
         );
-        assert!(Compared::of(&sides, &[Condition::Parameters], &[]).is_ok());
+        assert!(Compared::new(&sides, &[Condition::Parameters], &[]).is_ok());
     }
-    let old = Compared::of(&[usual(), at("b", None)], &[], &[]).unwrap();
+    let old = Compared::new(&[usual(), at("b", None)], &[], &[]).unwrap();
     let found: Vec<_> = old.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
     assert_eq!(found, [("parameters", Role::Reported)]);
 }
@@ -140,19 +140,19 @@ fn a_serving_model_that_one_side_names_is_reported() {
     let named = |name: &str, model: Option<&str>| {
         one(name, 100, |header| header.deployment.serving_model = model.map(str::to_owned))
     };
-    let compared = Compared::of(&[named("a", Some("llama")), named("b", None)], &[], &[]).unwrap();
+    let compared = Compared::new(&[named("a", Some("llama")), named("b", None)], &[], &[]).unwrap();
     assert_eq!(
         (compared.differences[0].condition, compared.differences[0].role),
         (Condition::Model, Role::Reported)
     );
     let two = [named("a", Some("llama")), named("b", Some("qwen"))];
-    assert!(Compared::of(&two, &[], &[]).is_err());
+    assert!(Compared::new(&two, &[], &[]).is_err());
 }
 
 #[test]
 fn no_spread_is_no_proof() {
     let sides = [repeats("a", 1, &[100, 100]), repeats("b", 2, &[101, 101])];
-    let compared = Compared::of(&sides, &[], &[]).unwrap();
+    let compared = Compared::new(&sides, &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
     // Of six ways to deal four values out to two and two, two are as far apart.
     assert!(close(p50.p, 2.0 / 6.0) && p50.standing == ChangeStanding::Unknown, "{p50:?}");
@@ -187,21 +187,21 @@ fn the_same_seed_must_have_drawn_the_same_plan() {
         })
     };
     let same_seed = log(100).header.workload.seed;
-    let refusal = Compared::of(&[one("a", 100, |_| {}), another("b", same_seed)], &[], &[]).unwrap_err();
+    let refusal = Compared::new(&[one("a", 100, |_| {}), another("b", same_seed)], &[], &[]).unwrap_err();
     assert!(refusal.to_string().contains("--vary plan"), "{refusal}");
-    assert!(Compared::of(&[one("a", 100, |_| {}), another("b", 99)], &[], &[]).is_ok());
+    assert!(Compared::new(&[one("a", 100, |_| {}), another("b", 99)], &[], &[]).is_ok());
 }
 
 #[test]
 fn runs_and_repeats_do_not_mix_and_one_is_not_compared() {
     let sides = [one("a", 100, |_| {}), repeats("b", 1, &[100, 110])];
-    assert!(matches!(Compared::of(&sides, &[], &[]), Err(NotComparable::Mixed { .. })));
-    assert_eq!(Compared::of(&sides[..1], &[], &[]), Err(NotComparable::Alone));
+    assert!(matches!(Compared::new(&sides, &[], &[]), Err(NotComparable::Mixed { .. })));
+    assert_eq!(Compared::new(&sides[..1], &[], &[]), Err(NotComparable::Alone));
 }
 
 #[test]
 fn one_run_a_side_has_a_change_and_no_p_value() {
-    let compared = Compared::of(&[one("a", 100, |_| {}), one("b", 110, |_| {})], &[], &[]).unwrap();
+    let compared = Compared::new(&[one("a", 100, |_| {}), one("b", 110, |_| {})], &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
     assert!(close(p50.change.map(|change| change.value), 0.1) && p50.p.is_none());
     assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::SamePlan, ChangeStanding::Unknown));
@@ -211,7 +211,7 @@ fn one_run_a_side_has_a_change_and_no_p_value() {
 #[test]
 fn repeats_of_other_plans_are_compared_by_welch() {
     let sides = [repeats("a", 1, &[100, 104, 98, 102, 106]), repeats("b", 2, &[120, 118, 131, 125, 121])];
-    let compared = Compared::of(&sides, &[], &[]).unwrap();
+    let compared = Compared::new(&sides, &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
     assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::Independent, ChangeStanding::Worse));
     // scipy 1.17.1: ttest_ind(b, a, equal_var=False).
@@ -229,7 +229,7 @@ fn repeats_of_other_plans_are_compared_by_welch() {
 #[test]
 fn repeats_of_the_same_plans_are_paired() {
     let sides = [repeats("a", 1, &[100, 200, 300, 400, 500]), repeats("b", 1, &[90, 189, 291, 390, 488])];
-    let compared = Compared::of(&sides, &[], &[]).unwrap();
+    let compared = Compared::new(&sides, &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
     assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::Paired, ChangeStanding::Better));
     // scipy 1.17.1: ttest_rel(b, a); unpaired p would be 0.92.
@@ -244,7 +244,7 @@ fn what_would_be_seen_of_a_share_is_reported_in_points() {
     };
     let detectable = |metric| {
         let (before, after) = (sampled([0.5, 0.6, 0.4]), sampled([0.5, 0.7, 0.3]));
-        ComparedRow::compare(&FigureKey::of(metric), &before, &after, Pairing::Independent, None)
+        ComparedRow::compare(&FigureKey::from_metric(metric), &before, &after, Pairing::Independent, None)
             .unwrap()
             .detectable
             .unwrap()
@@ -289,7 +289,7 @@ fn a_trend_is_in_the_order_of_time() {
         one(name, ttft, |header| header.started_at = jiff::Timestamp::from_second(second).unwrap())
     };
     let sides = [at("c", 130, 30), at("a", 110, 10), at("b", 120, 20), at("d", 141, 40)];
-    let trend = Compared::of(&sides, &[], &[]).unwrap().trend.unwrap();
+    let trend = Compared::new(&sides, &[], &[]).unwrap().trend.unwrap();
     assert_eq!(trend.order, [1, 2, 0, 3]);
     let line = trend.lines.iter().find(|line| line.figure.to_string() == "p50 ttft").unwrap();
     // scipy 1.17.1: linregress(range(4), [110, 120, 130, 141]).slope / 125.25.
@@ -297,7 +297,7 @@ fn a_trend_is_in_the_order_of_time() {
     let drifts = |ttfts: [u64; 4]| {
         let named = ["a", "b", "c", "d"].into_iter().zip(ttfts).zip(0..);
         let sides: Vec<_> = named.map(|((name, ttft), second)| at(name, ttft, second)).collect();
-        let trend = Compared::of(&sides, &[], &[]).unwrap().trend.unwrap();
+        let trend = Compared::new(&sides, &[], &[]).unwrap().trend.unwrap();
         trend.lines.iter().any(|line| line.drifts)
     };
     // The interval of this slope excludes 0, as is shown: its p-value is 0.034. That of the next is 0.084.
@@ -317,13 +317,13 @@ fn percentiles_that_a_side_was_run_to_show_are_compared() {
             ComparedSide::of_run(ttft_ms.to_string(), &log, summary, [].iter())
         }
     };
-    let compared = Compared::of(&[asking(&[75.0, 90.0])(100), asking(&[75.0])(200)], &[], &[]).unwrap();
+    let compared = Compared::new(&[asking(&[75.0, 90.0])(100), asking(&[75.0])(200)], &[], &[]).unwrap();
     let asked = row(&compared, "p75 ttft");
     assert_eq!((asked.baseline.value, asked.change.unwrap().value), (Some(100.0), 1.0));
     assert_eq!(row(&compared, "p90 ttft").other.value, Some(200.0), "every run has it");
     let names: Vec<_> = compared.against[0].rows.iter().map(|row| row.figure.to_string()).collect();
     let ttft: Vec<_> = names.iter().filter(|name| name.ends_with("ttft")).collect();
     assert_eq!(ttft, ["p50 ttft", "p75 ttft", "p90 ttft", "p95 ttft", "p99 ttft"]);
-    let one_sided = Compared::of(&[asking(&[])(100), asking(&[99.5])(200)], &[], &[]).unwrap();
+    let one_sided = Compared::new(&[asking(&[])(100), asking(&[99.5])(200)], &[], &[]).unwrap();
     assert!(one_sided.against[0].rows.iter().all(|row| row.figure.to_string() != "p99.5 ttft"));
 }

@@ -60,7 +60,7 @@ impl<'a> AnswerInContext<'a> {
 }
 
 impl<'a> ConcurrencyContext<'a> {
-    pub(super) fn of(log: &'a RunLog) -> Self {
+    pub(super) fn from_log(log: &'a RunLog) -> Self {
         let sent = || log.records.iter().filter(|record| record.own_sent().is_some());
         let measured = |record: &RecordRef<'_>| record.phase == Phase::Measured;
         let mut lengths: Vec<f64> = sent().filter(measured).map(|record| prompt(&record)).collect();
@@ -93,25 +93,25 @@ impl<'a> ConcurrencyContext<'a> {
             });
         }
         // One after the other: each takes as much memory as the answers, of which a run may have millions.
-        let in_flight = Stays::of(sent().map(|r| (sent_s(&r), seconds(r.ended), 1.0)));
+        let in_flight = Stays::from_stays(sent().map(|r| (sent_s(&r), seconds(r.ended), 1.0)));
         for answer in &mut answers {
             answer.others = (in_flight.at(seconds(answer.sent)) - 1.0).max(0.0);
         }
         drop(in_flight);
-        let tokens = Stays::of(sent().map(|r| (sent_s(&r), until_first(&r), prompt(&r))));
+        let tokens = Stays::from_stays(sent().map(|r| (sent_s(&r), until_first(&r), prompt(&r))));
         for answer in &mut answers {
             answer.tokens_ahead = (tokens.at(seconds(answer.sent)) - answer.prompt).max(0.0);
         }
         drop(tokens);
         let long_ones = sent().filter(|record| prompt(record) >= LONG * usual_prompt);
-        let long_tokens = Stays::of(long_ones.map(|r| (sent_s(&r), until_first(&r), prompt(&r))));
+        let long_tokens = Stays::from_stays(long_ones.map(|r| (sent_s(&r), until_first(&r), prompt(&r))));
         for answer in &mut answers {
             let own = if answer.prompt >= LONG * usual_prompt { answer.prompt } else { 0.0 };
             answer.long_tokens_ahead = (long_tokens.at(seconds(answer.sent)) - own).max(0.0);
         }
         drop(long_tokens);
         let begun = sent().filter_map(|r| Some((seconds(r.chunks.first_at()?), seconds(r.ended), 1.0)));
-        let coming = Stays::of(begun);
+        let coming = Stays::from_stays(begun);
         for answer in &mut answers {
             let record = answer.record();
             let ends = record.chunks.first_at().zip(record.chunks.last_at());
@@ -119,7 +119,7 @@ impl<'a> ConcurrencyContext<'a> {
             answer.company = mean.unwrap_or(1.0).max(1.0);
         }
         drop(coming);
-        let waiting = Stays::of(sent().map(|r| (sent_s(&r), until_first(&r), 1.0)));
+        let waiting = Stays::from_stays(sent().map(|r| (sent_s(&r), until_first(&r), 1.0)));
         for answer in &mut answers {
             answer.ahead = (waiting.at(seconds(answer.sent)) - 1.0).max(0.0);
         }
@@ -179,7 +179,7 @@ pub(in crate::experiment) struct Steps {
 }
 
 impl Steps {
-    pub(in crate::experiment) fn of(mut steps: Vec<(f64, f64)>) -> Self {
+    pub(in crate::experiment) fn from_steps(mut steps: Vec<(f64, f64)>) -> Self {
         steps.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
         let sums = |value: fn(&(f64, f64)) -> f64| {
             let mut sum = 0.0;
@@ -209,9 +209,9 @@ impl Steps {
 }
 
 impl Stays {
-    pub(in crate::experiment) fn of(stays: impl Iterator<Item = (f64, f64, f64)> + Clone) -> Self {
-        let arrivals = Steps::of(stays.clone().map(|(from, _, weight)| (from, weight)).collect());
-        Self { arrivals, departures: Steps::of(stays.map(|(_, to, weight)| (to, weight)).collect()) }
+    pub(in crate::experiment) fn from_stays(stays: impl Iterator<Item = (f64, f64, f64)> + Clone) -> Self {
+        let arrivals = Steps::from_steps(stays.clone().map(|(from, _, weight)| (from, weight)).collect());
+        Self { arrivals, departures: Steps::from_steps(stays.map(|(_, to, weight)| (to, weight)).collect()) }
     }
 
     /// What is there at `at`, what came at that moment included.
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn levels_are_counted_and_averaged() {
-        let stays = Stays::of([(0.0, 4.0, 1.0), (1.0, 2.0, 3.0), (3.0, 9.0, 2.0)].into_iter());
+        let stays = Stays::from_stays([(0.0, 4.0, 1.0), (1.0, 2.0, 3.0), (3.0, 9.0, 2.0)].into_iter());
         assert_eq!([0.0, 1.0, 2.0, 3.5, 9.0].map(|at| stays.at(at)), [1.0, 4.0, 1.0, 3.0, 0.0]);
         // From 0 to 4: 1 throughout, 3 for one second, 2 for one.
         assert_eq!(stays.mean(0.0, 4.0), Some((4.0 + 3.0 + 2.0) / 4.0));

@@ -29,7 +29,7 @@ pub(super) fn test(symptom: &mut Symptom, summary: &Summary) {
     if !summary.run.engine.modelled.is_empty() {
         return;
     }
-    let counters = Counters::of(summary);
+    let counters = Counters::from_summary(summary);
     let tested = match symptom.regime {
         Regime::MemoryBoundDecode => counters.memory_bound(),
         Regime::ComputeBoundDecode => counters.compute_bound(),
@@ -48,7 +48,7 @@ pub(super) fn test(symptom: &mut Symptom, summary: &Summary) {
 
 /// Puts what is likely instead in the place of a regime that counters contradict.
 fn contradicted_by(symptom: &mut Symptom, summary: &Summary) {
-    let slowdown = summary.server.as_ref().and_then(Slowdown::of);
+    let slowdown = summary.server.as_ref().and_then(Slowdown::from_server);
     if let Some(slowdown) = &slowdown {
         symptom.likely = format!("throttling, and not what the times alone suggest: {}", slowdown.words);
         slowdown.cure().clone_into(&mut symptom.first_response);
@@ -99,7 +99,7 @@ struct Together {
 }
 
 impl<'a> Counters<'a> {
-    fn of(summary: &'a Summary) -> Self {
+    fn from_summary(summary: &'a Summary) -> Self {
         let devices = summary.server.iter().flat_map(|server| &server.devices);
         Self { devices: devices.filter(|device| device.was_busy()).collect() }
     }

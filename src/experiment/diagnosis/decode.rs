@@ -34,12 +34,12 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let (answers, what): (Vec<TokenTime>, _) = if alone.len() >= LEAST {
         let times = alone
             .iter()
-            .filter_map(|answer| Some(TokenTime::of(answer, physics, answer.tpot_ms?, answer.context())));
+            .filter_map(|answer| Some(TokenTime::new(answer, physics, answer.tpot_ms?, answer.context())));
         (times.collect(), "TPOT of answers made nearly alone")
     } else {
         let concurrency = &evidence.concurrency;
         let times = with_tpot().filter_map(|answer| {
-            Some(TokenTime::of(answer, physics, undisturbed_ms(concurrency, answer)?, 1))
+            Some(TokenTime::new(answer, physics, undisturbed_ms(concurrency, answer)?, 1))
         });
         (times.collect(), "the gap between tokens while no prompt waits")
     };
@@ -85,7 +85,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
 
 impl TokenTime {
     /// Of an answer whose steps each read at least one sequence of `read_tokens` tokens.
-    fn of(answer: &AnswerInContext<'_>, physics: &Physics, measured_ms: f64, read_tokens: u32) -> Self {
+    fn new(answer: &AnswerInContext<'_>, physics: &Physics, measured_ms: f64, read_tokens: u32) -> Self {
         let batch = answer.company.round() as u32;
         let bound = physics.decode_bound(batch, answer.context());
         let least = physics.decode_bound(1, read_tokens);

@@ -32,7 +32,7 @@ pub(super) struct Physics {
 
 impl Physics {
     /// From the declared or modelled deployment; otherwise why nothing can be predicted.
-    pub(super) fn of(header: &RunHeader) -> Result<Self, String> {
+    pub(super) fn from_header(header: &RunHeader) -> Result<Self, String> {
         let (facts, modelled) = (&header.deployment, &header.engine.modelled);
         if modelled.contains_key("step_times") || modelled.contains_key("speculative") {
             return Err("the modelled step times do not come from hardware data".to_owned());

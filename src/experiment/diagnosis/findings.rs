@@ -57,8 +57,8 @@ impl Diagnosis {
         let evidence = RunEvidence {
             log,
             summary,
-            concurrency: ConcurrencyContext::of(log),
-            physics: Physics::of(&log.header),
+            concurrency: ConcurrencyContext::from_log(log),
+            physics: Physics::from_header(&log.header),
         };
         let mut diagnosis = Self {
             reservation: reservation(summary),
@@ -143,7 +143,7 @@ pub struct RepeatsSymptom {
 
 impl RepeatsDiagnosis {
     /// Diagnosis of runs by their ascending numbers.
-    pub fn of(runs: &[(u64, &Diagnosis)]) -> Self {
+    pub fn from_runs(runs: &[(u64, &Diagnosis)]) -> Self {
         let mut symptoms: Vec<RepeatsSymptom> = Vec::new();
         let mut not_enough_data: Vec<MissingEvidence> = Vec::new();
         for (number, diagnosis) in runs {
@@ -216,7 +216,7 @@ mod tests {
         let one = diagnosis(&[Regime::Queueing], 0.8);
         let two = diagnosis(&[Regime::Overload, Regime::Queueing, Regime::Queueing], 0.99);
         let three = Diagnosis { reservation: Some("INVALID".to_owned()), ..diagnosis(&[], 1.0) };
-        let joint = RepeatsDiagnosis::of(&[(1, &one), (2, &two), (3, &three)]);
+        let joint = RepeatsDiagnosis::from_runs(&[(1, &one), (2, &two), (3, &three)]);
         let found: Vec<_> =
             joint.symptoms.iter().map(|seen| (seen.symptom.regime, seen.in_runs.clone())).collect();
         assert_eq!(found, [(Regime::Overload, vec![2]), (Regime::Queueing, vec![1, 2])], "the gravest first");

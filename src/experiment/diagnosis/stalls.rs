@@ -34,7 +34,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     if answers == 0.0 || (stalls.requests as f64) < OFTEN * answers {
         return Ok(None);
     }
-    let gaps = Gaps::of(&evidence.concurrency);
+    let gaps = Gaps::from_concurrency(&evidence.concurrency);
     let [in_stalls, elsewhere] =
         [(gaps.stalls_with_prompts, gaps.stalls), (gaps.others_with_prompts, gaps.others)]
             .map(|(with, of)| with as f64 / of.max(1) as f64);
@@ -65,7 +65,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
 }
 
 impl Gaps {
-    fn of(concurrency: &ConcurrencyContext<'_>) -> Self {
+    fn from_concurrency(concurrency: &ConcurrencyContext<'_>) -> Self {
         let mut found = Self::default();
         for answer in concurrency.some() {
             let moments: Vec<f64> =

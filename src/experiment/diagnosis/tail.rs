@@ -52,7 +52,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         return Ok(None);
     }
     let [p50, p99] = [Quantile::P50, Quantile::P99].map(|q| row.percentile(q).figure.at_least());
-    let tail = Tail::of(evidence);
+    let tail = Tail::from_evidence(evidence);
     let reserved = if row.percentile(Quantile::P99).mark.is_some() { ", from few samples" } else { "" };
     let spread = format!(
         "p99 TTFT is {}, p50 {}: {} times as long{reserved}",
@@ -77,7 +77,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
 }
 
 impl<'e, 'a> Tail<'e, 'a> {
-    fn of(evidence: &'e RunEvidence<'a>) -> Self {
+    fn from_evidence(evidence: &'e RunEvidence<'a>) -> Self {
         let concurrency = &evidence.concurrency;
         let mut slowest: Vec<&AnswerInContext<'a>> = concurrency.answers.iter().collect();
         slowest.sort_unstable_by(|one, other| other.ttft_ms.total_cmp(&one.ttft_ms));

@@ -83,7 +83,7 @@ pub enum Grade {
 }
 
 impl RunCheck {
-    pub(super) fn of(run: &MeasuredRun, fleet: &Fleet) -> Result<Self, BadFleet> {
+    pub(super) fn new(run: &MeasuredRun, fleet: &Fleet) -> Result<Self, BadFleet> {
         let measured = summarise(&run.log, &[]);
         let predicted = summarise(&replay(&run.log, fleet)?, &[]);
         Ok(Self {
@@ -93,7 +93,7 @@ impl RunCheck {
             outcome: measured.verdict.outcome,
             valid: measured.verdict.valid,
             figures: FigureCheck::all(&measured, &predicted),
-            sent: FitRange::of(&run.log),
+            sent: FitRange::from_log(&run.log),
         })
     }
 
@@ -149,7 +149,7 @@ pub(super) fn worst(checks: &[RunCheck], quantile: Quantile) -> Option<f64> {
 impl Grade {
     /// By the worst median. Poor where one that was measured could not be reproduced, as by an engine that does not
     /// keep up with what was sent, and where there is none.
-    pub(super) fn of(checks: &[RunCheck]) -> Self {
+    pub(super) fn from_checks(checks: &[RunCheck]) -> Self {
         match worst(checks, Quantile::P50) {
             Some(off) if off <= GOOD => Self::Good,
             Some(off) if off <= ROUGH => Self::Rough,
@@ -171,7 +171,7 @@ pub(super) struct FitRange {
 }
 
 impl FitRange {
-    pub(super) fn of(log: &RunLog) -> Self {
+    pub(super) fn from_log(log: &RunLog) -> Self {
         let sent = || log.records.iter().filter(|record| record.sent.is_some());
         let mut prompts: Vec<u32> = sent().map(|record| record.input_tokens_asked).collect();
         let mut answers: Vec<u32> = sent().map(|record| record.output_tokens_asked).collect();

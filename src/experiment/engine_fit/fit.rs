@@ -85,7 +85,7 @@ impl EngineFit {
     /// # Errors
     ///
     /// When the runs have too few stretches to fit.
-    pub fn of(runs: &[MeasuredRun], base: &BatchingConfig, family: &CostModel) -> Result<Self, CannotFit> {
+    pub fn new(runs: &[MeasuredRun], base: &BatchingConfig, family: &CostModel) -> Result<Self, CannotFit> {
         let rows: Vec<Vec<StepStretch>> = runs.iter().map(|run| rows(&run.log, &base.limits)).collect();
         let all: Vec<StepStretch> = rows.iter().flatten().cloned().collect();
         if all.len() < LEAST {
@@ -104,11 +104,11 @@ impl EngineFit {
                 .collect();
             if others.len() >= LEAST {
                 let engine = FittedEngine::new(base, family, &family.fit(&others));
-                held_out.push(RunCheck::of(run, &engine.fleet())?);
+                held_out.push(RunCheck::new(run, &engine.fleet())?);
             }
         }
         let checked: Vec<RunCheck> =
-            runs.iter().map(|run| RunCheck::of(run, &engine.fleet())).collect::<Result<_, _>>()?;
+            runs.iter().map(|run| RunCheck::new(run, &engine.fleet())).collect::<Result<_, _>>()?;
         let error = |first: bool| {
             let mut errors: Vec<f64> = all
                 .iter()
@@ -129,7 +129,7 @@ impl EngineFit {
             costs: with_intervals(family, &all, &costs),
             answer_error: error(false),
             first_token_error: error(true),
-            grade: Grade::of(if held_out.is_empty() { &checked } else { &held_out }),
+            grade: Grade::from_checks(if held_out.is_empty() { &checked } else { &held_out }),
             runs: checked,
             held_out,
             engine,

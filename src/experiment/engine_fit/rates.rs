@@ -55,15 +55,15 @@ impl PredictedRates {
     pub const SCHEMA: u32 = 1;
 
     /// What `engine_fit` predicts: each rate's run in virtual time with its summary.
-    pub fn of(engine_fit: EngineFit, predicted: &[(RunLog, Summary)]) -> Self {
-        let reaches: Vec<FitRange> = predicted.iter().map(|(log, _)| FitRange::of(log)).collect();
+    pub fn new(engine_fit: EngineFit, predicted: &[(RunLog, Summary)]) -> Self {
+        let reaches: Vec<FitRange> = predicted.iter().map(|(log, _)| FitRange::from_log(log)).collect();
         let rates = predicted
             .iter()
             .zip(&reaches)
             .map(|((log, summary), reach)| {
                 let rate_per_s = log.header.workload.arrival.mean_rate_per_s();
                 let measured = engine_fit.runs.iter().find(|run| run.sent.is_of(reach));
-                PredictedRate::of(rate_per_s, summary, measured)
+                PredictedRate::new(rate_per_s, summary, measured)
             })
             .collect();
         Self { schema: Self::SCHEMA, notes: outside(&engine_fit.runs, &reaches), engine_fit, rates }
@@ -71,7 +71,7 @@ impl PredictedRates {
 }
 
 impl PredictedRate {
-    fn of(rate_per_s: f64, summary: &Summary, measured: Option<&RunCheck>) -> Self {
+    fn new(rate_per_s: f64, summary: &Summary, measured: Option<&RunCheck>) -> Self {
         let figure = |metric, quantile| Some(summary.latency.row(metric)?.percentile(quantile).figure.into());
         Self {
             rate_per_s,

@@ -39,7 +39,7 @@ struct Output {
 }
 
 impl Output {
-    fn of<'a>(records: impl Iterator<Item = RecordRef<'a>>) -> Self {
+    fn from_records<'a>(records: impl Iterator<Item = RecordRef<'a>>) -> Self {
         let mut emissions = Vec::new();
         let mut firsts: Vec<(f64, u32, u32)> = Vec::new();
         for record in records {
@@ -66,7 +66,7 @@ impl Output {
                 _ => prefills.push(Prefill { at, computed, held }),
             }
         }
-        Self { emissions: Steps::of(emissions), prefills }
+        Self { emissions: Steps::from_steps(emissions), prefills }
     }
 
     /// Sequences that went on in the steps that ended after `from` and by `to`, summed over these, and their contexts.
@@ -93,9 +93,9 @@ pub(super) fn rows(log: &RunLog, limits: &SchedulerLimits) -> Vec<StepStretch> {
     let budget = limits.max_num_batched_tokens;
     let is_answered = |record: &RecordRef<'_>| record.own_sent().is_some() && !record.chunks.is_empty();
     let answered = log.records.iter().filter(is_answered);
-    let output = Output::of(answered.clone());
+    let output = Output::from_records(answered.clone());
     let sent = log.records.iter().filter_map(|record| record.own_sent().map(|sent| (record, sent)));
-    let waiting = Stays::of(sent.map(|(record, sent)| {
+    let waiting = Stays::from_stays(sent.map(|(record, sent)| {
         (seconds(sent), seconds(record.chunks.first_at().unwrap_or(record.ended)), 1.0)
     }));
     let mut rows = Vec::new();

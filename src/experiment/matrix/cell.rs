@@ -30,7 +30,7 @@ impl RowRun {
     /// # Errors
     ///
     /// When its server was gone, so that it says nothing about the server's capacity.
-    pub fn of(folder: String, summary: Summary) -> Result<Self, RunFailure> {
+    pub fn new(folder: String, summary: Summary) -> Result<Self, RunFailure> {
         match Trial::server_gone(&summary) {
             Some(why) => Err(RunFailure { why, by: FailedBy::Server }),
             None => Ok(Self { folder, summary }),
@@ -145,7 +145,7 @@ fn followed() -> impl Iterator<Item = FigureKey> {
         &[Quantile::P50, Quantile::P95, Quantile::P99],
         &[RequestRate, OutputTokens, OutputTokensPerGpu, Goodput, SloAttainment, ErrorRate],
     )
-    .chain(Metric::COSTS.map(FigureKey::of))
+    .chain(Metric::COSTS.map(FigureKey::from_metric))
 }
 
 /// A figure of a row as it is stored.
@@ -212,7 +212,7 @@ impl<'a> CellContext<'a> {
             }
             runs => {
                 let summaries: Vec<_> = runs.iter().copied().cloned().collect();
-                match Repeats::of(&summaries, &[]) {
+                match Repeats::new(&summaries, &[]) {
                     Ok(repeats) => {
                         let reasons = repeats.verdict.reasons.iter();
                         let reasons = reasons.map(|reason| (reason.rule, reason.in_words()));
@@ -267,8 +267,8 @@ impl<'a> CellContext<'a> {
         let valid = outcome.map(|outcome| outcome != VerdictOutcome::Invalid);
         let saturated = verdict.as_ref().is_some_and(|verdict| verdict.saturated);
         let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
-        let figures = FigureSet::of(followed(), &summaries);
-        let cost = Cost::of(variant, &figures);
+        let figures = FigureSet::new(followed(), &summaries);
+        let cost = Cost::new(variant, &figures);
         let trusted = valid == Some(true) || (valid.is_some() && invalid == InvalidRuns::Counted);
         let whole = cell.runs.len() as u64 >= row.repeats();
         let lost = cell.runs.iter().filter_map(|run| Some((run.folder.clone(), spoiled_by(&run.summary)?)));
@@ -279,7 +279,7 @@ impl<'a> CellContext<'a> {
             .filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole)
             .map(|accept| {
                 let overload = reasons.first().filter(|_| saturated);
-                ContractResult::of(accept, &summaries, (cost, self.currency), overload)
+                ContractResult::new(accept, &summaries, (cost, self.currency), overload)
             });
         MatrixCell {
             row: row.name.clone(),
@@ -289,7 +289,7 @@ impl<'a> CellContext<'a> {
             variables: row.settings.variables().into_iter().map(|(of, value)| (of.name(), value)).collect(),
             changed: row.settings.differences(&first.settings),
             planned_runs: row.repeats(),
-            runs: cell.runs.iter().map(|run| CellRun::of(run, is_replaced(run))).collect(),
+            runs: cell.runs.iter().map(|run| CellRun::new(run, is_replaced(run))).collect(),
             spoiled: spoiled::in_words("run", cell.runs.len() as u64, row.repeats(), lost),
             outcome,
             valid,
@@ -315,7 +315,7 @@ impl MatrixCell {
 }
 
 impl CellRun {
-    fn of(run: &RowRun, replaced: bool) -> Self {
+    fn new(run: &RowRun, replaced: bool) -> Self {
         let of = &run.summary.run;
         Self {
             folder: run.folder.clone(),

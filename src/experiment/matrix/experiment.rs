@@ -107,7 +107,7 @@ impl MatrixExperiment {
         {
             return;
         }
-        let decision = Matrix::of(&self.experiments, &self.cells, self.complete(), self.invalid).decision;
+        let decision = Matrix::new(&self.experiments, &self.cells, self.complete(), self.invalid).decision;
         let accepted = decision.as_ref().and_then(|decision| decision.accepted());
         self.ending =
             accepted.map(|accepted| MatrixStopped::FirstAccepted { variant: accepted.variant.clone() });
@@ -156,7 +156,7 @@ impl Experiment for MatrixExperiment {
     fn record(&mut self, request: &RunRequest<MatrixRun>, outcome: RunOutcome) {
         let cell = &mut self.cells[self.cell];
         match outcome {
-            RunOutcome::Completed(run) => match RowRun::of(request.name.clone(), *run.summary) {
+            RunOutcome::Completed(run) => match RowRun::new(request.name.clone(), *run.summary) {
                 Ok(run) => cell.runs.push(run),
                 Err(gone) => cell.failed = Some(server_gone(request.part.repeat, &gone)),
             },
@@ -177,7 +177,7 @@ impl Experiment for MatrixExperiment {
         let over = self.cell >= self.cells.len();
         let ending = if over { self.complete() } else { MatrixStopped::Interrupted };
         let stopped = self.ending.clone().unwrap_or(ending);
-        Matrix::of(&self.experiments, &self.cells, stopped, self.invalid)
+        Matrix::new(&self.experiments, &self.cells, stopped, self.invalid)
     }
 
     fn remaining(&self) -> RunsLeft {

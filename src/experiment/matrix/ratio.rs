@@ -25,7 +25,7 @@ pub(super) struct Ratio {
 
 impl Ratio {
     /// `None` where one of the two is 0.
-    pub(super) fn of(one: &AcrossRuns, two: &AcrossRuns) -> Option<Self> {
+    pub(super) fn new(one: &AcrossRuns, two: &AcrossRuns) -> Option<Self> {
         let (here, there) = one.mean.zip(two.mean).filter(|(one, two)| *one > 0.0 && *two > 0.0)?;
         let pairs: Vec<(f64, f64)> =
             one.values.iter().zip(&two.values).map(|(one, two)| one.zip(*two)).collect::<Option<_>>()?;

@@ -58,7 +58,7 @@ impl Matrix {
     pub const SCHEMA: u32 = 2;
 
     /// Compares what ran of `experiments` with what was expected. What did not run is not in it.
-    pub fn of(
+    pub fn new(
         experiments: &Experiments,
         cells_run: &[CellRuns],
         stopped: MatrixStopped,
@@ -96,7 +96,7 @@ impl Matrix {
             .collect();
         let spoiled =
             cells.iter().filter(|cell| cell.is_spoiled() && invalid == InvalidRuns::Counted).count();
-        let decision = experiments.accept.as_ref().map(|accept| Decision::of(experiments, accept, &cells));
+        let decision = experiments.accept.as_ref().map(|accept| Decision::new(experiments, accept, &cells));
         Self {
             schema: Self::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -277,12 +277,12 @@ pub enum MatrixStopped {
 }
 
 impl Decision {
-    pub(super) fn of(experiments: &Experiments, accept: &Accept, cells: &[MatrixCell]) -> Self {
+    pub(super) fn new(experiments: &Experiments, accept: &Accept, cells: &[MatrixCell]) -> Self {
         let variants =
             experiments.variants.iter().map(|variant| decided(experiments, accept, variant, cells));
         let variants: Vec<_> = variants.collect();
         let accepted = variants.iter().filter(|variant| variant.standing == VariantStanding::Accepted);
-        let priced = accepted.map(|variant| RankedVariant::of(&variant.variant, accept, cells));
+        let priced = accepted.map(|variant| RankedVariant::new(&variant.variant, accept, cells));
         // One without a cost may be the cheapest.
         let mut ranking: Vec<_> = priced.collect::<Option<_>>().unwrap_or_default();
         ranking.sort_by(|a, b| a.cost_per_acceptable_answer.total_cmp(&b.cost_per_acceptable_answer));
@@ -301,7 +301,7 @@ impl Decision {
 
 impl RankedVariant {
     /// `None` where the cost of some row that counts is not known.
-    fn of(name: &str, accept: &Accept, cells: &[MatrixCell]) -> Option<Self> {
+    fn new(name: &str, accept: &Accept, cells: &[MatrixCell]) -> Option<Self> {
         let counting = cells.iter().filter(|cell| cell.variant == name && accept.counts(&cell.row));
         let costs = counting.map(|cell| cell.figures.metric(Metric::CostPerAcceptableAnswer)?.mean);
         let cost_per_acceptable_answer = mean(&costs.collect::<Option<Vec<f64>>>()?)?;

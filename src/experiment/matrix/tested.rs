@@ -183,7 +183,7 @@ impl Claim {
         judge: impl Fn(f64, f64) -> ClaimStanding,
     ) -> Tested {
         let (runs, other) = (shared_first(runs, other), shared_first(other, runs));
-        let (one, two) = (AcrossRuns::of(subject, &runs), AcrossRuns::of(subject, &other));
+        let (one, two) = (AcrossRuns::new(subject, &runs), AcrossRuns::new(subject, &other));
         if !one.is_known() || !two.is_known() {
             return self.open("one of the rows has no such figure");
         }
@@ -191,7 +191,7 @@ impl Claim {
             return self.open("the figure of one of the rows is unknown, because requests were cut off");
         };
         let found = format!("{} against {}", subject.show(here), subject.show(there));
-        let Some(ratio) = Ratio::of(&one, &two) else {
+        let Some(ratio) = Ratio::new(&one, &two) else {
             return self.open(&format!("{found}; there is no ratio to 0"));
         };
         let times = |value: f64| format!("{} x", three_digits(value));
@@ -242,14 +242,14 @@ pub struct ContractDemand {
 }
 
 impl ContractResult {
-    pub(super) fn of(
+    pub(super) fn new(
         accept: &Accept,
         runs: &[&Summary],
         (cost, currency): (Option<Cost>, Option<&str>),
         overload: Option<&String>,
     ) -> Self {
         let mut judgements: Vec<ContractDemand> =
-            accept.objectives.iter().map(|objective| ContractDemand::of(objective, runs)).collect();
+            accept.objectives.iter().map(|objective| ContractDemand::from_parts(objective, runs)).collect();
         if let Some(most) = accept.max_cost_per_million_output_tokens {
             judgements.push(ContractDemand::of_cost(cost, most, currency));
         }
@@ -268,7 +268,7 @@ fn judged(objective: &Objective, runs: &[&Summary]) -> (Status, String) {
         return (judgement.status, judgement.line);
     }
     let load_s = runs.first().map_or(0.0, |run| run.window.planned_end_s);
-    let judgement = AcrossJudgement::of(objective, runs, load_s);
+    let judgement = AcrossJudgement::new(objective, runs, load_s);
     (judgement.status, judgement.line)
 }
 
@@ -277,7 +277,7 @@ impl ContractDemand {
         Self { met: status == Status::Met, status, line }
     }
 
-    fn of(objective: &Objective, runs: &[&Summary]) -> Self {
+    fn from_parts(objective: &Objective, runs: &[&Summary]) -> Self {
         let (status, line) = judged(objective, runs);
         Self::new(status, line)
     }
@@ -312,7 +312,7 @@ pub(super) struct Cost {
 
 impl Cost {
     /// Price of an hour of all accelerators ÷ output tokens in it × 10⁶.
-    pub(super) fn of(variant: &Variant, figures: &FigureSet) -> Option<Self> {
+    pub(super) fn new(variant: &Variant, figures: &FigureSet) -> Option<Self> {
         let per_s = figures.metric(Metric::OutputTokens)?.level();
         let value = per_s.value.filter(|rate| *rate > 0.0)?;
         let (least, most) = per_s.low.zip(per_s.high).unwrap_or((value, value));

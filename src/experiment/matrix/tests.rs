@@ -246,7 +246,7 @@ max_cost_per_million_output_tokens = 50
 fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     let experiments = read(TWO_VARIANTS);
     let cells = [cell(0, 0, &[100, 101, 102]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
+    let matrix = Matrix::new(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let decision = matrix.decision.as_ref().unwrap();
     assert_eq!(decision.accepted().map(|variant| variant.variant.as_str()), Some("fast"));
     assert_eq!(decision.variants[0].standing, VariantStanding::Rejected);
@@ -260,7 +260,7 @@ fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     assert!((cost - 7.2 / 390_600.0 * 1e6).abs() < 1e-9, "{cost}");
     let priced = Experiments { currency: Some("EUR".to_owned()), ..experiments.clone() };
     let stored = Experiments::from_stored(&serde_json::to_value(&priced).unwrap()).unwrap();
-    let in_euros = Matrix::of(&stored, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
+    let in_euros = Matrix::new(&stored, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let demand = &in_euros.cells[1].contract.as_ref().unwrap().judgements[1].line;
     assert!(demand.contains("cost of 1M output tokens <= 50.0 EUR (was 18.4"), "{demand}");
     assert_eq!(in_euros.currency.as_deref(), Some("EUR"));
@@ -282,7 +282,7 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     let mut failed = cell(0, 1, &[]);
     failed.failed = Some(RunFailure { why: "out of memory".to_owned(), by: FailedBy::Server });
     let matrix =
-        Matrix::of(&experiments, &[partial, failed], MatrixStopped::Interrupted, InvalidRuns::Counted);
+        Matrix::new(&experiments, &[partial, failed], MatrixStopped::Interrupted, InvalidRuns::Counted);
     let decided = |matrix: &Matrix| {
         let variants = matrix.decision.iter().flat_map(|decision| &decision.variants);
         variants.map(|variant| (variant.standing, variant.reasons[0].clone())).collect::<Vec<_>>()
@@ -298,7 +298,7 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     // A failure of the client says nothing about the variant.
     let mut refused = cell(0, 1, &[]);
     refused.failed = Some(RunFailure { why: "something answers already".to_owned(), by: FailedBy::Client });
-    let matrix = Matrix::of(&experiments, &[refused], MatrixStopped::AllRun, InvalidRuns::Counted);
+    let matrix = Matrix::new(&experiments, &[refused], MatrixStopped::AllRun, InvalidRuns::Counted);
     assert_eq!(
         decided(&matrix)[1],
         (VariantStanding::Undecided, "row A could not be run: something answers already".to_owned())
@@ -306,7 +306,7 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     assert!(matrix.has_failed_rows());
 
     let invalid = spoiled(0, 0, &[50, 51, 52]);
-    let matrix = Matrix::of(&experiments, &[invalid], MatrixStopped::AllRun, InvalidRuns::LeftOut);
+    let matrix = Matrix::new(&experiments, &[invalid], MatrixStopped::AllRun, InvalidRuns::LeftOut);
     assert_eq!(decided(&matrix)[0], (VariantStanding::Undecided, "row A is INVALID".to_owned()));
     assert!(matrix.has_unbelievable_rows());
     assert_eq!(matrix.caution, None);
@@ -319,7 +319,7 @@ fn spoiled(row: usize, variant: usize, ttfts: &[u64]) -> CellRuns {
         let sentence = "the machine was busy".to_owned();
         let (rule, outcome) = (Rule::ClientStarved, VerdictOutcome::Invalid);
         let reason = Reason { rule, outcome, sentence, cure: String::new() };
-        run.summary.verdict = Verdict::of(vec![reason], Vec::new());
+        run.summary.verdict = Verdict::new(vec![reason], Vec::new());
     }
     spoiled
 }
@@ -328,7 +328,7 @@ fn spoiled(row: usize, variant: usize, ttfts: &[u64]) -> CellRuns {
 fn invalid_rows_that_count_on_request_confirm_and_accept_nothing() {
     let experiments = read(TWO_VARIANTS);
     let judged = |cells: &[CellRuns]| {
-        let matrix = Matrix::of(&experiments, cells, MatrixStopped::AllRun, InvalidRuns::Counted);
+        let matrix = Matrix::new(&experiments, cells, MatrixStopped::AllRun, InvalidRuns::Counted);
         let standings = matrix.cells.iter().map(|cell| cell.tests.first().map(|test| test.standing));
         let standings: Vec<_> = standings.collect();
         let decided = matrix.decision.as_ref().unwrap().variants[0].clone();
@@ -371,9 +371,9 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
         let sentence = "it grew".to_owned();
         let (rule, outcome) = (Rule::SteadyState, VerdictOutcome::Overloaded);
         let reason = Reason { rule, outcome, sentence, cure: String::new() };
-        run.summary.verdict = Verdict::of(vec![reason], Vec::new());
+        run.summary.verdict = Verdict::new(vec![reason], Vec::new());
     }
-    let matrix = Matrix::of(&experiments, &[saturated], MatrixStopped::AllRun, InvalidRuns::LeftOut);
+    let matrix = Matrix::new(&experiments, &[saturated], MatrixStopped::AllRun, InvalidRuns::LeftOut);
     let decided = &matrix.decision.as_ref().unwrap().variants[0];
     assert_eq!(decided.standing, VariantStanding::Rejected);
     assert!(decided.reasons[0].contains("the server keeps up (runs 1, 2, 3: it grew"), "{decided:?}");
@@ -386,7 +386,7 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
 fn a_row_is_not_held_against_itself() {
     let experiments = read(TWO_VARIANTS);
     let cells = [cell(1, 0, &[200, 201, 199]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
+    let matrix = Matrix::new(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
     assert_eq!(claims, [1, 2], "`< @base` is no claim about `base` itself");
     assert_eq!(matrix.cells[1].tests[1].standing, ClaimStanding::Confirmed);

@@ -10,7 +10,7 @@ static TRADED: [FigureKey; 4] = [
     FigureKey::percentile(Quantile::P50, Metric::Ttft),
     FigureKey::percentile(Quantile::P50, Metric::Tpot),
     FigureKey::percentile(Quantile::P50, Metric::E2e),
-    FigureKey::of(Metric::OutputTokensPerGpu),
+    FigureKey::from_metric(Metric::OutputTokensPerGpu),
 ];
 
 impl Believed<'_> {
@@ -20,10 +20,10 @@ impl Believed<'_> {
         let (Self::Runs(runs), Self::Runs(first)) = (self, first) else { return None };
         let changed = |key: &FigureKey| {
             let (runs, first) = (shared_first(runs, first), shared_first(first, runs));
-            let ratio = Ratio::of(&AcrossRuns::of(key, &runs), &AcrossRuns::of(key, &first))?;
+            let ratio = Ratio::new(&AcrossRuns::new(key, &runs), &AcrossRuns::new(key, &first))?;
             let is_sure = ratio.interval.is_some_and(|(low, high)| high < 1.0 || low > 1.0);
             Some((key.clone(), ratio.value - 1.0, is_sure))
         };
-        PerGpuTrade::of(TRADED.iter().filter_map(changed))
+        PerGpuTrade::from_changes(TRADED.iter().filter_map(changed))
     }
 }

@@ -112,7 +112,7 @@ impl Experiment for RepeatsExperiment {
     }
 
     fn result(&self) -> Self::Result {
-        let mut repeats = Repeats::of(&self.summaries, &self.objectives)?;
+        let mut repeats = Repeats::new(&self.summaries, &self.objectives)?;
         let refused = self.refused.as_ref().map(|why| format!("no more runs started: {why}"));
         let said: Vec<_> = repeats.spoiled.take().into_iter().chain(refused).collect();
         repeats.spoiled = (!said.is_empty()).then(|| said.join("; "));

@@ -36,8 +36,8 @@ impl AcrossJudgement {
     }
 
     /// Judges `runs`, each of `load_s` seconds of load, by `objective`.
-    pub(in crate::experiment) fn of(objective: &Objective, runs: &[&Summary], load_s: f64) -> Self {
-        let figure = AcrossRuns::of(&objective.key, runs).known();
+    pub(in crate::experiment) fn new(objective: &Objective, runs: &[&Summary], load_s: f64) -> Self {
+        let figure = AcrossRuns::new(&objective.key, runs).known();
         let judged = runs.iter().map(|run| run.objectives.iter().find(|one| one.objective == *objective));
         match (objective.most_over(), judged.collect::<Option<Vec<_>>>(), figure) {
             (Some(most), Some(judged), Some(figure)) if judged.iter().all(|one| one.over.is_some()) => {

@@ -127,7 +127,7 @@ impl Repeats {
     /// # Errors
     ///
     /// When they are not repeats of one another.
-    pub fn of(runs: &[Summary], objectives: &[Objective]) -> Result<Self, NotRepeats> {
+    pub fn new(runs: &[Summary], objectives: &[Objective]) -> Result<Self, NotRepeats> {
         let mut placed = runs
             .iter()
             .map(|run| {
@@ -147,7 +147,7 @@ impl Repeats {
         let load_s = first_run.window.planned_end_s;
         Ok(Self {
             schema: Self::SCHEMA,
-            verdict: RepeatsVerdict::of(&kept, placed.len() as u64),
+            verdict: RepeatsVerdict::new(&kept, placed.len() as u64),
             workload: first_run.run.workload.clone(),
             engine: first_run.run.engine.clone(),
             planned_runs: first.of,
@@ -157,12 +157,12 @@ impl Repeats {
             window_s: first_run.window.planned_end_s - first_run.window.start_s,
             load_s,
             runs: (placed.iter())
-                .map(|(repeat, run)| RepeatedRun::of(*repeat, run, is_kept(repeat.number)))
+                .map(|(repeat, run)| RepeatedRun::new(*repeat, run, is_kept(repeat.number)))
                 .collect(),
-            figures: FigureSet::of(FigureKey::all(&statistics(&counted)).filter(is_followed), &counted),
+            figures: FigureSet::new(FigureKey::all(&statistics(&counted)).filter(is_followed), &counted),
             objectives: objectives
                 .iter()
-                .map(|objective| AcrossJudgement::of(objective, &counted, load_s))
+                .map(|objective| AcrossJudgement::new(objective, &counted, load_s))
                 .collect(),
             diagnosis: None,
         })
@@ -177,7 +177,7 @@ impl Repeats {
             .filter_map(|(run, diagnosis)| Some((run.run.repeat?.number, diagnosis)))
             .collect();
         found.sort_by_key(|(number, _)| *number);
-        Self { diagnosis: Some(RepeatsDiagnosis::of(&found)), ..self }
+        Self { diagnosis: Some(RepeatsDiagnosis::from_runs(&found)), ..self }
     }
 
     /// Whether the figures of `run`, one of the runs, count.
@@ -304,7 +304,7 @@ fn check_kin(placed: &[(Repeat, &Summary)]) -> Result<(), NotRepeats> {
 }
 
 impl RepeatedRun {
-    fn of(repeat: Repeat, run: &Summary, counted: bool) -> Self {
+    fn new(repeat: Repeat, run: &Summary, counted: bool) -> Self {
         let ttft = |quantile| FigureKey::percentile(quantile, Metric::Ttft).read(run).and_then(Figure::exact);
         Self {
             number: repeat.number,
@@ -319,7 +319,7 @@ impl RepeatedRun {
             completed: run.requests.completed,
             ttft_p50_ms: ttft(Quantile::P50),
             ttft_p99_ms: ttft(Quantile::P99),
-            goodput_per_s: FigureKey::of(Metric::Goodput).read(run).and_then(Figure::exact),
+            goodput_per_s: FigureKey::from_metric(Metric::Goodput).read(run).and_then(Figure::exact),
         }
     }
 }

@@ -40,7 +40,7 @@ fn summaries(ttfts: &[u64]) -> Vec<Summary> {
 
 fn judged(ttfts: &[u64], objective: &str) -> AcrossJudgement {
     let objective: Objective = objective.parse().unwrap();
-    Repeats::of(&summaries(ttfts), &[objective]).unwrap().objectives.remove(0)
+    Repeats::new(&summaries(ttfts), &[objective]).unwrap().objectives.remove(0)
 }
 
 /// scipy: `t.interval(0.95, 4, loc=3, scale=sem([1, 2, 3, 4, 5]))`.
@@ -108,7 +108,7 @@ fn figures_known_within_bounds_are_judged_by_them() {
     let runs: Vec<_> = (1..=3).map(|number| cut_off(number, 41, 2)).collect();
     let judge = |objective: &str| {
         let objective: Objective = objective.parse().unwrap();
-        Repeats::of(&runs, &[objective]).unwrap().objectives.remove(0)
+        Repeats::new(&runs, &[objective]).unwrap().objectives.remove(0)
     };
     let within = judge("p50 ttft < 125ms");
     assert_eq!(
@@ -163,7 +163,7 @@ fn the_first_run_keeps_the_seed_and_no_two_share_one() {
 fn runs_are_joined_in_their_order() {
     let mut runs = summaries(&[100, 120, 110, 90, 80]);
     runs.reverse();
-    let repeats = Repeats::of(&runs, &[]).unwrap();
+    let repeats = Repeats::new(&runs, &[]).unwrap();
     assert!(repeats.verdict.valid);
     assert_eq!((repeats.planned_runs, repeats.counted_runs, repeats.first_seed), (5, 5, 7));
     assert_eq!(repeats.runs.iter().map(|run| run.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
@@ -172,12 +172,13 @@ fn runs_are_joined_in_their_order() {
     assert!(near(ttft.mean, 100.0) && near(ttft.std, 250_f64.sqrt()));
     let p99 = repeats.figures.get(&FigureKey::latency(Statistic::Percentile(Quantile::P99), Metric::Ttft));
     assert_eq!(p99.unwrap().mark, Some(SampleWarning::TooFewSamples), "four samples in each run");
-    assert!(near(repeats.figures.get(&FigureKey::of(Metric::Goodput)).unwrap().mean, 4.0));
+    assert!(near(repeats.figures.get(&FigureKey::from_metric(Metric::Goodput)).unwrap().mean, 4.0));
 }
 
 #[test]
 fn json_has_the_keys_of_one_runs_summary() {
-    let json = serde_json::to_value(Repeats::of(&summaries(&[100, 120, 110, 90, 80]), &[]).unwrap()).unwrap();
+    let json =
+        serde_json::to_value(Repeats::new(&summaries(&[100, 120, 110, 90, 80]), &[]).unwrap()).unwrap();
     assert_eq!(json["schema"], 2);
     assert_eq!(json["figures"]["latency"]["ttft"]["p50_ms"]["mean"], 100.0);
     assert_eq!(json["figures"]["latency"]["queue_wait"], serde_json::Value::Null);
@@ -228,7 +229,7 @@ fn a_percentile_is_judged_by_the_requests_of_all_runs() {
         let runs: Vec<_> =
             (1..=5).zip(slower).map(|(number, slower)| run_of(number, &objective, slower)).collect();
         let alone: Vec<_> = runs.iter().map(|run| run.objectives[0].status).collect();
-        (alone, Repeats::of(&runs, &[objective]).unwrap().objectives.remove(0))
+        (alone, Repeats::new(&runs, &[objective]).unwrap().objectives.remove(0))
     };
     let (alone, met) = judge("p95 ttft < 99ms", [0; 5]);
     assert_eq!((alone, met.over_share), (vec![Status::Undecided; 5], Some(0.02)));
@@ -256,7 +257,7 @@ fn a_hidden_figure_in_one_run_hides_the_mean() {
     }
     runs.push(summarise(&log, &[]));
     let objective = "p50 ttft < 10s".parse().unwrap();
-    let repeats = Repeats::of(&runs, &[objective]).unwrap();
+    let repeats = Repeats::new(&runs, &[objective]).unwrap();
     assert_eq!(repeats.figures.get(&P50_TTFT).unwrap().unresolvable, Some(Unresolvable::UnknownInSomeRun));
     let line = &repeats.objectives[0].line;
     assert!(line.contains("(over 1,740 ms on average of 3 runs)"), "{line}");
@@ -274,11 +275,11 @@ fn a_run_that_was_broken_off_is_reported_and_not_counted() {
     log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
     let mut runs = summaries(&[100, 120]);
     runs.push(summarise(&log, &[]));
-    let repeats = Repeats::of(&runs, &[]).unwrap();
+    let repeats = Repeats::new(&runs, &[]).unwrap();
     assert!(repeats.verdict.valid);
     assert_eq!((repeats.planned_runs, repeats.counted_runs, repeats.runs[2].counted), (5, 2, false));
     assert!(near(repeats.figures.get(&P50_TTFT).unwrap().mean, 110.0));
-    let nothing = Repeats::of(&runs[2..], &[]).unwrap();
+    let nothing = Repeats::new(&runs[2..], &[]).unwrap();
     let said: Vec<_> = nothing.verdict.reasons.iter().map(RepeatsReason::in_words).collect();
     assert_eq!(said, ["all runs: none of 1 run finished"]);
 }
@@ -293,7 +294,7 @@ fn what_several_runs_have_against_them_is_said_once_with_its_cure() {
         summarise(&log, &[])
     };
     let runs = vec![failed(1, 1), failed(2, 0), failed(3, 2), failed(4, 4)];
-    let reasons = Repeats::of(&runs, &[]).unwrap().verdict.reasons;
+    let reasons = Repeats::new(&runs, &[]).unwrap().verdict.reasons;
     let said: Vec<_> = reasons.iter().map(RepeatsReason::in_words).collect();
     assert_eq!(said[0], "runs 1, 3: 25 % of the requests failed (1 of 4); limit: 1 % (the figures of run 1)");
     assert!(reasons[0].cure.starts_with("lower the rate or fix the cause"), "{reasons:?}");
@@ -326,7 +327,7 @@ fn runs_whose_counts_agree_too_well_are_invalid_together() {
                 summarise(&log, &[])
             })
             .collect();
-        Repeats::of(&runs, &[]).unwrap().verdict
+        Repeats::new(&runs, &[]).unwrap().verdict
     };
     let honest = joint(|_| 1.0);
     assert_eq!(honest.checks.iter().map(|check| check.outcome).collect::<Vec<_>>(), [CheckOutcome::Passed]);
@@ -341,16 +342,16 @@ fn runs_whose_counts_agree_too_well_are_invalid_together() {
 
 #[test]
 fn runs_that_do_not_belong_together_are_refused() {
-    assert_eq!(Repeats::of(&[], &[]), Err(NotRepeats::Nothing));
+    assert_eq!(Repeats::new(&[], &[]), Err(NotRepeats::Nothing));
     let twice = [summaries(&[100]), summaries(&[100])].concat();
-    assert_eq!(Repeats::of(&twice, &[]), Err(NotRepeats::Twice { number: 1 }));
+    assert_eq!(Repeats::new(&twice, &[]), Err(NotRepeats::Twice { number: 1 }));
     let mut alone = repeat(1, 100);
     alone.header.repeat = None;
-    assert_eq!(Repeats::of(&[summarise(&alone, &[])], &[]), Err(NotRepeats::Alone { seed: 7 }));
+    assert_eq!(Repeats::new(&[summarise(&alone, &[])], &[]), Err(NotRepeats::Alone { seed: 7 }));
     let mut other = repeat(2, 100);
     other.header.repeat = Some(Repeat { number: 2, of: 5, first_seed: 8 });
     let strangers = [summaries(&[100]), vec![summarise(&other, &[])]].concat();
-    assert!(matches!(Repeats::of(&strangers, &[]), Err(NotRepeats::Strangers { other_seed: 8, .. })));
+    assert!(matches!(Repeats::new(&strangers, &[]), Err(NotRepeats::Strangers { other_seed: 8, .. })));
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub struct RepeatsReason {
 
 impl RepeatsVerdict {
     /// The verdict on the `counted` ones of so many runs.
-    pub(super) fn of(counted: &[(Repeat, &Summary)], runs: u64) -> Self {
+    pub(super) fn new(counted: &[(Repeat, &Summary)], runs: u64) -> Self {
         let mut reasons = reasons_of_runs(counted);
         if counted.is_empty() {
             reasons.push(RepeatsReason {

@@ -28,7 +28,7 @@ fn valid(number: u64, of: u64, ttft: u64) -> Summary {
 /// The same, which breaks `rule`.
 fn broken(rule: Rule, outcome: VerdictOutcome, run: Summary) -> Summary {
     let reason = Reason { rule, outcome, sentence: "it was late".to_owned(), cure: "free up CPU".to_owned() };
-    Summary { verdict: Verdict::of(vec![reason], Vec::new()), ..run }
+    Summary { verdict: Verdict::new(vec![reason], Vec::new()), ..run }
 }
 
 fn late(run: Summary) -> Summary {

@@ -126,7 +126,7 @@ pub enum StopReason {
 
 impl Sustained {
     /// The result of `trial`, the run that held the load.
-    pub fn of(trial: &Trial) -> Self {
+    pub fn from_trial(trial: &Trial) -> Self {
         let of = |status| trial.judged.iter().find(|judged| judged.status == status);
         let (missed, open) = (of(Status::Missed), of(Status::Undecided));
         let (load, length) = (trial.load, seconds(trial.window_s));

@@ -111,15 +111,15 @@ impl SweepExperiment {
             self.swept.started_at = found.run.started_at;
             self.swept.engine = found.run.engine.clone();
         }
-        self.search.record(Trial::of(wanted, found));
+        self.search.record(Trial::new(wanted, found));
     }
 
     fn hold(&mut self, wanted: &TrialRequest, outcome: RunOutcome) {
         match Self::completed(outcome) {
             Ok(found) => {
-                let trial = Trial::of(wanted, &found);
+                let trial = Trial::new(wanted, &found);
                 self.spoiled_holds = if trial.spoiled { wanted.repeat } else { 0 };
-                self.sustained = Some(Sustained::of(&trial));
+                self.sustained = Some(Sustained::from_trial(&trial));
             }
             // The search is over all the same: only how its answer holds is not known.
             Err(End { stopped: StopReason::Generator, sentence }) => {
@@ -167,7 +167,7 @@ impl Experiment for SweepExperiment {
         // Until it is over, it is as if it had been interrupted here.
         let so_far = |_| End { stopped: StopReason::Interrupted, sentence: None };
         let end = self.next_load().map_or_else(|end| end, so_far);
-        let mut sweep = Sweep::of(&self.search, self.swept.clone(), end.stopped);
+        let mut sweep = Sweep::new(&self.search, self.swept.clone(), end.stopped);
         sweep.sustained.clone_from(&self.sustained);
         if let Some(sentence) = end.sentence {
             sweep.stopped_sentence = sentence;
@@ -185,7 +185,7 @@ impl Experiment for SweepExperiment {
         // The run after which the search could trust none is tried again.
         let ends_untrusted = |wanted: &TrialRequest| {
             let mut search = self.search.clone();
-            search.record(Trial::of(wanted, run));
+            search.record(Trial::new(wanted, run));
             search.next() == SearchStep::Done(StopReason::Untrusted)
         };
         let untrusted = matches!(&request.part, SweepRun::Load(wanted) if ends_untrusted(wanted));

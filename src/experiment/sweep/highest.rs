@@ -18,7 +18,7 @@ pub(super) struct FoundLoads<'a> {
 }
 
 impl<'a> FoundLoads<'a> {
-    pub(super) fn of(search: &'a Search) -> Self {
+    pub(super) fn from_search(search: &'a Search) -> Self {
         let demands = search.demands();
         // The last is that the server keeps up.
         let demanded = demands.len() - 1;
@@ -95,7 +95,7 @@ fn limits(search: &Search) -> Vec<ObjectiveLimit> {
 impl Search {
     /// The highest load, as far as the trials show it.
     pub fn answer(&self) -> Option<HighestLoad> {
-        FoundLoads::of(self).answer
+        FoundLoads::from_search(self).answer
     }
 
     /// `between 26.6 and 34.2/s`: the interval of the highest load, and before it has one the loads that its runs so far
@@ -304,8 +304,8 @@ mod tests {
         let objectives = plan.objectives.clone();
         let mut search = Search::new(plan).unwrap();
         let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is measured") };
-        search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
-        let found = FoundLoads::of(&search);
+        search.record(Trial::new(&wanted, &summarise(&log, &objectives)));
+        let found = FoundLoads::from_search(&search);
         assert_eq!(found.loads[0].1, LoadClass::Undecided);
         let sentence = found.answer.unwrap().sentence;
         assert!(

@@ -65,7 +65,7 @@ pub enum ArrivalUnit {
 
 impl ArrivalUnit {
     /// Unit of a workload's rates.
-    pub fn of(workload: &WorkloadSpec) -> Self {
+    pub fn from_workload(workload: &WorkloadSpec) -> Self {
         if workload.mean_turns() > 1.0 { Self::Sessions } else { Self::Requests }
     }
 

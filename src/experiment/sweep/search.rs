@@ -61,7 +61,8 @@ impl Search {
     ///
     /// When an objective is of a kind that does not get worse with the load.
     pub fn new(plan: SweepPlan) -> Result<Self, Unsearchable> {
-        let mut demands = plan.objectives.iter().map(SearchDemand::of).collect::<Result<Vec<_>, _>>()?;
+        let mut demands =
+            plan.objectives.iter().map(SearchDemand::from_objective).collect::<Result<Vec<_>, _>>()?;
         demands.push(SearchDemand::keeping_up());
         Ok(Self { plan, demands, trials: Vec::new(), refined_from: None, forced: false })
     }
@@ -110,7 +111,7 @@ impl Search {
     /// them once one can be trusted.
     fn count_lost(&mut self) {
         let Some(load) = self.trials.last().map(|trial| trial.load).filter(|_| self.forced) else { return };
-        let lost = LoadTally::of(load, &self.trials, &self.demands).is_lost(self.planned());
+        let lost = LoadTally::new(load, &self.trials, &self.demands).is_lost(self.planned());
         let trusted = self.trials.iter().any(|trial| trial.load == load && trial.is_valid());
         for trial in self.trials.iter_mut().filter(|trial| trial.load == load && !trial.is_valid()) {
             trial.left_out = trusted || (trial.left_out && !lost);

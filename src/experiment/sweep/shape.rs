@@ -138,12 +138,13 @@ mod by_field {
 pub(super) fn frontiers(points: &[SweepPoint]) -> Vec<Frontier> {
     let against_latency = Metric::MAIN
         .map(|metric| frontier(points, Metric::OutputTokens, FigureKey::percentile(Quantile::P99, metric)));
-    let for_users = frontier(points, Metric::OutputTokensPerGpu, FigureKey::of(Metric::TokensPerUser));
+    let for_users =
+        frontier(points, Metric::OutputTokensPerGpu, FigureKey::from_metric(Metric::TokensPerUser));
     against_latency.into_iter().chain([for_users]).filter(|frontier| !frontier.points.is_empty()).collect()
 }
 
 fn frontier(points: &[SweepPoint], gain: Metric, price: FigureKey) -> Frontier {
-    let gain = FigureKey::of(gain);
+    let gain = FigureKey::from_metric(gain);
     let known = |point: &SweepPoint| {
         let settled = !matches!(point.class, LoadClass::Saturated | LoadClass::Unknown);
         let [gain, price] = [&gain, &price].map(|key| point.figures.get(key).and_then(|across| across.mean));

@@ -17,7 +17,7 @@ impl Search {
     /// up to `▄` it meets it, above it misses it; and under it the interval of the highest load, `├──◆──┤`. `None` without
     /// objectives, or before there are three loads.
     pub fn strip(&self) -> Option<[String; 2]> {
-        let found = FoundLoads::of(self);
+        let found = FoundLoads::from_search(self);
         let answer = found.answer?;
         let known = || found.loads.iter().filter(|(tally, _)| tally.counted > 0);
         let amounts: Vec<f64> = known().map(|(tally, _)| tally.load.amount()).collect();

@@ -135,7 +135,7 @@ impl TrialRequest {
 
 impl Trial {
     /// The trial of `wanted`, from `run` summarised with the objectives of the sweep.
-    pub fn of(wanted: &TrialRequest, run: &Summary) -> Self {
+    pub fn new(wanted: &TrialRequest, run: &Summary) -> Self {
         let gone = Self::server_gone(run);
         let invalid: Vec<_> = distrust(run).map(str::to_owned).chain(gone).collect();
         Self {
@@ -154,7 +154,7 @@ impl Trial {
             saturated: Self::overload(run),
             spoiled: spoiled_by(run).is_some() || !(run.window.is_whole() || run.breaker.is_some()),
             recovered: run.aftermath.as_ref().and_then(|aftermath| aftermath.recovered),
-            judged: run.objectives.iter().map(JudgedObjective::of).collect(),
+            judged: run.objectives.iter().map(JudgedObjective::from_judgement).collect(),
             excess: 0.0,
             figures: figures_of(run),
         }
@@ -232,7 +232,7 @@ fn saturated(run: &Summary) -> Option<String> {
 }
 
 impl JudgedObjective {
-    fn of(judgement: &Judgement) -> Self {
+    fn from_judgement(judgement: &Judgement) -> Self {
         Self {
             objective: judgement.objective.clone(),
             status: judgement.status,
@@ -261,7 +261,7 @@ pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
         Metric::InFlight,
     ];
     let quantiles = &[Quantile::P50, Quantile::P95, Quantile::P99];
-    FigureKey::listed(&Metric::MAIN, quantiles, &OTHERS).chain(Metric::COSTS.map(FigureKey::of))
+    FigureKey::listed(&Metric::MAIN, quantiles, &OTHERS).chain(Metric::COSTS.map(FigureKey::from_metric))
 }
 
 /// The figures of a run of a sweep.
@@ -273,9 +273,9 @@ fn figures_of(run: &Summary) -> FigureSet {
         FigureUnit::Joules => run.server.as_ref().is_some_and(|server| !server.devices.is_empty()),
         _ => true,
     };
-    let figures = FigureSet::of(followed().filter(is_known), &[run]);
+    let figures = FigureSet::new(followed().filter(is_known), &[run]);
     // Without SLOs goodput would equal the completed requests.
-    if run.slo.declared { figures } else { figures.with(&FigureKey::of(Metric::Goodput), None) }
+    if run.slo.declared { figures } else { figures.with(&FigureKey::from_metric(Metric::Goodput), None) }
 }
 
 #[cfg(test)]
@@ -340,7 +340,7 @@ mod tests {
         let run = summarise(&test_runs::aborted(log, 1_000), &[]);
         let load = Load::Rate(40.0);
         let wanted = TrialRequest { number: 1, load, repeat: 1, seed: 1, window_s: 60.0, run: String::new() };
-        let trial = Trial::of(&wanted, &run);
+        let trial = Trial::new(&wanted, &run);
         assert!(trial.is_valid() && !trial.spoiled, "{trial:?}");
         assert!(trial.saturated.unwrap().contains("ended the run"));
     }

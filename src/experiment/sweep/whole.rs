@@ -86,9 +86,9 @@ pub struct Swept {
 
 impl Sweep {
     /// The sweep of `swept` that `search` made until `stopped` ended it.
-    pub fn of(search: &Search, swept: Swept, stopped: StopReason) -> Self {
+    pub fn new(search: &Search, swept: Swept, stopped: StopReason) -> Self {
         let Swept { started_at, workload, engine, deployment } = swept;
-        let FoundLoads { loads, answer } = FoundLoads::of(search);
+        let FoundLoads { loads, answer } = FoundLoads::from_search(search);
         let points: Vec<_> = loads.iter().map(|(tally, class)| point(tally, *class, search)).collect();
         let (valid, [reasons, notes]) = judge(search, &loads, answer.as_ref());
         Self {

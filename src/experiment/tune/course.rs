@@ -95,7 +95,7 @@ pub struct TuneTrial {
 
 impl TuneTrial {
     /// The trial that `run` is, summarised with the objectives.
-    pub(super) fn of(
+    pub(super) fn new(
         wanted: &TrialRequest,
         (round, per_gpu): (usize, f64),
         run: &Summary,
@@ -294,8 +294,8 @@ mod tests {
         });
         let objectives: [Objective; 1] = ["p95 ttft < 500ms".parse().unwrap()];
         let summary = summarise(&run(60_000, records.collect()), &objectives);
-        let trial = TuneTrial::of(&wanted, (round, per_gpu), &summary, InvalidRuns::Counted);
-        (trial, Trial::of(&wanted, &summary))
+        let trial = TuneTrial::new(&wanted, (round, per_gpu), &summary, InvalidRuns::Counted);
+        (trial, Trial::new(&wanted, &summary))
     }
 
     fn course(trials: &[(usize, f64, bool)], is_pioneer: bool) -> Course {

@@ -287,8 +287,8 @@ impl Experiment for TuneExperiment<'_> {
                 if let Some(why) = Trial::server_gone(&run.summary) {
                     course.failed = failed(why, FailedBy::Server);
                 } else {
-                    let trial = TuneTrial::of(wanted, (*round, *per_gpu), &run.summary, invalid);
-                    course.take(trial, Trial::of(wanted, &run.summary));
+                    let trial = TuneTrial::new(wanted, (*round, *per_gpu), &run.summary, invalid);
+                    course.take(trial, Trial::new(wanted, &run.summary));
                 }
             }
             RunOutcome::Failed { failure, .. } => course.failed = Some(failure),
@@ -304,7 +304,7 @@ impl Experiment for TuneExperiment<'_> {
     }
 
     fn result(&self) -> Tune {
-        Tune::of(&self.state)
+        Tune::from_state(&self.state)
     }
 
     fn remaining(&self) -> RunsLeft {

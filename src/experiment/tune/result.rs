@@ -198,7 +198,7 @@ impl Tune {
         })
     }
 
-    pub(super) fn of(state: &TuneState) -> Self {
+    pub(super) fn from_state(state: &TuneState) -> Self {
         let trials = || state.courses.iter().flat_map(|course| &course.trials);
         let decision = decision(state);
         let mut variants: Vec<_> = (0..state.candidates.len()).map(|place| variant(state, place)).collect();

@@ -41,7 +41,7 @@ fn after(runs: &[(usize, f64, f64)]) -> TuneState {
 #[test]
 fn a_variant_that_missed_a_load_that_the_best_met_is_worse_and_the_base_of_no_gain() {
     let runs = [(0, 4.0, 0.762), (1, 2.0, 0.0), (1, 4.0, 0.0), (1, 8.0, 0.186)];
-    let tune = Tune::of(&after(&runs));
+    let tune = Tune::from_state(&after(&runs));
     let decision = tune.decision.unwrap();
     assert_eq!((decision.best.as_str(), decision.met_per_gpu, decision.gain), ("4", Some(4.0), None));
     assert!(decision.tied.is_empty());
@@ -57,10 +57,10 @@ fn a_variant_that_missed_a_load_that_the_best_met_is_worse_and_the_base_of_no_ga
     );
     assert!((tune.load_s - 44.0).abs() < 1e-9, "warm-up is load: {}", tune.load_s);
     // A gain is of loads that ran and were met, on both sides.
-    let gain = |runs: &[_]| Tune::of(&after(runs)).decision.unwrap().gain;
+    let gain = |runs: &[_]| Tune::from_state(&after(runs)).decision.unwrap().gain;
     assert_eq!(gain(&[&runs[..], &[(0, 2.0, 0.0)]].concat()), Some(2.0));
     // What missed a higher load than the best met is not worse.
-    let tune = Tune::of(&after(&[(0, 8.0, 0.3), (1, 4.0, 0.0)]));
+    let tune = Tune::from_state(&after(&[(0, 8.0, 0.3), (1, 4.0, 0.0)]));
     assert_eq!((tune.variants[0].standing, tune.decision.unwrap().tied.len()), (TuneStanding::Tied, 1));
 }
 

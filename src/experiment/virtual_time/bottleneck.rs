@@ -56,8 +56,8 @@ const COMPUTING_ALREADY: &str = "steps are compute-bound already, so that more m
 
 impl Bottleneck {
     /// Finds the bottleneck of the run's server during the window.
-    pub(super) fn of(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
-        let evidence = EngineEvidence::of(executed, plan);
+    pub(super) fn new(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
+        let evidence = EngineEvidence::new(executed, plan);
         // Without any token, all requests are still waiting.
         let queueing = evidence.queue_share_of_ttft.unwrap_or(1.0) >= QUEUEING;
         let answers_wait = evidence.decode_waiting_share.is_some_and(|share| share >= MOSTLY);
@@ -176,7 +176,7 @@ pub struct EngineEvidence {
 const MOSTLY: f64 = 0.5;
 
 impl EngineEvidence {
-    fn of(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
+    fn new(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
         let effort = &executed.effort;
         let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
         let of_busy = |part: f64| ratio(part, effort.busy_s);

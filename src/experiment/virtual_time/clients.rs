@@ -142,7 +142,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         tries.begin(now, kind, id);
         if kind != AttemptKind::Hedge {
             // A hedge has the limits of the attempt beside which it is sent.
-            tries.deadline = Deadline::of(policy.behaviour(), now, false).map(|deadline| deadline.at);
+            tries.deadline = Deadline::new(policy.behaviour(), now, false).map(|deadline| deadline.at);
             tries.hedge_at = policy.hedge_after().map(|wait| now.after(wait));
             self.timers.extend(tries.deadline.map(|at| (at, Timer::Deadline(index))));
             self.timers.extend(tries.hedge_at.map(|at| (at, Timer::Hedge(index))));
@@ -162,7 +162,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         tries.deadline = None;
         let Some((id, began)) = tries.under_way() else { return };
         let has_token = tries.jobs().any(|id| self.driver.has_token(id));
-        let Some(deadline) = Deadline::of(policy.behaviour(), began, has_token) else { return };
+        let Some(deadline) = Deadline::new(policy.behaviour(), began, has_token) else { return };
         if deadline.at > now {
             tries.deadline = Some(deadline.at);
             self.timers.insert((deadline.at, Timer::Deadline(index)));

@@ -70,8 +70,8 @@ impl LayoutComparison {
     pub(super) fn new(requested: String, one: &Summary, baseline: String, other: &Summary) -> Self {
         let mut rows = vec![LayoutRow {
             group: "all".to_owned(),
-            requested: LayoutFigures::of(&one.latency, &one.slo),
-            baseline: LayoutFigures::of(&other.latency, &other.slo),
+            requested: LayoutFigures::new(&one.latency, &one.slo),
+            baseline: LayoutFigures::new(&other.latency, &other.slo),
         }];
         for (ours, theirs) in [(&one.by_class, &other.by_class), (&one.by_priority, &other.by_priority)] {
             // A single group equals the whole run.
@@ -81,8 +81,8 @@ impl LayoutComparison {
             // The same plan has the same groups, in the same order.
             rows.extend(ours.iter().zip(theirs).map(|(ours, theirs)| LayoutRow {
                 group: ours.name.clone(),
-                requested: LayoutFigures::of(&ours.latency, &ours.slo),
-                baseline: LayoutFigures::of(&theirs.latency, &theirs.slo),
+                requested: LayoutFigures::new(&ours.latency, &ours.slo),
+                baseline: LayoutFigures::new(&theirs.latency, &theirs.slo),
             }));
         }
         Self { requested, baseline, rows }
@@ -90,7 +90,7 @@ impl LayoutComparison {
 }
 
 impl LayoutFigures {
-    fn of(latency: &LatencyTable, slo: &Attainment) -> Self {
+    fn new(latency: &LatencyTable, slo: &Attainment) -> Self {
         let figure = |metric, quantile| Some(latency.row(metric)?.percentile(quantile).figure.into());
         Self {
             ttft_p50: figure(Metric::Ttft, Quantile::P50),

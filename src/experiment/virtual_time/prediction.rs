@@ -53,7 +53,7 @@ pub fn predict(
 ) -> Result<(RunLog, Prediction), BadFleet> {
     let run = run_of(&header, schedule);
     let executed = run.execute(&mut *fleet.server()?);
-    let bottleneck = Bottleneck::of(&executed, &run.plan);
+    let bottleneck = Bottleneck::new(&executed, &run.plan);
     let mut log = RunLog::of_requests(header, executed.records, executed.footer);
     log.plan_check = Some(check_plan(&log));
     let summary = summarise(&log, objectives);
@@ -88,7 +88,7 @@ pub fn run_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Re
 fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
     let drain = Duration::from_secs_f64(header.workload.drain_s);
     let classes = header.workload.classes.iter().map(|class| class.name.as_str());
-    let caps = ConcurrencyCaps::of(&header.limits, classes);
+    let caps = ConcurrencyCaps::new(&header.limits, classes);
     VirtualRun { schedule, plan: header.plan.clone(), drain, caps }
 }
 

@@ -136,7 +136,7 @@ pub(super) struct Deadline {
 
 impl Deadline {
     /// The first limit that an attempt breaks that began at `began`.
-    pub(super) fn of(behaviour: &ClientBehaviour, began: Timestamp, has_token: bool) -> Option<Self> {
+    pub(super) fn new(behaviour: &ClientBehaviour, began: Timestamp, has_token: bool) -> Option<Self> {
         let of = |seconds: f64, kind| {
             let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
             Self { at: began.after(limit), kind, limit }

@@ -11,7 +11,7 @@ pub(crate) fn lengths(fields: &ResultFields<'_>) -> [Option<LengthRange>; 2] {
     ["input_lens", "output_lens"].map(|key| {
         let all = fields.any(key)?.as_array().filter(|all| all.len() == errors.len())?;
         let succeeded = all.iter().zip(&errors).filter(|(_, error)| error.is_empty());
-        LengthRange::of(succeeded.filter_map(|(tokens, _)| whole(tokens)))
+        LengthRange::from_lengths(succeeded.filter_map(|(tokens, _)| whole(tokens)))
     })
 }
 

@@ -26,7 +26,7 @@ pub(super) struct FoundRow {
 }
 
 impl FoundRow {
-    fn of(bytes: &[u8], place: ItemPosition, parser: &RowParser) -> Self {
+    fn new(bytes: &[u8], place: ItemPosition, parser: &RowParser) -> Self {
         Self { place, length: bytes.len() as u32, row: parser.parse(bytes, place) }
     }
 }
@@ -84,7 +84,7 @@ fn conversations(
             },
         })?;
         let Some((place, bytes)) = next else { return Ok(()) };
-        if visit(FoundRow::of(bytes, place, parser))?.is_break() {
+        if visit(FoundRow::new(bytes, place, parser))?.is_break() {
             return Ok(());
         }
     }
@@ -109,7 +109,7 @@ fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -
             }
         }
         let place = ItemPosition { offset: lines.offset, line: lines.number, column: 1, row };
-        if visit(FoundRow::of(&lines.line, place, parser))?.is_break() {
+        if visit(FoundRow::new(&lines.line, place, parser))?.is_break() {
             break;
         }
     }

@@ -126,7 +126,7 @@ fn open_source(
             Ok((PromptOrigin::TokenIds(vocabulary), false))
         }
         PromptSource::Dataset(dataset) => {
-            let Survey { index, findings, has_messages } = Survey::of(dataset, class, counter)?;
+            let Survey { index, findings, has_messages } = Survey::new(dataset, class, counter)?;
             let salted = dataset.salt;
             let found = Some(findings.clone());
             class.prompt = PromptSource::Dataset(Dataset { found, ..dataset.clone() });

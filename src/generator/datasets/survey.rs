@@ -30,7 +30,7 @@ pub(super) struct Survey {
 
 impl Survey {
     /// Reads the dataset of `class` through.
-    pub(super) fn of(
+    pub(super) fn new(
         dataset: &Dataset,
         class: &RequestClass,
         counter: &TokenCounter,

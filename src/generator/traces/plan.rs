@@ -79,7 +79,7 @@ impl ReplayedRequests {
             model,
             ..PlannedRequest::default()
         };
-        Some((planned, Blocks::of(&request.blocks, self.block_tokens, copy)))
+        Some((planned, Blocks::new(&request.blocks, self.block_tokens, copy)))
     }
 }
 

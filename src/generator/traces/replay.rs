@@ -31,7 +31,7 @@ impl RequestTrace {
                 break;
             }
             let at_ns = i64::try_from(at.as_nanos()).unwrap_or(i64::MAX);
-            let blocks = Blocks::of(&request.blocks, block_tokens.unwrap_or(0), copy).ids;
+            let blocks = Blocks::new(&request.blocks, block_tokens.unwrap_or(0), copy).ids;
             requests.push(TracedRequest { at_ns, blocks, ..request });
         }
         Ok(Self { requests, block_tokens, window: None })

@@ -65,7 +65,7 @@ const APART: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Blocks {
     /// The blocks of a request in one copy of a trace: other copies have other texts.
-    pub(super) fn of(ids: &[u64], tokens: u32, copy: u32) -> Self {
+    pub(super) fn new(ids: &[u64], tokens: u32, copy: u32) -> Self {
         let turned = u64::from(copy).wrapping_mul(APART);
         Self { ids: ids.iter().map(|id| id.wrapping_add(turned)).collect(), tokens }
     }
@@ -90,7 +90,7 @@ pub(super) struct TraceFacts {
 }
 
 impl TraceFacts {
-    pub(super) fn of(format: TraceFormat) -> Self {
+    pub(super) fn from_format(format: TraceFormat) -> Self {
         let block_tokens = format.block_tokens();
         Self { format, block_tokens, window: None, skipped: 0, nearest: 0, reordered: 0, dated: false }
     }

@@ -187,7 +187,7 @@ impl Tally {
         if let Some(kind) = &request.kind {
             self.kinds.add(kind);
         }
-        let blocks = Blocks::of(&request.blocks, self.reuse.block_tokens, *copy);
+        let blocks = Blocks::new(&request.blocks, self.reuse.block_tokens, *copy);
         self.reuse.add(&blocks, request.input_tokens);
     }
 
@@ -272,10 +272,10 @@ mod tests {
     #[test]
     fn too_many_blocks_are_no_share_of_none() {
         let mut reuse = PrefixReuse::new(16, 3);
-        reuse.add(&Blocks::of(&[1, 2], 16, 0), 32);
-        reuse.add(&Blocks::of(&[1, 3], 16, 0), 32);
+        reuse.add(&Blocks::new(&[1, 2], 16, 0), 32);
+        reuse.add(&Blocks::new(&[1, 3], 16, 0), 32);
         assert_eq!((reuse.share(64), reuse.met.is_none()), (Some(0.25), false));
-        reuse.add(&Blocks::of(&[4], 16, 0), 16);
+        reuse.add(&Blocks::new(&[4], 16, 0), 16);
         assert_eq!((reuse.share(80), reuse.met.is_none()), (None, true));
         let mut none = PrefixReuse::new(0, 3);
         none.add(&Blocks::default(), 7);

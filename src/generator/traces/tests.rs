@@ -295,8 +295,8 @@ fn copies_are_the_slice_turned_and_share_no_block() {
     assert_eq!(lengths, turned);
     let gaps: Vec<_> = of(1).windows(2).map(|pair| pair[1].at.as_nanos() - pair[0].at.as_nanos()).collect();
     assert!(gaps.iter().all(|gap| *gap == 10_000_000), "and its own gaps");
-    assert_eq!(Blocks::of(&[4, 5], 16, 0).ids.to_vec(), [4, 5]);
-    assert_ne!(Blocks::of(&[4, 5], 16, 1).ids, Blocks::of(&[4, 5], 16, 2).ids);
+    assert_eq!(Blocks::new(&[4, 5], 16, 0).ids.to_vec(), [4, 5]);
+    assert_ne!(Blocks::new(&[4, 5], 16, 1).ids, Blocks::new(&[4, 5], 16, 2).ids);
 }
 
 #[test]

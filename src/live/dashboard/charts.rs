@@ -39,7 +39,7 @@ pub(super) fn rows(free: u16) -> u16 {
 }
 
 pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let axis = TimeAxis::of(state, area.width.saturating_sub(MARGIN));
+    let axis = TimeAxis::new(state, area.width.saturating_sub(MARGIN));
     let mut within = area;
     if is_roomy(frame.area().height) {
         frame.render_widget(Line::styled(axis.heading(state, area.width), state.theme.quiet()), area);
@@ -129,7 +129,7 @@ impl Charts<'_> {
             upper: now.recent.map(|spread| figure("p99", spread.p99)),
             columns: self.columns(|second, _| of(second).map(heights)),
             bounds: self.state.watched.bounds_of(metric),
-            ..TimeChart::of(name, Color::Magenta)
+            ..TimeChart::new(name, Color::Magenta)
         }
     }
 
@@ -149,7 +149,7 @@ impl Charts<'_> {
                 Some([lower as f64 / seconds, counts.released as f64 / seconds])
             }),
             above: Color::Cyan,
-            ..TimeChart::of("requests/s", Color::Green)
+            ..TimeChart::new("requests/s", Color::Green)
         }
     }
 
@@ -174,7 +174,7 @@ impl Charts<'_> {
                 Some([upper.saturating_sub(waiting) as f64, upper as f64])
             }),
             above: Color::Yellow,
-            ..TimeChart::of("in flight", Color::Cyan)
+            ..TimeChart::new("in flight", Color::Cyan)
         }
     }
 
@@ -182,7 +182,7 @@ impl Charts<'_> {
         TimeChart {
             lower: self.per_s(|rates| rates.tokens),
             columns: self.columns(|counts, seconds| Some([counts.tokens as f64 / seconds; 2])),
-            ..TimeChart::of("tokens/s", Color::Green)
+            ..TimeChart::new("tokens/s", Color::Green)
         }
     }
 
@@ -192,14 +192,14 @@ impl Charts<'_> {
             lower: self.gauge(Gauge::KvUsage).map(percent),
             columns: self.columns(|counts, _| Some([counts.kv_permille? as f64 / 10.0; 2])),
             top: Some(100.0),
-            ..TimeChart::of("KV cache %", Color::Cyan)
+            ..TimeChart::new("KV cache %", Color::Cyan)
         }
     }
 }
 
 impl TimeAxis {
     /// To the end of the load, and on while answers are awaited.
-    fn of(state: &ViewState<'_>, columns: u16) -> Self {
+    fn new(state: &ViewState<'_>, columns: u16) -> Self {
         let end = state.watched.load_end(state.now, &state.snapshot).max(state.now).as_secs_f64();
         // An estimate moves: the axis follows it in round steps.
         let end = if state.watched.requests.is_some() { round_up(end) } else { end };

@@ -32,7 +32,7 @@ pub(super) struct Areas {
 
 impl Areas {
     /// Divides `whole` for this view with `said` lines of messages.
-    pub(super) fn of(whole: Rect, state: &ViewState<'_>, said: u16) -> Self {
+    pub(super) fn new(whole: Rect, state: &ViewState<'_>, said: u16) -> Self {
         let heading = u16::from(is_roomy(whole.height));
         // On the smallest terminals messages replace the server's figures.
         let wanted = server::rows(state, whole.width);

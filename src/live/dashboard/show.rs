@@ -77,7 +77,7 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>) {
     let room = usize::from(whole.width).saturating_sub(2);
     let mut said: Vec<_> = state.said.iter().flat_map(|line| wrapped(&plain(line), room)).collect();
     said.drain(..said.len().saturating_sub(SAID));
-    let areas = Areas::of(whole, state, said.len() as u16);
+    let areas = Areas::new(whole, state, said.len() as u16);
     head::draw(state, frame, areas.head);
     load::draw(state, frame, areas.load);
     latency::draw(state, frame, areas.latency);

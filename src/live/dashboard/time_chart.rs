@@ -41,7 +41,7 @@ pub(super) struct TimeChart {
 
 impl TimeChart {
     /// A chart of nothing yet.
-    pub(super) fn of(name: &'static str, colour: Color) -> Self {
+    pub(super) fn new(name: &'static str, colour: Color) -> Self {
         Self {
             name,
             lower: None,
@@ -63,7 +63,7 @@ impl TimeChart {
     pub(super) fn draw(&self, theme: Theme, faint: usize, frame: &mut Frame<'_>, area: Rect) {
         let [margin, columns] =
             Layout::horizontal([Constraint::Length(MARGIN), Constraint::Fill(1)]).areas(area);
-        let scale = Scale::of(self, area.height);
+        let scale = Scale::new(self, area.height);
         frame.render_widget(Paragraph::new(self.margin(&scale, theme)), margin);
         let rows = (0..area.height).rev().map(|row| {
             let cells = (0..usize::from(columns.width)).map(|column| {
@@ -150,7 +150,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(chart: &TimeChart, rows: u16) -> Self {
+    fn new(chart: &TimeChart, rows: u16) -> Self {
         let most = chart.columns.iter().flatten().flatten().copied().fold(0.0, f64::max);
         let near = |&&bound: &&f64| most == 0.0 || bound <= most * NEAR;
         let near: Vec<f64> = chart.bounds.iter().filter(near).copied().collect();
@@ -212,13 +212,13 @@ mod tests {
 
     fn a_chart(columns: &[(f64, f64)], bounds: &[f64]) -> TimeChart {
         let heights = columns.iter().map(|&(lower, upper)| Some([lower, upper]));
-        let chart = TimeChart::of("TTFT ms", Color::Magenta);
+        let chart = TimeChart::new("TTFT ms", Color::Magenta);
         TimeChart { columns: heights.collect(), bounds: bounds.to_vec(), ..chart }
     }
 
     /// The signs of a column and their colours, from the top row on.
     fn column(chart: &TimeChart, column: usize, rows: u16) -> (String, Vec<Option<Color>>) {
-        let scale = Scale::of(chart, rows);
+        let scale = Scale::new(chart, rows);
         let cells = (0..rows).rev().map(|row| chart.cell(&scale, row, chart.columns[column], Theme::Colours));
         let (signs, styles): (Vec<_>, Vec<_>) = cells.unzip();
         (signs.concat(), styles.into_iter().map(|style| style.fg).collect())
@@ -251,11 +251,11 @@ mod tests {
 
     #[test]
     fn a_bound_far_above_the_figures_does_not_flatten_them() {
-        let near = Scale::of(&a_chart(&[(10.0, 20.0)], &[90.0, 500.0]), 4);
+        let near = Scale::new(&a_chart(&[(10.0, 20.0)], &[90.0, 500.0]), 4);
         assert_eq!((near.top, near.lines), (100.0, vec![(3, 90.0)]));
-        let far = Scale::of(&a_chart(&[(10.0, 20.0)], &[500.0]), 4);
+        let far = Scale::new(&a_chart(&[(10.0, 20.0)], &[500.0]), 4);
         assert_eq!((far.top, far.lines), (20.0, vec![]));
-        let before = Scale::of(&a_chart(&[], &[500.0]), 4);
+        let before = Scale::new(&a_chart(&[], &[500.0]), 4);
         assert_eq!((before.top, before.lines), (500.0, vec![(3, 500.0)]));
     }
 

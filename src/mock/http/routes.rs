@@ -131,7 +131,7 @@ async fn models(State(mock): Shared) -> Json<Value> {
 
 async fn tokenize(State(mock): Shared, body: Bytes) -> Result<Response, Refusal> {
     let object = request::object(&body)?;
-    let mut fields = BodyFields::of(&object);
+    let mut fields = BodyFields::from_object(&object);
     let model = fields.text("model");
     let text = fields.value("prompt").or_else(|| fields.value("messages"));
     if text.is_none() {

@@ -28,7 +28,7 @@ pub(crate) fn plan(
         let text = match (&said, mock.options.words) {
             (Some(said), _) => said.clone(),
             (None, AnswerWords::Stock) if faults.contains(&Fault::SplitUtf8) => Text::accented(),
-            (None, words) => Text::of(words, prompt),
+            (None, words) => Text::new(words, prompt),
         };
         let stopped = match &said {
             Some(_) => None,

@@ -35,7 +35,7 @@ pub(crate) struct Stopped {
 
 impl Text {
     /// The answer to `prompt`.
-    pub(crate) fn of(words: AnswerWords, prompt: &PromptTokens) -> Self {
+    pub(crate) fn new(words: AnswerWords, prompt: &PromptTokens) -> Self {
         match words {
             AnswerWords::Stock => Self::repeating(STOCK.into_iter()),
             AnswerWords::Echo => Self::repeating(prompt.words()),
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn stopped(stops: &[&str], min: u32, max: u32) -> (Option<(u32, String)>, String) {
-        let text = Text::of(AnswerWords::Stock, &PromptTokens::default());
+        let text = Text::new(AnswerWords::Stock, &PromptTokens::default());
         let stops: Vec<_> = stops.iter().map(|stop| (*stop).to_owned()).collect();
         let stopped = text.stop_before(&stops, min, max);
         let visible = stopped.as_ref().map_or(&text, |stopped| &stopped.text).tokens(0..20);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn one_that_does_not_come_changes_nothing() {
-        let all = Text::of(AnswerWords::Stock, &PromptTokens::default()).tokens(0..20);
+        let all = Text::new(AnswerWords::Stock, &PromptTokens::default()).tokens(0..20);
         for (stops, max) in [(&["zebra"][..], 200), (&[" to"][..], 3), (&[][..], 20)] {
             assert_eq!(stopped(stops, 0, max), (None, all.clone()));
         }

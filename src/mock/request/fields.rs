@@ -34,7 +34,7 @@ pub(crate) struct BodyFields<'a> {
 }
 
 impl<'a> BodyFields<'a> {
-    pub(crate) const fn of(object: &'a Map<String, Value>) -> Self {
+    pub(crate) const fn from_object(object: &'a Map<String, Value>) -> Self {
         Self { object, mistakes: Vec::new() }
     }
 

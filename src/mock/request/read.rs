@@ -47,7 +47,7 @@ impl Request {
     /// Reads a body.
     pub(crate) fn read(endpoint: Endpoint, body: &[u8], served: ServedModels<'_>) -> Result<Self, Refusal> {
         let object = object(body)?;
-        let mut fields = BodyFields::of(&object);
+        let mut fields = BodyFields::from_object(&object);
         let prompts = prompts(&mut fields, endpoint);
         let model = fields.text("model");
         let limit = fields.whole("max_tokens");
@@ -144,7 +144,7 @@ fn form(fields: &mut BodyFields<'_>) -> (AnswerForm, UsageIn) {
     let Some(options) = fields.value("stream_options").and_then(Value::as_object) else {
         return (AnswerForm::Streamed, UsageIn::None);
     };
-    let mut options = BodyFields::of(options);
+    let mut options = BodyFields::from_object(options);
     let usage = match (options.flag("include_usage"), options.flag("continuous_usage_stats")) {
         (false, _) => UsageIn::None,
         (true, false) => UsageIn::Last,

@@ -48,15 +48,15 @@ pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
 impl LineFile {
     /// Creates a file that must not exist.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        created(path).map(Self::of)
+        created(path).map(Self::from_file)
     }
 
     /// Creates a file in `folder` that has no name there any more.
     pub(crate) fn unnamed(folder: &Path) -> io::Result<Self> {
-        unnamed(folder).map(Self::of)
+        unnamed(folder).map(Self::from_file)
     }
 
-    const fn of(file: File) -> Self {
+    const fn from_file(file: File) -> Self {
         Self { file, waiting: Vec::new(), written: 0, failed: false }
     }
 

@@ -41,7 +41,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) fn of(limit: u64) -> Self {
+    pub(super) fn from_limit(limit: u64) -> Self {
         // Tests run beside others.
         let all = if cfg!(test) { Box::leak(Box::default()) } else { &TAKEN };
         Self { limit, taken: AtomicU64::new(0), all }
@@ -161,10 +161,10 @@ impl Pages {
                 "memory holds all records of a long run: no temporary file can be created: {error}"
             );
         });
-        Self::of(file.ok())
+        Self::from_file(file.ok())
     }
 
-    fn of(file: Option<File>) -> Self {
+    fn from_file(file: Option<File>) -> Self {
         let file = file.map(|file| PageFile { file, length: 0, is_full: false });
         let file = file.map(|file| Arc::new(Mutex::new(file)));
         Self {
@@ -320,8 +320,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let beside = Pages::beside(folder.path());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the file has no name");
-        let nowhere = Pages::of(None);
-        let on_full_disk = Pages::of(File::options().write(true).open("/dev/full").ok());
+        let nowhere = Pages::from_file(None);
+        let on_full_disk = Pages::from_file(File::options().write(true).open("/dev/full").ok());
         for pages in [beside, nowhere, on_full_disk].map(filled) {
             assert_eq!((pages.len(), pages.full.len()), (7, 2));
             for index in [6, 0, 4, 5, 1] {

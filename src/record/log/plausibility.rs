@@ -30,7 +30,7 @@ pub(super) struct LineRules {
 
 impl LineRules {
     /// The rules of the log with this header.
-    pub(super) fn of(header: RunHeader) -> Self {
+    pub(super) fn from_header(header: RunHeader) -> Self {
         Self { header, sessions: SessionChecker::default() }
     }
 

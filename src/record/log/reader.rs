@@ -48,7 +48,7 @@ impl RunLog {
             read.and_then(fits).map_err(|source| RunLogError::Io { path: path.to_owned(), source })
         };
         line(&mut text)?;
-        let mut reader = LogReader::begin(path, &mut text, Room::of(room))?;
+        let mut reader = LogReader::begin(path, &mut text, Room::from_limit(room))?;
         loop {
             text.clear();
             if line(&mut text)? == 0 {
@@ -111,7 +111,7 @@ impl LogReader {
                 )));
             }
         };
-        let mut rules = LineRules::of(header.clone());
+        let mut rules = LineRules::from_header(header.clone());
         rules
             .check(LogLine::Header(&header))
             .map_err(|message| RunLogError::Header { path: path.to_owned(), message })?;

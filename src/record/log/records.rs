@@ -233,7 +233,7 @@ impl From<Vec<RequestRecord>> for Records {
 
 impl FromIterator<RequestRecord> for Records {
     fn from_iter<I: IntoIterator<Item = RequestRecord>>(records: I) -> Self {
-        let mut all = Self::within(Room::of(ROOM), &std::env::temp_dir());
+        let mut all = Self::within(Room::from_limit(ROOM), &std::env::temp_dir());
         records.into_iter().for_each(|record| all.keep(record));
         all
     }
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn records_take_their_room_until_the_last_list_of_them_is_gone() {
         let read = || {
-            let mut records = Records::within(Room::of(1 << 20), Path::new("."));
+            let mut records = Records::within(Room::from_limit(1 << 20), Path::new("."));
             records.keep(RequestRecord::default());
             records
         };

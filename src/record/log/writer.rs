@@ -33,7 +33,7 @@ impl RunLogWriter {
         let path = folder.join(RunLog::FILE_NAME);
         let lines =
             LineFile::create(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
-        let rules = LineRules::of(header.clone());
+        let rules = LineRules::from_header(header.clone());
         let mut writer = Self { lines, path, rules, number: 0, run: 0, text: Vec::new() };
         writer.append(LogLine::Header(header))?;
         writer.flush()?;

@@ -150,16 +150,16 @@ pub(crate) struct Slot {
 impl Plot {
     /// Series over two axes.
     pub(crate) fn new(description: String, x: Axis, y: Axis, series: Vec<Series>) -> Self {
-        Self::of(description, x, vec![Panel::new(y, series)])
+        Self::from_parts(description, x, vec![Panel::new(y, series)])
     }
 
     /// Series over rows under one axis: a forest plot or a Gantt chart.
     pub(crate) fn rows(description: String, x: Axis, rows: Vec<Row>, series: Vec<Series>) -> Self {
-        Self::of(description, x, vec![Panel { y: Vertical::Rows(rows), series, rules: Vec::new() }])
+        Self::from_parts(description, x, vec![Panel { y: Vertical::Rows(rows), series, rules: Vec::new() }])
     }
 
     /// Panels above one another.
-    pub(crate) fn of(description: String, x: Axis, panels: Vec<Panel>) -> Self {
+    pub(crate) fn from_parts(description: String, x: Axis, panels: Vec<Panel>) -> Self {
         Self { description, width: Width::Column, x, panels, zones: Vec::new(), slots: Vec::new() }
     }
 

@@ -263,7 +263,7 @@ mod tests {
             Panel::new(Axis::from_zero("requests/s <i>", [3.0]), series)
         };
         let x = Axis::between("time, s", 0.0, 5.0);
-        let mut plot = Plot::of("over time".to_owned(), x, vec![panel(), panel()]).wide();
+        let mut plot = Plot::from_parts("over time".to_owned(), x, vec![panel(), panel()]).wide();
         plot.slots = vec![Slot { from: 0.0, to: 1.0, words: "0–1 s: <script>".to_owned() }];
         let drawn = plot.draw().into_string();
         assert_eq!(drawn.matches("requests/s &lt;i&gt;").count(), 2);

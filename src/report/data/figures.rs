@@ -146,7 +146,7 @@ impl<W: io::Write> Rows<W> {
         self.section(of, "in_flight", &summary.in_flight)?;
         let costs = Metric::COSTS
             .into_iter()
-            .filter_map(|metric| Some((metric, FigureKey::of(metric).read(summary)?)));
+            .filter_map(|metric| Some((metric, FigureKey::from_metric(metric).read(summary)?)));
         for (metric, figure) in costs {
             self.push(&of.open(metric.name(), "mean", figure, metric.info().unit.sign()))?;
         }

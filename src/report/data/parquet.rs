@@ -33,7 +33,7 @@ pub(in crate::report) fn requests_parquet(report: RunReport<'_>, out: Out<'_>) -
 pub(in crate::report) fn tokens_parquet(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let places = in_order(report.log);
     let records = report.log.records.in_places(&places);
-    let rows = records.flat_map(|record| TokenRow::of(&record).collect::<Vec<_>>());
+    let rows = records.flat_map(|record| TokenRow::from_record(&record).collect::<Vec<_>>());
     write("tokens", &TokenRow::columns(), TOKENS_AT_A_TIME, report.log, rows, out).map_err(io::Error::from)
 }
 

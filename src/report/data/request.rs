@@ -36,12 +36,12 @@ pub(super) struct RequestRow<'a> {
 impl<'a> RequestRow<'a> {
     /// The rows of `log`, in order of their scheduled moments.
     pub(super) fn all(log: &'a RunLog) -> impl Iterator<Item = Self> {
-        let delivery = StreamDelivery::of(log);
-        in_order(log).into_iter().map(move |place| Self::of(log, &delivery, log.records.at(place as usize)))
+        let delivery = StreamDelivery::from_log(log);
+        in_order(log).into_iter().map(move |place| Self::new(log, &delivery, log.records.at(place as usize)))
     }
 
     /// The row of `record`, a request of `log`.
-    fn of(log: &'a RunLog, delivery: &StreamDelivery, record: RecordRef<'a>) -> Self {
+    fn new(log: &'a RunLog, delivery: &StreamDelivery, record: RecordRef<'a>) -> Self {
         let (latency, slo_met) = crate::analysis::of_request(log, delivery, &record);
         Self { log, record, latency, slo_met }
     }
@@ -272,7 +272,7 @@ pub(super) struct TokenRow {
 
 impl TokenRow {
     /// The chunks of an answer, in order.
-    pub(super) fn of(record: &RequestRecord) -> impl Iterator<Item = Self> + '_ {
+    pub(super) fn from_record(record: &RequestRecord) -> impl Iterator<Item = Self> + '_ {
         let mut last_chunk = None;
         let mut last_token = None;
         record.chunks.iter().zip(0..).map(move |(chunk, number)| {

@@ -32,7 +32,7 @@ struct Trusted {
 }
 
 fn trusted(found: &Calibration) -> Vec<Trusted> {
-    if Fitness::of(found) == Fitness::NotFit {
+    if Fitness::new(found) == Fitness::NotFit {
         return Vec::new();
     }
     let rate = |tokens: u32| ClientCapacity(found).trusted_requests_per_s(f64::from(tokens));
@@ -41,7 +41,7 @@ fn trusted(found: &Calibration) -> Vec<Trusted> {
 
 /// The calibration as indented JSON with a line break at its end.
 pub fn calibration_json(found: &Calibration, host: &HostFacts) -> serde_json::Result<String> {
-    let (fitness, calibration) = (Fitness::of(found), (*found).into());
+    let (fitness, calibration) = (Fitness::new(found), (*found).into());
     let printed = Printed { schema: 1, host, fitness, calibration, trusted: trusted(found) };
     json(&printed)
 }
@@ -51,7 +51,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let summary = CalibrationSummary::from(*found);
     let cpu = host.cpu.as_ref().map_or(String::new(), |cpu| format!("{cpu}, "));
     let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
-    let fitness = Fitness::of(found);
+    let fitness = Fitness::new(found);
     let tokens = LENGTHS[1];
     let sentence = fitness.sentence(found, ClientCapacity(found).trusted_requests_per_s(f64::from(tokens)));
     let (tone, sentence) = match fitness {

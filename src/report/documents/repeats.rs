@@ -13,13 +13,13 @@ use crate::units::{count, counted, percent, seconds};
 
 /// The rates and shares, each under its name with its unit.
 const FLOWS: [(FigureKey, &str); 7] = [
-    (FigureKey::of(Metric::RequestRate), "requests/s"),
-    (FigureKey::of(Metric::OutputTokens), "output tokens/s"),
-    (FigureKey::of(Metric::OutputTokensPerGpu), "output tokens/s per GPU"),
-    (FigureKey::of(Metric::Goodput), "goodput/s"),
-    (FigureKey::of(Metric::SloAttainment), "SLO attainment, %"),
-    (FigureKey::of(Metric::ErrorRate), "errors, %"),
-    (FigureKey::of(Metric::CostPerAcceptableAnswer), "cost of an acceptable answer"),
+    (FigureKey::from_metric(Metric::RequestRate), "requests/s"),
+    (FigureKey::from_metric(Metric::OutputTokens), "output tokens/s"),
+    (FigureKey::from_metric(Metric::OutputTokensPerGpu), "output tokens/s per GPU"),
+    (FigureKey::from_metric(Metric::Goodput), "goodput/s"),
+    (FigureKey::from_metric(Metric::SloAttainment), "SLO attainment, %"),
+    (FigureKey::from_metric(Metric::ErrorRate), "errors, %"),
+    (FigureKey::from_metric(Metric::CostPerAcceptableAnswer), "cost of an acceptable answer"),
 ];
 
 /// Runs from which on an interval is worth having.
@@ -213,7 +213,7 @@ fn precision(repeats: &Repeats) -> Section {
         (FigureKey::percentile(Quantile::P50, Metric::Ttft), "TTFT p50"),
         (FigureKey::percentile(Quantile::P99, Metric::Ttft), "TTFT p99"),
         (FigureKey::percentile(Quantile::P99, Metric::E2e), "e2e p99"),
-        (FigureKey::of(Metric::Goodput), "goodput"),
+        (FigureKey::from_metric(Metric::Goodput), "goodput"),
     ];
     let line = |(key, name): (FigureKey, &str)| {
         let figure = repeats.figures.get(&key)?;
@@ -251,7 +251,7 @@ mod tests {
 
     /// The same, run to show these percentiles.
     fn asking(percentiles: &[f64], ttfts_ms: &[u64], objective: &str) -> Repeats {
-        Repeats::of(&summaries(percentiles, ttfts_ms), &[objective.parse().unwrap()]).unwrap()
+        Repeats::new(&summaries(percentiles, ttfts_ms), &[objective.parse().unwrap()]).unwrap()
     }
 
     fn summaries(percentiles: &[f64], ttfts_ms: &[u64]) -> Vec<Summary> {
@@ -301,8 +301,8 @@ mod tests {
         let mut runs = summaries(&[], &[100, 120, 110, 90, 80, 105]);
         let (rule, outcome) = (Rule::ScheduleLag, VerdictOutcome::Invalid);
         let reason = Reason { rule, outcome, sentence: "it was late".to_owned(), cure: String::new() };
-        runs[2].verdict = Verdict::of(vec![reason], Vec::new());
-        let document = document(&Repeats::of(&runs, &[]).unwrap());
+        runs[2].verdict = Verdict::new(vec![reason], Vec::new());
+        let document = document(&Repeats::new(&runs, &[]).unwrap());
         let style = Style { colour: Colour::Plain, width: 80 };
         let text = text(&document, style, Extent::Summary);
         let said = "1 of 6 runs was spoiled and replaced: run-3 (it was late)";

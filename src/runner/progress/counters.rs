@@ -51,7 +51,7 @@ const fn nanos(earlier: Timestamp, later: Timestamp) -> u64 {
 
 impl Progress {
     /// Counters of a run whose load has this form.
-    pub fn of(form: LoadForm) -> Self {
+    pub fn from_form(form: LoadForm) -> Self {
         Self { form, ..Self::default() }
     }
 
@@ -129,8 +129,8 @@ impl Progress {
 
     /// Counts whether the request met its SLO, where it has one that can be measured.
     fn judge(&self, record: &RequestRecord, slo: Slo) {
-        let latency = (record.outcome == Outcome::Completed).then(|| RequestLatency::of(record, self.form));
-        let judge = if record.whole_answer.is_some() { SloOutcome::of_whole_answer } else { SloOutcome::of };
+        let latency = (record.outcome == Outcome::Completed).then(|| RequestLatency::new(record, self.form));
+        let judge = if record.whole_answer.is_some() { SloOutcome::of_whole_answer } else { SloOutcome::new };
         let Some(met) = judge(slo, latency.as_ref()).is_met() else { return };
         self.met.fetch_add(u64::from(met), Relaxed);
         if record.phase == Phase::Measured {

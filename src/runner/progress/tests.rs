@@ -60,7 +60,7 @@ fn of_several_attempts_the_answer_that_is_kept_counts() {
 #[test]
 fn latencies_of_a_closed_loop_count_from_sending() {
     for (form, expected) in [(LoadForm::PartlyOpen, ms(60)), (LoadForm::Closed, ms(40))] {
-        let progress = Progress::of(form);
+        let progress = Progress::from_form(form);
         let record =
             RequestRecord { dispatched: at(115), sent: Some(at(120)), ..due(at(100), Phase::Measured) };
         progress.first_tokens(at(160), 1, &record);

@@ -253,7 +253,7 @@ pub(crate) struct ServerManifest {
 }
 
 impl ServerManifest {
-    pub(crate) fn of(settings: &RunSettings) -> Self {
+    pub(crate) fn from_settings(settings: &RunSettings) -> Self {
         let RunSettings { server, deployment, requests, .. } = settings;
         Self {
             url: match &server.address {

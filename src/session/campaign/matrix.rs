@@ -57,10 +57,10 @@ struct CellManifest {
 }
 
 impl MatrixManifest {
-    pub(crate) fn of(plan: &MatrixPlan) -> Self {
+    pub(crate) fn from_plan(plan: &MatrixPlan) -> Self {
         let cell = |cell: &PlannedCell| CellManifest {
             plans: cell.runs.iter().map(|run| run.plan.hash.clone()).collect(),
-            server: ServerManifest::of(&cell.checked.settings),
+            server: ServerManifest::from_settings(&cell.checked.settings),
         };
         let cells = plan.cells.iter().map(|planned| (planned.folder.clone(), cell(planned)));
         Self { experiments: plan.experiments.clone(), cells: cells.collect() }

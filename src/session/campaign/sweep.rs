@@ -304,7 +304,7 @@ mod tests {
             window_s: 60.0,
             run: "run-001".to_owned(),
         };
-        let mut trial = Trial::of(&wanted, &summarise(&run(1_000, vec![record(0).build()]), &[]));
+        let mut trial = Trial::new(&wanted, &summarise(&run(1_000, vec![record(0).build()]), &[]));
         trial.saturated = None;
         trial.invalid = vec!["late ".repeat(50), "another".to_owned()];
         let said = finding(&trial.clone().left_out());
@@ -316,7 +316,7 @@ mod tests {
         let records =
             (0..40).map(|i| record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 100 + i * 10, 10, 3));
         let log = run(1_000, records.map(RecordBuilder::build).collect());
-        let judged = Trial::of(&wanted, &summarise(&log, &["p50 ttft < 295ms".parse().unwrap()]));
+        let judged = Trial::new(&wanted, &summarise(&log, &["p50 ttft < 295ms".parse().unwrap()]));
         assert_eq!(figure(&judged.judged[0]), "p50 ttft 295 ms (50 % over the bound, 50 % may be)");
         trial.saturated = Some("it grew".to_owned());
         assert_eq!(finding(&trial), "the server did not keep up");

@@ -50,13 +50,17 @@ impl TuneManifest {
     /// What the manifest of a tuning says it is.
     pub(crate) const KIND: &'static str = "tune";
 
-    pub(crate) fn of(plan: &TunePlan) -> Self {
+    pub(crate) fn from_plan(plan: &TunePlan) -> Self {
         Self {
             kind: Self::KIND,
             tune: plan.spec.clone(),
             runs: plan.runs,
             workload: plan.workload.clone(),
-            servers: plan.variants.iter().map(|(_, checked)| ServerManifest::of(&checked.settings)).collect(),
+            servers: plan
+                .variants
+                .iter()
+                .map(|(_, checked)| ServerManifest::from_settings(&checked.settings))
+                .collect(),
         }
     }
 }

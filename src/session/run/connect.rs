@@ -85,7 +85,7 @@ impl ServerConnection {
             ServerAddress::At(url) => (url.clone(), None),
             ServerAddress::EmbeddedMock(facts) => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-                let backend = Backend::of(&embedded::deployment(facts)?, facts.async_scheduling)
+                let backend = Backend::new(&embedded::deployment(facts)?, facts.async_scheduling)
                     .map_err(Stop::usage)?;
                 let options =
                     MockOptions { adapters: needs.models.clone(), pacing, ..MockOptions::default() };
@@ -221,7 +221,7 @@ pub(super) enum Sending {
 
 impl Sending {
     /// Of a workload, or of one generator's share of it.
-    pub(super) fn of(workload: &WorkloadSpec, shard: Option<Shard>) -> Self {
+    pub(super) fn new(workload: &WorkloadSpec, shard: Option<Shard>) -> Self {
         if let Some(users) = workload.arrival.users() {
             return Self::Users(shard.map_or(users, |shard| shard.among_first(users)));
         }

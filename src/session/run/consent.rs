@@ -214,7 +214,7 @@ mod tests {
         let of = |overrides: Overrides| {
             let overrides = Overrides { warmup_s: Some(0.0), seed: Some(1), ..overrides };
             let spec = WorkloadSpec::load("short_chat").unwrap().with(&overrides).unwrap();
-            PlannedLoad::of(&PlannedRun::alone(spec, &Arc::default(), "").unwrap(), None, None)
+            PlannedLoad::new(&PlannedRun::alone(spec, &Arc::default(), "").unwrap(), None, None)
         };
         let open = |rate_per_s: f64, seconds: f64| {
             let (rate_per_s, horizon_s) = (Some(rate_per_s), Some(seconds));

@@ -169,7 +169,7 @@ impl RunContext {
         }
         let shard = settings.share.shard;
         let options = RunOptions { pacing: settings.pacing, ..settings.requests.options(&workload) };
-        let sending = Sending::of(&workload, shard);
+        let sending = Sending::new(&workload, shard);
         self.warn_of_connections(&options, &plan, sending);
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
         let counter = prompts.counter();
@@ -187,7 +187,7 @@ impl RunContext {
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
         let cache = cache::prepare(settings, &workload, server, &prompts)?;
-        let golden = Golden::of(
+        let golden = Golden::new(
             server,
             &engine,
             &workload,
@@ -301,12 +301,12 @@ impl RunContext {
         let StartedRun { clock, header, writer, .. } = &started;
         let clock = *clock;
         let Self { settings, interrupts, printer, .. } = self;
-        let progress = Arc::new(Progress::of(LoadForm::of(&header.workload)));
+        let progress = Arc::new(Progress::from_form(LoadForm::from_workload(&header.workload)));
         let times = pages::times(&settings.requests.telemetry, &plan);
         let latest = pages::latest(writer.reading_keeper(), Arc::clone(&progress), times.every);
         let scraping = Scraper::start(&pages, times, clock, latest);
         let samples = Some(SampleSink::new(writer.client_keeper()));
-        let watched = WatchedRun::of(
+        let watched = WatchedRun::new(
             header,
             (part, &settings.objectives),
             (Arc::clone(&progress), clock, options.drain),
@@ -368,7 +368,7 @@ impl RunContext {
     fn summarise(&self, log: RunLog, folder: PathBuf, written: Result<(), Stop>) -> Result<StoredRun, Stop> {
         let requests = counted(log.records.len() as u64, "request");
         let _line = StepLine::start(self.settings.screen, format!("computing the figures of {requests}"));
-        let run = JudgedRun::of(log, &self.settings.objectives);
+        let run = JudgedRun::new(log, &self.settings.objectives);
         let stored = written.and(save::run(run.report(), &folder));
         Ok(StoredRun { run, folder, stored })
     }

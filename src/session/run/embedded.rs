@@ -26,7 +26,7 @@ pub(super) fn facts(typed: &DeploymentFacts, spec: &WorkloadSpec) -> Result<Depl
     let usual = || hardware_for(Some(spec)).map(|hardware| hardware.name.to_owned());
     let hardware = Some(typed.hardware.clone().map_or_else(usual, Ok)?);
     let deployment = deployment(&DeploymentFacts { hardware, ..typed.clone() })?;
-    Backend::of(&deployment, None).map_err(Stop::usage)?;
+    Backend::new(&deployment, None).map_err(Stop::usage)?;
     Ok(DeploymentFacts {
         hardware: Some(deployment.hardware.name.to_owned()),
         gpus: Some(deployment.tensor_parallel),

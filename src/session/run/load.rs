@@ -59,12 +59,12 @@ impl PlannedLoad {
     /// That of these runs.
     pub(crate) fn of_all<'a>(runs: impl IntoIterator<Item = &'a PlannedRun>, settings: &RunSettings) -> Self {
         let (cap, shard) = (settings.requests.max_concurrency, settings.share.shard);
-        let loads = runs.into_iter().map(|run| Self::of(run, cap, shard));
+        let loads = runs.into_iter().map(|run| Self::new(run, cap, shard));
         loads.reduce(Self::and).unwrap_or_default()
     }
 
     /// That of a run, or of one generator's share of it.
-    pub(super) fn of(run: &PlannedRun, cap: Option<NonZeroUsize>, shard: Option<Shard>) -> Self {
+    pub(super) fn new(run: &PlannedRun, cap: Option<NonZeroUsize>, shard: Option<Shard>) -> Self {
         let PlannedRun { workload, plan, .. } = run;
         let exact = workload.requests.is_some() && shard.is_none();
         let seconds = if plan.is_open_ended() { f64::INFINITY } else { run.length().as_secs_f64() };

@@ -29,7 +29,7 @@ pub(super) fn calibrated(
 ) -> Result<Option<Calibration>, Stop> {
     let Some(found) = measured(settings, printer) else { return Ok(None) };
     check_fitness(settings.machine, &found)?;
-    let fitness = Fitness::of(&found);
+    let fitness = Fitness::new(&found);
     if fitness != Fitness::Ready || settings.screen != Screen::Quiet {
         let trusted =
             ClientCapacity(&found).trusted_requests_per_s(demand(settings, spec).events_per_request);
@@ -45,7 +45,7 @@ pub(crate) fn check_series(settings: &RunSettings, printer: Printer) -> Result<(
 }
 
 fn check_fitness(check: MachineCheck, found: &Calibration) -> Result<(), Stop> {
-    let fitness = Fitness::of(found);
+    let fitness = Fitness::new(found);
     if fitness != Fitness::NotFit || check != MachineCheck::EnforcedForSeries {
         return Ok(());
     }
@@ -71,7 +71,7 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
             Ok(found) => best = Some(best.map_or(found, |best| fitter(best, found))),
             Err(error) => failure = Some(error),
         }
-        if best.is_some_and(|best| Fitness::of(&best) != Fitness::NotFit) {
+        if best.is_some_and(|best| Fitness::new(&best) != Fitness::NotFit) {
             break;
         }
     }
@@ -85,7 +85,7 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
 /// What a plan demands of this client.
 fn demand(settings: &RunSettings, spec: &WorkloadSpec) -> ClientDemand {
     let whole = match settings.server.form {
-        AnswerForm::Streamed => ClientDemand::of(spec),
+        AnswerForm::Streamed => ClientDemand::from_workload(spec),
         AnswerForm::Whole => ClientDemand::of_whole_answers(spec),
     };
     settings.share.shard.map_or(whole, |shard| whole.shared(shard))

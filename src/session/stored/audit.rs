@@ -36,7 +36,7 @@ pub(crate) fn audits(path: &Path, tool: Option<ForeignTool>) -> Result<Vec<Audit
             )));
         }
     };
-    Ok(vec![Audit::of(name, &evidence)])
+    Ok(vec![Audit::new(name, &evidence)])
 }
 
 /// The runs of a file, each beside the others.
@@ -47,7 +47,7 @@ fn foreign(name: &str, runs: &[ForeignRun]) -> Vec<Audit> {
     };
     let audit = |run: &ForeignRun| {
         let words = documents::foreign_in_words(run);
-        Audit::of(format!("{} ({words})", named(run)), &run.evidence(runs))
+        Audit::new(format!("{} ({words})", named(run)), &run.evidence(runs))
     };
     runs.iter().map(audit).collect()
 }

@@ -129,7 +129,7 @@ pub(crate) fn matrix(folder: &Path, invalid: InvalidRuns) -> Result<Matrix, Stop
         let runs = CellRuns { slot, runs: row_runs(folder, &experiments, slot)?, failed: None };
         cells.extend(ended.completed(&experiments, slot, runs));
     }
-    let matrix = Matrix::of(&experiments, &cells, ended.stopped, invalid);
+    let matrix = Matrix::new(&experiments, &cells, ended.stopped, invalid);
     Ok(Matrix { unstopped: ended.unstopped, ..matrix })
 }
 
@@ -142,7 +142,7 @@ fn row_runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Resul
     for repeat in 1..=row.repeats() + Repeat::MOST_SPARE {
         let name = experiments.run_folder(slot, repeat);
         if let Some(log) = completed(&folder.join(&name))? {
-            runs.extend(RowRun::of(name, summarise(&log, objectives)).ok());
+            runs.extend(RowRun::new(name, summarise(&log, objectives)).ok());
         }
     }
     Ok(runs)
@@ -236,15 +236,15 @@ fn from_runs(stored: &Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
         let summary = summarise(log, objectives);
         let is_known = known.iter().any(|trial| trial.number == request.number);
         if is_known || Trial::server_gone(&summary).is_none() {
-            search.record(Trial::of(request, &summary));
+            search.record(Trial::new(request, &summary));
         }
     }
     let Sweep { workload, deployment, stopped, .. } = stored.clone();
-    let again = Sweep::of(&search, Swept { started_at, workload, engine, deployment }, stopped);
+    let again = Sweep::new(&search, Swept { started_at, workload, engine, deployment }, stopped);
     let held = stored.sustained.as_ref().map(|held| match completed(&folder.join(&held.run))? {
         Some(log) => {
             let request = request(0, &log, Some(held.load), held.run.clone());
-            Ok(Sustained::of(&Trial::of(&request, &summarise(&log, objectives))))
+            Ok(Sustained::from_trial(&Trial::new(&request, &summarise(&log, objectives))))
         }
         None => Ok::<_, Stop>(held.clone()),
     });

@@ -147,7 +147,7 @@ struct Named {
 }
 
 impl Named {
-    fn of(typed: &Path) -> Self {
+    fn new(typed: &Path) -> Self {
         let whole = || Self { path: typed.to_owned(), number: None };
         let text = typed.to_string_lossy();
         let Some((path, number)) = text.rsplit_once(':').filter(|_| !typed.exists()) else { return whole() };
@@ -160,13 +160,13 @@ impl Named {
 
 /// Whether there is something under this name.
 pub(crate) fn is_there(typed: &Path) -> bool {
-    Named::of(typed).path.exists()
+    Named::new(typed).path.exists()
 }
 
 /// The runs of another tool that are kept there, all or the one that is named; `None` where it is nothing of another
 /// tool's.
 pub(crate) fn foreign_runs(typed: &Path, from: Option<ForeignTool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
-    let Named { path, number } = Named::of(typed);
+    let Named { path, number } = Named::new(typed);
     let Some(ForeignFile { mut runs }) = ForeignFile::read(&path, from).map_err(Stop::usage)? else {
         return match from {
             Some(tool) => Err(Stop::usage(format!(

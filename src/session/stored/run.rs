@@ -21,7 +21,7 @@ pub(crate) struct JudgedRun {
 
 impl JudgedRun {
     /// The run of `log`, held to its plan and judged by `objectives`.
-    pub(crate) fn of(log: RunLog, objectives: &[Objective]) -> Self {
+    pub(crate) fn new(log: RunLog, objectives: &[Objective]) -> Self {
         let log = held_to_plan(log);
         let summary = summarise(&log, objectives);
         let diagnosis = Diagnosis::of_run(&log, &summary);
@@ -33,10 +33,10 @@ impl JudgedRun {
         let log = read_log(path)?;
         if objectives.is_empty() {
             let own = save::objectives_of(&log.header)?;
-            return Ok(Self::of(log, &own));
+            return Ok(Self::new(log, &own));
         }
         Objective::check_all(objectives, &log.header.workload).map_err(Stop::usage)?;
-        Ok(Self::of(log, objectives))
+        Ok(Self::new(log, objectives))
     }
 
     /// Its report.
@@ -131,12 +131,12 @@ pub(crate) fn repeats_again(
             demanded = save::objectives_of(&log.header)?;
         }
         Objective::check_all(objectives, &log.header.workload).map_err(Stop::usage)?;
-        let run = JudgedRun::of(log, &demanded);
+        let run = JudgedRun::new(log, &demanded);
         report(folder, &run)?;
         diagnoses.push(run.diagnosis);
         runs.push(run.summary);
     }
-    let repeats = Repeats::of(&runs, &demanded).map_err(|error| {
+    let repeats = Repeats::new(&runs, &demanded).map_err(|error| {
         let folder = folders.first().and_then(|run| run.parent()).unwrap_or(Path::new("."));
         Stop::usage(format!(
             "{} does not hold runs that repeat one another: {error}\nhint: show one of them: skyline report {0}/{PREFIX}1",
@@ -208,7 +208,7 @@ mod tests {
 
     /// All that is said of a run, in every format.
     fn said(log: RunLog) -> Vec<Vec<u8>> {
-        let run = JudgedRun::of(log, &[]);
+        let run = JudgedRun::new(log, &[]);
         let files = Export::ALL.iter().flat_map(|export| export.run).map(|file| {
             let mut text = Vec::new();
             (file.write)(run.report(), &mut text).unwrap();

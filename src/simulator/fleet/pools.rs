@@ -25,7 +25,7 @@ pub struct KvTransfer {
 
 impl KvTransfer {
     /// The transfer of `deployment`'s KV over `bandwidth` bytes per second, without latency.
-    pub fn of(deployment: &Deployment, bandwidth: f64) -> Self {
+    pub fn new(deployment: &Deployment, bandwidth: f64) -> Self {
         let bytes_per_token = deployment.model.kv_elements_per_token(1) * deployment.kv_cache.bytes();
         Self { bytes_per_token, bandwidth, latency: Duration::ZERO }
     }

@@ -84,11 +84,11 @@ impl LocalDevices {
     ///
     /// When the library or a device is missing, or none is chosen.
     pub(crate) fn nvidia(choice: LocalChoice) -> Result<Self, String> {
-        Self::of(Arc::new(nvml::Nvidia::load()?), choice)
+        Self::new(Arc::new(nvml::Nvidia::load()?), choice)
     }
 
     /// Those of any library.
-    pub(super) fn of(library: Arc<dyn DeviceLibrary>, choice: LocalChoice) -> Result<Self, String> {
+    pub(super) fn new(library: Arc<dyn DeviceLibrary>, choice: LocalChoice) -> Result<Self, String> {
         let serves = |device: &DeviceValues| {
             choice == LocalChoice::All || device.memory_used_bytes.is_some_and(|used| used >= MODEL_BYTES)
         };

@@ -50,7 +50,7 @@ impl DeviceLibrary for ByHand {
 
 #[test]
 fn what_the_library_says_becomes_a_reading() {
-    let all = LocalDevices::of(Arc::new(ByHand), LocalChoice::All).unwrap();
+    let all = LocalDevices::new(Arc::new(ByHand), LocalChoice::All).unwrap();
     let source = &all.source;
     assert_eq!((source.url.as_str(), source.kind), ("nvml", Some(PageKind::Nvml)));
     assert_eq!(source.hardware.as_deref(), Some("2 × NVIDIA H100 80GB HBM3"));
@@ -90,7 +90,7 @@ fn what_the_library_says_becomes_a_reading() {
 
 #[test]
 fn unless_all_are_asked_for_only_devices_that_hold_a_model_are_read() {
-    let serving = LocalDevices::of(Arc::new(ByHand), LocalChoice::Serving).unwrap();
+    let serving = LocalDevices::new(Arc::new(ByHand), LocalChoice::Serving).unwrap();
     assert_eq!(serving.source.hardware.as_deref(), Some("1 × NVIDIA H100 80GB HBM3"));
     assert_eq!(serving.read().unwrap().devices.keys().collect::<Vec<_>>(), ["0"]);
     assert_eq!(serving.uuids, ["GPU-a"]);

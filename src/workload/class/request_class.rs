@@ -82,7 +82,7 @@ impl RequestClass {
                 fit_trace(fields, prompt, trace);
             }
             let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
-            let rows = dataset.map(RowLengths::of);
+            let rows = dataset.map(RowLengths::from_dataset);
             if let (Some(_), Given::Right(_)) = (&rows, &input_tokens) {
                 let sentence = "is given with a dataset, whose prompts have their own lengths; leave it out";
                 fields.complain_of("input_tokens", sentence);
@@ -160,7 +160,7 @@ struct RowLengths {
 }
 
 impl RowLengths {
-    fn of(dataset: &Dataset) -> Self {
+    fn from_dataset(dataset: &Dataset) -> Self {
         let found = dataset.found.as_ref();
         Self {
             input: Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) },

@@ -40,7 +40,7 @@ pub(crate) fn parse_json(text: &str) -> Result<Node, Mistakes> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT)
         .map_err(|error| bad(error.line_display(), error.kind().to_string()))?;
     let value = parsed.value.ok_or_else(|| bad(1, "the file is empty".to_owned()))?;
-    Ok(json_node(&value, &Lines::of(text)))
+    Ok(json_node(&value, &Lines::from_text(text)))
 }
 
 fn json_node(value: &Value<'_>, lines: &Lines) -> Node {
@@ -74,7 +74,7 @@ fn json_node(value: &Value<'_>, lines: &Lines) -> Node {
 ///
 /// The syntax errors, one a line: the first on a line is the cause, the rest usually its echo.
 pub(crate) fn parse_toml(text: &str) -> Result<Node, Mistakes> {
-    let lines = Lines::of(text);
+    let lines = Lines::from_text(text);
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(table_node(table.get_ref(), Some(1), &lines));

@@ -67,7 +67,7 @@ fn honest_plans_pass() {
         for seed in 0..1_000 {
             let moments = plan(&pattern, seed, 30.0);
             let hidden = hidden(&pattern, seed, moments.len());
-            let sequence = ArrivalSequence::of(&pattern, &hidden, at(30.0), &moments);
+            let sequence = ArrivalSequence::new(&pattern, &hidden, at(30.0), &moments);
             alone += u32::from(failed(&sequence.delivered_checks(&pattern, None)));
             as_plans += u32::from(failed(&sequence.planned_checks(&pattern)));
         }
@@ -116,7 +116,7 @@ fn a_release_takes_its_time_at_high_rates() {
         })
         .collect();
     let moments: Vec<_> = delivery.iter().map(|moment| moment.1).collect();
-    let fit = ArrivalSequence::of(&pattern, &LatentStates::Nothing, at(20.0), &moments).fit.unwrap();
+    let fit = ArrivalSequence::new(&pattern, &LatentStates::Nothing, at(20.0), &moments).fit.unwrap();
     assert!(fit.anderson_darling > 1.959 && fit.largest_cdf_deviation > 0.01, "{fit:?}");
     assert!(!invalid(&pattern, &LatentStates::Nothing, 20.0, &delivery));
 }

@@ -63,7 +63,7 @@ fn hold_plan(
         let until_s = arrivals / 20.0;
         percent_caught(|seed| {
             // What lands on the very end of the stretch belongs to it.
-            let sequence = ArrivalSequence::of(
+            let sequence = ArrivalSequence::new(
                 declared,
                 &LatentStates::Nothing,
                 at(until_s + 1e-6),
@@ -134,7 +134,7 @@ fn other_hidden_draws_are_caught() {
         let caught = percent_caught(|seed| {
             let moments = plan(&pattern, seed, 60.0);
             let other = hidden(&pattern, seed + SEEDS, moments.len());
-            let sequence = ArrivalSequence::of(&pattern, &other, at(60.0), &moments);
+            let sequence = ArrivalSequence::new(&pattern, &other, at(60.0), &moments);
             (failed(&sequence.delivered_checks(&pattern, None)), failed(&sequence.planned_checks(&pattern)))
         });
         assert!(caught[0] >= 98 && caught[1] >= 97, "{pattern:?}: caught {caught:?} %");
@@ -154,7 +154,7 @@ fn hold_delivery(
         percent_caught(|seed| {
             let delivery = flaw(&plan(&declared, seed, until_s), seed);
             let moments: Vec<_> = delivery.iter().map(|moment| moment.1).collect();
-            let alone = ArrivalSequence::of(&declared, &LatentStates::Nothing, at(until_s), &moments);
+            let alone = ArrivalSequence::new(&declared, &LatentStates::Nothing, at(until_s), &moments);
             (
                 failed(&alone.delivered_checks(&declared, None)),
                 invalid(&declared, &LatentStates::Nothing, until_s, &delivery),
@@ -186,7 +186,7 @@ fn dropped_arrivals_are_caught() {
         let until_s = arrivals / 20.0;
         percent_caught(|seed| {
             let kept = flaws::dropped_when_full(&plan(&POISSON, seed, until_s));
-            let sequence = ArrivalSequence::of(&POISSON, &LatentStates::Nothing, at(until_s), &kept);
+            let sequence = ArrivalSequence::new(&POISSON, &LatentStates::Nothing, at(until_s), &kept);
             (failed(&sequence.delivered_checks(&POISSON, None)), false)
         })
     });
@@ -199,7 +199,7 @@ fn counts_over_runs_betray_rescaling() {
     let accused = |moments: Vec<Vec<Timestamp>>| {
         let runs: Vec<_> = moments
             .iter()
-            .map(|moments| ArrivalSequence::of(&POISSON, &LatentStates::Nothing, at(30.000_001), moments))
+            .map(|moments| ArrivalSequence::new(&POISSON, &LatentStates::Nothing, at(30.000_001), moments))
             .collect();
         counts_over_runs(&runs.iter().collect::<Vec<_>>()).outcome == CheckOutcome::Failed
     };

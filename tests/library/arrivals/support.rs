@@ -21,7 +21,7 @@ pub(crate) fn plan(pattern: &ArrivalPattern, seed: u64, until_s: f64) -> Vec<Tim
 
 /// What the first so many arrivals of that plan hide.
 pub(crate) fn hidden(pattern: &ArrivalPattern, seed: u64, count: usize) -> LatentStates {
-    LatentStates::of(pattern, RandomStream::named(seed, "arrivals"), count)
+    LatentStates::new(pattern, RandomStream::named(seed, "arrivals"), count)
 }
 
 pub(crate) fn failed(checks: &[Check]) -> bool {

@@ -63,7 +63,7 @@ fn of_queue<const BOUNDS: usize>(
             for (times, decided) in times.into_iter().zip(decided) {
                 let bound = times * -libm::log(most) / (1.0 - load);
                 let shares = runs.iter().filter_map(|(values, memory)| {
-                    OrderedShare::of(
+                    OrderedShare::new(
                         &values.iter().map(|value| Some(*value >= bound)).collect::<Vec<_>>(),
                         *memory,
                     )
@@ -185,7 +185,7 @@ fn a_short_run_of_a_queue_does_not_meet_what_its_server_misses() {
     for seed in 0..20 {
         let runs: Vec<_> =
             repeats_of(&spec(seed), 5).iter().map(|(repeat, spec)| run(spec, *repeat, &below)).collect();
-        let judged = Repeats::of(&runs, std::slice::from_ref(&below)).unwrap().objectives.remove(0);
+        let judged = Repeats::new(&runs, std::slice::from_ref(&below)).unwrap().objectives.remove(0);
         all_met += u32::from(judged.passed());
     }
     assert!(met <= 3 && all_met <= 1, "{met} of 60, {all_met} of 20 with five repeats");

@@ -86,7 +86,7 @@ fn coverage(share_of_capacity: f64, requests: f64, experiments: u64) -> [f64; 2]
     let mut covered =
         figures.map(|(what, q)| Covered::new(what, truth.quantile(q.fraction()).unwrap().exact().unwrap()));
     for experiment in 0..experiments {
-        let repeats = Repeats::of(&five_runs(&spec(rate, requests, experiment)), &[]).unwrap();
+        let repeats = Repeats::new(&five_runs(&spec(rate, requests, experiment)), &[]).unwrap();
         for ((_, quantile), covered) in figures.iter().zip(&mut covered) {
             let subject = FigureKey::percentile(*quantile, Metric::Ttft);
             let across = repeats.figures.get(&subject).unwrap();

@@ -273,7 +273,7 @@ fn of_repeats(experiments: std::ops::Range<u64>) -> [Intervals; 3] {
             .into_iter()
             .map(|(repeat, spec)| slots(repeat, &spec))
             .collect();
-        let repeats = Repeats::of(&runs, &[]).unwrap();
+        let repeats = Repeats::new(&runs, &[]).unwrap();
         for (shown, key) in found.iter_mut().zip(&keys) {
             let truth = key.read(&long).unwrap().exact().unwrap();
             let across = repeats.figures.get(key).unwrap();

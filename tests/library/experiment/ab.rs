@@ -79,7 +79,7 @@ fn experiment_of(number: u64, server: Plain, seconds: u64, slower: [f64; 2]) -> 
         })
         .collect();
     let rounds: Vec<_> = flown.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
-    AbTest::of(&design(), &rounds, InvalidRuns::LeftOut).unwrap()
+    AbTest::new(&design(), &rounds, InvalidRuns::LeftOut).unwrap()
 }
 
 /// A is at 68 % of what it can serve and B, 1.78 times as slow, at 121 %: that excludes no round, and decides.

@@ -23,7 +23,7 @@ fn sweep(low: f64) -> Sweep {
 
 /// What `sweep` offers where a GPU costs 2.5 an hour.
 fn offer(name: &str, sweep: &Sweep, contract: &CapacityTarget) -> Offer {
-    Offer::of(&priced(name, sweep), contract).unwrap()
+    Offer::new(&priced(name, sweep), contract).unwrap()
 }
 
 fn priced<'a>(name: &'a str, sweep: &'a Sweep) -> Candidate<'a> {
@@ -51,12 +51,12 @@ fn the_cheapest_that_keeps_the_contract_is_named_and_the_others_say_why_not() {
     let contract = CapacityTarget { max_gpus: Some(100), ..CONTRACT };
     let offers = [("slow", &slow), ("nothing", &nothing), ("fast", &fast)]
         .map(|(name, sweep)| offer(name, sweep, &contract));
-    let capacity = CapacityPlan::of(contract, offers.to_vec());
+    let capacity = CapacityPlan::new(contract, offers.to_vec());
     assert_eq!(capacity.cheapest, Some(2));
     assert!(capacity.offers[0].why_not[0].contains("needs 200 GPUs, and the limit is 100"));
     assert!(capacity.offers[1].why_not[0].contains("no objective"));
     let bare = CapacityTarget { gpus_per_instance: None, ..CONTRACT };
-    let unpriced = Offer::of(&priced("fast", &fast), &bare).unwrap_err().to_string();
+    let unpriced = Offer::new(&priced("fast", &fast), &bare).unwrap_err().to_string();
     assert!(unpriced.contains("--gpus-per-instance N"), "{unpriced}");
 }
 
@@ -83,7 +83,7 @@ fn users_are_no_rate() {
     let sweep = sweep(12.5);
     let plan =
         skyline::experiment::SweepPlan { axis: LoadAxis::Users { users: vec![1, 8] }, ..sweep.plan.clone() };
-    let refused = Offer::of(&priced("loop", &Sweep { plan, ..sweep }), &CONTRACT).unwrap_err().to_string();
+    let refused = Offer::new(&priced("loop", &Sweep { plan, ..sweep }), &CONTRACT).unwrap_err().to_string();
     assert!(refused.contains("closed-loop users") && refused.contains("hint: sweep rates"), "{refused}");
 }
 
@@ -93,25 +93,25 @@ fn offers_are_compared_by_what_is_known_of_all_of_them() {
     let (slow, fast) = (sweep(5.0), sweep(12.5));
     let free = |name, sweep, gpus_per_instance| {
         let contract = CapacityTarget { gpus_per_instance, ..CONTRACT };
-        Offer::of(&Candidate { name, sweep, gpu_hour: None }, &contract).unwrap()
+        Offer::new(&Candidate { name, sweep, gpu_hour: None }, &contract).unwrap()
     };
     let small = || free("small", &slow, Some(2));
     let (large, unknown) = (|| free("large", &fast, Some(20)), || free("unknown", &fast, None));
-    let by_gpus = CapacityPlan::of(CONTRACT, vec![large(), small()]);
+    let by_gpus = CapacityPlan::new(CONTRACT, vec![large(), small()]);
     assert_eq!((by_gpus.compared_by, by_gpus.cheapest), (Some(ComparedBy::Gpus), Some(1)));
     assert!(by_gpus.sentence.contains("fewest GPUs"), "{}", by_gpus.sentence);
-    let mixed = CapacityPlan::of(CONTRACT, vec![small(), unknown()]);
+    let mixed = CapacityPlan::new(CONTRACT, vec![small(), unknown()]);
     assert_eq!((mixed.is_kept(), mixed.compared_by, mixed.cheapest), (true, None, None));
     assert!(mixed.sentence.contains("the cheapest is unknown"), "{}", mixed.sentence);
-    let uncounted = CapacityPlan::of(CONTRACT, vec![unknown(), free("slow", &slow, None)]);
+    let uncounted = CapacityPlan::new(CONTRACT, vec![unknown(), free("slow", &slow, None)]);
     assert_eq!((uncounted.compared_by, uncounted.cheapest), (Some(ComparedBy::Instances), Some(0)));
 
     // 25 instances of two GPUs at 1 an hour are 50; 10 of two at 3 are 60.
     let at = |name, sweep, gpu_hour| {
         let contract = CapacityTarget { gpus_per_instance: Some(2), ..CONTRACT };
-        Offer::of(&Candidate { name, sweep, gpu_hour: Some(gpu_hour) }, &contract).unwrap()
+        Offer::new(&Candidate { name, sweep, gpu_hour: Some(gpu_hour) }, &contract).unwrap()
     };
-    let priced = CapacityPlan::of(CONTRACT, vec![at("dear", &fast, 3.0), at("cheap", &slow, 1.0)]);
+    let priced = CapacityPlan::new(CONTRACT, vec![at("dear", &fast, 3.0), at("cheap", &slow, 1.0)]);
     assert_eq!((priced.compared_by, priced.cheapest), (Some(ComparedBy::Price), Some(1)));
     assert_eq!((priced.offers[0].cost_per_hour, priced.offers[1].cost_per_hour), (Some(60.0), Some(50.0)));
 }

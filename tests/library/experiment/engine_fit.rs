@@ -91,7 +91,7 @@ fn a_roofline_is_found_again_and_predicts_other_rates() {
         });
         let truth = fleet(truth);
         let family = CostModel::Roofline(Box::new(deployment(hardware)));
-        let fit = EngineFit::of(&[measured(measured_rate, 1, &truth)], &base, &family).unwrap();
+        let fit = EngineFit::new(&[measured(measured_rate, 1, &truth)], &base, &family).unwrap();
         assert_eq!(fit.grade, Grade::Good, "{fit:#?}");
         // Nearly all of a step is reading the weights, as much in each: the overhead looks the same from outside.
         for (kind, expected, within) in
@@ -115,7 +115,7 @@ fn a_sum_of_costs_predicts_what_nobody_knows_the_physics_of() {
         let truth = fleet(config(hardware, slow_kernels()));
         let runs: Vec<_> = rates.iter().zip(1..).map(|(&rate, seed)| measured(rate, seed, &truth)).collect();
         let base = config(hardware, Efficiency::default());
-        let fit = EngineFit::of(&runs, &base, &CostModel::Linear).unwrap();
+        let fit = EngineFit::new(&runs, &base, &CostModel::Linear).unwrap();
         assert_eq!((fit.runs.len(), fit.held_out.len()), (2, 2));
         assert!(fit.grade <= Grade::Rough, "{fit:#?}");
         for rate in other_rates {
@@ -131,7 +131,7 @@ fn a_front_end_is_told_from_the_steps() {
         Fleet { front_end: Duration::from_millis(40), ..fleet(config("h100", Efficiency::default())) };
     let family = CostModel::Roofline(Box::new(deployment("h100")));
     let base = config("h100", Efficiency::default());
-    let fit = EngineFit::of(&[measured(4.0, 1, &truth)], &base, &family).unwrap();
+    let fit = EngineFit::new(&[measured(4.0, 1, &truth)], &base, &family).unwrap();
     let found = cost(&fit, CostKind::FrontEnd);
     assert!((found - 0.040).abs() < 0.003, "{found}: {:#?}", fit.costs);
     assert!(error_at(10.0, &fit, &truth) < 0.1);
@@ -143,7 +143,7 @@ fn what_does_not_fit_is_poor() {
     let ttft = Delay::LogNormal(0.4, 0.8);
     let truth = Fleet::of_one(EngineModel::Plain { slots: 4, ttft, itl: Delay::Constant(0.01) }, 0);
     let base = config("h100", Efficiency::default());
-    let fit = EngineFit::of(&[measured(2.0, 1, &truth)], &base, &CostModel::Linear).unwrap();
+    let fit = EngineFit::new(&[measured(2.0, 1, &truth)], &base, &CostModel::Linear).unwrap();
     assert_eq!(fit.grade, Grade::Poor, "{fit:#?}");
 }
 
@@ -155,7 +155,7 @@ fn a_median_that_cannot_be_told_again_is_poor() {
     let truth = Fleet::of_one(EngineModel::Plain { slots: 256, ttft: delays.0, itl: delays.1 }, 0);
     let mut base = config("h100", Efficiency::default());
     base.limits.max_num_seqs = 1;
-    let fit = EngineFit::of(&[measured(6.0, 1, &truth)], &base, &CostModel::Linear).unwrap();
+    let fit = EngineFit::new(&[measured(6.0, 1, &truth)], &base, &CostModel::Linear).unwrap();
     assert_eq!((fit.grade, fit.worst(Quantile::P50)), (Grade::Poor, Some(f64::INFINITY)), "{fit:#?}");
     let ttft = fit.runs[0].figure(Metric::Ttft, Quantile::P50).unwrap();
     assert!(ttft.predicted_ms.is_none() && ttft.predicted_at_least_ms.unwrap() > 10_000.0, "{ttft:?}");
@@ -174,7 +174,7 @@ fn a_slightly_slower_engine_answers_all_that_was_sent() {
     let at = |bandwidth| fleet(config("h100", Efficiency { bandwidth, ..Efficiency::default() }));
     let runs = [measured(6.0, 1, &at(0.85)), measured(6.0, 2, &at(0.8))];
     let base = config("h100", Efficiency::default());
-    let fit = EngineFit::of(&runs, &base, &CostModel::Roofline(Box::new(deployment("h100")))).unwrap();
+    let fit = EngineFit::new(&runs, &base, &CostModel::Roofline(Box::new(deployment("h100")))).unwrap();
     assert_eq!(fit.grade, Grade::Good, "{fit:#?}");
     for figure in fit.held_out.iter().flat_map(|check| &check.figures) {
         assert!(figure.predicted_ms.is_some(), "{figure:?}");
@@ -186,7 +186,7 @@ fn too_little_is_refused() {
     let base = config("h100", Efficiency::default());
     let mut run = measured(2.0, 1, &fleet(base.clone()));
     run.log.records.truncate(10);
-    let refused = EngineFit::of(&[run], &base, &CostModel::Linear).unwrap_err();
+    let refused = EngineFit::new(&[run], &base, &CostModel::Linear).unwrap_err();
     assert!(matches!(refused, CannotFit::TooLittle(1..=20)), "{refused}");
     assert!(refused.to_string().contains("hint: "));
 }

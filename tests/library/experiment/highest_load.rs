@@ -203,7 +203,7 @@ struct InTime {
 }
 
 impl InTime {
-    fn of(within_s: f64, seeds: u64) -> Self {
+    fn new(within_s: f64, seeds: u64) -> Self {
         Self::of_objective(MOCK, within_s, seeds)
     }
 
@@ -257,7 +257,7 @@ impl InTime {
 #[test]
 #[ignore = "takes half a minute unoptimised; `tests/interop/long_tests.sh highest_load` runs it"]
 fn a_search_ends_within_five_minutes_with_an_interval_that_holds_the_truth() {
-    let found = InTime::of(300.0, 60);
+    let found = InTime::new(300.0, 60);
     assert!(found.held >= 54, "{}", found.held);
     assert!(found.widths[30] < 0.35, "{:.2?}", found.widths);
     assert!(found.minutes[54] < 5.2, "{:.1?}", found.minutes);
@@ -268,7 +268,7 @@ fn a_search_ends_within_five_minutes_with_an_interval_that_holds_the_truth() {
 #[test]
 #[ignore = "takes half a minute unoptimised; `tests/interop/long_tests.sh highest_load` runs it"]
 fn a_search_of_two_minutes_is_a_first_look() {
-    let found = InTime::of(120.0, 60);
+    let found = InTime::new(120.0, 60);
     assert!(found.near >= 51, "{}", found.near);
     assert!(found.minutes[57] < 2.4, "{:.1?}", found.minutes);
 }
@@ -276,7 +276,7 @@ fn a_search_of_two_minutes_is_a_first_look() {
 #[test]
 #[ignore = "20 searches of 20 minutes take long unoptimised; `tests/interop/long_tests.sh highest_load` runs it"]
 fn within_twenty_minutes_the_highest_load_is_known_to_five_percent() {
-    let found = InTime::of(1_200.0, 20);
+    let found = InTime::new(1_200.0, 20);
     assert!(found.held >= 18, "{}", found.held);
     assert!(found.widths[10] < 0.12, "{:.2?}", found.widths);
     assert!(found.minutes[18] < 20.2, "{:.1?}", found.minutes);

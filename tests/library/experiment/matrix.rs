@@ -32,7 +32,7 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
         CellRuns { slot, runs: runs.collect(), failed: None }
     });
     let cells: Vec<_> = cells.collect();
-    let matrix = Matrix::of(&table, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
+    let matrix = Matrix::new(&table, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let report: Vec<_> =
         matrix.cells.iter().flat_map(|cell| &cell.tests).map(|test| test.line.as_str()).collect();
     assert!(

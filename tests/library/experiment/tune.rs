@@ -117,7 +117,7 @@ fn followed(
                 };
                 let StepTime::Roofline(roofline) = &config.step_time else { unreachable!() };
                 let family = CostModel::Roofline(Box::new(roofline.deployment().clone()));
-                EngineFit::of(runs, &config, &family).map_err(|error| error.to_string())
+                EngineFit::new(runs, &config, &family).map_err(|error| error.to_string())
             },
         })
     } else {

@@ -26,7 +26,8 @@ fn medians(hardware: &str, rate: f64, async_scheduling: bool, seconds: f64, seed
     let mut config = preset(hardware, "llama-3.1-8b", 1);
     config.limits.async_scheduling = async_scheduling;
     let histories = run(&mut BatchingEngine::new(config), poisson(rate, seconds, seed, chat));
-    let latencies = Latencies::of(histories.iter().filter(|history| history.arrived.as_secs_f64() > 20.0));
+    let latencies =
+        Latencies::from_histories(histories.iter().filter(|history| history.arrived.as_secs_f64() > 20.0));
     [latencies.ttft(50.0), latencies.tpot(50.0)]
 }
 

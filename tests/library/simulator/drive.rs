@@ -140,7 +140,7 @@ pub(crate) fn normal(stream: &mut RandomStream, mean: f64, std: f64, bounds: (u3
 
 /// Times to first token, ms, of those that have one.
 pub(crate) fn ttfts<'a>(histories: impl IntoIterator<Item = &'a JobHistory>) -> Vec<f64> {
-    Latencies::of(histories).ttft
+    Latencies::from_histories(histories).ttft
 }
 
 /// Latencies of completed jobs, ms.
@@ -153,7 +153,7 @@ pub(crate) struct Latencies {
 }
 
 impl Latencies {
-    pub(crate) fn of<'a>(histories: impl IntoIterator<Item = &'a JobHistory>) -> Self {
+    pub(crate) fn from_histories<'a>(histories: impl IntoIterator<Item = &'a JobHistory>) -> Self {
         let mut all = Self { ttft: vec![], from_seat: vec![], tpot: vec![], tokens: 0, end: 0.0 };
         for history in histories {
             let (Some(first), Some(last)) = (history.chunks.first_at(), history.chunks.last_at()) else {

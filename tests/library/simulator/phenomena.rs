@@ -28,7 +28,7 @@ use super::drive::{Latencies, chat, closed_loop, normal, percentile, poisson, pr
 #[test]
 fn short_chat_at_ten_a_second_overwhelms_an_a10g() {
     let at = |rate| {
-        Latencies::of(&run(
+        Latencies::from_histories(&run(
             &mut BatchingEngine::new(preset("a10g", "llama-3.1-8b", 1)),
             poisson(rate, 60.0, 42, chat),
         ))
@@ -64,7 +64,7 @@ fn past_the_knee_the_tail_explodes_before_the_median() {
             let input = normal(stream, 220.0, 150.0, (4, 1024));
             Job::new(JobId(id), input, normal(stream, 200.0, 150.0, (4, 1024)))
         };
-        Latencies::of(&run(
+        Latencies::from_histories(&run(
             &mut BatchingEngine::new(preset("h100", "llama-3.1-70b", 8)),
             poisson(rate, 60.0, 42, job),
         ))
@@ -83,7 +83,7 @@ fn chatting_users(engine: &mut BatchingEngine, users: u64) -> (f64, Latencies) {
     let jobs: Vec<Job> = (0..20 * users).map(|id| chat(id, &mut lengths)).collect();
     let all = closed_loop(engine, users as usize, jobs);
     let later = all.iter().filter(|history| history.job.0 >= 2 * users);
-    (Latencies::of(&all).tokens_per_s(), Latencies::of(later))
+    (Latencies::from_histories(&all).tokens_per_s(), Latencies::from_histories(later))
 }
 
 /// Short chat on an A10G, by `max_num_seqs`; on the left with as many users as seats, each of whom asks again when the
@@ -111,7 +111,7 @@ fn more_seats_lift_throughput_and_slow_the_first_token() {
     let users_alike = |seats: u32| chatting_users(&mut engine(seats), u64::from(seats));
     let overloaded = |seats| {
         let mut engine = engine(seats);
-        let latencies = Latencies::of(&run(&mut engine, poisson(10.0, 60.0, 42, chat)));
+        let latencies = Latencies::from_histories(&run(&mut engine, poisson(10.0, 60.0, 42, chat)));
         (latencies, engine.gauges().num_preemptions)
     };
     let ((few_rate, few), (more_rate, more)) = (users_alike(16), users_alike(64));
@@ -143,7 +143,7 @@ fn short_chats_queue_behind_a_long_prompt() {
             if long_prompts && id % 20 == 19 { Job::new(JobId(id), 8_000, 160) } else { job }
         });
         let histories = run(&mut BatchingEngine::new(preset("a10g", "llama-3.1-8b", 1)), arrivals);
-        Latencies::of(histories.iter().filter(|history| history.job.0 % 20 != 19))
+        Latencies::from_histories(histories.iter().filter(|history| history.job.0 % 20 != 19))
     };
     let (alone, mixed) = (with(false), with(true));
     assert!(mixed.ttft(50.0) < 3.0 * alone.ttft(50.0));
@@ -160,7 +160,7 @@ fn a_warm_prefix_cuts_ttft() {
             ..Job::new(JobId(id), 2_048 + normal(stream, 128.0, 64.0, (16, 512)), 64)
         });
         let mut engine = BatchingEngine::new(preset("h100", "llama-3.1-8b", 1));
-        let latencies = Latencies::of(&run(&mut engine, arrivals));
+        let latencies = Latencies::from_histories(&run(&mut engine, arrivals));
         let gauges = engine.gauges();
         (latencies, gauges.prefix_cache_hits as f64 / gauges.prefix_cache_queries as f64)
     };
@@ -178,7 +178,7 @@ fn speculation_speeds_up_a_lone_stream_but_not_a_full_batch() {
         let mut config = preset("h100", "llama-3.1-8b", 1);
         config.speculation = speculation;
         let together = (0..batch).map(|id| (Timestamp::ZERO, Job::new(JobId(id), 64, 400)));
-        Latencies::of(&run(&mut BatchingEngine::new(config), together)).tpot(50.0)
+        Latencies::from_histories(&run(&mut BatchingEngine::new(config), together)).tpot(50.0)
     };
     let drafting = Some(Speculation { draft_tokens: 4, acceptance: 0.8, draft_cost: 0.05 });
     let gain = |batch| tpot(batch, None) / tpot(batch, drafting);
@@ -218,7 +218,7 @@ fn pools_and_priority_routing_improve_the_tail_of_a_bursty_mix() {
     config.limits.policy = SchedulingPolicy::Priority;
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     // 25 Gbit/s of network between the machines.
-    let transfer = KvTransfer::of(&deployment, 25e9 / 8.0);
+    let transfer = KvTransfer::new(&deployment, 25e9 / 8.0);
     let layout = FleetLayout::Pools { prefill: 6, decode: 2, rule: RoutingRule::ByPriority, transfer };
     let pools =
         Tails::of_bursty_mix(&Fleet { layout, ..Fleet::of_one(EngineModel::Batching(Box::new(config)), 0) });

@@ -40,7 +40,7 @@ fn what_helps_is_what_this_server_and_this_run_can_do() {
             run(1_000, (0..20).map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 1).build()).collect());
         log.header.command.push("--salt".to_owned());
         change(&mut log);
-        let checklist = Checklist::of(&Evidence::of_run(&log, &summarise(&log, &[]))).unwrap();
+        let checklist = Checklist::from_evidence(&Evidence::of_run(&log, &summarise(&log, &[]))).unwrap();
         checklist.item(rule).unwrap().cure.clone().unwrap()
     };
     for (engine, empties) in

@@ -64,7 +64,7 @@ impl Tally {
     /// Puts them in order.
     pub(super) fn ranked(self) -> Ranked {
         let of_tokens = self.pages.into_iter().zip(0..);
-        let of_tokens: Vec<_> = of_tokens.map(|(pages, tokens)| Lengths::of(pages, tokens)).collect();
+        let of_tokens: Vec<_> = of_tokens.map(|(pages, tokens)| Lengths::new(pages, tokens)).collect();
         let mut rare: Vec<_> = self
             .rare
             .into_iter()
@@ -207,7 +207,7 @@ struct Lengths {
 }
 
 impl Lengths {
-    fn of(mut pages: Vec<Page>, tokens: u32) -> Self {
+    fn new(mut pages: Vec<Page>, tokens: u32) -> Self {
         let mut sum = 0;
         let through = pages.iter_mut().map(|page| {
             page.sort();

@@ -6,7 +6,7 @@ use crate::analysis::test_runs::{ms, record};
 use crate::record::{Failure, FailureKind, FinishReason};
 
 fn open(record: &RequestRecord) -> RequestLatency {
-    RequestLatency::of(record, LoadForm::Open)
+    RequestLatency::new(record, LoadForm::Open)
 }
 
 #[test]
@@ -184,12 +184,12 @@ fn in_a_closed_loop_latencies_count_from_sending() {
     // Due at 100, dispatched at 103, sent at 107; under a cap there was a slot from 105 on.
     let answer = record(0).sent_at(100, 103, 107).chunks(&[(200, 1), (220, 1)]);
     let closed = |record: &RequestRecord| {
-        let latency = RequestLatency::of(record, LoadForm::Closed);
+        let latency = RequestLatency::new(record, LoadForm::Closed);
         (latency.ttft, latency.e2e)
     };
     let both = |ttft, e2e| (Some(Exact(ttft)), Some(Exact(e2e)));
     let mut record = answer.clone().build();
-    let latency = RequestLatency::of(&record, LoadForm::Closed);
+    let latency = RequestLatency::new(&record, LoadForm::Closed);
     assert_eq!((latency.ttft, latency.e2e), (latency.ttft_from_send, latency.e2e_from_send));
     assert_eq!(closed(&record), both(93.0, 113.0));
     assert_eq!(latency.schedule_lag, Some(Exact(3.0)), "that remains known");

@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn percentiles_that_are_asked_for_come_once_each_and_in_order() {
     let values: Vec<f64> = (1..=401).map(f64::from).collect();
-    let row = LatencyRow::of(&Sample::new(values), &[99.5, 95.0, 99.5, 10.0]).unwrap();
+    let row = LatencyRow::new(&Sample::new(values), &[99.5, 95.0, 99.5, 10.0]).unwrap();
     let shown: Vec<_> =
         row.asked.iter().map(|asked| (asked.quantile.to_string(), asked.figure.at_least())).collect();
     assert_eq!(shown, [("p10".to_owned(), 41.0), ("p95".to_owned(), 381.0), ("p99.5".to_owned(), 399.0)]);
@@ -30,7 +30,7 @@ fn the_tail_is_a_multiple_of_the_middle() {
 /// Of answers that were cut off after 40 and 60 ms nothing bounds the times from above.
 #[test]
 fn what_is_known_only_within_bounds_is_stored_with_them() {
-    let row = LatencyRow::of(&Sample::new(vec![10.0]).and_at_least([40.0, 60.0]), &[]).unwrap();
+    let row = LatencyRow::new(&Sample::new(vec![10.0]).and_at_least([40.0, 60.0]), &[]).unwrap();
     let stored = serde_json::to_value(&row).unwrap();
     assert_eq!((&stored["min_ms"], &stored["min_at_least_ms"]), (&10.0.into(), &().into()));
     assert_eq!((&stored["max_ms"], &stored["max_at_least_ms"]), (&().into(), &60.0.into()));

@@ -33,7 +33,7 @@ fn two_users() -> RunLog {
 }
 
 fn closed(log: &RunLog) -> ClosedLoop {
-    ClosedLoop::of(&Observed::of(log)).unwrap()
+    ClosedLoop::from_observed(&Observed::from_log(log)).unwrap()
 }
 
 fn close(found: f64, expected: f64) {
@@ -123,7 +123,7 @@ fn think_times_that_vary_have_an_error_of_their_own() {
 #[test]
 fn open_arrivals_are_no_closed_loop() {
     let log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 10, 2).build()]);
-    assert_eq!(ClosedLoop::of(&Observed::of(&log)), None);
+    assert_eq!(ClosedLoop::from_observed(&Observed::from_log(&log)), None);
 }
 
 /// The two users, of whose requests six count: the last is due at 2.25 s. They all left at their moments.
@@ -205,7 +205,7 @@ fn an_end_without_load_is_said_where_it_takes_a_tenth_of_the_time() {
 #[test]
 fn the_window_of_so_many_requests_ends_with_them_though_the_log_was_cut_off() {
     let window = |log: &RunLog| {
-        let observed = Observed::of(log);
+        let observed = Observed::from_log(log);
         (observed.end, observed.cut_short)
     };
     let mut log = counted();

@@ -35,7 +35,7 @@ fn a_run_by_hand() {
             record(2).sent_at(15, 15, 16).censored(1_000).build(),
         ],
     );
-    let timeline = Timeline::of(&log);
+    let timeline = Timeline::from_log(&log);
     assert_eq!((timeline.bin_s, timeline.bins.len(), timeline.end_s()), (0.01, 100, 1.0));
     let [first, second, third, fourth, ..] = timeline.bins.as_slice() else { panic!("too few") };
     assert_eq!((first.scheduled, first.sent, first.completed, first.failed), (1, 1, 0, 0));
@@ -53,7 +53,7 @@ fn a_run_by_hand() {
 #[test]
 fn the_last_bin_is_as_long_as_the_run_goes_on() {
     let log = run(10_000, vec![record(0).sent_at(0, 0, 0).paced(10_040, 1, 1).build()]);
-    let timeline = Timeline::of(&log);
+    let timeline = Timeline::from_log(&log);
     let [.., before, last] = timeline.bins.as_slice() else { panic!("too few") };
     assert_eq!((timeline.bins.len(), timeline.bin_s), (100, 0.1));
     assert!((timeline.end_s() - 10.04).abs() < 1e-9);
@@ -71,7 +71,7 @@ fn what_is_let_go_is_not_sent_yet() {
             record(1).scheduled(0).censored(1_000).build(),
         ],
     );
-    let bins = Timeline::of(&log).bins;
+    let bins = Timeline::from_log(&log).bins;
     assert_eq!((bins[0].sent, bins[0].scheduled, bins[50].sent), (0, 2, 1));
     assert_eq!(bins.iter().map(|bin| bin.sent).sum::<u64>(), 1);
 }
@@ -80,11 +80,11 @@ fn what_is_let_go_is_not_sent_yet() {
 fn what_was_not_streamed_has_its_whole_answer() {
     let mut log = run(1_000, vec![record(0).sent_at(0, 0, 1).whole_answer(500, 40).build()]);
     log.header.engine.streamed = false;
-    let timeline = Timeline::of(&log);
+    let timeline = Timeline::from_log(&log);
     assert_eq!(timeline.metric, Metric::E2e);
     assert_eq!(timeline.bins[0].wait.unwrap().p50, Figure::Exact(500.0));
     assert_eq!(timeline.bins.iter().find(|bin| bin.output_tokens > 0.0).unwrap().output_tokens, 40.0);
-    assert!(Timeline::of(&run(1_000, Vec::new())).bins.is_empty());
+    assert!(Timeline::from_log(&run(1_000, Vec::new())).bins.is_empty());
 }
 
 /// Requests between two moments in flight at once, by asking each of them at the moments at which something changes.
@@ -113,7 +113,7 @@ proptest! {
             })
             .collect();
         let log = run(3_000, records);
-        let timeline = Timeline::of(&log);
+        let timeline = Timeline::from_log(&log);
         let width = (timeline.bin_s * 1e3).round() as u64;
         // The shortest runs have bins of 2.5 ms, which a count by milliseconds cannot follow.
         prop_assume!(timeline.bin_s * 1e3 == width as f64);

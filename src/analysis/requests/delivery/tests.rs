@@ -84,7 +84,7 @@ fn answers_that_come_in_a_few_reads_have_a_first_token_but_no_pace() {
 #[test]
 fn only_what_comes_with_the_first_chunk_takes_the_pace_from_an_answer() {
     let gathered = |tokens, first_read, each_read| {
-        let delivery = StreamDelivery::of(&answers_of(tokens, first_read, each_read));
+        let delivery = StreamDelivery::from_log(&answers_of(tokens, first_read, each_read));
         assert_eq!(delivery.tpot_withheld, delivery.gathered_answers == 60);
         delivery.gathered_answers
     };
@@ -117,7 +117,7 @@ fn few_long_answers_do_not_say_that_ttft_is_doubtful() {
     for answer in &mut log.records {
         answer.outcome = Outcome::Censored;
     }
-    assert_eq!(StreamDelivery::of(&log).long_answers, 0, "an answer that is cut off does not tell");
+    assert_eq!(StreamDelivery::from_log(&log).long_answers, 0, "an answer that is cut off does not tell");
 }
 
 /// A step of speculative decoding that is sent token by token, or a network that holds back all but the first.
@@ -148,7 +148,7 @@ fn few_gathered_answers_and_a_late_client_withhold_nothing() {
             .paced(answer.index * 100 + 100, 10, 24)
             .build();
     }
-    let delivery = StreamDelivery::of(&log);
+    let delivery = StreamDelivery::from_log(&log);
     assert_eq!((delivery.gathered_answers, delivery.tpot_withheld), (12, false));
     // This client did not look for 300 ms, and then read all that had come.
     let mut log = answers(24, 24);
@@ -156,7 +156,7 @@ fn few_gathered_answers_and_a_late_client_withhold_nothing() {
         answer.late_stamps =
             Some(LateStamps { count: 23, longest_ns: 300_000_000, first_ns: 300_000_000 }.into());
     }
-    assert_eq!(StreamDelivery::of(&log).together, 0);
+    assert_eq!(StreamDelivery::from_log(&log).together, 0);
     assert!(summarise(&log, &[]).latency.row(Metric::Tpot).is_some());
 }
 
@@ -218,6 +218,6 @@ fn what_is_sent_again_one_by_one_was_gathered_too() {
         (answer.chunks, answer.merged_reads) = (train(answer), 0);
         answer.ended = answer.chunks.last_at().unwrap();
     }
-    let delivery = StreamDelivery::of(&log);
+    let delivery = StreamDelivery::from_log(&log);
     assert!(delivery.tpot_withheld && delivery.ttft_doubtful, "{delivery:?}");
 }

@@ -48,7 +48,7 @@ fn passes_are_counted_apart_and_what_was_cut_off_is_not_judged() {
         asked(1, Some(400), CheckResult::CutOff),
         asked(0, Some(500), timeout),
     ]);
-    let quality = Quality::of(&log).unwrap();
+    let quality = Quality::from_log(&log).unwrap();
     assert_eq!((quality.before.pass_rate, quality.under_load.pass_rate), (Some(0.5), Some(0.25)));
     assert_eq!(quality.pass_rate, Some(2.0 / 6.0));
     let capital = &quality.checks[0];
@@ -74,9 +74,9 @@ fn passes_are_counted_apart_and_what_was_cut_off_is_not_judged() {
 #[test]
 fn a_run_without_checks_says_nothing_of_them() {
     let mut log = sample_run(Vec::new());
-    assert_eq!(Quality::of(&log).unwrap().pass_rate, None, "none was asked");
+    assert_eq!(Quality::from_log(&log).unwrap().pass_rate, None, "none was asked");
     log.header.workload.checks.clear();
-    assert_eq!(Quality::of(&log), None);
+    assert_eq!(Quality::from_log(&log), None);
     let judged = summarise(&log, &["check_pass_rate > 1%".parse().unwrap()]).objectives.remove(0);
     assert_eq!(judged.status, Status::Undecided);
 }
@@ -130,7 +130,7 @@ fn sliced() -> RunLog {
 
 #[test]
 fn each_slice_has_a_pass_rate_with_its_interval() {
-    let quality = Quality::of(&sliced()).unwrap();
+    let quality = Quality::from_log(&sliced()).unwrap();
     let [arithmetic, safety] = quality.slices.as_slice() else { panic!("{:?}", quality.slices) };
     assert_eq!((arithmetic.name.as_str(), safety.name.as_str()), ("arithmetic", "safety"));
     // Arithmetic: 1 of 2 before, 2 of 2 under load. Safety: 1 of 1 before, 0 of 2, and one cut off.
@@ -144,7 +144,7 @@ fn each_slice_has_a_pass_rate_with_its_interval() {
     let low = arithmetic.under_load.interval_low.unwrap();
     assert!((low - 0.342_4).abs() < 1e-3, "{low}");
     assert_eq!(quality.checks[2].slice, None);
-    assert!(!serde_json::to_string(&Quality::of(&sample_run(Vec::new()))).unwrap().contains("slice"));
+    assert!(!serde_json::to_string(&Quality::from_log(&sample_run(Vec::new()))).unwrap().contains("slice"));
 }
 
 #[test]

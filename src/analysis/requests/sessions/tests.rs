@@ -60,7 +60,7 @@ fn three() -> RunLog {
 
 #[test]
 fn every_conversation_of_the_window_is_counted_once() {
-    let sessions = Sessions::of(&Observed::of(&three())).unwrap();
+    let sessions = Sessions::from_observed(&Observed::from_log(&three())).unwrap();
     let Sessions { begun, completed, broken_off, censored, turns_planned, turns_sent, .. } = sessions;
     assert_eq!((begun, completed, broken_off, censored), (3, 1, 1, 1));
     assert_eq!((turns_planned, turns_sent), (Some(3 + 2 + 2), 3 + 2 + 1));
@@ -69,7 +69,7 @@ fn every_conversation_of_the_window_is_counted_once() {
 
 #[test]
 fn what_was_cut_off_lasted_at_least_so_long() {
-    let duration = Sessions::of(&Observed::of(&three())).unwrap().duration.unwrap();
+    let duration = Sessions::from_observed(&Observed::from_log(&three())).unwrap().duration.unwrap();
     assert_eq!((duration.n, duration.censored), (3, 2));
     // 1,200 and more, 1,400 and more, 2,500: the middle one may be any from 1,400 on.
     assert_eq!(duration.percentile(Quantile::P50).figure, Figure::AtLeast(1_400.0));
@@ -78,7 +78,7 @@ fn what_was_cut_off_lasted_at_least_so_long() {
 
 #[test]
 fn turns_are_told_apart_and_share_nothing_with_warm_up_and_cool_down() {
-    let by_turn = Sessions::of(&Observed::of(&three())).unwrap().by_turn;
+    let by_turn = Sessions::from_observed(&Observed::from_log(&three())).unwrap().by_turn;
     let places: Vec<_> = by_turn.iter().map(|group| (group.from, group.to, group.requests)).collect();
     assert_eq!(places, [(1, Some(1), 3), (2, Some(2), 3), (3, Some(3), 1)]);
     let p50 =
@@ -108,7 +108,7 @@ fn later_turns_are_put_together_and_cached_tokens_averaged_where_told() {
         record_of(9, None),
         record_of(19, Some(16)),
     ]);
-    let by_turn = Sessions::of(&Observed::of(&log)).unwrap().by_turn;
+    let by_turn = Sessions::from_observed(&Observed::from_log(&log)).unwrap().by_turn;
     let found: Vec<_> = by_turn
         .iter()
         .map(|group| (group.from, group.to, group.requests, group.mean_cached_tokens))
@@ -122,7 +122,7 @@ fn a_conversation_without_room_has_ended() {
     let mut log = three();
     let full = log.records.iter_mut().find(|record| record.turn() == Some(turn(3, 0, 2))).unwrap();
     full.context_full = true;
-    let sessions = Sessions::of(&Observed::of(&log)).unwrap();
+    let sessions = Sessions::from_observed(&Observed::from_log(&log)).unwrap();
     assert_eq!((sessions.completed, sessions.censored, sessions.turns_sent), (2, 0, 6));
     // From 9,000 to 9,400 ms.
     assert_eq!(sessions.duration.unwrap().min, Figure::Exact(400.0));
@@ -137,7 +137,7 @@ fn a_user_who_goes_on_has_ended_the_conversation_before() {
         answered(of_user(1, 0), 1_200, 1_300),
         answered(of_user(2, 2), 2_400, 2_500),
     ]);
-    let sessions = Sessions::of(&Observed::of(&log)).unwrap();
+    let sessions = Sessions::from_observed(&Observed::from_log(&log)).unwrap();
     assert_eq!((sessions.begun, sessions.completed, sessions.censored), (2, 1, 1));
     assert_eq!((sessions.turns_sent, sessions.turns_planned, sessions.turns_not_reached), (3, None, None));
     assert_eq!(sessions.by_turn.iter().map(|group| group.requests).collect::<Vec<_>>(), [2, 1]);
@@ -147,6 +147,6 @@ fn a_user_who_goes_on_has_ended_the_conversation_before() {
 #[test]
 fn requests_that_stand_by_themselves_are_no_conversations() {
     let single = record(0).sent_at(0, 0, 0).paced(100, 10, 2).build();
-    assert_eq!(Sessions::of(&Observed::of(&run(1_000, vec![single.clone()]))), None);
-    assert_eq!(Sessions::of(&Observed::of(&with_conversations(vec![single]))), None);
+    assert_eq!(Sessions::from_observed(&Observed::from_log(&run(1_000, vec![single.clone()]))), None);
+    assert_eq!(Sessions::from_observed(&Observed::from_log(&with_conversations(vec![single]))), None);
 }

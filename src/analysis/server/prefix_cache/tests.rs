@@ -8,7 +8,7 @@ use crate::workload::{ArrivalPattern, Distribution, SharedPrefixes, Trace, Trace
 
 /// The cache of a log without pages of metrics.
 fn cache_of(log: &RunLog) -> Option<PrefixCache> {
-    PrefixCache::of(log, MeasuredHits::of(log, None))
+    PrefixCache::new(log, MeasuredHits::new(log, None))
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn about_three_hundred_without_one_show_that_it_is_rarer_than_one_in_a_hundred()
 const NO_MEMORY: Option<Memory> = Some(Memory { correlation_time: 1.0, cautious_time: 1.0 });
 
 fn share(holds: &[bool]) -> OrderedShare {
-    OrderedShare::of(&holds.iter().copied().map(Some).collect::<Vec<_>>(), NO_MEMORY).unwrap()
+    OrderedShare::new(&holds.iter().copied().map(Some).collect::<Vec<_>>(), NO_MEMORY).unwrap()
 }
 
 /// `hits` of `n`, as evenly as they go.
@@ -93,7 +93,7 @@ fn a_long_memory_makes_a_share_less_sure() {
     assert_eq!((together.share(), scattered.share()), (0.05, 0.05));
     assert!(together.effective.unwrap().samples < 0.3 * scattered.effective.unwrap().samples);
     assert_eq!([together.side_of(0.08), scattered.side_of(0.08)], [None, Some(Ordering::Less)]);
-    assert!(together.needed(0.08).unwrap() > 400 && OrderedShare::of(&[], None).is_none());
+    assert!(together.needed(0.08).unwrap() > 400 && OrderedShare::new(&[], None).is_none());
 }
 
 /// A run of 10 s that is slow from somewhere on: its requests are worth one.
@@ -127,14 +127,14 @@ fn a_share_is_on_one_side_of_its_limit_or_nobody_can_tell() {
     };
     near(even(0, 20), 300, 360);
     near(even(1, 200), 1_000, 1_500);
-    near(OrderedShare::of(&[Some(false); 10], None).unwrap(), 300, 360);
-    assert_eq!(OrderedShare::of(&[Some(true); 10], None).unwrap().needed(0.01), None);
+    near(OrderedShare::new(&[Some(false); 10], None).unwrap(), 300, 360);
+    assert_eq!(OrderedShare::new(&[Some(true); 10], None).unwrap().needed(0.01), None);
 }
 
 #[test]
 fn what_is_not_known_counts_on_either_side() {
     let holds: Vec<_> = (0..400).map(|place| if place % 10 == 0 { None } else { Some(false) }).collect();
-    let open = OrderedShare::of(&holds, NO_MEMORY).unwrap();
+    let open = OrderedShare::new(&holds, NO_MEMORY).unwrap();
     assert_eq!((open.hits, open.certain, open.side_of(0.05)), (40, 0, None));
     assert_eq!(open.side_of(0.2), Some(Ordering::Less));
     assert_eq!(even(40, 400).side_of(0.05), Some(Ordering::Greater));
@@ -170,7 +170,7 @@ fn passed(times: u64, runs: usize, n: usize, limit: f64, (bound, draw): Draw) ->
         let mut run = || {
             let values: Vec<f64> = (0..n).map(|_| draw(&mut stream)).collect();
             let over: Vec<_> = values.iter().map(|value| Some(*value > 0.99 * bound)).collect();
-            let share = OrderedShare::of(&over, Memory::of_ranks(&values)).unwrap();
+            let share = OrderedShare::new(&over, Memory::of_ranks(&values)).unwrap();
             share.inside(&values, 0.99 * bound)
         };
         let shares: Vec<_> = (0..runs).map(|_| run()).collect();
@@ -235,7 +235,7 @@ fn far_inside_the_bound_a_short_run_tells() {
     let decided = passed(300, 1, 114, 0.01, calm);
     assert!(decided >= 0.9, "{decided}");
     let values: Vec<f64> = (0..114).map(|i| f64::from(60 + (i * 37) % 80)).collect();
-    let share = OrderedShare::of(&[Some(false); 114], Memory::of_ranks(&values)).unwrap();
+    let share = OrderedShare::new(&[Some(false); 114], Memory::of_ranks(&values)).unwrap();
     assert_eq!((share.side_of(0.01), share.assumes(0.01)), (None, None));
     let inside = share.inside(&values, 500.0);
     assert_eq!((inside.side_of(0.01), inside.assumes(0.01)), (Some(Ordering::Less), Some(139.0)));

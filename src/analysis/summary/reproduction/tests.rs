@@ -13,20 +13,24 @@ fn what_nobody_told_is_missing() {
         .copied()
         .filter(|fact| !matches!(fact, Fact::EngineVersion | Fact::Network))
         .collect();
-    assert_eq!(Reproduction::of(&log).missing, all, "the version is known, and that there is no network");
+    assert_eq!(
+        Reproduction::from_log(&log).missing,
+        all,
+        "the version is known, and that there is no network"
+    );
     log.header.engine.serving_flags.insert("vllm_config.model_config.dtype".into(), "bfloat16".into());
     log.header.telemetry.push(exporter());
     let found = [Fact::Hardware, Fact::Precision, Fact::Driver, Fact::ServingFlags];
     let rest: Vec<_> = all.into_iter().filter(|fact| !found.contains(fact)).collect();
-    assert_eq!(Reproduction::of(&log).missing, rest);
-    assert_eq!(Reproduction::of(&log).value(Fact::Hardware), Some("1 × NVIDIA H100"));
+    assert_eq!(Reproduction::from_log(&log).missing, rest);
+    assert_eq!(Reproduction::from_log(&log).value(Fact::Hardware), Some("1 × NVIDIA H100"));
     log.header.engine.engine = "mock".to_owned();
-    assert!(Reproduction::of(&log).missing.is_empty());
+    assert!(Reproduction::from_log(&log).missing.is_empty());
 }
 
 /// What is reported of `fact`, and its source.
 fn fact_of(header: &RunHeader, fact: Fact) -> Option<(String, FactSource)> {
-    let reported = Sources::of(header).reported(fact)?;
+    let reported = Sources::from_header(header).reported(fact)?;
     Some((reported.value, reported.source))
 }
 
@@ -97,7 +101,7 @@ fn devices_that_were_never_busy_are_the_hosts() {
     let mut hardware = |second: f64| {
         let devices = [("0".to_owned(), device(0.9)), ("1".to_owned(), device(second))].into();
         log.telemetry.readings = vec![Reading { devices, ..Reading::default() }];
-        let facts = Reproduction::of(&log);
+        let facts = Reproduction::from_log(&log);
         let fact = facts.reported.iter().find(|fact| fact.name == Fact::Hardware).unwrap();
         (fact.value.clone(), fact.source)
     };

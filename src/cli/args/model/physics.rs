@@ -190,7 +190,7 @@ impl PhysicsArgs {
         if let Some(rate) = self.prefill_rate {
             facts.insert("prefill_rate".to_owned(), json!(rate));
         }
-        let transfer = KvTransfer::of(&deployment, kv_transfer_gbps * 1e9 / 8.0);
+        let transfer = KvTransfer::new(&deployment, kv_transfer_gbps * 1e9 / 8.0);
         Ok((EngineModel::Batching(Box::new(config)), Some(transfer), facts))
     }
 

@@ -42,11 +42,11 @@ fn hints_name_the_options_of_the_server_in_use_and_of_no_other() {
 
 #[test]
 fn a_length_is_judged_by_the_servers_count() {
-    let length = |tokens, finish| LengthTest::of(tokens, 16, false, Some(&finish));
+    let length = |tokens, finish| LengthTest::new(tokens, 16, false, Some(&finish));
     assert_eq!(length(Some(4), FinishReason::Length), LengthTest::Kept);
     assert_eq!(length(Some(37), FinishReason::Length), LengthTest::Ignored);
     assert_eq!(length(Some(2), FinishReason::Stop), LengthTest::EndsEarly);
     assert_eq!(length(None, FinishReason::Stop), LengthTest::Kept);
-    assert_eq!(LengthTest::of(None, 17, false, Some(&FinishReason::Stop)), LengthTest::Ignored);
-    assert_eq!(LengthTest::of(None, 33, true, None), LengthTest::Ignored);
+    assert_eq!(LengthTest::new(None, 17, false, Some(&FinishReason::Stop)), LengthTest::Ignored);
+    assert_eq!(LengthTest::new(None, 33, true, None), LengthTest::Ignored);
 }

@@ -36,7 +36,7 @@ fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) 
         });
         let mut log = run(20_000, records.collect());
         log.header.plan.hash = format!("{} {}", wanted.load, wanted.seed);
-        search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
+        search.record(Trial::new(&wanted, &summarise(&log, &objectives)));
         header.get_or_insert(log.header);
     }
     let header = header.unwrap();
@@ -46,11 +46,11 @@ fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) 
         engine: header.engine.clone(),
         deployment: header.deployment.clone(),
     };
-    SweepSide { name: name.to_owned(), header, sweep: Sweep::of(&search, swept, StopReason::AllMeasured) }
+    SweepSide { name: name.to_owned(), header, sweep: Sweep::new(&search, swept, StopReason::AllMeasured) }
 }
 
 fn gates(sides: &[SweepSide], gate: Gate) -> Vec<GateJudgement> {
-    ComparedSweeps::of(sides, &[], &[gate]).unwrap().against.remove(0).gates
+    ComparedSweeps::new(sides, &[], &[gate]).unwrap().against.remove(0).gates
 }
 
 fn at_most(margin: &str) -> Gate {
@@ -84,9 +84,9 @@ fn rates_and_users_are_no_loads_of_one_axis() {
     let mut users = sweep("b", &[4.0], 1, |_| 100);
     users.sweep.plan.axis = LoadAxis::Users { users: vec![4] };
     let sides = [sweep("a", &[4.0], 1, |_| 100), users];
-    let refusal = ComparedSweeps::of(&sides, &[], &[]).unwrap_err().to_string();
+    let refusal = ComparedSweeps::new(&sides, &[], &[]).unwrap_err().to_string();
     assert!(refusal.contains("\n  load: rates (a), users (b)"), "{refusal}");
-    let found = ComparedSweeps::of(&sides, &[Condition::Rate], &[]).unwrap();
+    let found = ComparedSweeps::new(&sides, &[Condition::Rate], &[]).unwrap();
     assert_eq!(found.differences[0].role, Role::Varied);
     let answer = |load: Load| HighestLoad {
         passed: Some(load),
@@ -155,7 +155,7 @@ fn over_invalid_sweeps_nothing_is_judged() {
     sides[1].sweep.valid = false;
     let found = gates(&sides, at_most("p95 ttft 300%"));
     assert_eq!((found.len(), found[0].status, found[0].passes), (1, Status::Undecided, false), "{found:?}");
-    let compared = ComparedSweeps::of(&sides, &[], &[]).unwrap();
+    let compared = ComparedSweeps::new(&sides, &[], &[]).unwrap();
     let against = &compared.against[0];
     assert!(against.sentence.contains("a side is INVALID"), "{}", against.sentence);
     let rows = &against.loads[0].rows;

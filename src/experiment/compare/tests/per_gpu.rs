@@ -25,7 +25,7 @@ fn served(name: &str, gpus: u32, currency: &str, first_seed: u64, ttft_ms: u64) 
 }
 
 fn compared(one: ComparedSide, other: ComparedSide) -> Compared {
-    Compared::of(&[one, other], &[Condition::Gpus], &[]).unwrap()
+    Compared::new(&[one, other], &[Condition::Gpus], &[]).unwrap()
 }
 
 /// 44 tokens and four answers a second by one GPU and by two, of which a second costs 0.001 each.

@@ -88,7 +88,7 @@ fn rates(pairs: u64, runs: u64, load: f64, n: u64, noise: Noise, same_plan: bool
         let other = if same_plan { plan } else { 7 * plan };
         let after = queues(runs, other, 2 * plan + 1, load, n, noise);
         let gates = texts.map(gate);
-        let against = Compared::of(&[before, after], &[Condition::Plan], &gates).unwrap().against.remove(0);
+        let against = Compared::new(&[before, after], &[Condition::Plan], &gates).unwrap().against.remove(0);
         let changes = [ChangeStanding::Apart, ChangeStanding::Better, ChangeStanding::Worse];
         rates.changed += u32::from(against.rows.iter().any(|row| changes.contains(&row.standing)));
         for (place, gate) in against.gates.iter().enumerate() {

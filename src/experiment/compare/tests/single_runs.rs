@@ -56,7 +56,7 @@ fn the_interval_of_pairs_is_scipys() {
         }
         assert_eq!((found.status, found.passes), (Status::Missed, false));
     }
-    let compared = Compared::of(&sides, &[], &[]).unwrap();
+    let compared = Compared::new(&sides, &[], &[]).unwrap();
     assert_eq!(compared.against[0].pairing, Pairing::SamePlan);
     let p50 = row(&compared, "p50 ttft");
     assert_eq!(p50.standing, ChangeStanding::Apart);
@@ -91,7 +91,7 @@ fn each_gate_has_three_outcomes_and_the_user_says_what_the_third_does() {
             (Gate::MaxRegression(said("p95 ttft 18%")), &sides),
             (Gate::RequiredImprovement(said("p95 ttft 15%")), &back),
         ] {
-            let found = Compared::of(sides, &[], &[gate]).unwrap().against.remove(0).gates.remove(0);
+            let found = Compared::new(sides, &[], &[gate]).unwrap().against.remove(0).gates.remove(0);
             assert!(found.passes == passes && found.line.ends_with(line), "{}", found.line);
         }
     }
@@ -155,7 +155,7 @@ fn what_was_cut_off_decides_what_it_can() {
     let status: Vec<_> = found.iter().map(|gate| gate.status).collect();
     assert_eq!(status, [Status::Missed, Status::Undecided, Status::Undecided], "{found:#?}");
     // How far apart they are is not known, and that they are is.
-    let compared = Compared::of(&sides, &[], &[]).unwrap();
+    let compared = Compared::new(&sides, &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
     assert_eq!((p50.difference, p50.standing), (None, ChangeStanding::Apart), "{p50:?}");
 }
@@ -176,7 +176,7 @@ fn early_cut_offs_prove_nothing_and_hide_nothing() {
     let found = judged(&[with("a", "one", before()), cut_off(300)], &["max:p95 ttft 5%", "max:p50 ttft 5%"]);
     assert!(found.iter().all(|gate| gate.status == Status::Met), "{found:#?}");
     let many = [with("a", "one", before()), cut_off(16)];
-    let compared = Compared::of(&many, &[], &[]).unwrap();
+    let compared = Compared::new(&many, &[], &[]).unwrap();
     let p95 = row(&compared, "p95 ttft");
     assert_eq!((p95.p, p95.standing), (Some(1.0), ChangeStanding::NoSignificantChange), "{p95:?}");
     assert_eq!(judged(&many, &["max:p95 ttft 5%"])[0].status, Status::Undecided);
@@ -235,7 +235,7 @@ fn over_invalid_sides_nothing_is_judged() {
     for (mut sides, margin) in [(sides, "max:p95 ttft 25%"), (repeated, "req:p50 ttft 1%")] {
         assert_eq!(judged(&sides, &[margin])[0].status, Status::Met);
         sides[1].reasons.push("the generator was late".to_owned());
-        let compared = Compared::of(&sides, &[], &[gate(margin)]).unwrap();
+        let compared = Compared::new(&sides, &[], &[gate(margin)]).unwrap();
         let rows = &compared.against[0].rows;
         assert!(rows.iter().all(|row| row.standing == ChangeStanding::Unknown), "{rows:?}");
         let found = &compared.against[0].gates[0];
@@ -305,12 +305,14 @@ fn verdicts_follow_from_their_intervals() {
             (0..n).map(move |i| times + (i + run * 977) * (i + seed) * 7_919 % spread + i / 40 % 3 * 20)
         };
         let one = || with("a", "one", drawn(seed, 120));
-        assert_coherent(&Compared::of(&[one(), with("b", "one", drawn(seed + 1, times))], &[], &[]).unwrap());
-        assert_coherent(&Compared::of(&[one(), with("b", "another", drawn(7, times))], &[], &[]).unwrap());
+        assert_coherent(
+            &Compared::new(&[one(), with("b", "one", drawn(seed + 1, times))], &[], &[]).unwrap(),
+        );
+        assert_coherent(&Compared::new(&[one(), with("b", "another", drawn(7, times))], &[], &[]).unwrap());
         let ttfts = |run| drawn(run, times).take(2 + seed as usize % 5).collect::<Vec<_>>();
         for other in [1, 2] {
             let sides = [repeats("a", 1, &ttfts(3)), repeats("b", other, &ttfts(4 + seed))];
-            assert_coherent(&Compared::of(&sides, &[], &[]).unwrap());
+            assert_coherent(&Compared::new(&sides, &[], &[]).unwrap());
         }
     }
 }
@@ -331,7 +333,7 @@ fn a_change_of_nothing_is_none() {
         side(name, "one", records)
     };
     for (less_ns, standing) in [(200, ChangeStanding::NoSignificantChange), (20_000, ChangeStanding::Apart)] {
-        let compared = Compared::of(&[regular("a", 0), regular("b", less_ns)], &[], &[]).unwrap();
+        let compared = Compared::new(&[regular("a", 0), regular("b", less_ns)], &[], &[]).unwrap();
         let tpot = row(&compared, "p50 tpot");
         assert_eq!(
             (tpot.standing, tpot.p <= Some(0.05)),
@@ -350,9 +352,9 @@ fn the_way_back_is_as_sure() {
         let slow = || (0..n).map(|i| if i % 10 == 3 { 400 + i % 7 * 30 } else { 100 + i * i * 7_919 % 97 });
         let quick = || slow().map(|ttft| ttft / times);
         let sides = [with("a", "one", slow()), with("b", "one", quick())];
-        let there = Compared::of(&sides, &[], &[gate("req:p95 ttft 25%")]).unwrap();
+        let there = Compared::new(&sides, &[], &[gate("req:p95 ttft 25%")]).unwrap();
         let back = [sides[1].clone(), sides[0].clone()];
-        let back = Compared::of(&back, &[], &[gate("max:p95 ttft 10%")]).unwrap();
+        let back = Compared::new(&back, &[], &[gate("max:p95 ttft 10%")]).unwrap();
         let mut apart = 0;
         for figure in ["p50 ttft", "p95 ttft", "mean ttft"] {
             let rows = [&there, &back]
@@ -382,7 +384,7 @@ fn a_server_several_times_faster_is_no_chance() {
     let faster = || before().map(|ttft| ttft * 2 / 7);
     for n in [300, 400] {
         let sides = [with("a", "one", before().take(n)), with("b", "one", faster().take(n))];
-        let compared = Compared::of(&sides, &[], &[gate("req:p95 ttft 50%")]).unwrap();
+        let compared = Compared::new(&sides, &[], &[gate("req:p95 ttft 50%")]).unwrap();
         for figure in ["p50 ttft", "p95 ttft"] {
             let row = row(&compared, figure);
             assert!(

@@ -44,7 +44,7 @@ fn priced(variant: usize, gpus: Option<u32>, ttfts: [u64; 3]) -> CellRuns {
 }
 
 fn matrix(cells: &[CellRuns]) -> Matrix {
-    Matrix::of(&read(PRICED), cells, MatrixStopped::AllRun, InvalidRuns::LeftOut)
+    Matrix::new(&read(PRICED), cells, MatrixStopped::AllRun, InvalidRuns::LeftOut)
 }
 
 #[test]

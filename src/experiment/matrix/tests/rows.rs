@@ -90,7 +90,7 @@ fn a_bound_inside_the_interval_of_a_single_run_keeps_no_contract() {
             max_cost_per_million_output_tokens: cost,
             stop_when: StopWhen::AllRun,
         };
-        ContractResult::of(&accept, &[&run], (None, None), None)
+        ContractResult::new(&accept, &[&run], (None, None), None)
     };
     assert!(contract("150ms").met);
     let close = contract("100.5ms");
@@ -115,10 +115,10 @@ fn a_run_whose_server_was_gone_is_none() {
     let gone = crate::record::Failure::new(crate::record::FailureKind::Connect, "connection refused");
     let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).failed(i * 100, gone.clone()));
     let run = summarise(&run(4_000, records.map(RecordBuilder::build).collect()), &[]);
-    let failure = RowRun::of("row".to_owned(), run).unwrap_err();
+    let failure = RowRun::new("row".to_owned(), run).unwrap_err();
     assert_eq!(failure.by, FailedBy::Server);
     assert!(failure.why.contains("the server never answered"), "{failure:?}");
-    assert!(RowRun::of("row".to_owned(), completed(1, 1, 100)).is_ok());
+    assert!(RowRun::new("row".to_owned(), completed(1, 1, 100)).is_ok());
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn the_cost_is_held_against_the_contract_by_the_whole_of_its_interval() {
         let experiments = read(&text);
         // The later the first tokens, the more of the last requests' tokens come after the end.
         let cells = [cell(0, 0, &[50, 300, 600])];
-        let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
+        let matrix = Matrix::new(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
         let cell = &matrix.cells[0];
         let demand = cell.contract.as_ref().unwrap().judgements[1].clone();
         let standing = matrix.decision.unwrap().variants[0].standing;
@@ -162,12 +162,12 @@ fn a_part_of_the_runs_confirms_nothing() {
         cut
     };
     for (cells, name) in [([a.clone(), cut(&b)], "B"), ([cut(&a), b.clone()], "A")] {
-        let matrix = Matrix::of(&experiments, &cells, MatrixStopped::Interrupted, InvalidRuns::Counted);
+        let matrix = Matrix::new(&experiments, &cells, MatrixStopped::Interrupted, InvalidRuns::Counted);
         let test = &matrix.cells[1].tests[0];
         assert_eq!(test.standing, ClaimStanding::Inconclusive);
         assert!(test.line.contains(&format!("of row {name} 2 of 3 runs completed")), "{}", test.line);
     }
-    let whole = Matrix::of(&experiments, &[a, b], MatrixStopped::AllRun, InvalidRuns::Counted);
+    let whole = Matrix::new(&experiments, &[a, b], MatrixStopped::AllRun, InvalidRuns::Counted);
     assert_eq!(whole.cells[1].tests[0].standing, ClaimStanding::Confirmed);
 }
 
@@ -185,7 +185,7 @@ fn nothing_is_claimed_of_a_row_where_it_did_not_run() {
     let text = only_fast(&TWO_VARIANTS.replace(", \"p50 ttft < @base\"", ""));
     let text = text.replace("name = \"A\"\n", "name = \"A\"\nexpect = [\"p50 ttft < B\"]\n");
     let cells = [cell(0, 0, &[50, 51, 52]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&read(&text), &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
+    let matrix = Matrix::new(&read(&text), &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
     assert_eq!((claims, matrix.cells[1].standing), (vec![0, 1, 1], Some(ClaimStanding::Confirmed)));
 }
@@ -228,7 +228,7 @@ fn a_rehearsal_shortens_runs_and_confirms_nothing() {
 
     let cells = [cell(0, 0, &[100, 101]), cell(1, 0, &[200, 202]), cell(2, 0, &[100, 101])];
     let judged = |table: &Experiments| {
-        let matrix = Matrix::of(table, &cells, MatrixStopped::AllRun, InvalidRuns::LeftOut);
+        let matrix = Matrix::new(table, &cells, MatrixStopped::AllRun, InvalidRuns::LeftOut);
         let standing = matrix.decision.clone().unwrap().variants[0].standing;
         (matrix.cells[1].standing.unwrap(), standing, matrix.rehearsal, matrix.cells[1].tests[0].line.clone())
     };

@@ -57,7 +57,7 @@ impl SearchDemand {
     /// # Errors
     ///
     /// When its figure does not get worse with the load.
-    pub(super) fn of(objective: &Objective) -> Result<Self, Unsearchable> {
+    pub(super) fn from_objective(objective: &Objective) -> Result<Self, Unsearchable> {
         let below = objective.comparison.is_upper();
         let bound = objective.bound;
         let refused = |problem| Err(Unsearchable { objective: objective.text.clone(), problem });

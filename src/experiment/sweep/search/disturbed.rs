@@ -76,7 +76,7 @@ fn driven(
 
 /// Checks that the bracket and the estimate of a search hold the truth.
 fn assert_found(search: &Search, what: &str) {
-    let answer = FoundLoads::of(search).answer.unwrap();
+    let answer = FoundLoads::from_search(search).answer.unwrap();
     let (passed, failed) = (answer.passed.unwrap().amount(), answer.failed.unwrap().amount());
     assert!(passed <= TRUTH && TRUTH <= failed, "{what}: {}", answer.sentence);
     let estimate = answer.estimate.unwrap();
@@ -124,16 +124,16 @@ fn a_load_that_stays_disturbed_ends_a_search_unless_that_is_forced() {
     let at_sixteen = |_, load: f64| (load - 16.0).abs() < 1e-9;
     let (found, reason, runs) = driven(search(), false, at_sixteen);
     assert_eq!((reason, runs.len()), (StopReason::Untrusted, 6));
-    assert!(FoundLoads::of(&found).answer.unwrap().failed.is_none(), "no end rests on those runs");
+    assert!(FoundLoads::from_search(&found).answer.unwrap().failed.is_none(), "no end rests on those runs");
     let (found, reason, runs) = driven(search(), true, at_sixteen);
     assert!(runs.len() > 6, "{reason:?}");
     // It counts as what its runs found: a failure, which decides the bracket, and that is said.
-    let answer = FoundLoads::of(&found).answer.unwrap();
+    let answer = FoundLoads::from_search(&found).answer.unwrap();
     assert!(answer.rests_on(Load::Rate(16.0)), "{}", answer.sentence);
     let said = "no run of 16.0/s can be trusted, and it counts because of --force";
     assert!(answer.sentence.contains(said), "{}", answer.sentence);
     let (valid, [_, notes]) =
-        super::super::whole::judge(&found, &FoundLoads::of(&found).loads, Some(&answer));
+        super::super::whole::judge(&found, &FoundLoads::from_search(&found).loads, Some(&answer));
     assert!(!valid && notes.iter().any(|note| note.contains("because of --force")), "{notes:?}");
 }
 
@@ -183,7 +183,7 @@ fn an_estimate_outside_of_its_bracket_is_not_shown() {
         }
         search.record(found);
     }
-    let answer = FoundLoads::of(&search).answer.unwrap();
+    let answer = FoundLoads::from_search(&search).answer.unwrap();
     assert_eq!((answer.passed, answer.failed), (Some(Load::Rate(4.0)), Some(Load::Rate(8.0))));
     assert_eq!((answer.estimate, answer.interval_low, answer.interval_high), (None, None, None));
     assert!(answer.sentence.contains("lies between two loads") && !answer.monotone, "{}", answer.sentence);

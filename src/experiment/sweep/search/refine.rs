@@ -135,7 +135,7 @@ struct Bracket {
 
 impl Bracket {
     /// The bracket of these ascending loads; `None` where all passed, or the lowest failed.
-    fn of(tallies: &[LoadTally<'_>]) -> Option<Self> {
+    fn from_tallies(tallies: &[LoadTally<'_>]) -> Option<Self> {
         let over = tallies.iter().position(|tally| !tally.passes)?;
         let passed = tallies[over.checked_sub(1)?].load.amount();
         Some(Self { passed, failed: tallies[over].load.amount() })
@@ -163,7 +163,7 @@ pub(super) fn bracketed(tallies: &[LoadTally<'_>], from: f64, first_step: f64) -
     let (lowest, highest) = (lowest.load.amount(), highest.load.amount());
     let squared = libm::exp2(tallies.len() as f64 - 1.0);
     let step = libm::pow(first_step, squared).clamp(first_step.min(STEP), STEP);
-    match Bracket::of(tallies) {
+    match Bracket::from_tallies(tallies) {
         Some(bracket) if bracket.ratio() <= ROUGH => Next::Refine,
         Some(bracket) => Next::Measure(bracket.middle()),
         None if tallies.iter().all(|tally| tally.passes) => Next::Measure(step * highest),

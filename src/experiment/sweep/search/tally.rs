@@ -39,11 +39,11 @@ pub(super) fn tallies<'a>(trials: &'a [Trial], demands: &[SearchDemand]) -> Vec<
         }
     }
     loads.sort_by(|a, b| a.amount().total_cmp(&b.amount()));
-    loads.into_iter().map(|load| LoadTally::of(load, trials, demands)).collect()
+    loads.into_iter().map(|load| LoadTally::new(load, trials, demands)).collect()
 }
 
 impl<'a> LoadTally<'a> {
-    pub(super) fn of(load: Load, trials: &'a [Trial], demands: &[SearchDemand]) -> Self {
+    pub(super) fn new(load: Load, trials: &'a [Trial], demands: &[SearchDemand]) -> Self {
         let trials: Vec<_> = trials.iter().filter(|trial| trial.load == load).collect();
         let counted: Vec<_> = trials.iter().copied().filter(|trial| !trial.left_out).collect();
         let flagged = counted.iter().filter(|trial| trial.saturated.is_some()).count();

@@ -83,7 +83,7 @@ impl TraceReader {
             Err(cause) => return Err(TraceError::Io { path, cause }),
         };
         let lines = FileLines::new(file, LONGEST_LINE);
-        let facts = TraceFacts::of(TraceFormat::Skyline);
+        let facts = TraceFacts::from_format(TraceFormat::Skyline);
         Ok(Self { path, lines, unread: false, layout, facts, bad_lines, stopped: false })
     }
 
@@ -100,7 +100,7 @@ impl TraceReader {
         }
         let begins = String::from_utf8_lossy(&self.lines.line).into_owned();
         let format = named.or_else(|| guess(&begins)).ok_or_else(|| self.unknown(&begins))?;
-        self.facts = TraceFacts::of(format);
+        self.facts = TraceFacts::from_format(format);
         let (columns, wanted) = match format {
             TraceFormat::Mooncake | TraceFormat::Bailian => {
                 let epoch_ns = json_lines::unit_of_date(begins.as_bytes());

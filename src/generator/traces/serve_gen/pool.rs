@@ -33,7 +33,7 @@ impl ClientPool {
     /// Opens the pool and holds all of its tables: about 50 MB for the largest pool, two weeks of 160 clients.
     pub(in crate::generator::traces) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
         let mut reading =
-            PoolReader { bad_lines: trace.bad_lines, facts: TraceFacts::of(TraceFormat::ServeGen) };
+            PoolReader { bad_lines: trace.bad_lines, facts: TraceFacts::from_format(TraceFormat::ServeGen) };
         let (mut clients, mut ends_s) = (Vec::new(), 0);
         for (number, traced) in chunks(&trace.path)? {
             let stretches = reading.stretches(&traced)?;

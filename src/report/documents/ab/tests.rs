@@ -30,7 +30,7 @@ fn test_of(rounds: u64, new: &str) -> AbTest {
     let rounds: Vec<_> = runs.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
     let metrics = ["p50 ttft", "p50 tpot"].map(|metric| metric.parse().unwrap());
     let design = AbDesign::new(8, metrics.into(), 0.05).unwrap();
-    AbTest::of(&design, &rounds, InvalidRuns::LeftOut).unwrap()
+    AbTest::new(&design, &rounds, InvalidRuns::LeftOut).unwrap()
 }
 
 fn test(rounds: u64) -> AbTest {
@@ -94,7 +94,7 @@ fn rounds_that_count_on_request_are_no_answer_in_any_format() {
         let mut run = side(round, ttft, "http://x:8000");
         let (rule, outcome) = (Rule::ScheduleLag, VerdictOutcome::Invalid);
         let (sentence, cure) = ("late".to_owned(), "free up CPU".to_owned());
-        run.verdict = Verdict::of(vec![Reason { rule, outcome, sentence, cure }], Vec::new());
+        run.verdict = Verdict::new(vec![Reason { rule, outcome, sentence, cure }], Vec::new());
         run
     };
     let judged = |invalid, ttft_of_b: u64| {
@@ -102,7 +102,7 @@ fn rounds_that_count_on_request_are_no_answer_in_any_format() {
             (1..=8).map(|at| (at, spoiled(at, 100 + at), spoiled(at, ttft_of_b + at))).collect();
         let rounds: Vec<_> = runs.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
         let metrics = ["p50 ttft", "p50 tpot"].map(|metric| metric.parse().unwrap());
-        AbTest::of(&AbDesign::new(8, metrics.into(), 0.05).unwrap(), &rounds, invalid).unwrap()
+        AbTest::new(&AbDesign::new(8, metrics.into(), 0.05).unwrap(), &rounds, invalid).unwrap()
     };
     assert_eq!(judged(InvalidRuns::LeftOut, 60).verdict, AbOverall::Invalid);
     let better = judged(InvalidRuns::Counted, 60);

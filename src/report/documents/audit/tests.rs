@@ -16,7 +16,7 @@ fn audits(name: &str) -> Vec<Audit> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/foreign").join(name);
     let runs = ForeignFile::read(&path, None).unwrap().unwrap().runs;
     let named = |run| format!("{name} ({})", documents::foreign_in_words(run));
-    runs.iter().map(|run| Audit::of(named(run), &run.evidence(&runs))).collect()
+    runs.iter().map(|run| Audit::new(named(run), &run.evidence(&runs))).collect()
 }
 
 fn text(audits: &[Audit], extent: Extent) -> String {
@@ -43,7 +43,7 @@ fn a_screen_has_the_sentence_and_what_is_missing() {
         assert!(shown.lines().count() <= 24, "{shown}");
     }
     let log = minute();
-    let audit = Audit::of("results/minute", &Evidence::of_run(&log, &summarise(&log, &[])));
+    let audit = Audit::new("results/minute", &Evidence::of_run(&log, &summarise(&log, &[])));
     insta::assert_snapshot!("a_run", text(&[audit], Extent::Summary));
 }
 
@@ -61,7 +61,7 @@ fn the_json_has_rules_standings_and_sentences() {
 #[test]
 fn what_a_file_says_steers_no_terminal() {
     let log = hostile();
-    let audit = Audit::of(HOSTILE, &Evidence::of_run(&log, &summarise(&log, &[])));
+    let audit = Audit::new(HOSTILE, &Evidence::of_run(&log, &summarise(&log, &[])));
     let shown = text(&[audit], Extent::Full);
     assert!(!shown.contains('\x1b') && !shown.contains('\u{202e}'), "{shown}");
 }

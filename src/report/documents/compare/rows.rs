@@ -36,11 +36,11 @@ static HEADLINE: [FigureKey; 16] = [
     FigureKey::percentile(Quantile::P95, Metric::E2e),
     FigureKey::percentile(Quantile::P99, Metric::E2e),
     FigureKey::percentile(Quantile::P99, Metric::E2eFromSend),
-    FigureKey::of(Metric::OutputTokens),
-    FigureKey::of(Metric::OutputTokensPerGpu),
-    FigureKey::of(Metric::Goodput),
-    FigureKey::of(Metric::ErrorRate),
-    FigureKey::of(Metric::CostPerAcceptableAnswer),
+    FigureKey::from_metric(Metric::OutputTokens),
+    FigureKey::from_metric(Metric::OutputTokensPerGpu),
+    FigureKey::from_metric(Metric::Goodput),
+    FigureKey::from_metric(Metric::ErrorRate),
+    FigureKey::from_metric(Metric::CostPerAcceptableAnswer),
 ];
 
 /// Whether a screen has the figure: a headline, or a percentile that the user asked for.
@@ -359,9 +359,9 @@ mod tests {
             detectable: Some(0.0903),
             standing: ChangeStanding::NoSignificantChange,
         };
-        let share = FigureKey::of(Metric::SloAttainment);
+        let share = FigureKey::from_metric(Metric::SloAttainment);
         assert_eq!(detectable(&row(share)).unwrap(), "9.03 pt");
-        assert_eq!(detectable(&row(FigureKey::of(Metric::Goodput))).unwrap(), "9.03 %");
+        assert_eq!(detectable(&row(FigureKey::from_metric(Metric::Goodput))).unwrap(), "9.03 %");
     }
 
     #[test]
@@ -369,7 +369,7 @@ mod tests {
         let level = FigureLevel { value: Some(1.0), at_least: None, low: None, high: None, mark: None };
         let shown = |low, high| {
             let change = Some(Interval { value: 0.3, low, high });
-            let figure = FigureKey::of(Metric::Goodput);
+            let figure = FigureKey::from_metric(Metric::Goodput);
             let (p, standing) = (None, ChangeStanding::NoSignificantChange);
             let row = ComparedRow {
                 figure,

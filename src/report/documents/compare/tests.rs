@@ -37,7 +37,7 @@ fn gates() -> [Gate; 2] {
 #[test]
 fn a_page_escapes_what_servers_call_themselves() {
     let sides = [side("a", 100), side(HOSTILE, 120), side("c", 110)];
-    let of = Compared::of(&sides, &[Condition::Model], &[]).unwrap();
+    let of = Compared::new(&sides, &[Condition::Model], &[]).unwrap();
     let page = render::html(&compared(&of));
     assert_page(&page);
     assert!(page.contains("&lt;script src=https://evil.example/x.js&gt;"), "{page}");
@@ -47,7 +47,7 @@ fn a_page_escapes_what_servers_call_themselves() {
 
 #[test]
 fn a_warm_cache_that_did_not_help_is_a_symptom() {
-    let mut of = Compared::of(&[side("a", 100), side("b", 100)], &[Condition::Model], &[]).unwrap();
+    let mut of = Compared::new(&[side("a", 100), side("b", 100)], &[Condition::Model], &[]).unwrap();
     of.against[0].warm_like_cold = Some(Symptom {
         regime: Regime::CacheMiss,
         symptom: format!("as slow as cold {HOSTILE}"),
@@ -64,7 +64,8 @@ fn a_warm_cache_that_did_not_help_is_a_symptom() {
 
 #[test]
 fn a_comparison_with_demands() {
-    let of = Compared::of(&[side("before", 100), side("after", 120)], &[Condition::Model], &gates()).unwrap();
+    let of =
+        Compared::new(&[side("before", 100), side("after", 120)], &[Condition::Model], &gates()).unwrap();
     let document = compared(&of);
     let markdown = render::markdown(&document);
     // 103 ms become 123: 19.4 % worse.
@@ -77,7 +78,7 @@ fn a_comparison_with_demands() {
 #[test]
 fn sides_have_names_that_tell_them_apart() {
     let (one, other) = ("chat-vllm-20261123T175843Z", "chat-vllm-20261123T175845Z");
-    let of = Compared::of(&[side(one, 100), side(other, 400)], &[Condition::Model], &[]).unwrap();
+    let of = Compared::new(&[side(one, 100), side(other, 400)], &[Condition::Model], &[]).unwrap();
     let page = render::html(&compared(&of));
     let (one, other) = (format!("model of {one}"), format!("model of {other}"));
     assert!(!page.contains(&format!("{other} against {one}")), "a value that is too long names nothing");
@@ -101,7 +102,7 @@ fn sides_have_names_that_tell_them_apart() {
 #[test]
 fn invalid_sides_open_every_form_with_a_banner() {
     let mut of =
-        Compared::of(&[side("before", 100), side("after", 100)], &[Condition::Model], &gates()).unwrap();
+        Compared::new(&[side("before", 100), side("after", 100)], &[Condition::Model], &gates()).unwrap();
     of.sides[1].valid = false;
     let banner = "INVALID: 1 of 2 sides is INVALID and counts because of --allow-invalid; 2 of 2 demands met";
     let document = compared(&of);
@@ -114,7 +115,8 @@ fn invalid_sides_open_every_form_with_a_banner() {
 #[test]
 fn foreign_text_stays_text_in_markdown() {
     let sides = [side("a", 100), side(HOSTILE_MARKDOWN, 120), side("c", 110)];
-    let markdown = render::markdown(&compared(&Compared::of(&sides, &[Condition::Model], &gates()).unwrap()));
+    let markdown =
+        render::markdown(&compared(&Compared::new(&sides, &[Condition::Model], &gates()).unwrap()));
     assert!(markdown.lines().all(|line| !line.starts_with("# EOF")), "{markdown}");
     let ours = ["<br>", "<!-- -->", "<details>", "</details>", "<summary>", "</summary>"];
     let rest = ours.iter().fold(markdown.clone(), |text, tag| text.replace(tag, ""));
@@ -143,11 +145,11 @@ fn many_sides_fit_a_screen() {
         (0..9).map(|night| format!("results/nightly/run-2026-11-{:02}T040000Z", night + 1)).collect();
     let sides: Vec<_> = names.iter().zip(100..).map(|(name, ttft_ms)| side(name, ttft_ms)).collect();
     let (text, lines, widest) =
-        screen(&compared(&Compared::of(&sides, &[Condition::Model], &gates()).unwrap()));
+        screen(&compared(&Compared::new(&sides, &[Condition::Model], &gates()).unwrap()));
     assert!(lines <= 24 && widest <= 80, "{lines} lines, {widest} columns\n{text}");
     assert!(text.starts_with("PASSED: 16 of 16 demands met; 8 others against"), "{text}");
     let full = render::text(
-        &compared(&Compared::of(&sides, &[Condition::Model], &[]).unwrap()),
+        &compared(&Compared::new(&sides, &[Condition::Model], &[]).unwrap()),
         Style::PLAIN,
         Extent::Full,
     );
@@ -158,7 +160,7 @@ fn many_sides_fit_a_screen() {
 #[test]
 fn a_demand_that_one_of_many_sides_missed_is_named() {
     let sides = [side("a", 100), side("b", 101), side("c", 150)];
-    let (text, lines, _) = screen(&compared(&Compared::of(&sides, &[Condition::Model], &gates()).unwrap()));
+    let (text, lines, _) = screen(&compared(&Compared::new(&sides, &[Condition::Model], &gates()).unwrap()));
     assert!(text.starts_with("FAILED: 3 of 4 demands met; b, c against a") && lines <= 24, "{text}");
     assert!(text.contains("  ✗ c: missed: p50 ttft at most 10 % worse"), "{text}");
 }

@@ -23,10 +23,10 @@ const FIGURES: [(&str, FigureKey, u8); 11] = [
     ("p95", percentile(Metric::Tpot, Quantile::P95), 5),
     ("e2e p50", percentile(Metric::E2e, Quantile::P50), 4),
     ("p99", percentile(Metric::E2e, Quantile::P99), 1),
-    ("out tok/s", FigureKey::of(Metric::OutputTokens), 7),
-    ("tok/s/GPU", FigureKey::of(Metric::OutputTokensPerGpu), 8),
-    ("goodput/s", FigureKey::of(Metric::Goodput), 0),
-    ("errors, %", FigureKey::of(Metric::ErrorRate), 3),
+    ("out tok/s", FigureKey::from_metric(Metric::OutputTokens), 7),
+    ("tok/s/GPU", FigureKey::from_metric(Metric::OutputTokensPerGpu), 8),
+    ("goodput/s", FigureKey::from_metric(Metric::Goodput), 0),
+    ("errors, %", FigureKey::from_metric(Metric::ErrorRate), 3),
 ];
 
 const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
@@ -226,7 +226,7 @@ static CHARTS: [FigureKey; 6] = [
     percentile(Metric::Tpot, Quantile::P50),
     percentile(Metric::Tpot, Quantile::P95),
     percentile(Metric::E2e, Quantile::P50),
-    FigureKey::of(Metric::OutputTokens),
+    FigureKey::from_metric(Metric::OutputTokens),
 ];
 
 pub(super) fn charts(matrix: &Matrix) -> Section {

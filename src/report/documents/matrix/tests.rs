@@ -61,7 +61,7 @@ fn judged(invalid: InvalidRuns, change: impl Fn(&mut Summary)) -> Matrix {
         let failed = (place == 1).then(|| RunFailure { why: HOSTILE.to_owned(), by: FailedBy::Server });
         CellRuns { slot, runs: if place == 1 { Vec::new() } else { vec![run] }, failed }
     });
-    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllRun, invalid)
+    Matrix::new(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllRun, invalid)
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn invalid_rows_open_every_form_with_a_banner() {
     let spoil = |summary: &mut Summary| {
         let (rule, sentence) = (Rule::ClientStarved, "the machine was busy".to_owned());
         let reason = Reason { rule, outcome: VerdictOutcome::Invalid, sentence, cure: String::new() };
-        summary.verdict = Verdict::of(vec![reason], Vec::new());
+        summary.verdict = Verdict::new(vec![reason], Vec::new());
     };
     let found = judged(InvalidRuns::Counted, spoil);
     let document = document(&found, None);
@@ -126,7 +126,7 @@ fn errors_are_in_percent() {
     let log = run(4_000, (0..200).map(|i| request(i).build()).collect());
     let runs = vec![RowRun { folder: "run".to_owned(), summary: summarise(&log, &[]) }];
     let cell = CellRuns { slot: experiments.order()[0], runs, failed: None };
-    let found = Matrix::of(&experiments, &[cell], MatrixStopped::AllRun, InvalidRuns::LeftOut);
+    let found = Matrix::new(&experiments, &[cell], MatrixStopped::AllRun, InvalidRuns::LeftOut);
     let style = Style { width: 200, ..Style::PLAIN };
     let text = render::text(&document(&found, None), style, Extent::Summary);
     let row = text.lines().find(|line| line.starts_with("  A ")).unwrap();
@@ -144,9 +144,9 @@ fn a_run_that_is_replaced_is_named_in_every_format() {
         RowRun { folder: format!("row-A/run-{number}"), summary }
     };
     let mut runs = vec![run(1), run(2)];
-    runs[0].summary.verdict = Verdict::of(vec![reason], Vec::new());
+    runs[0].summary.verdict = Verdict::new(vec![reason], Vec::new());
     let cells = [CellRuns { slot: experiments.order()[0], runs, failed: None }];
-    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::LeftOut);
+    let matrix = Matrix::new(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::LeftOut);
     let document = document(&matrix, None);
     let shown = render::text(&document, Style::PLAIN, Extent::Summary);
     let said = "row A: 1 of 2 runs was spoiled and replaced: row-A/run-1 (it was late)";

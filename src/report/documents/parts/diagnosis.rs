@@ -33,7 +33,7 @@ pub(crate) fn joint_section(diagnosis: &RepeatsDiagnosis) -> Section {
 
 /// The reservation, and how much is said below it.
 fn head(section: &mut Section, reservation: Option<&str>, slos_met: bool) -> Detail {
-    let detail = Detail::of(reservation, slos_met);
+    let detail = Detail::new(reservation, slos_met);
     match (reservation, detail) {
         (Some(reservation), _) => section.note(Note::error(reservation)),
         (None, Detail::Cause) => section.text(MET),
@@ -53,7 +53,7 @@ pub(crate) enum Detail {
 
 impl Detail {
     /// Where every SLO was met nothing needs a cure, unless the figures cannot be trusted.
-    pub(crate) const fn of(reservation: Option<&str>, slos_met: bool) -> Self {
+    pub(crate) const fn new(reservation: Option<&str>, slos_met: bool) -> Self {
         if reservation.is_none() && slos_met { Self::Cause } else { Self::WithCures }
     }
 }

@@ -70,7 +70,7 @@ fn asked(sweep: &Sweep) -> Series {
     let turns = sweep.workload.mean_turns();
     let at = |x: f64| {
         let y = x * turns;
-        let words = match ArrivalUnit::of(&sweep.workload) {
+        let words = match ArrivalUnit::from_workload(&sweep.workload) {
             ArrivalUnit::Requests => format!("requested: {} requests/s", cell(y)),
             ArrivalUnit::Sessions => format!("requested: {} sessions/s, {} requests/s", cell(x), cell(y)),
         };

@@ -118,7 +118,7 @@ pub(super) fn intervals(sweep: &Sweep) -> Section {
         ("TTFT p99", ALWAYS, p99(Metric::Ttft)),
         ("TPOT p99", ALWAYS, p99(Metric::Tpot)),
         ("e2e p99", 5, p99(Metric::E2e)),
-        ("tok/s", 4, FigureKey::of(Metric::OutputTokens)),
+        ("tok/s", 4, FigureKey::from_metric(Metric::OutputTokens)),
     ];
     let interval =
         |point: &SweepPoint, key: &FigureKey| point.figures.get(key).and_then(AcrossRuns::interval);

@@ -43,7 +43,7 @@ pub(super) fn about(sweep: &Sweep) -> String {
 
 /// What the rates count: sessions where those have several requests.
 pub(super) fn arrivals(sweep: &Sweep) -> &'static str {
-    ArrivalUnit::of(&sweep.workload).name()
+    ArrivalUnit::from_workload(&sweep.workload).name()
 }
 
 /// Which loads the sweep goes through.

@@ -54,7 +54,7 @@ fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog
         let place = [4.0, 8.0, 20.0].iter().position(|rate| Load::Rate(*rate) == wanted.load).unwrap();
         let mut log = minute([4, 8, 20][place], slowest[place] + wanted.repeat);
         spoil(wanted.number, &mut log);
-        let trial = Trial::of(&wanted, &summarise(&log, &objectives));
+        let trial = Trial::new(&wanted, &summarise(&log, &objectives));
         last = Some(trial.clone());
         search.record(trial);
     }
@@ -65,7 +65,7 @@ fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog
         engine: header.engine,
         deployment: header.deployment,
     };
-    (Sweep::of(&search, swept, StopReason::AllMeasured), last.unwrap())
+    (Sweep::new(&search, swept, StopReason::AllMeasured), last.unwrap())
 }
 
 fn shown(sweep: &Sweep) -> String {
@@ -139,7 +139,7 @@ fn a_load_that_cannot_be_told_has_not_passed() {
     let text = shown(&sweep);
     assert!(text.starts_with("UNDECIDED: ") && text.contains("and no lower load surely passed"), "{text}");
     let (mut sweep, trial) = swept([300, 300, 300], &objectives, |_, _| {});
-    sweep.sustained = Some(Sustained::of(&trial));
+    sweep.sustained = Some(Sustained::from_trial(&trial));
     let said = "? nothing grew in 1 min at 20.0/s, which cannot tell p95 ttft < 292ms: sustain it for longer";
     assert!(shown(&sweep).contains(said), "{}", shown(&sweep));
 }
@@ -183,7 +183,7 @@ fn what_no_run_has_a_figure_for_is_unknown() {
     let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is searched for") };
     let mut log = minute(4, 200);
     whole(1, &mut log);
-    search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
+    search.record(Trial::new(&wanted, &summarise(&log, &objectives)));
     assert_eq!(search.next(), SearchStep::Done(StopReason::NoFigure));
 }
 
@@ -223,7 +223,7 @@ fn whether_it_held_is_not_known_where_the_run_does_not_count() {
         log.records.truncate(100);
     };
     let (mut sweep, trial) = swept([300, 350, 450], &["p95 ttft < 500ms"], broken);
-    sweep.sustained = Some(Sustained::of(&trial));
+    sweep.sustained = Some(Sustained::from_trial(&trial));
     let sustained = sweep.sustained.as_ref().unwrap();
     assert!(sustained.unknown.is_some() && !sustained.held && !sustained.judged.is_empty());
     assert!(
@@ -245,7 +245,7 @@ fn saturated_loads_show_no_goodput() {
     assert!(goodputs(&sweep).is_none(), "nothing was promised");
     let figures = &mut sweep.points[0].figures;
     let known = figures.metric(Metric::RequestRate).cloned();
-    *figures = figures.clone().with(&FigureKey::of(Metric::Goodput), known.as_ref());
+    *figures = figures.clone().with(&FigureKey::from_metric(Metric::Goodput), known.as_ref());
     assert_ne!(goodputs(&sweep).unwrap()[0], crate::report::document::NOTHING);
     sweep.points[0].class = LoadClass::Saturated;
     assert!(goodputs(&sweep).is_none(), "only this load had one");

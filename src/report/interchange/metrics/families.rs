@@ -253,7 +253,7 @@ fn figure(metric: Metric, summary: &Summary, scopes: &[Scope<'_>]) -> Family {
         (scope.part.is_none() || info.of_parts) && (metric != Metric::Goodput || scope.slo.declared)
     };
     let values = scopes.iter().filter(is_there).map(|scope| {
-        let key = FigureKey { part: scope.part.clone(), ..FigureKey::of(metric) };
+        let key = FigureKey { part: scope.part.clone(), ..FigureKey::from_metric(metric) };
         (scope.labels.clone(), key.read(summary).and_then(Figure::exact))
     });
     let help = format!("{}: {}", info.title, info.meaning);

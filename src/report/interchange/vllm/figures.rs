@@ -16,7 +16,7 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     let total_output: u64 = good.iter().map(|output| output.output_len()).sum();
     let Rates { completed_requests_per_s, input_tokens_per_s, output_tokens_per_s, .. } = summary.rates;
     let all = output_tokens_per_s.zip(input_tokens_per_s).map(|(output, input)| output + input);
-    let peaks = Peaks::of(&good);
+    let peaks = Peaks::from_good(&good);
 
     let mut map = Map::new();
     let mut set = |key: &str, value: Value| _ = map.insert(key.to_owned(), value);
@@ -80,7 +80,7 @@ struct Peaks {
 
 impl Peaks {
     /// `None` where nothing succeeded.
-    fn of(good: &[RequestOutput<'_>]) -> Option<Self> {
+    fn from_good(good: &[RequestOutput<'_>]) -> Option<Self> {
         let end = |output: &RequestOutput<'_>| output.record.chunks.last_at().or(output.record.whole_answer);
         let zero = good.iter().map(|output| output.start()).min()?;
         let last = good.iter().filter_map(end).max()?;

@@ -189,7 +189,7 @@ fn ended(fact: &str, room: usize) -> String {
 
 /// A table in columns that fit the width, and what its marks mean.
 fn table(lines: &mut TextLines, table: &Table, extent: Extent, corner: Option<&str>) {
-    let mut grid = Grid::of(table, extent);
+    let mut grid = Grid::new(table, extent);
     if let Some(corner) = corner {
         grid.rows[0][0] = printable(corner);
     }
@@ -273,7 +273,7 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(table: &Table, extent: Extent) -> Self {
+    fn new(table: &Table, extent: Extent) -> Self {
         let shown: Vec<usize> =
             (0..table.columns.len()).filter(|place| extent.shows(table.columns[*place].level)).collect();
         let titles = shown.iter().map(|place| printable(&table.columns[*place].title)).collect();
@@ -367,7 +367,7 @@ mod tests {
     use crate::report::document::TableColumn;
 
     fn lines(table: &Table, width: usize) -> Vec<String> {
-        Grid::of(table, Extent::Full).lines(width).iter().map(|line| line.trim_end().to_owned()).collect()
+        Grid::new(table, Extent::Full).lines(width).iter().map(|line| line.trim_end().to_owned()).collect()
     }
 
     #[test]

@@ -10,7 +10,7 @@ fn planned(overrides: Overrides, cap: Option<usize>, shard: Option<Shard>) -> Pl
     let overrides = Overrides { horizon_s, warmup_s: Some(0.0), seed: Some(1), ..overrides };
     let spec = WorkloadSpec::load("short_chat").unwrap().with(&overrides).unwrap();
     let run = PlannedRun::alone(spec, &Arc::default(), "").unwrap();
-    PlannedLoad::of(&run, cap.and_then(NonZeroUsize::new), shard)
+    PlannedLoad::new(&run, cap.and_then(NonZeroUsize::new), shard)
 }
 
 #[test]

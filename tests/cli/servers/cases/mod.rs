@@ -137,7 +137,7 @@ fn tried(case: &Case) -> (Vec<String>, String) {
     for (name, text) in &case.files {
         desk.file(name, text);
     }
-    let server = server::Scripted::of(case);
+    let server = server::Scripted::from_case(case);
     let asked = server.asked();
     let url = server.start();
     let line = format!("{} {}", case.run, case.with).replace("URL", &url);

@@ -116,7 +116,7 @@ pub(super) struct Scripted {
 }
 
 impl Scripted {
-    pub(super) fn of(case: &Case) -> Self {
+    pub(super) fn from_case(case: &Case) -> Self {
         let refused = case
             .when
             .iter()

@@ -9,7 +9,7 @@ fn found(objective: &str, figures: [f64; 10]) -> LimitCrossing {
 }
 
 fn with_excess(objective: &str, figures: [f64; 10], excess: [f64; 10]) -> LimitCrossing {
-    let demand = SearchDemand::of(&objective.parse().unwrap()).unwrap();
+    let demand = SearchDemand::from_objective(&objective.parse().unwrap()).unwrap();
     let readings: Vec<_> = (0..LOADS.len())
         .map(|run| DemandReading {
             load: LOADS[run],
@@ -88,7 +88,7 @@ fn what_does_not_cross_has_no_crossing() {
 
 #[test]
 fn a_crossing_without_an_interval_says_why() {
-    let demand = SearchDemand::of(&"p99 ttft < 1s".parse().unwrap()).unwrap();
+    let demand = SearchDemand::from_objective(&"p99 ttft < 1s".parse().unwrap()).unwrap();
     let why = |runs: &[(f64, f64)]| {
         let reading = |&(load, figure)| DemandReading { load, figure, requests: 1_000.0, excess: 0.0 };
         crossing_of(course(&demand, &runs.iter().map(reading).collect::<Vec<_>>())).interval

@@ -19,10 +19,10 @@ fn capacity(names: &[&str], max_gpus: Option<u64>) -> (CapacityPlan, Vec<Sweep>)
         CapacityTarget { target_per_s: 400.0, headroom: 0.2, gpus_per_instance: Some(2), max_gpus };
     let sweeps: Vec<Sweep> = names.iter().map(|_| sweep()).collect();
     let offer = |(name, sweep): (&&str, &Sweep)| {
-        Offer::of(&Candidate { name, sweep, gpu_hour: Some(2.5) }, &contract).unwrap()
+        Offer::new(&Candidate { name, sweep, gpu_hour: Some(2.5) }, &contract).unwrap()
     };
     let offers = names.iter().zip(&sweeps).map(offer).collect();
-    (CapacityPlan::of(contract, offers), sweeps)
+    (CapacityPlan::new(contract, offers), sweeps)
 }
 
 /// 400/s by instances of which 40 of 50/s may be used: ten of them, of two GPUs each, at 2.5 an hour.

@@ -15,7 +15,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn of(summary: &Summary, metric: Metric) -> Self {
+    pub(super) fn new(summary: &Summary, metric: Metric) -> Self {
         let objectives = summary
             .objectives
             .iter()
@@ -97,7 +97,7 @@ mod tests {
         );
         log.header.workload.classes = classes;
         let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
-        Bounds::of(&summarise(&log, &objectives), Metric::Ttft)
+        Bounds::new(&summarise(&log, &objectives), Metric::Ttft)
     }
 
     #[test]

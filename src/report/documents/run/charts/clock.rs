@@ -22,7 +22,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn of(log: &RunLog, summary: &Summary, timeline: &Timeline) -> Self {
+    pub(super) fn new(log: &RunLog, summary: &Summary, timeline: &Timeline) -> Self {
         let end_s = timeline.end_s().max(summary.window.end_s);
         let (per, unit) = match end_s {
             minutes if minutes <= 900.0 => (1.0, "s"),
@@ -39,7 +39,7 @@ impl Clock {
             .filter(|(from, to, _)| from < to)
             .map(|(from, to, label)| (from, to, ZoneKind::Uncounted, label.to_owned()))
             .collect();
-        let course = LoadCourse::of(&log.header.workload, end_s).stretches;
+        let course = LoadCourse::new(&log.header.workload, end_s).stretches;
         let bursts = course.into_iter().filter(|stretch| stretch.phase == PhaseOfLoad::Burst);
         let burst = "a burst of the declared load";
         stretches.extend(

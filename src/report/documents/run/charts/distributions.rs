@@ -15,7 +15,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogra
     section.charts(Metric::MAIN_AND_ITL.into_iter().filter_map(|metric| {
         let found = match metric {
             Metric::Itl => gaps.and_then(LatencyCurve::of_gaps),
-            metric => LatencyCurve::of(log, metric),
+            metric => LatencyCurve::new(log, metric),
         };
         curve(&found?, summary, metric)
     }));
@@ -24,7 +24,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogra
 
 fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric) -> Option<Chart> {
     let (row, name) = (summary.latency.row(metric)?, metric.title());
-    let bounds = Bounds::of(summary, metric);
+    let bounds = Bounds::new(summary, metric);
     let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.places());
     let known = |share: f64| found.points.last().is_some_and(|(last, _)| share <= *last);
     // A gap of nothing stands where the axis begins.

@@ -36,7 +36,7 @@ enum Origin {
 
 pub(super) fn section(log: &RunLog) -> Section {
     let mut section = Section::summary("Phase by phase");
-    let sampled = SampledRequests::of(log);
+    let sampled = SampledRequests::from_log(log);
     let (Some(first), Some(last)) =
         (sampled.records.first(), sampled.records.iter().map(|record| record.ended).max())
     else {

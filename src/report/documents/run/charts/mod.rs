@@ -16,9 +16,9 @@ use crate::report::document::Section;
 use clock::Clock;
 
 pub(super) fn sections(log: &RunLog, summary: &Summary) -> Vec<Section> {
-    let timeline = Timeline::of(log);
-    let clock = Clock::of(log, summary, &timeline);
-    let gaps = GapHistogram::of(log).filter(|_| !summary.delivery.itl_withheld);
+    let timeline = Timeline::from_log(log);
+    let clock = Clock::new(log, summary, &timeline);
+    let gaps = GapHistogram::from_log(log).filter(|_| !summary.delivery.itl_withheld);
     vec![
         distributions::section(log, summary, gaps.as_ref()),
         over_time::section(log, summary, &timeline, &clock),

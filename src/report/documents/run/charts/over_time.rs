@@ -22,9 +22,10 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
         words: words(&strands, place, bin, timeline),
     });
     let description = format!("The run over time, in bins of {} s", cell(timeline.bin_s));
-    let mut picture = Plot::of(description, clock.axis("time since the run's zero"), panels.collect())
-        .wide()
-        .with_zones(clock.shades());
+    let mut picture =
+        Plot::from_parts(description, clock.axis("time since the run's zero"), panels.collect())
+            .wide()
+            .with_zones(clock.shades());
     picture.slots = slots.collect();
     let doubtful = if pauses(log).is_empty() { "" } else { "; red: this machine stalled" };
     let marked = clock.shades().iter().any(|zone| zone.kind == ZoneKind::Marked);

@@ -12,14 +12,14 @@ use crate::units::{count, counted};
 const SLOWEST: usize = 20;
 
 pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Section {
-    let scatter = Scatter::of(log);
+    let scatter = Scatter::from_log(log);
     let name = name(&scatter);
     let mut section = Section::summary(format!("{name} of each request"));
     if scatter.dots.is_empty() {
         return section;
     }
-    let classes = Classes::of(log, &scatter);
-    let bounds = Bounds::of(summary, scatter.metric);
+    let classes = Classes::new(log, &scatter);
+    let bounds = Bounds::new(summary, scatter.metric);
     let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.places());
     let hint = [Some(hint(&scatter)), bounds.hint()].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let series = classes.names(&scatter).into_iter().map(|(palette, class)| {
@@ -77,7 +77,7 @@ struct Classes {
 }
 
 impl Classes {
-    fn of(log: &RunLog, scatter: &Scatter) -> Self {
+    fn new(log: &RunLog, scatter: &Scatter) -> Self {
         let names: Vec<String> = log.header.workload.classes.iter().map(|class| class.name.clone()).collect();
         let mut frequent: Vec<(usize, usize)> = (0..names.len())
             .map(|place| (scatter.dots.iter().filter(|dot| usize::from(dot.class) == place).count(), place))

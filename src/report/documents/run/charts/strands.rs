@@ -134,7 +134,7 @@ const GAUGES: [(&str, &str, Palette, Gauge, f64); 9] = [
 /// One strand for each gauge that was reported, then those of this machine.
 pub(super) fn metered(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
     let gauges = GAUGES.into_iter().filter_map(|(panel, name, palette, gauge, times)| {
-        let followed = FollowedGauge::of(log, gauge)?;
+        let followed = FollowedGauge::new(log, gauge)?;
         let over = |bin: &Bin| Some(followed.over((bin.from_s, bin.to_s()))? * times);
         let scale = if times > 1.0 { Scale::Percent } else { Scale::FromZero };
         let strand = Strand::new(panel, name, palette, LevelStyle::Line, timeline.bins.iter().map(over));
@@ -242,7 +242,7 @@ mod tests {
             reading(0, 45, 6.0, &[]),
             reading(1, 45, 14.0, &[300.0, 250.0]),
         ];
-        let timeline = Timeline::of(&log);
+        let timeline = Timeline::from_log(&log);
         let strands = metered(&log, &timeline);
         let of = |name: &str| &strands.iter().find(|strand| strand.name == name).unwrap().values;
         assert_eq!(timeline.bin_s, 0.01);

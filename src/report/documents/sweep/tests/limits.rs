@@ -78,13 +78,13 @@ fn loads_have_their_costs_where_a_price_is_given() {
 #[test]
 fn what_held_and_what_did_not() {
     let (mut sweep, trial) = swept([300, 350, 450], &["p95 ttft < 500ms"], |_, _| {});
-    sweep.sustained = Some(Sustained::of(&trial));
+    sweep.sustained = Some(Sustained::from_trial(&trial));
     assert!(
         shown(&sweep).contains("✓ 20.0/s was sustained for 1 min: every objective was met"),
         "{}",
         shown(&sweep)
     );
     let (mut sweep, trial) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
-    sweep.sustained = Some(Sustained::of(&trial));
+    sweep.sustained = Some(Sustained::from_trial(&trial));
     assert!(shown(&sweep).contains("✗ 20.0/s was not sustained for 1 min: p95 ttft < 500ms was missed"));
 }
