@@ -45,8 +45,8 @@
 //! 7. [`report`] turns the result into one `Document`; a renderer makes text, HTML or Markdown of it.
 //!
 //! Latency counts from the scheduled moment, so a slow server cannot slow the load that measures it (coordinated
-//! omission). A concurrency cap is opt-in, and the wait for a slot counts in the latency. A closed loop has no schedule:
-//! its latencies count from sending.
+//! omission). A concurrency cap is opt-in, and the wait for a slot counts in the latency. A closed loop has
+//! no schedule: its latencies count from sending.
 //!
 //! ## Where to look
 //!
@@ -90,9 +90,10 @@
 //!
 //! ## Many runs
 //!
-//! An experiment (repeats, sweep, A/B, matrix) is pure: it says which run comes next, which spare run replaces a spoiled
-//! one, and what the runs mean. The campaign in [`session`] owns all the rest once: the folder, its manifest and lock,
-//! resume, pause, interrupt, progress. The same experiment runs in virtual time with the simulator as executor.
+//! An experiment (repeats, sweep, A/B, matrix) is pure: it says which run comes next, which spare run
+//! replaces a spoiled one, and what the runs mean. The campaign in [`session`] owns all the rest once: the
+//! folder, its manifest and lock, resume, pause, interrupt, progress. The same experiment runs in virtual
+//! time with the simulator as executor.
 
 pub mod analysis;
 pub mod arrivals;

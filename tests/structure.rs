@@ -54,6 +54,20 @@ mod ceiling {
     pub(crate) const LINES: usize = 400;
     /// Files that have more.
     pub(crate) const LONG_FILES: usize = 0;
+    /// Lines of a file of production code without its tests.
+    pub(crate) const PRODUCTION_FILE: usize = 300;
+    /// Files that have more.
+    pub(crate) const LONG_PRODUCTION_FILES: usize = 0;
+    /// Characters of a line.
+    pub(crate) const WIDTH: usize = 120;
+    /// Lines that have more.
+    pub(crate) const WIDE_LINES: usize = 0;
+    /// Functions named just `of`: another name says from what, and can be searched for.
+    pub(crate) const NAMED_OF: usize = 0;
+    /// Folders with nothing but a `tests.rs`.
+    pub(crate) const FOLDERS_OF_TESTS: usize = 0;
+    /// Folders of one room that need each other in a circle.
+    pub(crate) const FOLDERS_IN_CIRCLES: usize = 0;
     /// `told`, and forms of *fly*, in all of `src`.
     pub(crate) const TOLD: usize = 41;
     pub(crate) const FLY: usize = 6;
@@ -130,6 +144,34 @@ fn files_do_not_need_each_other_in_circles() {
 }
 
 #[test]
+fn folders_of_a_room_import_one_another_in_one_direction() {
+    let folder = |file: usize| {
+        let path = SOURCES.files[file].path.with_file_name("");
+        let mut parts = path.iter().map(|part| part.to_str().unwrap());
+        Some((parts.next()?.to_owned(), parts.next()?.to_owned()))
+    };
+    let folders: Vec<_> =
+        (0..SOURCES.files.len()).filter_map(folder).collect::<BTreeSet<_>>().into_iter().collect();
+    let number = |file| folder(file).and_then(|found| folders.binary_search(&found).ok());
+    let mut edges = vec![BTreeSet::new(); folders.len()];
+    for (from, used) in SOURCES.edges().iter().enumerate() {
+        let Some(from) = number(from) else { continue };
+        let others = used.iter().filter_map(|&file| number(file)).filter(|&to| to != from);
+        edges[from].extend(others.filter(|&to| folders[to].0 == folders[from].0));
+    }
+    let found = circles(&edges);
+    let seen: Vec<String> = found
+        .iter()
+        .map(|together| {
+            let names: Vec<&str> = together.iter().map(|&folder| folders[folder].1.as_str()).collect();
+            format!("{}: {}", folders[*together.first().unwrap()].0, names.join(", "))
+        })
+        .collect();
+    eprintln!("circles of folders: {}\n{}", found.len(), seen.join("\n"));
+    hold("folders in circles", found.iter().map(Vec::len).sum(), ceiling::FOLDERS_IN_CIRCLES, &seen);
+}
+
+#[test]
 fn siblings_import_each_other_directly() {
     let mut seen = Vec::new();
     for (number, file) in SOURCES.production() {
@@ -149,12 +191,15 @@ fn siblings_import_each_other_directly() {
 
 #[test]
 fn folders_are_small() {
-    let mut seen = Vec::new();
+    let (mut seen, mut alone) = (Vec::new(), Vec::new());
     let mut folders = vec![root().join("src"), root().join("tests")];
     while let Some(folder) = folders.pop() {
         let entries: Vec<_> =
             std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         let inside = folder.strip_prefix(root()).unwrap().display().to_string();
+        if inside.starts_with("src/") && matches!(entries.as_slice(), [one] if one.ends_with("tests.rs")) {
+            alone.push(inside.clone());
+        }
         if entries.len() > ceiling::ENTRIES && inside != "src" {
             seen.push(format!("{inside}: {} entries", entries.len()));
         }
@@ -172,6 +217,8 @@ fn folders_are_small() {
         ceiling::WIDE_FOLDERS,
         &seen,
     );
+    alone.sort();
+    hold("folders with nothing but a `tests.rs`", alone.len(), ceiling::FOLDERS_OF_TESTS, &alone);
 }
 
 #[test]
@@ -190,6 +237,37 @@ fn files_are_short_and_open_with_their_duty() {
         .map(|(lines, path)| format!("{path}: {lines} lines"))
         .collect();
     hold(&format!("files of more than {} lines", ceiling::LINES), long.len(), ceiling::LONG_FILES, &long);
+    let own: Vec<String> = SOURCES
+        .production()
+        .map(|(_, file)| (source::last_production_line(&file.tokens), file))
+        .filter(|(lines, _)| *lines > ceiling::PRODUCTION_FILE)
+        .map(|(lines, file)| format!("{}: {lines} lines without its tests", file.path.display()))
+        .collect();
+    hold(
+        &format!("production files of more than {} lines", ceiling::PRODUCTION_FILE),
+        own.len(),
+        ceiling::LONG_PRODUCTION_FILES,
+        &own,
+    );
+}
+
+#[test]
+fn lines_are_narrow_and_functions_have_names_to_search_for() {
+    let (mut wide, mut named) = (Vec::new(), Vec::new());
+    for file in &SOURCES.files {
+        for (number, line) in file.text.lines().enumerate() {
+            let place = format!("{}:{}", file.path.display(), number + 1);
+            if line.chars().count() > ceiling::WIDTH {
+                wide.push(place.clone());
+            }
+            if line.contains("fn of(") || line.contains("fn of<") {
+                named.push(place);
+            }
+        }
+    }
+    let name = format!("lines of more than {} characters", ceiling::WIDTH);
+    hold(&name, wide.len(), ceiling::WIDE_LINES, &wide);
+    hold("functions named `of`", named.len(), ceiling::NAMED_OF, &named);
 }
 
 #[test]

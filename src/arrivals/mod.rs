@@ -3,8 +3,8 @@
 //! The planner needs the moments; the check of delivered arrivals also needs the latent states ([`LatentStates`]),
 //! such as the states of a Markov-modulated process, which the seed determines.
 //!
-//! `draw` chooses how a pattern is drawn and draws it: Poisson, whose rate may change, along a `curve`; gamma and Weibull
-//! gaps by `renewal`; several sources are merged.
+//! `draw` chooses how a pattern is drawn and draws it: Poisson, whose rate may change, along a `curve`; gamma
+//! and Weibull gaps by `renewal`; several sources are merged.
 
 mod curve;
 mod draw;

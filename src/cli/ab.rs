@@ -42,8 +42,8 @@ pub(super) struct AbArgs {
           allow_hyphen_values = true)]
     expected_spread: Option<f64>,
 
-    /// Requests sent to each side before its first run and after each switch, a few at a time and not counted, so that it
-    /// is warm; the workload's own warm-up comes on top in each run
+    /// Requests sent to each side before its first run and after each switch, a few at a time and not
+    /// counted, so that it is warm; the workload's own warm-up comes on top in each run
     #[arg(long, value_name = "N", help_heading = "Experiment", default_value_t = 20,
           value_parser = whole::<u64>(0..=10_000), allow_negative_numbers = true)]
     warmup_requests: u64,

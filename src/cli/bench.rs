@@ -209,8 +209,8 @@ fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit,
     })
 }
 
-/// Executes `runs` one after another and reports them together. An interrupt ends the run that is under way and spares the
-/// rest; what had ended is reported.
+/// Executes `runs` one after another and reports them together. An interrupt ends the run that is under way
+/// and spares the rest; what had ended is reported.
 fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> Result<Exit, Stop> {
     let (interrupts, printer) = (&context.interrupts, context.printer);
     let name = &plan.checked.spec.name;

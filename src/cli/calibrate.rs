@@ -20,8 +20,8 @@ pub(super) struct CalibrateArgs {
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = whole::<u16>(1..=60))]
     seconds: u16,
 
-    /// Measure at normal priority; by default runs measure at a low real-time priority where the system permits it, else at
-    /// nice -20
+    /// Measure at normal priority; by default runs measure at a low real-time priority where the system
+    /// permits it, else at nice -20
     #[arg(long)]
     no_realtime: bool,
 

@@ -24,8 +24,8 @@ use crate::workload::WorkloadSpec;
 /// Compare stored runs, repeats or sweeps with a baseline.
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
-    /// Folders of runs, of runs that were repeated, or of sweeps, the baseline first; or results of vLLM, SGLang, GuideLLM or
-    /// AIPerf beside runs or each other, of a file of several `FILE:N`
+    /// Folders of runs, of runs that were repeated, or of sweeps, the baseline first; or results of vLLM,
+    /// SGLang, GuideLLM or AIPerf beside runs or each other, of a file of several `FILE:N`
     #[arg(value_name = "FOLDER", required = true, num_args = 2..)]
     folders: Vec<PathBuf>,
 
@@ -40,8 +40,8 @@ pub(super) struct CompareArgs {
     #[arg(long, value_name = "FIGURE SHARE")]
     max_regression: Vec<Margin>,
 
-    /// Exit with 1 if a figure is not better than the baseline's by as much, or if that may be chance, such as `p95 ttft
-    /// 25%`; may be repeated [default: none]
+    /// Exit with 1 if a figure is not better than the baseline's by as much, or if that may be chance, such
+    /// as `p95 ttft 25%`; may be repeated [default: none]
     #[arg(long, value_name = "FIGURE SHARE")]
     require_improvement: Vec<Margin>,
 

@@ -34,7 +34,8 @@ pub(super) struct MockArgs {
     #[arg(long = "adapter", value_name = "NAME", help_heading = "Server", value_parser = NonEmptyStringValueParser::new())]
     adapters: Vec<String>,
 
-    /// Path that all others are below, as behind a gateway: /gate, /v1beta/openai or /openai/deployments/NAME [default: none]
+    /// Path that all others are below, as behind a gateway: /gate, /v1beta/openai or /openai/deployments/NAME
+    /// [default: none]
     #[arg(long, value_name = "PATH", help_heading = "Server", value_parser = base_path)]
     base_path: Option<String>,
 

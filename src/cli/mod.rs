@@ -44,8 +44,8 @@ struct Cli {
     verb: Verb,
 }
 
-/// The verbs: the line of help, the name, and the module that runs it with what clap reads for it, and with what it needs
-/// besides.
+/// The verbs: the line of help, the name, and the module that runs it with what clap reads for it, and with
+/// what it needs besides.
 macro_rules! verbs {
     ($($(#[$help:meta])* $verb:ident => $module:ident::$args:ident $(with $besides:expr)?,)*) => {
         #[derive(Debug, Subcommand)]
@@ -107,8 +107,8 @@ verbs! {
     Man => man::ManArgs with command(),
 }
 
-/// The command line. The long help of a verb ends with where its options may come from, and with the topic of the guide that
-/// is about it.
+/// The command line. The long help of a verb ends with where its options may come from, and with the topic of
+/// the guide that is about it.
 fn command() -> Command {
     let command = Cli::command().after_help(help::after("skyline").unwrap_or_default());
     command.mut_subcommands(|verb| {
@@ -204,7 +204,8 @@ mod tests {
         }
     }
 
-    /// Values do not matter here, and most options of others have the same translation: each form of a line is tried once.
+    /// Values do not matter here, and most options of others have the same translation: each form of a line
+    /// is tried once.
     #[test]
     fn options_of_other_tools_become_options_that_the_verb_has() {
         let mut tried = BTreeSet::new();

@@ -4,8 +4,8 @@
 #[cfg(target_os = "linux")]
 const TRIES: u32 = 5;
 
-/// How long this machine has been suspended since it was started, in nanoseconds, within the time that reading takes: it may
-/// be a little below 0. `None` where the system does not report it.
+/// How long this machine has been suspended since it was started, in nanoseconds, within the time that
+/// reading takes: it may be a little below 0. `None` where the system does not report it.
 #[cfg(target_os = "linux")]
 pub(crate) fn asleep() -> Option<i128> {
     use rustix::time::{ClockId, clock_gettime};

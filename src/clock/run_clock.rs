@@ -56,8 +56,8 @@ impl RunClock {
 
 /// A moment of a run: nanoseconds since the run began, monotonic.
 ///
-/// Zero is the zero of the schedule. A `u64` of nanoseconds lasts 584 years. One more is stored, so that an optional moment
-/// takes no more room than a moment: a record has five.
+/// Zero is the zero of the schedule. A `u64` of nanoseconds lasts 584 years. One more is stored, so that an
+/// optional moment takes no more room than a moment: a record has five.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(from = "u64", into = "u64")]
 pub struct Timestamp(NonZeroU64);

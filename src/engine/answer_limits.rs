@@ -13,7 +13,8 @@ pub struct AnswerLimits {
     pub times_requested: u32,
     /// … or a body of more bytes than this.
     pub bytes: u64,
-    /// Bytes that answers hold together: text that is captured, until it is counted or judged, and events that are not whole.
+    /// Bytes that answers hold together: text that is captured, until it is counted or judged, and events
+    /// that are not whole.
     pub memory: u64,
 }
 

@@ -15,8 +15,8 @@ use super::http_url::{host, is_loopback};
 pub(crate) struct Proxy(Intercept);
 
 impl Proxy {
-    /// The one that `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` name for an address, in lower or upper case.
-    /// This machine is reached without one.
+    /// The one that `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` name for an address, in lower or
+    /// upper case. This machine is reached without one.
     ///
     /// # Errors
     ///
@@ -56,7 +56,8 @@ impl Proxy {
 }
 
 impl fmt::Display for Proxy {
-    /// Its address, without credentials: where a password has an `@` that is not escaped, the rest of it stands in the URI.
+    /// Its address, without credentials: where a password has an `@` that is not escaped, the rest of it
+    /// stands in the URI.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let uri = self.0.uri();
         let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();

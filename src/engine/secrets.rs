@@ -17,8 +17,9 @@ use crate::record::{Failure, FailureKind};
 
 /// The secrets of a target: a server may echo the key that it refused.
 ///
-/// Secret are the API key, the value of every header that the user gives, and any text in the extra body whose name suggests a
-/// credential. Nothing of this program writes a header's value; this masks what comes back of one.
+/// Secret are the API key, the value of every header that the user gives, and any text in the extra body
+/// whose name suggests a credential. Nothing of this program writes a header's value; this masks what comes
+/// back of one.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[String]>);
 
@@ -97,8 +98,8 @@ pub(crate) fn names_a_credential(name: &str) -> bool {
     })
 }
 
-/// `text` with `***` for pieces of `secret` of at least so many bytes, in whatever case its letters are. They are found by
-/// blocks of it.
+/// `text` with `***` for pieces of `secret` of at least so many bytes, in whatever case its letters are. They
+/// are found by blocks of it.
 fn without(text: &str, secret: &str, block: usize, least: usize) -> String {
     let (folded, secret) = (text.to_ascii_lowercase(), secret.to_ascii_lowercase());
     let (text_bytes, bytes) = (folded.as_bytes(), secret.as_bytes());
@@ -178,9 +179,9 @@ fn in_field(name: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A secret as others write it, where that differs: escaped in JSON once and twice, with plain and with escaped slashes,
-/// escaped in HTML, percent-encoded once and twice as a part of an address and as a form's value; byte by byte; and in both
-/// alphabets of base64, alone and within other text.
+/// A secret as others write it, where that differs: escaped in JSON once and twice, with plain and with
+/// escaped slashes, escaped in HTML, percent-encoded once and twice as a part of an address and as a form's
+/// value; byte by byte; and in both alphabets of base64, alone and within other text.
 fn written(secret: &str) -> Vec<String> {
     let quoted = |text: &str| {
         let json = Value::from(text).to_string();

@@ -27,16 +27,17 @@ const LARGEST_COUNTED: u64 = 4 << 20;
 ///
 /// A plan is decided before its run, and the header has all that decides it, so it can be drawn again at any time. Its
 /// hash, its window and its counts must be those in the header. Of each record the scheduled moment, the part of the
-/// run, the class, the lengths, the priority, prefix, tenant and model, and the place in a session must be the plan's. A
-/// later turn of a session follows from the record of the turn before: it was due a think time after that one's end.
-/// Each comparison is exact: nothing that happens in a run changes what was planned.
+/// run, the class, the lengths, the priority, prefix, tenant and model, and the place in a session must be
+/// the plan's. A later turn of a session follows from the record of the turn before: it was due a think time
+/// after that one's end. Each comparison is exact: nothing that happens in a run changes what was planned.
 ///
 /// A run that was interrupted and one shard of a run have fewer records, each of which is compared. In a merged run the
 /// moments of a shard lie as much later as the shard began.
 ///
 /// What a plan takes from files can be compared only while they are there and as they were. Without the file of a
-/// dataset the lengths that it gives are not compared. Without a trace, the hash of the plan is computed from the records
-/// instead, where they have all that is in it. What was not compared is said, and is no difference.
+/// dataset the lengths that it gives are not compared. Without a trace, the hash of the plan is computed from
+/// the records instead, where they have all that is in it. What was not compared is said, and is no
+/// difference.
 pub fn check_plan(log: &RunLog) -> PlanCheck {
     let workload = &log.header.workload;
     if let Some(trace) = workload.arrival.trace() {
@@ -259,7 +260,8 @@ impl<'a> Comparison<'a> {
                 self.differs(format!("request {} is not in the plan", record.index));
             });
         };
-        // The server decides where a window ends that a number of requests ends; older runs ended it with the last opener.
+        // The server decides where a window ends that a number of requests ends; older runs ended it with the
+        // last opener.
         let phases_known = self.log.header.workload.requests.is_none();
         let opened = all.in_places(openers).zip(openers);
         let mut last: HashMap<u64, u32> =

@@ -149,22 +149,24 @@ impl Schedule {
     ///
     /// `hash` is the SHA-256 of `skyline plan 1`, a zero byte, and then, for every warm-up and measured request
     /// in order, 19 bytes, little-endian: moment in nanoseconds (8), class (2), input tokens (4), output tokens
-    /// (4), priority (1: 0 high, 1 medium, 2 low). A workload with shared prefixes, tenants or models has `skyline plan 2`
-    /// there, and 12 bytes more a request: number (4) and tokens (4) of the prefix, tenant (2), model (2), all bits set
-    /// where there is none. Where prompts or images come from files, the hash of what they hold stands before the
-    /// requests: for each class that has a dataset or images, in their order, its number (2) and the SHA-256 as 64
-    /// hexadecimal digits, of the dataset first. After those of a request that says a row of a dataset come the row's
-    /// number from 0 (8), and after those of one with images how many they are (2). Where a trace says which blocks a prompt begins with, the
-    /// tokens of a block (4) and the ids of the blocks (8 each) follow.
+    /// (4), priority (1: 0 high, 1 medium, 2 low). A workload with shared prefixes, tenants or models has
+    /// `skyline plan 2` there, and 12 bytes more a request: number (4) and tokens (4) of the prefix, tenant
+    /// (2), model (2), all bits set where there is none. Where prompts or images come from files, the hash of
+    /// what they hold stands before the requests: for each class that has a dataset or images, in their
+    /// order, its number (2) and the SHA-256 as 64 hexadecimal digits, of the dataset first. After those of a
+    /// request that says a row of a dataset come the row's number from 0 (8), and after those of one with
+    /// images how many they are (2). Where a trace says which blocks a prompt begins with, the tokens of a
+    /// block (4) and the ids of the blocks (8 each) follow.
     ///
-    /// A workload with sessions has `skyline plan 3` there. After every request (31 bytes, and row and images where there
-    /// are any) come those that follow it in its session, in the same form, as they would be if answers took no time and
-    /// were as long as asked: all turns of a conversation, the first 15 of a closed-loop user.
+    /// A workload with sessions has `skyline plan 3` there. After every request (31 bytes, and row and images
+    /// where there are any) come those that follow it in its session, in the same form, as they would be if
+    /// answers took no time and were as long as asked: all turns of a conversation, the first 15 of a
+    /// closed-loop user.
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
-    /// long, at the moment of the first request beyond them (just after the last, when none follows); a closed loop of so
-    /// many requests has [`PlanFacts::OPEN_END`] there.
-    /// `measured_requests` is 0 when nothing would be measured: such a run is not worth sending.
+    /// long, at the moment of the first request beyond them (just after the last, when none follows); a
+    /// closed loop of so many requests has [`PlanFacts::OPEN_END`] there. `measured_requests` is 0 when
+    /// nothing would be measured: such a run is not worth sending.
     pub fn facts(&self) -> PlanFacts {
         let sessions = self.all_sessions();
         let mut hash = PlanHash::from_workload(&self.workload);

@@ -118,8 +118,8 @@ impl SessionPlanner {
         }
     }
 
-    /// Counts a request that follows an answer, and returns it if it is sent. Where a closed loop has so many requests and
-    /// all are known, it is one of the cool-down, if there is one: it keeps up the load.
+    /// Counts a request that follows an answer, and returns it if it is sent. Where a closed loop has so many
+    /// requests and all are known, it is one of the cool-down, if there is one: it keeps up the load.
     pub fn counted(&mut self, mut next: PlannedRequest) -> Option<PlannedRequest> {
         match &mut self.left {
             None => {}
@@ -133,7 +133,8 @@ impl SessionPlanner {
         (next.phase != Phase::Cooldown || next.scheduled < end.after(self.load_after)).then_some(next)
     }
 
-    /// The end of the window of a closed loop that has so many requests, just after the last of them, once all are known.
+    /// The end of the window of a closed loop that has so many requests, just after the last of them, once
+    /// all are known.
     pub fn counted_end(&self) -> Option<Timestamp> {
         (self.left == Some(0)).then(|| Timestamp::from_nanos(self.latest.as_nanos() + 1))
     }

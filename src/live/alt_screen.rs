@@ -74,8 +74,8 @@ impl Drop for AltScreen {
     }
 }
 
-/// Gives the terminal back, if it is taken, and prints the messages of that time; removes a line that is redrawn. Call it before the process
-/// ends on another thread than the one that draws.
+/// Gives the terminal back, if it is taken, and prints the messages of that time; removes a line that is
+/// redrawn. Call it before the process ends on another thread than the one that draws.
 pub(crate) fn leave() {
     if let Some(bar) = progress_bar().take() {
         bar.finish_and_clear();

@@ -138,7 +138,8 @@ impl WatchedRun {
         }
     }
 
-    /// When the load ends, by what is known at `now`: where so many requests end it, by how fast they have ended so far.
+    /// When the load ends, by what is known at `now`: where so many requests end it, by how fast they have
+    /// ended so far.
     pub(super) fn load_end(&self, now: Timestamp, snapshot: &Snapshot) -> Timestamp {
         let Some(requests) = self.requests else { return self.plan.window_end };
         match snapshot.completed + snapshot.failed {

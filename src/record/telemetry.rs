@@ -183,7 +183,8 @@ pub enum Gauge {
     PowerLimitW,
     /// Share of cycles in which the memory of the device was sending or receiving data, 0 to 1.
     DramActive,
-    /// Share of time in which the memory of the device was read or written at all, 0 to 1: never less than its activity.
+    /// Share of time in which the memory of the device was read or written at all, 0 to 1: never less than
+    /// its activity.
     MemoryBusy,
     /// Share of cycles in which the matrix units were active, 0 to 1.
     TensorActive,
@@ -223,8 +224,8 @@ impl Gauge {
         (Self::SwPowerCap, 0x04),
     ];
 
-    /// Whether it is a share of time in which heat, the power supply or the hardware lowered the clocks: such a device is
-    /// not as fast as it is otherwise. A power limit is part of how a device is set up.
+    /// Whether it is a share of time in which heat, the power supply or the hardware lowered the clocks: such
+    /// a device is not as fast as it is otherwise. A power limit is part of how a device is set up.
     pub const fn is_slowdown(self) -> bool {
         matches!(
             self,

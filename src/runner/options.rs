@@ -21,8 +21,8 @@ pub struct RunOptions {
     pub timeouts: Timeouts,
     /// How long after the last dispatch of the window to wait for answers before they are censored.
     pub drain: Duration,
-    /// When a request is sent again, and hedged; `None`: each is sent once. Over all of its attempts a request has no limit
-    /// but the drain.
+    /// When a request is sent again, and hedged; `None`: each is sent once. Over all of its attempts a
+    /// request has no limit but the drain.
     pub retries: Option<Arc<RetryPolicy>>,
     /// What ends the run early.
     pub breakers: Vec<Breaker>,
@@ -39,7 +39,8 @@ impl RunOptions {
     }
 }
 
-/// Limits on one attempt, counted from its beginning: that of the first is the request's admission. `None` means no limit.
+/// Limits on one attempt, counted from its beginning: that of the first is the request's admission. `None`
+/// means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {
     /// Time to the first token.

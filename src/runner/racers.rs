@@ -83,8 +83,8 @@ impl<A: Answer> Racers<A> {
         self.without(which.other()).map(|other| other.ended(at, AttemptEnd::Cancelled))
     }
 
-    /// Drops one of two attempts, which has failed and is returned; the other goes on as the only one. Where there is but
-    /// one, nothing is dropped.
+    /// Drops one of two attempts, which has failed and is returned; the other goes on as the only one. Where
+    /// there is but one, nothing is dropped.
     pub(super) fn lost_by(&mut self, which: Which, at: Timestamp, why: FailureKind) -> Option<Attempt> {
         self.without(which).map(|failed| failed.ended(at, AttemptEnd::Failed(why)))
     }

@@ -386,7 +386,8 @@ impl RequestRun {
     }
 }
 
-/// Whether the counts that came with chunks can be theirs: most have a token of their own, and all have no fewer than reads.
+/// Whether the counts that came with chunks can be theirs: most have a token of their own, and all have no
+/// fewer than reads.
 fn counts_each(chunks: &ChunkTrain, merged_reads: u32) -> bool {
     let without = chunks.iter().filter(|chunk| chunk.tokens == 0).count();
     let shown =

@@ -21,7 +21,8 @@ const PATH: &str = "/v1/metrics";
 /// Headers for a collector, the more specific variable first (`OpenTelemetry`, *Protocol Exporter*).
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 
-/// Where the collector of this address takes metrics: `http://localhost:4318`, with `/v1/metrics` at its end or without.
+/// Where the collector of this address takes metrics: `http://localhost:4318`, with `/v1/metrics` at its end
+/// or without.
 fn metrics_at(text: &str) -> Result<Url, String> {
     let below = text.trim_end_matches('/');
     let base = below.strip_suffix(PATH).unwrap_or(below);
@@ -113,7 +114,8 @@ fn cause(error: &reqwest::Error) -> String {
     innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string)
 }
 
-/// The headers of the environment: `name=value` with commas between them, values percent-encoded. No value is ever printed.
+/// The headers of the environment: `name=value` with commas between them, values percent-encoded. No value is
+/// ever printed.
 fn headers(variable: impl Fn(&str) -> Result<String, VarError>) -> Result<HeaderMap, Stop> {
     let mut headers = HeaderMap::new();
     let mut found = None;

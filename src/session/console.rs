@@ -268,8 +268,9 @@ impl Interrupts {
         self.running.store(false, Relaxed);
     }
 
-    /// Takes a signal, unless it repeats one that was taken: a lost terminal sends SIGHUP more than once (an interactive
-    /// shell does, and so does the kernel), and a supervisor may send SIGTERM to each process and to the group.
+    /// Takes a signal, unless it repeats one that was taken: a lost terminal sends SIGHUP more than once (an
+    /// interactive shell does, and so does the kernel), and a supervisor may send SIGTERM to each process and
+    /// to the group.
     fn hear(&self, signal: Signal, now: Instant, printer: Printer) {
         let before = self.heard.lock().unwrap_or_else(PoisonError::into_inner).replace(now);
         let at_once = before.is_some_and(|before| now.duration_since(before) < ECHO);

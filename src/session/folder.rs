@@ -74,8 +74,8 @@ pub(crate) fn of(path: &Path) -> &Path {
     }
 }
 
-/// Creates the folder of one of several runs, with those above it; one that is there is refused, so that no run is written
-/// over another.
+/// Creates the folder of one of several runs, with those above it; one that is there is refused, so that no
+/// run is written over another.
 pub(crate) fn inside(parent: &Path, name: &str) -> Result<PathBuf, Stop> {
     let folder = parent.join(name);
     folder.parent().map_or(Ok(()), base)?;

@@ -50,8 +50,8 @@ impl PlannedRun {
         repeats_of(spec, repeats).into_iter().map(one).collect()
     }
 
-    /// The run of this number, counted from 1: one of the `planned`, or a spare one after them, which differs from the first
-    /// in its seed alone.
+    /// The run of this number, counted from 1: one of the `planned`, or a spare one after them, which differs
+    /// from the first in its seed alone.
     pub(crate) fn numbered(planned: &[Self], number: u64) -> Result<Self, Stop> {
         let found = planned.get(number as usize - 1).or(planned.first());
         let run = found.ok_or_else(|| Stop::impossible("no run is planned"))?;
@@ -74,7 +74,8 @@ impl PlannedRun {
         (last + 1..=last + spare).try_for_each(|number| Self::numbered(planned, number).map(drop))
     }
 
-    /// A run by itself of `workload`, whose datasets are these; where it has nothing to measure, `cure` is what to change.
+    /// A run by itself of `workload`, whose datasets are these; where it has nothing to measure, `cure` is
+    /// what to change.
     pub(crate) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>, cure: &str) -> Result<Self, Stop> {
         Self::drawn(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, cure)
     }

@@ -23,7 +23,8 @@ pub trait SimulatedServer {
     /// Cancels a job and frees its resources at once; returns whether it was there.
     fn cancel(&mut self, now: Timestamp, id: JobId) -> bool;
 
-    /// Takes back a job that was submitted at this moment and that nobody was to wait for; it frees its resources in any case.
+    /// Takes back a job that was submitted at this moment and that nobody was to wait for; it frees its
+    /// resources in any case.
     fn withdraw(&mut self, now: Timestamp, id: JobId) -> bool {
         self.cancel(now, id)
     }

@@ -89,8 +89,8 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
         self.inside.get(&id).is_some_and(|history| !history.chunks.is_empty())
     }
 
-    /// Cancels a job: its history so far, unless it has ended. [`Driver::advance`] follows when all that happens at this
-    /// moment has happened.
+    /// Cancels a job: its history so far, unless it has ended. [`Driver::advance`] follows when all that
+    /// happens at this moment has happened.
     pub fn cancel(&mut self, now: Timestamp, id: JobId) -> Option<JobHistory> {
         let history = self.inside.remove(&id)?;
         self.server.cancel(now, id);

@@ -71,8 +71,8 @@ impl PageIdentity {
         Self { kind, own, totals, counts }
     }
 
-    /// Whether it is that of the same page. Two servers that were started together may have begun in the same moment, and
-    /// two that are new have counted nothing.
+    /// Whether it is that of the same page. Two servers that were started together may have begun in the same
+    /// moment, and two that are new have counted nothing.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self == other && (self.counts || !self.own.is_empty())
     }

@@ -100,9 +100,11 @@ mod tests {
         }
         let spread = counts.spread().unwrap();
         assert_eq!((spread.count, spread.min, spread.max), (151, 1, 101));
-        // By hand: rank 75 of 0 to 150 is the 76th length, 51 (50 × 3/2 = 75 come before it); rank 135 is the 136th, 91.
+        // By hand: rank 75 of 0 to 150 is the 76th length, 51 (50 × 3/2 = 75 come before it); rank 135 is the
+        // 136th, 91.
         assert_eq!((spread.p50, spread.p90), (51.0, 91.0));
-        // Rank 142.5 lies between the 143rd, 96 (95 is the 142nd), and the 144th, 96 again; rank 148.5 between the two of 100.
+        // Rank 142.5 lies between the 143rd, 96 (95 is the 142nd), and the 144th, 96 again; rank 148.5
+        // between the two of 100.
         assert_eq!((spread.p95, spread.p99), (96.0, 100.0));
         assert!((spread.mean - 51.0).abs() < 1e-12);
         let mut two = LengthCounts::default();

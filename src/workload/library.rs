@@ -78,7 +78,8 @@ fn text_of(file: impl Read) -> io::Result<String> {
 
 impl WorkloadSpec {
     /// Loads a workload of the library by its name, or a `.toml` or `.json` file by its path. A library name wins
-    /// over a file; write `./name` for the file. `-` is standard input. A workload with a trace needs [`WorkloadSpec::load_with`].
+    /// over a file; write `./name` for the file. `-` is standard input. A workload with a trace needs
+    /// [`WorkloadSpec::load_with`].
     pub fn load(name_or_path: &str) -> Result<Self, SpecError> {
         Self::load_with(name_or_path, &super::spec::unread)
     }

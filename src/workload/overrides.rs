@@ -19,8 +19,8 @@ use crate::workload::reading::value::Allowed;
 pub struct Overrides {
     /// `[seconds]`: the run ends there, instead of after the spec's number of requests.
     pub horizon_s: Option<f64>,
-    /// `--requests`: the run has this many requests, instead of ending at the horizon; of a closed loop its users send so
-    /// many together.
+    /// `--requests`: the run has this many requests, instead of ending at the horizon; of a closed loop its
+    /// users send so many together.
     pub requests: Option<u64>,
     /// `--rate`: mean requests per second. All rates are multiplied so that [`ArrivalPattern::mean_rate_per_s`] is
     /// this one; the shape in time and the shares stay.

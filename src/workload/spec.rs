@@ -83,8 +83,8 @@ pub enum Purpose {
     /// Figures that can be relied on: every rule is asked.
     #[default]
     Measurement,
-    /// Whether answers arrive: that none is lost, none is cut off and few fail. How long they took, and how late or busy
-    /// the client was, is not judged, so that the run passes on a shared machine.
+    /// Whether answers arrive: that none is lost, none is cut off and few fail. How long they took, and how
+    /// late or busy the client was, is not judged, so that the run passes on a shared machine.
     Smoke,
 }
 

@@ -124,8 +124,8 @@ impl Slo {
 }
 
 impl ArrivalPattern {
-    /// Reads how arrivals are spaced around their mean rate: `poisson`, `constant`, or `gamma`, whose burstiness is typed
-    /// beside it. The rate is 1.
+    /// Reads how arrivals are spaced around their mean rate: `poisson`, `constant`, or `gamma`, whose
+    /// burstiness is typed beside it. The rate is 1.
     ///
     /// # Errors
     ///

@@ -12,10 +12,11 @@ use crate::random::normal_quantile;
 pub const LEAST_EFFECTIVE: f64 = 20.0;
 /// Fewest of them beyond a percentile for an interval that ends on that side.
 pub const LEAST_BEYOND: f64 = 10.0;
-/// Effective samples for one degree of freedom of the cautious correlation time, for what a window tells of other times: of the windows that look long enough, some are
-/// the calm ones of a server with a longer memory. Of 3,000 windows of M/M/1 and of sixteen slots at 80 to 95 % load, the
-/// shown intervals of the median hold it in 94 to 100 % (where few windows show one, in 20 of 24); with 8 of the plain number
-/// it was 0 to 99 %.
+/// Effective samples for one degree of freedom of the cautious correlation time, for what a window tells of
+/// other times: of the windows that look long enough, some are the calm ones of a server with a longer
+/// memory. Of 3,000 windows of M/M/1 and of sixteen slots at 80 to 95 % load, the shown intervals of the
+/// median hold it in 94 to 100 % (where few windows show one, in 20 of 24); with 8 of the plain number it was
+/// 0 to 99 %.
 const FOR_ONE_FREEDOM_ELSEWHERE: f64 = 16.0;
 /// With more successes and failures than this the binomial is as good as normal.
 const PLENTY: f64 = 200.0;
@@ -25,8 +26,8 @@ const PLENTY: f64 = 200.0;
 pub struct Effective {
     /// How many independent samples tell as much of a share: samples ÷ correlation time.
     pub samples: f64,
-    /// The same by the cautious correlation time, by which it is judged whether a window is long enough, and what it tells
-    /// of other times.
+    /// The same by the cautious correlation time, by which it is judged whether a window is long enough, and
+    /// what it tells of other times.
     pub cautious: f64,
     /// Share of that number that counts for the upper end of an interval, as a queue may be longer at other times.
     pub upper: f64,
@@ -34,8 +35,9 @@ pub struct Effective {
     pub freedom: Option<f64>,
 }
 
-/// The relaxation time of a latency that depends on how many are in flight, as a share of the correlation time of their number:
-/// half of it were it exponential, and a little more, as each request feels what its whole stay brings.
+/// The relaxation time of a latency that depends on how many are in flight, as a share of the correlation
+/// time of their number: half of it were it exponential, and a little more, as each request feels what its
+/// whole stay brings.
 const RELAXATION: f64 = 0.6;
 
 impl Effective {
@@ -46,20 +48,22 @@ impl Effective {
         Self { samples, cautious: n / memory.cautious_time, upper: 1.0, freedom: None }
     }
 
-    /// The same of `n` requests in a queue, if the number in flight `explained` so much of the variance of what is counted, and
-    /// were remembered for so many requests.
+    /// The same of `n` requests in a queue, if the number in flight `explained` so much of the variance of what is
+    /// counted, and were remembered for so many requests; of a window that is `long` enough by this share, at most 1.
     #[must_use]
-    pub fn of_queue(self, n: u64, explained: f64, remembered: f64) -> Self {
+    pub fn of_queue(self, n: u64, (explained, remembered): (f64, f64), long: f64) -> Self {
         let most = n as f64 / (1.0 + 2.0 * explained * remembered);
-        Self { upper: (most / self.cautious).min(1.0), ..self }
+        Self { upper: (most / self.cautious).min(1.0) * long.min(1.0), ..self }
     }
 
-    /// The same by the means of 32 batches, of `n` samples a `share` of which lies on one side of a bound; `excess` is what each
-    /// request, in order of arrival, has more of these than that share, and `memory` is the correlation time of what they
-    /// have in common, as a share of the window. `None` for fewer than 16 requests.
+    /// The same by the means of 32 batches, of `n` samples a `share` of which lies on one side of a bound;
+    /// `excess` is what each request, in order of arrival, has more of these than that share, and `memory` is
+    /// the correlation time of what they have in common, as a share of the window. `None` for fewer than 16
+    /// requests.
     ///
-    /// Batches of the length B of a sequence that forgets with the relaxation time r show 1 − (r/B)(1 − e^(−B/r)) of the
-    /// variance that the mean of a long one has: as much is what they show made larger. No less than without any memory.
+    /// Batches of the length B of a sequence that forgets with the relaxation time r show 1 − (r/B)(1 −
+    /// e^(−B/r)) of the variance that the mean of a long one has: as much is what they show made larger. No
+    /// less than without any memory.
     pub fn of_batches(excess: &[f64], share: f64, n: u64, memory: f64) -> Option<Self> {
         let batches = BatchMeans::from_values(excess)?;
         let relaxation = RELAXATION * memory * (batches.freedom + 1.0);
@@ -99,8 +103,8 @@ impl Effective {
         Self { samples: self.samples * times, cautious: self.cautious * times, ..self }
     }
 
-    /// How many times as many give the percentile at `fraction` an interval with both ends, within a twentieth; `None` beyond
-    /// 2,000 times.
+    /// How many times as many give the percentile at `fraction` an interval with both ends, within a
+    /// twentieth; `None` beyond 2,000 times.
     pub fn times_for_both_ends(self, fraction: f64, confidence: f64) -> Option<f64> {
         growth().find(|times| {
             let grown = self.grown(*times);
@@ -120,10 +124,10 @@ impl Effective {
         })
     }
 
-    /// The shares of the sample between whose quantiles the percentile at `fraction` lies, with this `confidence`: those
-    /// whose own interval just holds `fraction` (Woodruff, *JASA* 47, 1952, 635–646, with the exact interval of Clopper and
-    /// Pearson, of the cautious number of samples and with half of its degrees of freedom). A side is `None` where no sample
-    /// lies far enough out.
+    /// The shares of the sample between whose quantiles the percentile at `fraction` lies, with this
+    /// `confidence`: those whose own interval just holds `fraction` (Woodruff, *JASA* 47, 1952, 635–646, with
+    /// the exact interval of Clopper and Pearson, of the cautious number of samples and with half of its
+    /// degrees of freedom). A side is `None` where no sample lies far enough out.
     pub fn shares_around(self, fraction: f64, confidence: f64) -> (Option<f64>, Option<f64>) {
         let [n, upper] = self.surely(confidence);
         let tail = (1.0 - confidence) / 2.0;

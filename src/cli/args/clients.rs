@@ -15,14 +15,15 @@ use crate::workload::{ClientBehaviour, ClientChange, Jitter, RetryCause};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Clients")]
 pub(super) struct ClientArgs {
-    /// Send a request again after a failure, at most N times. Its latency counts from its scheduled moment, so it includes
-    /// the failed attempts and the waits between them; --timeout and its like are then limits on each attempt. A request
-    /// that waits for a retry is in flight and keeps its slot [default: the workload's, else 0]
+    /// Send a request again after a failure, at most N times. Its latency counts from its scheduled moment,
+    /// so it includes the failed attempts and the waits between them; --timeout and its like are then limits
+    /// on each attempt. A request that waits for a retry is in flight and keeps its slot [default: the
+    /// workload's, else 0]
     #[arg(long, value_name = "N", value_parser = whole::<u32>(0..=1_000), allow_negative_numbers = true)]
     retries: Option<u32>,
 
-    /// What is retried: HTTP statuses, `timeout` (this client's own limits), `connect`, `reset`, with commas between them
-    /// [default: the workload's, else 429,503]
+    /// What is retried: HTTP statuses, `timeout` (this client's own limits), `connect`, `reset`, with commas
+    /// between them [default: the workload's, else 429,503]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     retry_on: Vec<RetryCause>,
 
@@ -35,8 +36,8 @@ pub(super) struct ClientArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     backoff_max: Option<Duration>,
 
-    /// What part of each wait is drawn at random: `full`, the upper half (`equal`), or `none`; the draws follow the seed
-    /// [default: the workload's, else full]
+    /// What part of each wait is drawn at random: `full`, the upper half (`equal`), or `none`; the draws
+    /// follow the seed [default: the workload's, else full]
     #[arg(long, value_name = "FORM", value_parser = one_of::<Jitter>(Jitter::VARIANTS))]
     jitter: Option<Jitter>,
 

@@ -18,8 +18,9 @@ const FACT: &str = "Fact to store with the run, as `name=value`, for what the se
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Deployment")]
 pub(super) struct DeploymentArgs {
-    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any other
-    /// name. The embedded mock models it [default: of the embedded mock, one that carries the workload; else not given]
+    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are
+    /// known, or any other name. The embedded mock models it [default: of the embedded mock, one that carries
+    /// the workload; else not given]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
 
@@ -28,7 +29,8 @@ pub(super) struct DeploymentArgs {
     gpus: Option<u32>,
 
     /// Model that is served: llama-3.1-8b, llama-3.1-70b, llama-3.1-405b, qwen2.5-7b, qwen3-32b, mixtral-8x7b or
-    /// deepseek-v3, whose sizes are known, or any other name [default: of the embedded mock llama-3.1-8b; else not given]
+    /// deepseek-v3, whose sizes are known, or any other name [default: of the embedded mock llama-3.1-8b;
+    /// else not given]
     #[arg(long, value_name = "NAME")]
     serving_model: Option<String>,
 

@@ -19,10 +19,11 @@ use crate::session::{ExperimentDir, Printer, Stop};
 /// What a result is judged by.
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cli) struct ObjectiveArgs {
-    /// Objective to judge by, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`, `slo_attainment > 95%` or,
-    /// of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`, or a preset of two, such as
-    /// `mlperf:llama-3.1-8b:interactive`; a miss exits with 1; of a sweep the highest load is the highest that meets all
-    /// of them, and without any there is a curve and its knee; of a stored result in place of its own; may be repeated
+    /// Objective to judge by, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
+    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`, or a
+    /// preset of two, such as `mlperf:llama-3.1-8b:interactive`; a miss exits with 1; of a sweep the highest
+    /// load is the highest that meets all of them, and without any there is a curve and its knee; of a stored
+    /// result in place of its own; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output", value_parser = objectives)]
     objectives: Vec<Vec<Objective>>,
 
@@ -33,8 +34,8 @@ pub(in crate::cli) struct ObjectiveArgs {
 /// What an objective does that a run cannot tell.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(in crate::cli) struct UndecidedArgs {
-    /// What an objective counts as for the exit code if the run cannot tell it, `fail` or `pass`; of a sweep, loads of which
-    /// none surely passed, and a sustained run that cannot tell [default: fail]
+    /// What an objective counts as for the exit code if the run cannot tell it, `fail` or `pass`; of a sweep,
+    /// loads of which none surely passed, and a sustained run that cannot tell [default: fail]
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true, help_heading = "Output")]
     undecided: Option<Undecided>,
 }
@@ -135,8 +136,8 @@ impl CampaignArgs {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(in crate::cli) struct LiveArgs {
-    /// How progress is shown on a terminal: `dashboard`, on all of it while a run is on, where there are 60 columns and 12
-    /// rows or more, or `line`; elsewhere a line is printed every five seconds
+    /// How progress is shown on a terminal: `dashboard`, on all of it while a run is on, where there are 60
+    /// columns and 12 rows or more, or `line`; elsewhere a line is printed every five seconds
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true, default_value_t = LiveForm::Dashboard)]
     live: LiveForm,
 

@@ -7,8 +7,8 @@ use crate::engine::Header;
 /// Stands before the name of a variable, in place of a value.
 const VARIABLE: &str = "env:";
 
-/// The headers of one `--header`: `Name: value`, `Name: env:VARIABLE`, or `@FILE` with a header a line. No mistake repeats a
-/// value.
+/// The headers of one `--header`: `Name: value`, `Name: env:VARIABLE`, or `@FILE` with a header a line. No
+/// mistake repeats a value.
 pub(super) fn read(typed: &str) -> Result<Vec<Header>, String> {
     match typed.strip_prefix('@') {
         Some(path) => of_file(Path::new(path)),

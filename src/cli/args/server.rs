@@ -31,18 +31,18 @@ pub(in crate::cli) struct ServerArgs {
           value_parser = dialect())]
     engine: Option<Dialect>,
 
-    /// Engine and endpoint as `vllm bench serve` names them: openai-chat is --endpoint chat of the engine vllm, the others are
-    /// --endpoint completions of vllm and sglang [default: none]
+    /// Engine and endpoint as `vllm bench serve` names them: openai-chat is --endpoint chat of the engine
+    /// vllm, the others are --endpoint completions of vllm and sglang [default: none]
     #[arg(long, value_name = "BACKEND", help_heading = "Server", conflicts_with = "engine", value_parser = backend())]
     backend: Option<(Dialect, Endpoint)>,
 
-    /// Address of the server, with or without /v1; a path with a version in it, such as /v1beta/openai, an endpoint and a
-    /// query are taken as they are [default: the engine's own port on this machine]
+    /// Address of the server, with or without /v1; a path with a version in it, such as /v1beta/openai, an
+    /// endpoint and a query are taken as they are [default: the engine's own port on this machine]
     #[arg(long, visible_alias = "base-url", value_name = "URL", help_heading = "Server")]
     url: Option<String>,
 
-    /// Path of the endpoint below --url, such as /generate; one with a version in it, such as /custom/v1/chat/completions,
-    /// replaces the /v1 of --url [default: /v1/chat/completions]
+    /// Path of the endpoint below --url, such as /generate; one with a version in it, such as
+    /// /custom/v1/chat/completions, replaces the /v1 of --url [default: /v1/chat/completions]
     #[arg(long, value_name = "PATH", help_heading = "Server")]
     path: Option<String>,
 
@@ -54,9 +54,9 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, value_name = "TIME", help_heading = "Server", value_parser = duration, allow_hyphen_values = true)]
     wait: Option<Duration>,
 
-    /// Header to send with every request, as `Name: value`; `Name: env:VARIABLE` takes the value from the environment, and
-    /// @FILE has one header a line, since other users of this machine see command lines; may be repeated; values are never
-    /// stored or shown [default: none]
+    /// Header to send with every request, as `Name: value`; `Name: env:VARIABLE` takes the value from the
+    /// environment, and @FILE has one header a line, since other users of this machine see command lines; may
+    /// be repeated; values are never stored or shown [default: none]
     #[arg(long = "header", value_name = "HEADER", help_heading = "Server")]
     headers: Vec<String>,
 
@@ -78,8 +78,8 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, help_heading = "Server")]
     insecure: bool,
 
-    /// Endpoint to request, by its name or its usual path, such as /v1/completions [default: the one that --url or --path
-    /// names, else chat]
+    /// Endpoint to request, by its name or its usual path, such as /v1/completions [default: the one that
+    /// --url or --path names, else chat]
     #[arg(long, value_name = "ENDPOINT", help_heading = "Requests", value_parser = endpoint())]
     endpoint: Option<Endpoint>,
 

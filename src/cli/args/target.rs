@@ -130,20 +130,20 @@ struct RunArgs {
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size, allow_hyphen_values = true)]
     answer_size_limit: u64,
 
-    /// Memory of the answers in flight together, for texts that are kept until they are counted or judged, and for events
-    /// that are not whole; an answer that needs more fails
+    /// Memory of the answers in flight together, for texts that are kept until they are counted or judged,
+    /// and for events that are not whole; an answer that needs more fails
     #[arg(long, value_name = "SIZE", default_value = "80MiB", value_parser = size, allow_hyphen_values = true)]
     answer_memory: u64,
 
-    /// Send more than 10 requests/s, 1,000 requests or a million tokens to a server that is neither on this machine nor in
-    /// a private network without asking; without a terminal such a load is refused
+    /// Send more than 10 requests/s, 1,000 requests or a million tokens to a server that is neither on this
+    /// machine nor in a private network without asking; without a terminal such a load is refused
     #[arg(long)]
     yes: bool,
 
-    /// End a run early while this holds: `error_rate`, `in_flight`, `queued` (under --max-concurrency) or `waiting` (in the
-    /// server) above a bound for a time, such as `in_flight > 500 for 10s`; exits with 1, and what was measured is kept; may
-    /// be repeated, and `none` leaves the default out
-    /// [default: `error_rate > 50% for 10s`]
+    /// End a run early while this holds: `error_rate`, `in_flight`, `queued` (under --max-concurrency) or
+    /// `waiting` (in the server) above a bound for a time, such as `in_flight > 500 for 10s`; exits with 1,
+    /// and what was measured is kept; may be repeated, and `none` leaves the default out [default:
+    /// `error_rate > 50% for 10s`]
     #[arg(long, value_name = "CONDITION", value_parser = breaker)]
     abort_on: Vec<Option<Breaker>>,
 
@@ -167,8 +167,8 @@ struct RunArgs {
     #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     salt: Option<u64>,
 
-    /// Store the workload's texts with the run (templates, golden prompts, tools and what answers must be), and how golden
-    /// answers begin [default: the texts' SHA-256, and of answers nothing]
+    /// Store the workload's texts with the run (templates, golden prompts, tools and what answers must be),
+    /// and how golden answers begin [default: the texts' SHA-256, and of answers nothing]
     #[arg(long)]
     save_text: bool,
 
@@ -220,10 +220,10 @@ impl RunArgs {
 #[command(next_help_heading = "Telemetry")]
 struct TelemetryArgs {
     /// Page of metrics in Prometheus' format to read while a run is on, beside the server's own: of another of its
-    /// replicas, or of an exporter of GPUs (DCGM, AMD's device-metrics-exporter) for what they did; `nvml` in place of an
-    /// address for this machine's own NVIDIA GPUs; may be repeated. Where servers at several addresses are compared, by `ab`
-    /// or `matrix`, of exporters alone: the page of one server would count for all [default: none; `nvml` where the server
-    /// is on this machine and a GPU of it holds a model]
+    /// replicas, or of an exporter of GPUs (DCGM, AMD's device-metrics-exporter) for what they did; `nvml` in
+    /// place of an address for this machine's own NVIDIA GPUs; may be repeated. Where servers at several
+    /// addresses are compared, by `ab` or `matrix`, of exporters alone: the page of one server would count
+    /// for all [default: none; `nvml` where the server is on this machine and a GPU of it holds a model]
     #[arg(long = "metrics-url", value_name = "URL")]
     urls: Vec<String>,
 

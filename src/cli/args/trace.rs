@@ -42,7 +42,8 @@ pub(in crate::cli) struct SliceArgs {
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     trace_for: Option<f64>,
 
-    /// Seconds of the run for one second of the trace: 0.5 replays it twice as fast [default: 1 where no workload file says]
+    /// Seconds of the run for one second of the trace: 0.5 replays it twice as fast [default: 1 where no
+    /// workload file says]
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     time_scale: Option<f64>,
 

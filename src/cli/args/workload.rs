@@ -81,16 +81,18 @@ const MOST_AT_ONCE: u64 = 100_000;
 /// The load, for verbs that run the workload under one.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LoadArgs {
-    /// Send this many requests (conversations, where they have turns) and count all of them, from the start of the run to
-    /// the last answer: no warm-up and no load beyond them, unless --warmup or --cooldown asks for it [default: no limit]
+    /// Send this many requests (conversations, where they have turns) and count all of them, from the start
+    /// of the run to the last answer: no warm-up and no load beyond them, unless --warmup or --cooldown asks
+    /// for it [default: no limit]
     #[arg(long, visible_alias = "num-prompts", value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
           value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     requests: Option<u64>,
 
     /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is
     /// over whole periods, all stages, or in the long run, for spikes the base rate: a window may have another, which
-    /// the report shows; for a trace use --rate-scale. `inf` sends all --requests at once; with --max-concurrency N so many
-    /// at once, and the next as each is answered; `max` is the same [default: the workload's]
+    /// the report shows; for a trace use --rate-scale. `inf` sends all --requests at once; with
+    /// --max-concurrency N so many at once, and the next as each is answered; `max` is the same [default: the
+    /// workload's]
     #[arg(long, visible_alias = "request-rate", value_name = "PER_S", help_heading = "Workload", value_parser = rate,
           allow_negative_numbers = true)]
     rate: Option<f64>,
@@ -102,22 +104,22 @@ pub(in crate::cli) struct LoadArgs {
           value_parser = whole::<u64>(1..=MOST_AT_ONCE), allow_negative_numbers = true)]
     users: Option<u64>,
 
-    /// Raise the rate evenly from one to another over a time, such as 1:20:60s; several parts have commas between them, such
-    /// as 1:20:60s,20:5:30s; it then stays; the run lasts as long, unless [SECONDS] or --requests says otherwise [default:
-    /// the workload's arrivals]
+    /// Raise the rate evenly from one to another over a time, such as 1:20:60s; several parts have commas
+    /// between them, such as 1:20:60s,20:5:30s; it then stays; the run lasts as long, unless [SECONDS] or
+    /// --requests says otherwise [default: the workload's arrivals]
     #[arg(long, value_name = "FROM:TO:OVER", help_heading = "Workload", value_delimiter = ',',
           value_parser = RateStage::typed)]
     ramp: Vec<RateStage>,
 
-    /// A Poisson process at the rate, and so many times the rate from a moment on for a time, such as 2:40s:20s; then the
-    /// rate again: does the server recover? [default: the workload's arrivals]
+    /// A Poisson process at the rate, and so many times the rate from a moment on for a time, such as
+    /// 2:40s:20s; then the rate again: does the server recover? [default: the workload's arrivals]
     #[arg(long, value_name = "TIMES:AT:FOR", help_heading = "Workload", value_parser = LoadSpike::typed)]
     spike: Option<LoadSpike>,
 }
 
 impl LoadArgs {
-    /// The workload that was meant, under the load that was typed; `cap` is the most requests in flight, and `swept` are the
-    /// loads of a sweep.
+    /// The workload that was meant, under the load that was typed; `cap` is the most requests in flight, and
+    /// `swept` are the loads of a sweep.
     pub(in crate::cli) fn spec_of(
         &self,
         work: &WorkArgs,
@@ -180,8 +182,8 @@ impl LoadArgs {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WorkArgs {
     /// Name of an embedded workload (`skyline workloads` lists them), a path to a TOML or JSON file, or `-` for one on
-    /// standard input; may be left out where options say what requests are like (--input-tokens, --output-tokens), or name
-    /// a trace or a dataset
+    /// standard input; may be left out where options say what requests are like (--input-tokens,
+    /// --output-tokens), or name a trace or a dataset
     workload: Option<String>,
 
     /// Horizon: requests scheduled in the first SECONDS belong to the run; uncounted load continues until the last of
@@ -308,13 +310,15 @@ impl WorkArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Workload")]
 struct RequestArgs {
-    /// Length of every prompt in tokens: a number, a range such as 100..400, or a distribution such as normal:256:128 or
-    /// `{ kind = "normal", mean = 256, std = 128 }` [default: the workload's; without one 1024]
+    /// Length of every prompt in tokens: a number, a range such as 100..400, or a distribution such as
+    /// normal:256:128 or `{ kind = "normal", mean = 256, std = 128 }` [default: the workload's; without one
+    /// 1024]
     #[arg(long, visible_alias = "random-input-len", value_name = "TOKENS", value_parser = Distribution::typed,
           allow_negative_numbers = true)]
     input_tokens: Option<Distribution>,
 
-    /// Length of every answer in tokens, in the same forms [default: the dataset's, else the workload's; without one 128]
+    /// Length of every answer in tokens, in the same forms [default: the dataset's, else the workload's;
+    /// without one 128]
     #[arg(long, visible_alias = "random-output-len", value_name = "TOKENS", value_parser = Distribution::typed,
           allow_negative_numbers = true)]
     output_tokens: Option<Distribution>,
@@ -328,8 +332,8 @@ struct RequestArgs {
     #[arg(long, value_name = "NAME:MS", num_args = 1.., value_parser = goodput, conflicts_with = "slo")]
     goodput: Vec<Slo>,
 
-    /// How arrivals are spaced around their mean rate: poisson (at random), constant (evenly), or gamma with --burstiness
-    /// [default: the workload's arrivals]
+    /// How arrivals are spaced around their mean rate: poisson (at random), constant (evenly), or gamma with
+    /// --burstiness [default: the workload's arrivals]
     #[arg(long, value_name = "FORM", value_parser = ArrivalPattern::typed)]
     arrival: Option<ArrivalPattern>,
 

@@ -1,4 +1,5 @@
-//! Words of help: what stands below the options, the options of a first week, and what to type in place of an option that is none.
+//! Words of help: what stands below the options, the options of a first week, and what to type in place of an
+//! option that is none.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,4 +1,5 @@
-//! `skyline guide --search`: the sections of the guide that have all words, each with the sentence or row that says most.
+//! `skyline guide --search`: the sections of the guide that have all words, each with the sentence or row
+//! that says most.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;

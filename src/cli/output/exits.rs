@@ -72,8 +72,8 @@ impl ExitRules {
     }
 }
 
-/// Of a run. 3 before 1: the objectives of an INVALID run say nothing. 1 where the server did not keep up, even if every
-/// objective is met, and where a circuit breaker ended the run, whatever its figures are worth.
+/// Of a run. 3 before 1: the objectives of an INVALID run say nothing. 1 where the server did not keep up,
+/// even if every objective is met, and where a circuit breaker ended the run, whatever its figures are worth.
 pub(in crate::cli) fn of_run(summary: &Summary, rules: ExitRules, printer: Printer) -> Exit {
     if summary.breaker.is_some() {
         return Exit::Missed;

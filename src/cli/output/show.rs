@@ -50,8 +50,8 @@ pub(super) fn requested(typed: &str) -> Result<(Format, Place), String> {
 }
 
 impl ShowArgs {
-    /// Refuses what cannot be printed, before anything is done: two forms on standard output or in one file, a file that
-    /// cannot be written.
+    /// Refuses what cannot be printed, before anything is done: two forms on standard output or in one file,
+    /// a file that cannot be written.
     pub(in crate::cli) fn check(&self) -> Result<(), Stop> {
         if self.to_stdout().count() > 1 {
             return Err(Stop::usage(

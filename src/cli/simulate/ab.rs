@@ -28,8 +28,8 @@ const MEASURED: [&str; 4] = ["--hardware", "--serving-model", "--precision", "--
     _ => arg,
 }))]
 pub(super) struct SimulatedSideArgs {
-    /// Compare two models in rounds, as `ab` compares two servers: the options of A and those of B, each in quotes, on top
-    /// of those outside, such as --ab '' '--max-num-seqs 64' [default: one model]
+    /// Compare two models in rounds, as `ab` compares two servers: the options of A and those of B, each in
+    /// quotes, on top of those outside, such as --ab '' '--max-num-seqs 64' [default: one model]
     #[arg(long, num_args = 2, value_names = ["A", "B"], allow_hyphen_values = true, help_heading = "A/B",
           conflicts_with_all = ["sweep", "rates", "repeats", "objectives", "undecided"])]
     ab: Option<Vec<String>>,

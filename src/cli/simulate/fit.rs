@@ -34,8 +34,8 @@ pub(super) struct FitArgs {
 }
 
 impl FitArgs {
-    /// The model that was described for this workload, its engine fitted where that is asked for. A poor fit is returned
-    /// too.
+    /// The model that was described for this workload, its engine fitted where that is asked for. A poor fit
+    /// is returned too.
     pub(super) fn describe(
         &self,
         model: &ModelArgs,
@@ -126,7 +126,8 @@ fn facts(header: &RunHeader) -> DeploymentFacts {
     DeploymentFacts { async_scheduling: async_scheduling(header).or_else(|| Some(usual())), ..facts }
 }
 
-/// Whether vLLM of this version schedules asynchronously only if it is asked to. A mock's version, 0.1, is none of vLLM's.
+/// Whether vLLM of this version schedules asynchronously only if it is asked to. A mock's version, 0.1, is
+/// none of vLLM's.
 fn before_0_14(version: &str) -> bool {
     let minor = version.trim_start_matches('v').strip_prefix("0.").and_then(|rest| rest.split('.').next());
     minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| (2..14).contains(&minor))
@@ -175,7 +176,8 @@ fn of_one_server(first: &MeasuredRun, other: &MeasuredRun) -> Result<(), Stop> {
     Ok(())
 }
 
-/// By physics, or by a sum of costs where that does better; `None` where the datasheet does not allow what was measured.
+/// By physics, or by a sum of costs where that does better; `None` where the datasheet does not allow what
+/// was measured.
 fn by_physics(
     runs: &[MeasuredRun],
     config: &BatchingConfig,

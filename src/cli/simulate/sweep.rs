@@ -38,13 +38,14 @@ const ENOUGH: u64 = 100;
 /// Which loads are simulated.
 #[derive(Debug, Args)]
 pub(super) struct SimulatedLoads {
-    /// Simulate rising loads in place of one, and find the highest that meets the objectives: doubled from a sixteenth of
-    /// the workload's rate until one fails, then refined; `sweep` does the same against a server
+    /// Simulate rising loads in place of one, and find the highest that meets the objectives: doubled from a
+    /// sixteenth of the workload's rate until one fails, then refined; `sweep` does the same against a server
     #[arg(long, group = "search", conflicts_with = "requests")]
     pub(super) sweep: bool,
 
-    /// Search for the flags with which the simulated server serves most: the workload names a file with axes, as of `tune`, whose
-    /// flags describe the models; --seed and [SECONDS], the length of the first runs, are in place of its own
+    /// Search for the flags with which the simulated server serves most: the workload names a file with axes,
+    /// as of `tune`, whose flags describe the models; --seed and [SECONDS], the length of the first runs, are
+    /// in place of its own
     #[arg(long, group = "search", conflicts_with_all = ["sweep", "rates", "samples", "max_runs", "repeats", "think_time", "warmup", "drain",
           "tokenizer", "LoadArgs", "RequestArgs", "TraceArgs", "DatasetArgs", "ModelArgs", "PhysicsArgs", "FitArgs", "AdmissionArgs", "ClientLimitArgs", "model_seed",
           "replicas", "router", "pools", "kv_transfer_gbps", "ttft", "itl", "slots", "trace_from", "trace_for", "time_scale",
@@ -132,7 +133,8 @@ pub(super) fn run(simulation: &Simulation, plan: SweepPlan, printer: Printer) ->
     Ok(exits::of_sweep(&sweep, simulation.rules, printer))
 }
 
-/// Simulates the runs that the search wants, one after another; each goes to `kept`, and the sweep so far to `recorded`.
+/// Simulates the runs that the search wants, one after another; each goes to `kept`, and the sweep so far to
+/// `recorded`.
 pub(super) fn search(
     simulation: &Simulation,
     mut plan: SweepPlan,
@@ -166,7 +168,8 @@ pub(super) fn search(
     Ok(experiment.result())
 }
 
-/// Requests per second that so many users send, from runs that become longer until they are enough; `None` where none is.
+/// Requests per second that so many users send, from runs that become longer until they are enough; `None`
+/// where none is.
 fn rate_of(users: u64, simulation: &Simulation) -> Result<Option<f64>, Stop> {
     let mut window_s = FIRST_LOOK_S;
     while window_s < LONGEST_S {

@@ -12,12 +12,12 @@ use crate::report::documents;
 use crate::session::stored::audits;
 use crate::session::{Exit, Printer, Stop};
 
-/// Say what a stored result supports: its trust checklist, what cannot be concluded, and the strongest sentence that its
-/// data bears.
+/// Say what a stored result supports: its trust checklist, what cannot be concluded, and the strongest
+/// sentence that its data bears.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AuditArgs {
-    /// A run's folder or its run.jsonl, the folder of repeats or of a sweep, or a result of vLLM, SGLang, GuideLLM or AIPerf,
-    /// of a file of several `FILE:N`
+    /// A run's folder or its run.jsonl, the folder of repeats or of a sweep, or a result of vLLM, SGLang,
+    /// GuideLLM or AIPerf, of a file of several `FILE:N`
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 

@@ -22,9 +22,10 @@ use crate::session::{Exit, Printer, Stop, folder};
 #[derive(Debug, Args)]
 #[command(after_help = crate::report::documents::glossary())]
 pub(in crate::cli) struct ReportArgs {
-    /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment, of a
-    /// table of experiments or of a tuning; a folder of these, which are then listed; or a result of vLLM, SGLang, GuideLLM or AIPerf, of a
-    /// file of several `FILE:N` [default: the latest under `results`]
+    /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B
+    /// experiment, of a table of experiments or of a tuning; a folder of these, which are then listed; or a
+    /// result of vLLM, SGLang, GuideLLM or AIPerf, of a file of several `FILE:N` [default: the latest under
+    /// `results`]
     run: Option<PathBuf>,
 
     #[command(flatten)]

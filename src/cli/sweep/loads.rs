@@ -24,8 +24,8 @@ const WITHIN: Duration = Duration::from_secs(300);
 #[derive(Debug, Args)]
 pub(super) struct SweepLoadArgs {
     /// Rates to measure, requests per second: a list such as 1,2,4,8, or a ladder FROM:TO:xFACTOR such as 1:64:x2;
-    /// for conversations, how many begin a second [default: a search finds them, near what a burst of a few seconds shows
-    /// that the server completes]
+    /// for conversations, how many begin a second [default: a search finds them, near what a burst of a few
+    /// seconds shows that the server completes]
     #[arg(long, value_name = "RATES", value_parser = rates, conflicts_with = "users", allow_hyphen_values = true)]
     pub(super) rates: Option<LoadAxis>,
 
@@ -34,8 +34,8 @@ pub(super) struct SweepLoadArgs {
     #[arg(long, value_name = "USERS", value_parser = users, allow_hyphen_values = true)]
     pub(super) users: Option<LoadAxis>,
 
-    /// The rate at which the search begins, requests per second, and from which it is doubled until one fails [default: a
-    /// little below what a burst of a few seconds shows that the server completes]
+    /// The rate at which the search begins, requests per second, and from which it is doubled until one fails
+    /// [default: a little below what a burst of a few seconds shows that the server completes]
     #[arg(long, value_name = "PER_S", value_parser = above_zero, conflicts_with_all = ["rates", "users"],
           allow_negative_numbers = true)]
     pub(super) start_rate: Option<f64>,
@@ -59,8 +59,9 @@ pub(super) struct SweepLoadArgs {
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = some_time, allow_hyphen_values = true)]
     pub(super) max_seconds: Duration,
 
-    /// Search until the highest rate that meets the objectives is known to plus or minus this share: half the width of its 95 %
-    /// interval; also with --resume, of a search that is over [default: as exact as --within allows, ±5% at most]
+    /// Search until the highest rate that meets the objectives is known to plus or minus this share: half the
+    /// width of its 95 % interval; also with --resume, of a search that is over [default: as exact as
+    /// --within allows, ±5% at most]
     #[arg(long, value_name = "SHARE", value_parser = share_up_to_half, allow_hyphen_values = true)]
     pub(super) bracket: Option<f64>,
 

@@ -302,8 +302,8 @@ impl SweepArgs {
 }
 
 impl PlannedSweep {
-    /// Warms the server, measures what decides the first run, and creates the sweep's folder where none is resumed; `None`
-    /// where the user stopped it.
+    /// Warms the server, measures what decides the first run, and creates the sweep's folder where none is
+    /// resumed; `None` where the user stopped it.
     fn begin(
         &self,
         args: &SweepArgs,

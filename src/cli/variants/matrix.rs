@@ -101,9 +101,9 @@ pub(in crate::cli) struct MatrixArgs {
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
 
-    /// Length of every run, in place of the file's; with shorter ones the table is a rehearsal: the warm-up is shorter in
-    /// proportion, a row of few requests is as long as it must be, and nothing is confirmed or accepted [default: as the
-    /// file says]
+    /// Length of every run, in place of the file's; with shorter ones the table is a rehearsal: the warm-up
+    /// is shorter in proportion, a row of few requests is as long as it must be, and nothing is confirmed or
+    /// accepted [default: as the file says]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     seconds: Option<f64>,
 
@@ -242,8 +242,8 @@ impl MatrixArgs {
         Ok(PlannedCell { slot, row: row.clone(), folder, checked, runs })
     }
 
-    /// Whether the rows that are asked for have several addresses. Refuses a page of metrics that is one server's of several,
-    /// as far as addresses show it.
+    /// Whether the rows that are asked for have several addresses. Refuses a page of metrics that is one
+    /// server's of several, as far as addresses show it.
     fn have_several_addresses(&self, planned: &[PlannedCell]) -> Result<bool, Stop> {
         let root = |cell: &PlannedCell| match &cell.checked.settings.server.address {
             ServerAddress::At(url) => Some(url.join("/")),

@@ -16,8 +16,8 @@ use crate::record::DeploymentFacts;
 use crate::session::Stop;
 use crate::session::settings::{LoadOption, RunSettings};
 
-/// How runs against a variant, of which the price has this currency, are executed: what the file says in place of what was
-/// typed. `labels` say which run it is.
+/// How runs against a variant, of which the price has this currency, are executed: what the file says in
+/// place of what was typed. `labels` say which run it is.
 fn settings(
     target: &TargetArgs,
     (variant, currency): (&Variant, Option<&str>),

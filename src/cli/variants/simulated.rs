@@ -45,8 +45,8 @@ pub(super) fn tune_runs(
     }
 }
 
-/// The model of a variant, or why there is none: of its flags as `skyline mock` has them, under the names of vLLM too. What the
-/// simulator does not know of the flags common to all variants is left out.
+/// The model of a variant, or why there is none: of its flags as `skyline mock` has them, under the names of
+/// vLLM too. What the simulator does not know of the flags common to all variants is left out.
 fn model(spec: &TuneSpec, of: &TuneCandidate) -> Result<ModelArgs, String> {
     let common = spec.server.flags.as_deref().unwrap_or_default();
     let own = ModelArgs::of_flags(&of.flags)?;

@@ -38,8 +38,8 @@ pub(in crate::cli) struct TuneArgs {
     #[arg(long)]
     plan: bool,
 
-    /// Length of the runs of the first round; those of each later one are twice as long [default: as long as 10 requests
-    /// take for each that the strictest objective lets miss, 20s to 5m]
+    /// Length of the runs of the first round; those of each later one are twice as long [default: as long as
+    /// 10 requests take for each that the strictest objective lets miss, 20s to 5m]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     seconds: Option<f64>,
 

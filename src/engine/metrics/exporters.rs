@@ -54,9 +54,10 @@ pub(in crate::engine) const DCGM: MetricNames = MetricNames {
     ..ENGINE
 };
 
-/// Activity in percent, memory in MiB, power in watts, energy in microjoules, clocks in MHz, throttling as the percent of
-/// the last interval (`docs/configuration/metricslist.md` of ROCm/device-metrics-exporter). `gpu_umc_activity` is the
-/// share of time in which the memory controller was busy, not a share of its bandwidth.
+/// Activity in percent, memory in MiB, power in watts, energy in microjoules, clocks in MHz, throttling as
+/// the percent of the last interval (`docs/configuration/metricslist.md` of ROCm/device-metrics-exporter).
+/// `gpu_umc_activity` is the share of time in which the memory controller was busy, not a share of its
+/// bandwidth.
 pub(in crate::engine) const AMD_DEVICE: MetricNames = MetricNames {
     kind: PageKind::AmdDevice,
     prefix: "gpu_",
@@ -88,8 +89,8 @@ pub(in crate::engine) const AMD_DEVICE: MetricNames = MetricNames {
     ..ENGINE
 };
 
-/// Power in microwatts, temperature in millidegrees, clocks in Hz, as `rocm_smi_lib` has them. Each series names the device in
-/// a label that is called like the series itself, without `amd_`.
+/// Power in microwatts, temperature in millidegrees, clocks in Hz, as `rocm_smi_lib` has them. Each series
+/// names the device in a label that is called like the series itself, without `amd_`.
 pub(in crate::engine) const AMD_SMI: MetricNames = MetricNames {
     kind: PageKind::AmdSmi,
     prefix: "amd_gpu_",

@@ -55,7 +55,8 @@ impl MetricNames {
         series
     }
 
-    /// The sample by the name that the table has for it, where a label makes one series several; `None` where the table has none.
+    /// The sample by the name that the table has for it, where a label makes one series several; `None` where
+    /// the table has none.
     fn selected<'p>(&self, mut sample: MetricSample<'p>) -> Option<MetricSample<'p>> {
         let Some(kind) = self.selecting.and_then(|selecting| {
             let kind = sample.label(selecting.label)?.to_ascii_lowercase();

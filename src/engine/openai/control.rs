@@ -332,8 +332,8 @@ fn with_missing(mut page: Value, more: Value) -> Value {
     page
 }
 
-/// Whether waiting changes nothing about this status: not if the server is busy, or a proxy wants a login. A server that
-/// wants TLS may answer 400 to a request without.
+/// Whether waiting changes nothing about this status: not if the server is busy, or a proxy wants a login. A
+/// server that wants TLS may answer 400 to a request without.
 const fn is_settled(status: u16) -> bool {
     matches!(status, 300..=499 | 501) && !matches!(status, 400 | 407 | 408 | 425 | 429)
 }

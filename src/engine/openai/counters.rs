@@ -49,7 +49,8 @@ impl CounterReading {
     /// The counters of a page; `None` when it has none of them.
     fn new(page: &str, traits: &DialectTraits) -> Option<Self> {
         let counted = traits.metrics?.counters_of(&traits.metrics?.series(page));
-        // Ray exports every few seconds: its totals are not those of the moment, and only shares of them tell something.
+        // Ray exports every few seconds: its totals are not those of the moment, and only shares of them tell
+        // something.
         let is_late = metric_samples(page).any(|sample| sample.name.starts_with(RAY));
         let tells = |counter| !is_late || matches!(counter, Counter::CacheQueries | Counter::CacheHits);
         let count = |counter| counted.get(&counter).filter(|_| tells(counter)).copied().and_then(whole);

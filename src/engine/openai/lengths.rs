@@ -14,8 +14,8 @@ use crate::record::{Failure, FailureKind};
 
 /// Test requests at the most, the first included.
 const MOST_TRIED: usize = 5;
-/// Time limit of those after one that was answered, which a warm server answers; the second of whole answers, which may be
-/// without end.
+/// Time limit of those after one that was answered, which a warm server answers; the second of whole answers,
+/// which may be without end.
 const RETRY_LIMITS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
 /// Fields of the extra body that decide the length themselves, or make one request several answers.
 const LENGTH_SETTERS: [&str; 9] = [
@@ -31,9 +31,9 @@ const LENGTH_SETTERS: [&str; 9] = [
 ];
 
 impl OpenAiEngine {
-    /// Sends the test request. Where the answer has another length than requested, or the server does not take a field of
-    /// the length, other fields are tried; the engine uses those that work. One 429 is waited for as the server asks;
-    /// `refused` hears of that wait.
+    /// Sends the test request. Where the answer has another length than requested, or the server does not
+    /// take a field of the length, other fields are tried; the engine uses those that work. One 429 is waited
+    /// for as the server asks; `refused` hears of that wait.
     ///
     /// # Errors
     ///
@@ -113,8 +113,8 @@ impl OpenAiEngine {
 /// The fields of a test request, and its prompt.
 type TestFields = (LengthFields, &'static str);
 
-/// What test requests have shown so far. A long answer shows whether the limit is kept, a short one whether its length is
-/// forced. Only the dialect's own fields force what no limit may end.
+/// What test requests have shown so far. A long answer shows whether the limit is kept, a short one whether
+/// its length is forced. Only the dialect's own fields force what no limit may end.
 struct LengthTests {
     own: LengthFields,
     tried: Vec<TestFields>,

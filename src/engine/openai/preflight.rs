@@ -78,8 +78,8 @@ pub enum LengthTest {
 }
 
 impl LengthTest {
-    /// Of an answer with so many tokens by the server's count, in so many chunks, or cut off here because it went on for
-    /// too long.
+    /// Of an answer with so many tokens by the server's count, in so many chunks, or cut off here because it
+    /// went on for too long.
     pub(super) fn new(
         tokens: Option<u64>,
         chunks: u64,
@@ -115,8 +115,8 @@ pub struct SmokeError {
 }
 
 impl SmokeError {
-    /// How long to wait before the test request is sent once more, where the server refused it for now (429): as long as it
-    /// asks; `None` where that is too long.
+    /// How long to wait before the test request is sent once more, where the server refused it for now (429):
+    /// as long as it asks; `None` where that is too long.
     pub(super) fn wait(&self) -> Option<Duration> {
         let refused = self.failure.reason == FailureKind::HttpStatus(429);
         Some(self.retry_after.unwrap_or(USUAL_WAIT)).filter(|wait| refused && *wait <= LONGEST_WAIT)

@@ -156,8 +156,8 @@ impl NotReadyYet {
         }
     }
 
-    /// The same of a server that lists its models, so that another page of it fails: nothing says that waiting helps, but
-    /// for SGLang, which lists them while it warms up.
+    /// The same of a server that lists its models, so that another page of it fails: nothing says that
+    /// waiting helps, but for SGLang, which lists them while it warms up.
     fn that_lists(self, dialer: Dialer, dialect: Dialect) -> Self {
         let prospect = if dialect == Dialect::Sglang { Prospect::Good } else { Prospect::Poor };
         Self { prospect, lists: Some(dialer), ..self }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use crate::engine::intake::ServerText;
 use crate::engine::secrets::{Secrets, names_a_credential};
 
-/// The longest prompt plus answer by what a server says of its settings: llama.cpp's context of a slot, TGI's, SGLang's.
+/// The longest prompt plus answer by what a server says of its settings: llama.cpp's context of a slot,
+/// TGI's, SGLang's.
 pub(crate) fn longest_context(page: &Value) -> Option<u64> {
     let slot = &page["default_generation_settings"]["n_ctx"];
     [slot, &page["max_total_tokens"], &page["context_length"]].into_iter().find_map(Value::as_u64)

@@ -97,7 +97,8 @@ impl<'a> Reader<'a> {
                 self.chunk.said.token_ids = Some(walk.array(JsonCursor::any)?);
                 Some(())
             }),
-            // The message is that of a whole answer, the usage Moonshot's, the other reason that of a gateway's provider.
+            // The message is that of a whole answer, the usage Moonshot's, the other reason that of a
+            // gateway's provider.
             b"message" | b"usage" | b"native_finish_reason" => walk.null().then_some(()),
             name if names_error(name) => walk.null().then_some(()),
             _ => walk.any(),

@@ -277,8 +277,8 @@ impl Grammar {
         possible
     }
 
-    /// The server's token counts, without one that is too small for the text; a server that has reported impossible ones is
-    /// not believed.
+    /// The server's token counts, without one that is too small for the text; a server that has reported
+    /// impossible ones is not believed.
     pub(super) fn usage(&self) -> Option<Usage> {
         let believed = |usage| self.shown_once().believed(usage);
         self.usage.map(believed).filter(|_| self.impossible_usage.is_none())

@@ -5,8 +5,8 @@ const FEWEST: u64 = 2;
 /// Bytes of the first chunk that are remembered.
 const OPENING: usize = 64;
 
-/// Whether the last chunk says the whole answer once more, as those of `trtllm-serve` did: it begins with the first one, and
-/// is as long as all before it.
+/// Whether the last chunk says the whole answer once more, as those of `trtllm-serve` did: it begins with the
+/// first one, and is as long as all before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Repetition {
     /// The beginning of the first chunk.

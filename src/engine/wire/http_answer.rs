@@ -51,8 +51,8 @@ enum State {
     Over,
 }
 
-/// A request that went over an idle connection, for another try if that was being closed: only as long as it may be, for
-/// the bodies of many requests take much memory.
+/// A request that went over an idle connection, for another try if that was being closed: only as long as it
+/// may be, for the bodies of many requests take much memory.
 struct Spare {
     request: PreparedRequest,
     /// Time within which a close may have met the request.

@@ -49,8 +49,8 @@ struct ReuseHistory {
     lost: Mutex<Losses>,
 }
 
-/// Connections that are missing because the server closed them. They are soon forgotten: none of them would be idle that
-/// long.
+/// Connections that are missing because the server closed them. They are soon forgotten: none of them would
+/// be idle that long.
 #[derive(Default)]
 struct Losses {
     count: usize,

@@ -83,8 +83,8 @@ pub(super) enum Afterwards {
     /// Another request, once this rest of the response has come.
     RequestAfter(Body),
     Nothing,
-    /// The request, sent once more over a new connection: this one was idle, and closed as the request was sent. No byte
-    /// of an answer came.
+    /// The request, sent once more over a new connection: this one was idle, and closed as the request was
+    /// sent. No byte of an answer came.
     AnotherTry,
 }
 

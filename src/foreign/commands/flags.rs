@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::table::{Takes, ToolTable};
 use super::values::{json, plain};
 
-/// Reads the flags, and fields of their values as `flag.field`, with their values, in their order; then flags that the table
-/// does not have, with what follows them.
+/// Reads the flags, and fields of their values as `flag.field`, with their values, in their order; then flags
+/// that the table does not have, with what follows them.
 pub(super) fn read_flags(table: &ToolTable, words: &[String]) -> (Vec<(String, Value)>, Vec<String>) {
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     let mut words = words.iter().peekable();

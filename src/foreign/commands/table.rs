@@ -40,8 +40,8 @@ pub(super) struct ToolTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlagGroup {
-    /// Names with spaces between them; `|` between those of one flag, which is known by the first. A field of a value is
-    /// `flag.field`.
+    /// Names with spaces between them; `|` between those of one flag, which is known by the first. A field of
+    /// a value is `flag.field`.
     names: String,
     #[serde(default)]
     pub(super) takes: Takes,

@@ -189,7 +189,8 @@ fn vllm_s_filter_keeps_what_vllm_keeps() {
     assert_eq!((found.rows, found.filtered_rows, found.bad_rows), (kept, 8 - kept, 0));
     assert_eq!((found.mean_input_tokens, found.mean_output_tokens), (514.0, Some(514.0)));
 
-    // With a length of its own, that of the answer in the file does not matter: 1,024 + 1,024 still goes, as does (4, 3).
+    // With a length of its own, that of the answer in the file does not matter: 1,024 + 1,024 still goes, as
+    // does (4, 3).
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.json");
     std::fs::write(&path, content).unwrap();
@@ -232,10 +233,10 @@ fn the_plan_s_hash_tells_the_rows_and_no_plan_is_drawn_without_them() {
         let (spec, datasets) = open(with_dataset(&sample("prompts.jsonl"), fields)).unwrap();
         Schedule::draw_from(&spec, datasets).facts().hash
     };
-    // The same spec and file give the same plan for ever. Made independently in Python: hashlib over b"skyline plan 1\0",
-    // struct.pack("<H", 0) and the file's SHA-256 in hexadecimal, and struct.pack("<QHIIBQ", int((k + 1) / 10 * 1e9), 0,
-    // input, output, 1, k % 3) for k to 198, with the lengths (8, 12), (10, 3) and (13, 40), of which the first were
-    // counted by hand.
+    // The same spec and file give the same plan for ever. Made independently in Python: hashlib over
+    // b"skyline plan 1\0", struct.pack("<H", 0) and the file's SHA-256 in hexadecimal, and
+    // struct.pack("<QHIIBQ", int((k + 1) / 10 * 1e9), 0, input, output, 1, k % 3) for k to 198, with the
+    // lengths (8, 12), (10, 3) and (13, 40), of which the first were counted by hand.
     assert_eq!(hash(""), "8f41dbb329301f1f1379fe98cabb3358dc2be498a72bbf543562716d11f5b0dd");
     assert_eq!(hash(""), hash(", salt = false"));
     assert_ne!(hash(""), hash(", order = \"shuffled\""));

@@ -172,8 +172,8 @@ impl ClassDraws {
         }
     }
 
-    /// A request of class number `class` that opens a conversation or stands alone, without its position in the plan; the
-    /// lengths of a dataset row are not drawn.
+    /// A request of class number `class` that opens a conversation or stands alone, without its position in
+    /// the plan; the lengths of a dataset row are not drawn.
     pub(crate) fn opening(
         &mut self,
         workload: &WorkloadSpec,

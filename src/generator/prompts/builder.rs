@@ -143,8 +143,8 @@ impl PromptBuilder {
         self.prompt_after(&Blocks::default(), request)
     }
 
-    /// The prompt of a trace's request: as [`PromptBuilder::prompt`], but a written text begins with the trace's blocks,
-    /// if any. The text of a block depends on the salt and its id alone.
+    /// The prompt of a trace's request: as [`PromptBuilder::prompt`], but a written text begins with the
+    /// trace's blocks, if any. The text of a block depends on the salt and its id alone.
     pub fn prompt_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, images, .. } = *request;
         let mut stream = self.stream.branch(index);

@@ -33,9 +33,9 @@ pub(super) struct Hub {
 const ON: [&str; 4] = ["1", "on", "yes", "true"];
 
 impl Hub {
-    /// The hub as its own client reads the environment: `HF_ENDPOINT`; the cache of `HF_HUB_CACHE`, else below `HF_HOME`,
-    /// else below `XDG_CACHE_HOME`; the token of `HF_TOKEN`, else the one that `hf auth login` stored; and
-    /// `HF_HUB_OFFLINE`.
+    /// The hub as its own client reads the environment: `HF_ENDPOINT`; the cache of `HF_HUB_CACHE`, else
+    /// below `HF_HOME`, else below `XDG_CACHE_HOME`; the token of `HF_TOKEN`, else the one that `hf auth
+    /// login` stored; and `HF_HUB_OFFLINE`.
     pub(super) fn from_env() -> Result<Self, String> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
@@ -125,7 +125,8 @@ impl Hub {
         Err(format!("{url}: more than {REDIRECTS} redirects"))
     }
 
-    /// Keeps the file as every client of the hub does: its content by etag, and a link to it in the snapshot of the commit.
+    /// Keeps the file as every client of the hub does: its content by etag, and a link to it in the snapshot
+    /// of the commit.
     fn store(&self, id: &str, fetched: &Fetched) -> io::Result<PathBuf> {
         let Fetched { commit, etag, content } = fetched;
         let folder = self.folder(id);
@@ -133,7 +134,8 @@ impl Hub {
         for folder in [&blobs, &folder.join("refs"), &snapshot] {
             fs::create_dir_all(folder)?;
         }
-        // Two processes may fetch the same file: each writes a part of its own and moves it into place when it is whole.
+        // Two processes may fetch the same file: each writes a part of its own and moves it into place when
+        // it is whole.
         let part = blobs.join(format!("{etag}.{}.part", std::process::id()));
         fs::write(&part, content)?;
         fs::rename(&part, blobs.join(etag))?;

@@ -84,8 +84,8 @@ impl TokenCounter {
         })
     }
 
-    /// The tokenizer's ids below `size`, if that is given, without those of added tokens, which may have a meaning of their
-    /// own whether they are marked as special or not; `None` without a tokenizer.
+    /// The tokenizer's ids below `size`, if that is given, without those of added tokens, which may have a
+    /// meaning of their own whether they are marked as special or not; `None` without a tokenizer.
     pub(crate) fn vocabulary(&self, size: Option<u32>) -> Option<TokenIdVocabulary> {
         let Self::Tokenizer(tokenizer) = self else { return None };
         let added = tokenizer.get_added_tokens_decoder();
@@ -110,8 +110,8 @@ pub(crate) enum TokenIdVocabulary {
 const STEP: u64 = 2_654_435_761;
 
 impl TokenIdVocabulary {
-    /// Draws ids uniformly: the first by a walk over all of them, of which this is step `number`, so that no two prompts of
-    /// a run begin alike before all ids have been first; the others independently.
+    /// Draws ids uniformly: the first by a walk over all of them, of which this is step `number`, so that no
+    /// two prompts of a run begin alike before all ids have been first; the others independently.
     pub(crate) fn draw(&self, tokens: u32, number: u64, stream: &mut RandomStream) -> Vec<u32> {
         let size = match self {
             Self::Below(size) => u64::from(*size),

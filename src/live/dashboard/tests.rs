@@ -109,8 +109,8 @@ fn picture(
     terminal.backend().to_string()
 }
 
-/// The library's `short_chat` against a server that reports its queue and its cache: it keeps up for 25 seconds, and then
-/// no more.
+/// The library's `short_chat` against a server that reports its queue and its cache: it keeps up for 25
+/// seconds, and then no more.
 fn falling_behind() -> (WatchedRun, Snapshot) {
     let workload = WorkloadSpec::load("short_chat").unwrap();
     let watched = WatchedRun { has_slo: true, bounds: bounds(&workload, &[]), ..watched() };

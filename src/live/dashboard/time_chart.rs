@@ -22,8 +22,8 @@ const BOUND: &str = "╌";
 /// A bound is drawn where it is at most so many times the largest figure.
 const NEAR: f64 = 5.0;
 
-/// A chart. Its columns begin with the run; each has a lower part and, up to its second height, an upper one. They are absent
-/// where nothing is known.
+/// A chart. Its columns begin with the run; each has a lower part and, up to its second height, an upper one.
+/// They are absent where nothing is known.
 pub(super) struct TimeChart {
     pub(super) name: &'static str,
     /// What the lower and the upper part of a column are, now.
@@ -164,8 +164,8 @@ impl Scale {
         }
     }
 
-    /// How many of the `parts` of a cell of this row are filled by a column of this height. A figure that is not zero is
-    /// seen.
+    /// How many of the `parts` of a cell of this row are filled by a column of this height. A figure that is
+    /// not zero is seen.
     fn filled(&self, value: f64, row: u16, parts: usize) -> usize {
         if value <= 0.0 {
             return 0;

@@ -23,8 +23,8 @@ static TAKEN: AtomicU64 = AtomicU64::new(0);
 const LONGEST: usize = if cfg!(test) { 3 } else { 1_024 };
 /// Bytes from which on a page is full.
 const WIDEST: usize = 1 << 20;
-/// Pages that stay in memory, about 100 MB: what is near one another in the schedule, or in sessions of the same time, ends
-/// near one another.
+/// Pages that stay in memory, about 100 MB: what is near one another in the schedule, or in sessions of the
+/// same time, ends near one another.
 const CACHED: usize = 256;
 /// Bytes of a full disk that are given back, so that the files of the run's figures have room.
 const GIVEN_BACK: u64 = 16 << 20;

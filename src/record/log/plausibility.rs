@@ -1,5 +1,5 @@
-//! Refuses log lines that no run can have: they would produce meaningless figures. What is written and what is read keeps
-//! the same rules.
+//! Refuses log lines that no run can have: they would produce meaningless figures. What is written and what
+//! is read keeps the same rules.
 
 use std::time::Duration;
 

@@ -15,9 +15,9 @@ impl Usage {
 }
 
 impl RequestRecord {
-    /// The record as a log can hold it. Counts over [`Usage::MOST`] are left out, and the tokens are counted by the next best
-    /// source. Where moments are impossible, none but those of the plan are left, and the request failed by a fault of this
-    /// program.
+    /// The record as a log can hold it. Counts over [`Usage::MOST`] are left out, and the tokens are counted
+    /// by the next best source. Where moments are impossible, none but those of the plan are left, and the
+    /// request failed by a fault of this program.
     #[must_use]
     pub fn possible(mut self) -> Self {
         self.usage = self.usage.and_then(Usage::possible);

@@ -19,8 +19,9 @@ use crate::units::count;
 impl RunLog {
     /// Reads a run from its log, or from the folder that holds one.
     ///
-    /// Ignores a last line that was cut off (a crash, a full disk). A line that cannot be read, that was altered since it
-    /// was written or that no run can have is not believed: [`RunLog::damage`] says so, and everything else is read.
+    /// Ignores a last line that was cut off (a crash, a full disk). A line that cannot be read, that was
+    /// altered since it was written or that no run can have is not believed: [`RunLog::damage`] says so, and
+    /// everything else is read.
     ///
     /// # Errors
     ///

@@ -10,7 +10,8 @@ use crate::record::request::record::RequestRecord;
 
 /// The records of a log, in order. Those that memory has no room for are unpacked each time that they are asked for.
 ///
-/// It derefs to a list that is wholly in memory, for whoever changes records: figures are computed with the methods here.
+/// It derefs to a list that is wholly in memory, for whoever changes records: figures are computed with the
+/// methods here.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     /// The first of them, or all.

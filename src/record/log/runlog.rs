@@ -1,9 +1,9 @@
 //! A run on disk: JSON Lines with a header, one record per request or golden prompt, and a footer, appended as
 //! requests end. Each line ends with its number and a checksum (`seal.rs`).
 //!
-//! Logs of every schema up to [`RunHeader::SCHEMA`] are read into the newest types: what was added later is optional, and
-//! what was renamed is read under its old name where the field stands (`places` in `record/run/engine.rs`).
-//! `tests/library/stored_runs.rs` reads a run of each.
+//! Logs of every schema up to [`RunHeader::SCHEMA`] are read into the newest types: what was added later is
+//! optional, and what was renamed is read under its old name where the field stands (`places` in
+//! `record/run/engine.rs`). `tests/library/stored_runs.rs` reads a run of each.
 
 use std::io;
 use std::path::PathBuf;
@@ -26,8 +26,8 @@ pub struct RunLog {
     pub checks: Vec<CheckRecord>,
     /// Samples of metrics pages and of this process during the run.
     pub telemetry: Telemetry,
-    /// Requests that were dispatched and left no record, in order of their indices: those in flight when the run was cut off,
-    /// and those whose records are lost.
+    /// Requests that were dispatched and left no record, in order of their indices: those in flight when the
+    /// run was cut off, and those whose records are lost.
     pub unended: Vec<UnendedRequest>,
     /// How the run ended; absent when it was cut off.
     pub footer: Option<RunFooter>,

@@ -1,12 +1,13 @@
-//! The end of each line of a run log: its number and a checksum, by which a line that was altered, lost or doubled shows.
+//! The end of each line of a run log: its number and a checksum, by which a line that was altered, lost or
+//! doubled shows.
 //!
 //! ```text
 //! {"request":{…},"line":12,"crc32":"9ae0daaf"}
 //! ```
 //!
-//! The checksum is the CRC-32 of zlib over all that comes before it, from `{` to the number. That of every line but the header
-//! goes on from the header's, so that a line of another run shows. It finds accidents, not people who compute it anew: those
-//! are found by the plan, which no record may leave.
+//! The checksum is the CRC-32 of zlib over all that comes before it, from `{` to the number. That of every
+//! line but the header goes on from the header's, so that a line of another run shows. It finds accidents,
+//! not people who compute it anew: those are found by the plan, which no record may leave.
 
 use std::io::Write as _;
 
@@ -16,7 +17,8 @@ const END: &[u8] = b"\"}";
 /// Digits of a checksum.
 const DIGITS: usize = 8;
 
-/// Ends `line`, an object, with its number and its checksum, which it returns. It goes on from `run`: the header's, or 0.
+/// Ends `line`, an object, with its number and its checksum, which it returns. It goes on from `run`: the
+/// header's, or 0.
 pub(super) fn seal(line: &mut Vec<u8>, number: u64, run: u32) -> u32 {
     line.pop();
     line.extend_from_slice(NUMBER);
@@ -47,8 +49,8 @@ pub(super) enum Seal {
     Whole(u64),
 }
 
-/// Takes the end of `line` off and says what it was, whichever of `runs` its checksum goes on from; besides, the checksum
-/// that it has and the one that it should have.
+/// Takes the end of `line` off and says what it was, whichever of `runs` its checksum goes on from; besides,
+/// the checksum that it has and the one that it should have.
 pub(super) fn unseal(line: &mut Vec<u8>, runs: &[u32]) -> (Seal, [u32; 2]) {
     line.truncate(line.trim_ascii_end().len());
     let sealed = || {

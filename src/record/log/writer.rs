@@ -49,8 +49,8 @@ impl RunLogWriter {
     ///
     /// # Errors
     ///
-    /// The first time that the file cannot be written; from then on lines stay in memory. A line that no run can have is
-    /// not written, and the log goes on without it: [`RunLogError::Impossible`].
+    /// The first time that the file cannot be written; from then on lines stay in memory. A line that no run
+    /// can have is not written, and the log goes on without it: [`RunLogError::Impossible`].
     pub fn append(&mut self, line: LogLine<'_>) -> Result<(), RunLogError> {
         if let Err(message) = self.rules.check(line) {
             return Err(RunLogError::Impossible { path: self.path.clone(), message });

@@ -6,8 +6,8 @@ use super::record::RequestRecord;
 use crate::clock::Timestamp;
 
 impl RequestRecord {
-    /// All of its attempts in order of their beginning, where it was sent more than once, or failed and could not be sent
-    /// again before the run ended; else none, for the record itself says all of the only attempt.
+    /// All of its attempts in order of their beginning, where it was sent more than once, or failed and could
+    /// not be sent again before the run ended; else none, for the record itself says all of the only attempt.
     pub fn attempts(&self) -> &[Attempt] {
         self.attempts.as_deref().map_or(&[], Vec::as_slice)
     }

@@ -88,8 +88,8 @@ pub enum FailureKind {
     TimeoutBetweenTokens,
     /// The whole answer took longer than the limit.
     TimeoutTotal,
-    /// This machine had no free file descriptor or local port left for another connection, or the answers in flight took
-    /// more memory than they may.
+    /// This machine had no free file descriptor or local port left for another connection, or the answers in
+    /// flight took more memory than they may.
     ClientLimit,
     /// This program itself failed; please report it.
     Internal,

@@ -5,8 +5,8 @@ use super::record::RequestRecord;
 use crate::clock::Timestamp;
 
 /// Records in order. What differs from one to the next is numbers, moments and chunks: they are written one after the
-/// other as LEB128 varints, a moment as its distance from the one before it. What is left of a record then has few forms,
-/// which are written once.
+/// other as LEB128 varints, a moment as its distance from the one before it. What is left of a record then
+/// has few forms, which are written once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PackedRecords {
     forms: Vec<RequestRecord>,

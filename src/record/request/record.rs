@@ -103,10 +103,11 @@ pub struct RequestRecord {
     pub lost_connection: Option<LostConnection>,
     /// Whether the answer is in the format that its class requires; absent where it requires none.
     pub validity: Option<Validity>,
-    /// Its attempts; absent where there was one and the record says all of it: [`RequestRecord::attempts`]. Latency counts
-    /// from the scheduled moment and `sent` is that of the first attempt that had a connection, so that no retry hides in
-    /// either: [`RequestRecord::first_sent`] and [`RequestRecord::own_sent`] tell the attempts apart. Headers, chunks and
-    /// what follows are those of the last attempt, or of the one that answered.
+    /// Its attempts; absent where there was one and the record says all of it: [`RequestRecord::attempts`].
+    /// Latency counts from the scheduled moment and `sent` is that of the first attempt that had a
+    /// connection, so that no retry hides in either: [`RequestRecord::first_sent`] and
+    /// [`RequestRecord::own_sent`] tell the attempts apart. Headers, chunks and what follows are those of the
+    /// last attempt, or of the one that answered.
     pub attempts: Option<Box<Vec<Attempt>>>,
 }
 
@@ -205,7 +206,8 @@ impl RequestRecord {
         self.output_tokens.saturating_sub(self.hidden_tokens.into())
     }
 
-    /// (last chunk − first chunk) / (tokens whose text came − `counted`), ms; with several choices both are sums over them.
+    /// (last chunk − first chunk) / (tokens whose text came − `counted`), ms; with several choices both are
+    /// sums over them.
     ///
     /// `None` where no token is left to divide by, and where all came in one piece, which shows no pace.
     pub fn ms_per_token(&self, counted: u64) -> Option<f64> {
@@ -275,7 +277,8 @@ impl RequestRecord {
         self.hidden_tokens = 0;
     }
 
-    /// Changes it by what is known only after it: its tokens by a tokenizer, else that other answers have finish reasons.
+    /// Changes it by what is known only after it: its tokens by a tokenizer, else that other answers have
+    /// finish reasons.
     pub(crate) fn amend(&mut self, counted: Option<u64>) {
         if let Some(tokens) = counted {
             self.count(tokens);

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Token counts reported by the server. One of zero counts nothing, and none is above its whole: [`Usage::prompt`] and the
-/// functions beside it read them.
+/// Token counts reported by the server. One of zero counts nothing, and none is above its whole:
+/// [`Usage::prompt`] and the functions beside it read them.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

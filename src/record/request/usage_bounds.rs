@@ -22,8 +22,8 @@ impl UsageBounds {
     /// The bounds of a request with a body of so many bytes, for so many tokens.
     ///
     /// A token has at least one byte of text: of the prompt, which is in the body, or of the answer, however many of
-    /// them one chunk carries. An answer's tokens without text (markup) obey the length requested, but for those that the
-    /// server counts as reasoning.
+    /// them one chunk carries. An answer's tokens without text (markup) obey the length requested, but for
+    /// those that the server counts as reasoning.
     pub fn new(body_bytes: u64, requested: u64) -> Self {
         Self {
             prompt: body_bytes.saturating_add(Self::ADDED),
@@ -44,8 +44,8 @@ impl UsageBounds {
 }
 
 impl UsageBounds {
-    /// Whether a count is above the length requested and nothing that came is: as many chunks as tokens were requested, or
-    /// a text in one piece that is too short.
+    /// Whether a count is above the length requested and nothing that came is: as many chunks as tokens were
+    /// requested, or a text in one piece that is too short.
     pub fn are_exceeded_unseen(self, usage: &Usage, shown: ShownText, choices: u32) -> bool {
         let requested = (self.without_text - Self::CLOSING.min(self.without_text))
             .saturating_mul(u64::from(choices.max(1)));
@@ -76,8 +76,8 @@ impl ShownText {
     /// Tokens without text that any answer may have: those that open and close it, tags.
     const MARKUP: u64 = 16;
 
-    /// Whether so many `tokens` can be all of them: no read with text brings less than one, and a chunk that a server sends
-    /// twice comes with itself.
+    /// Whether so many `tokens` can be all of them: no read with text brings less than one, and a chunk that
+    /// a server sends twice comes with itself.
     pub fn is_counted_by(&self, tokens: u64) -> bool {
         tokens >= self.chunks - self.merged && tokens.saturating_mul(2) >= self.chunks
     }
@@ -91,8 +91,9 @@ impl ShownText {
 
     /// Tokens that `usage` counts and whose text did not come.
     ///
-    /// Reasoning has about as many bytes a token as the answer beside it: where its tokens are worth more than twice its text,
-    /// only what came is counted as shown. Without any count of reasoning, more tokens than bytes are not shown either.
+    /// Reasoning has about as many bytes a token as the answer beside it: where its tokens are worth more
+    /// than twice its text, only what came is counted as shown. Without any count of reasoning, more tokens
+    /// than bytes are not shown either.
     pub fn hidden_of(&self, usage: &Usage) -> u64 {
         let (all, reasoning) = (usage.completion_tokens, usage.reasoning().unwrap_or(0));
         let (answer, answer_bytes) = (all - reasoning, self.bytes.saturating_sub(self.reasoning_bytes));

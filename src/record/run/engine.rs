@@ -23,7 +23,8 @@ pub struct DeploymentFacts {
     pub serving_model: Option<String>,
     /// Format of the weights, such as `bf16`.
     pub precision: Option<String>,
-    /// Whether it plans each step while the one before it runs. An embedded mock of which a log does not say so does not.
+    /// Whether it plans each step while the one before it runs. An embedded mock of which a log does not say
+    /// so does not.
     pub async_scheduling: Option<bool>,
     /// Price of one accelerator for an hour.
     pub gpu_hour: Option<f64>,

@@ -35,7 +35,8 @@ pub struct RunHeader {
     pub prompts: PromptFacts,
     /// Preparation of the server's prefix cache; absent: none.
     pub cache: Option<CachePreparation>,
-    /// Requests that warmed the server before the run, or before the first of its runs, and are in no log; absent: none.
+    /// Requests that warmed the server before the run, or before the first of its runs, and are in no log;
+    /// absent: none.
     pub warming_requests: Option<u64>,
     /// The server.
     pub engine: EngineFacts,
@@ -72,8 +73,8 @@ impl RunHeader {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 7;
 
-    /// The checksum from which those of its lines go on, where its own is `sum`: from schema 7 on, so that no line of another
-    /// run passes.
+    /// The checksum from which those of its lines go on, where its own is `sum`: from schema 7 on, so that no
+    /// line of another run passes.
     pub(in crate::record) const fn run_of_lines(&self, sum: u32) -> u32 {
         if self.schema >= 7 { sum } else { 0 }
     }
@@ -216,7 +217,8 @@ pub struct HostFacts {
     pub cpu: Option<String>,
     /// Logical processors.
     pub cores: u64,
-    /// Priority of the threads that pace, send and read, such as `fifo 5`, `nice -20` or `normal`; absent in older logs.
+    /// Priority of the threads that pace, send and read, such as `fifo 5`, `nice -20` or `normal`; absent in
+    /// older logs.
     pub priority: Option<String>,
 }
 

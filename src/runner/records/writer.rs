@@ -1,5 +1,5 @@
-//! Writes records to the log while a run is on, off the measured thread, and reads them back when it is over: until then
-//! memory does not grow with the number of requests.
+//! Writes records to the log while a run is on, off the measured thread, and reads them back when it is over:
+//! until then memory does not grow with the number of requests.
 
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
@@ -19,8 +19,9 @@ use crate::runner::checks::FinishedCheck;
 use crate::runner::in_flight::DispatchSink;
 use crate::runner::request_run::FinishedRequest;
 
-/// How long records gather before they are written together: waking a thread costs more than writing a record, so nothing
-/// that ends wakes the one that writes. What ended 20 ms before a crash is written, with some time to write it.
+/// How long records gather before they are written together: waking a thread costs more than writing a
+/// record, so nothing that ends wakes the one that writes. What ended 20 ms before a crash is written, with
+/// some time to write it.
 const GATHERING: Duration = Duration::from_millis(15);
 /// Most that is written before it is flushed.
 const MOST_GATHERED: usize = 256;
@@ -113,9 +114,9 @@ impl RecordWriter {
     }
 }
 
-/// Runs until the senders are gone. Whatever was received is flushed to the operating system every [`GATHERING`], so that a
-/// crash loses only what ended after that, and the log names every request that was in flight. After a write error, records
-/// are kept in memory only.
+/// Runs until the senders are gone. Whatever was received is flushed to the operating system every
+/// [`GATHERING`], so that a crash loses only what ended after that, and the log names every request that was
+/// in flight. After a write error, records are kept in memory only.
 fn keep(
     log: RunLogWriter,
     uncounted: CaptureText,
@@ -195,12 +196,13 @@ pub struct CollectedRun {
     answers: Option<(LineFile, usize)>,
 }
 
-/// The index of a request, and all texts of its answer. A model generates each in one go, so they are counted one by one.
+/// The index of a request, and all texts of its answer. A model generates each in one go, so they are counted
+/// one by one.
 type UncountedAnswer = (u64, Vec<String>);
 
 impl CollectedRun {
-    /// Appends a line; false where no run can have what it says. That is a fault of this program, and the verdict finds that
-    /// the record is missing.
+    /// Appends a line; false where no run can have what it says. That is a fault of this program, and the
+    /// verdict finds that the record is missing.
     fn append(&mut self, line: LogLine<'_>) -> bool {
         match self.log.append(line) {
             Err(error @ RunLogError::Impossible { .. }) => {
@@ -275,8 +277,8 @@ impl CollectedRun {
         }
     }
 
-    /// Writes the footer, and reads the whole run back. Returns it, and the first error in writing the log; what could not
-    /// be written is in the run all the same.
+    /// Writes the footer, and reads the whole run back. Returns it, and the first error in writing the log;
+    /// what could not be written is in the run all the same.
     ///
     /// # Errors
     ///

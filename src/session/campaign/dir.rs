@@ -24,18 +24,20 @@ const LOCK: &str = ".lock";
 
 /// The folder of an experiment.
 ///
-/// An experiment decides by what its runs found which run comes next. So one that begins again, and reads each run that is
-/// stored in place of executing it, comes to where it was interrupted, and continues from there.
+/// An experiment decides by what its runs found which run comes next. So one that begins again, and reads
+/// each run that is stored in place of executing it, comes to where it was interrupted, and continues from
+/// there.
 #[derive(Debug)]
 pub(crate) struct ExperimentDir {
     folder: PathBuf,
-    /// Lock held while the experiment runs. Without it, a second process could resume the experiment and mistake the active
-    /// run for an interrupted one.
+    /// Lock held while the experiment runs. Without it, a second process could resume the experiment and
+    /// mistake the active run for an interrupted one.
     _lock: Option<File>,
 }
 
 impl ExperimentDir {
-    /// A new one in `base`. The manifest has all that decides which runs there are, so that the experiment can be resumed.
+    /// A new one in `base`. The manifest has all that decides which runs there are, so that the experiment
+    /// can be resumed.
     pub(crate) fn create(
         base: &Path,
         name: &str,
@@ -138,8 +140,8 @@ impl ExperimentDir {
         }
     }
 
-    /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was broken off is
-    /// kept beside it.
+    /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was
+    /// broken off is kept beside it.
     pub(crate) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
         self.set_aside(name)?;
         folder::inside(&self.folder, name)
@@ -230,8 +232,8 @@ fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) 
     }
 }
 
-/// The server that was named, and all that was typed and shapes its requests; of headers their names, and the extra body as
-/// its SHA-256.
+/// The server that was named, and all that was typed and shapes its requests; of headers their names, and the
+/// extra body as its SHA-256.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServerManifest {
     /// Its address; absent for the mock that lives with a command.

@@ -130,8 +130,8 @@ impl<'a, C> CampaignExecutor<'a, C> {
         Self { pause, ..self }
     }
 
-    /// The same, in which runs go on however many are spoiled if that is said: this machine is overridden, or spoiled runs
-    /// count.
+    /// The same, in which runs go on however many are spoiled if that is said: this machine is overridden, or
+    /// spoiled runs count.
     pub(crate) fn forced(self, machine: MachineCheck, invalid: InvalidRuns) -> Self {
         Self { forced: machine == MachineCheck::Overridden || invalid == InvalidRuns::Counted, ..self }
     }

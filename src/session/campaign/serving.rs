@@ -60,8 +60,8 @@ impl<'a> Serving<'a> {
         Ok(Self { variant, variables, output, process, place, interrupts, screen, served: false })
     }
 
-    /// Starts its server, where the file says how, without waiting until it is ready. Stop it in any case: a command that
-    /// fails may leave half a server behind.
+    /// Starts its server, where the file says how, without waiting until it is ready. Stop it in any case: a
+    /// command that fails may leave half a server behind.
     pub(crate) fn start(&mut self, logs: &ExperimentDir, printer: Printer) -> Result<(), Stop> {
         let Variant { name, server: settings } = self.variant;
         if let Some(command) = &settings.start {
@@ -160,9 +160,9 @@ impl<'a, K: Copy + PartialEq> Servers<'a, K> {
         self.context.as_ref().is_some_and(|(connected, _)| *connected == key)
     }
 
-    /// Makes the server of `variant` ready for a run of `row`: starts it unless it serves already, connects for `key` unless
-    /// that is done, and resets it. `pages` are all that named pages of metrics would count for, where they could be of one
-    /// of several servers.
+    /// Makes the server of `variant` ready for a run of `row`: starts it unless it serves already, connects
+    /// for `key` unless that is done, and resets it. `pages` are all that named pages of metrics would count
+    /// for, where they could be of one of several servers.
     pub(crate) fn ready(
         &mut self,
         key: K,

@@ -81,8 +81,8 @@ impl SweepStart {
     }
 }
 
-/// `spec` under the load, length and seed of a run. Of a trace, whose slice lasts as long as it does, more or fewer requests
-/// are replayed until their mean rate is that of the load.
+/// `spec` under the load, length and seed of a run. Of a trace, whose slice lasts as long as it does, more or
+/// fewer requests are replayed until their mean rate is that of the load.
 pub(crate) fn at_load(spec: &WorkloadSpec, wanted: &TrialRequest) -> Result<WorkloadSpec, Stop> {
     let (ArrivalPattern::Trace(trace), Load::Rate(per_s)) = (&spec.arrival, wanted.load) else {
         return wanted.workload(spec).map_err(Stop::usage);
@@ -104,8 +104,8 @@ pub(crate) fn check_axis(spec: &WorkloadSpec, axis: &LoadAxis, option: &str) -> 
     }
 }
 
-/// Measures how much the server completes, by bursts of a few seconds of at most so many users at once; `None` where the
-/// user stopped it.
+/// Measures how much the server completes, by bursts of a few seconds of at most so many users at once;
+/// `None` where the user stopped it.
 pub(crate) fn measure_capacity(
     context: &RunContext,
     spec: &WorkloadSpec,
@@ -139,8 +139,8 @@ fn asking(spec: &WorkloadSpec, lowest: &PlannedRun, requests: u64) -> Result<Opt
     PlannedRun::like(&lowest.schedule, WorkloadSpec { arrival, requests: None, ..spec.clone() }).map(Some)
 }
 
-/// Requests per second of so many users, by a few answers to each, so that the first run is as long as its samples need;
-/// `None` where the user stopped it. Rounded, so that it is read again as it was written.
+/// Requests per second of so many users, by a few answers to each, so that the first run is as long as its
+/// samples need; `None` where the user stopped it. Rounded, so that it is read again as it was written.
 pub(crate) fn pace_of_users(
     users: u64,
     context: &RunContext,

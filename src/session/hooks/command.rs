@@ -59,8 +59,8 @@ impl Hook<'_> {
     pub(crate) const USUAL_LIMIT: Duration = Duration::from_secs(15 * 60);
 
     /// Runs it and waits for its end; what it leaves running in the background stays. A second Ctrl-C cuts it off: the
-    /// first lets it bring what it began to an end. Without `interrupts` only its time limit cuts it off: a command that
-    /// tidies up is wanted most when the user leaves.
+    /// first lets it bring what it began to an end. Without `interrupts` only its time limit cuts it off: a
+    /// command that tidies up is wanted most when the user leaves.
     ///
     /// # Errors
     ///
@@ -146,8 +146,8 @@ impl Output {
         Self { path, from: 0 }
     }
 
-    /// Notes that a command begins, with its line where that may be `shown`; gives the files for its standard output and
-    /// standard error.
+    /// Notes that a command begins, with its line where that may be `shown`; gives the files for its standard
+    /// output and standard error.
     fn begin(&mut self, name: &str, shown: Option<&str>) -> Result<(File, File), Stop> {
         let moment = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
         let opened = (|| {
@@ -228,8 +228,8 @@ impl Variables {
 /// How long a server that is asked to end may take before it is killed: for one that frees a GPU, not too short.
 const SERVER_GRACE: Duration = Duration::from_secs(15);
 
-/// A server that runs for as long as this value lives: when it goes, by whatever way, the server and all that it started
-/// are asked to end, and after a grace of 15 s killed.
+/// A server that runs for as long as this value lives: when it goes, by whatever way, the server and all that
+/// it started are asked to end, and after a grace of 15 s killed.
 #[derive(Debug)]
 pub(crate) struct ServerProcess {
     command: String,

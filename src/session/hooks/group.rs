@@ -149,7 +149,8 @@ impl Guard {
 impl Drop for Guard {
     /// The group has been ended: nothing is left to guard, and its number may be given to others.
     fn drop(&mut self) {
-        // Killed while the pipe is open, it has no moment in which to wake; the `cat` that it waits for ends with the pipe.
+        // Killed while the pipe is open, it has no moment in which to wake; the `cat` that it waits for ends
+        // with the pipe.
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }

@@ -273,8 +273,8 @@ pub(super) fn connection_warning(
     }
 }
 
-/// Requests that a server which answers nothing has in flight at the most: what is sent at the peak rate until the first
-/// of them meet their limit, or until the run stops waiting.
+/// Requests that a server which answers nothing has in flight at the most: what is sent at the peak rate
+/// until the first of them meet their limit, or until the run stops waiting.
 fn most_if_stalled(options: &RunOptions, plan: &PlanFacts, peak_rate_per_s: f64) -> u64 {
     let whole = Duration::from_nanos(plan.window_end.as_nanos()) + options.drain;
     let stay = options.timeouts.total.map_or(whole, |limit| limit.min(whole));

@@ -38,8 +38,8 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// The first address of a server that is not private. A name without an address counts as public behind a proxy, which may
-/// know it, and where the user waits for the server (`--wait`); elsewhere it is refused.
+/// The first address of a server that is not private. A name without an address counts as public behind a
+/// proxy, which may know it, and where the user waits for the server (`--wait`); elsewhere it is refused.
 fn public_address(url: &BaseUrl, waits: bool) -> Result<Option<String>, Stop> {
     match (url.host(), url.port()).to_socket_addrs() {
         Ok(addresses) => {
@@ -58,8 +58,8 @@ fn public_address(url: &BaseUrl, waits: bool) -> Result<Option<String>, Stop> {
     }
 }
 
-/// Says in one line what is planned, and asks the user before public servers get more than little; without a terminal, or
-/// `--yes`, that is refused. All servers of an experiment are asked for at once.
+/// Says in one line what is planned, and asks the user before public servers get more than little; without a
+/// terminal, or `--yes`, that is refused. All servers of an experiment are asked for at once.
 pub(crate) fn announce_load<'a>(
     load: &PlannedLoad,
     servers: impl IntoIterator<Item = &'a RunSettings>,
@@ -92,8 +92,8 @@ pub(crate) fn announce_load<'a>(
     Ok(())
 }
 
-/// Refuses what a run refuses before it sends anything, but for the server; says where it asks first. A folder in which its
-/// own is created is left as it was.
+/// Refuses what a run refuses before it sends anything, but for the server; says where it asks first. A
+/// folder in which its own is created is left as it was.
 pub(crate) fn check_before_load<'a>(
     load: &PlannedLoad,
     servers: impl IntoIterator<Item = &'a RunSettings>,

@@ -136,8 +136,8 @@ impl RunContext {
         }
     }
 
-    /// Executes `run` and stores it in the folder that `folder` creates for it. Runs of different `texts`, counted from 1,
-    /// send different prompts, so that none finds the prefix cache warm from another.
+    /// Executes `run` and stores it in the folder that `folder` creates for it. Runs of different `texts`,
+    /// counted from 1, send different prompts, so that none finds the prefix cache warm from another.
     pub(crate) fn execute(
         &self,
         run: PlannedRun,
@@ -152,8 +152,8 @@ impl RunContext {
         self.summarise(log, folder, written)
     }
 
-    /// Draws the prompts, brings the server's cache into its declared state, sends the golden prompts and reads what the
-    /// server has counted so far.
+    /// Draws the prompts, brings the server's cache into its declared state, sends the golden prompts and
+    /// reads what the server has counted so far.
     fn prepare(&self, run: PlannedRun, texts: u64) -> Result<PreparedRun<'_>, Stop> {
         let Self { settings, server, conditions, .. } = self;
         let PlannedRun { repeat, workload, schedule, plan, part } = run;
@@ -232,7 +232,8 @@ impl RunContext {
         }
     }
 
-    /// Waits for the common moment, opens connections, which servers close again soon, starts the clock and opens the log.
+    /// Waits for the common moment, opens connections, which servers close again soon, starts the clock and
+    /// opens the log.
     fn start(
         &self,
         prepared: &mut PreparedRun<'_>,

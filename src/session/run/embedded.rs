@@ -12,7 +12,8 @@ const DEFAULT_HARDWARE: &str = "h100";
 /// The model that a team is likely to try first.
 const DEFAULT_MODEL: &str = "llama-3.1-8b";
 
-/// The hardware of a server that is modelled, where none is named: that which the workload recommends, else the default.
+/// The hardware of a server that is modelled, where none is named: that which the workload recommends, else
+/// the default.
 pub(crate) fn hardware_for(spec: Option<&WorkloadSpec>) -> Result<Hardware, Stop> {
     match spec.and_then(|spec| Some((&spec.name, spec.mock_hardware.as_deref()?))) {
         Some((workload, name)) => known(&format!("`mock_hardware` of `{workload}`"), name),

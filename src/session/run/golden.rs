@@ -99,8 +99,9 @@ pub(crate) struct Golden<'a> {
 }
 
 impl<'a> Golden<'a> {
-    /// Those of a workload, each with `limit` for its answer, and whether what is expected and what came may be shown; `None` where there are none, and on all generators but the
-    /// first, so that they are as many however many run the plan.
+    /// Those of a workload, each with `limit` for its answer, and whether what is expected and what came may
+    /// be shown; `None` where there are none, and on all generators but the first, so that they are as many
+    /// however many run the plan.
     pub(crate) fn new(
         server: &'a ServerConnection,
         engine: &OpenAiEngine,

@@ -215,8 +215,8 @@ impl PlannedLoad {
         Self { requests: f64::INFINITY, per_s: f64::INFINITY, ..self }
     }
 
-    /// Requests per second of all generators at the peak, each as often as it may be sent, as if a user sent one a second;
-    /// infinite where a search finds it.
+    /// Requests per second of all generators at the peak, each as often as it may be sent, as if a user sent
+    /// one a second; infinite where a search finds it.
     pub(super) fn all_per_s(&self) -> f64 {
         self.per_s.max(self.of_users_per_s) * self.times_sent()
     }

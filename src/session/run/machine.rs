@@ -20,8 +20,8 @@ const TO_START: Duration = Duration::from_secs(2 * 60);
 /// Calibrations before a machine is called not fit: one stall of half a second does not make it so.
 const TRIES: usize = 3;
 
-/// What this machine can measure, unless that is skipped or fails, after a line on how fit it is for this load. A series
-/// of runs on a machine that is not fit is refused.
+/// What this machine can measure, unless that is skipped or fails, after a line on how fit it is for this
+/// load. A series of runs on a machine that is not fit is refused.
 pub(super) fn calibrated(
     settings: &RunSettings,
     spec: &WorkloadSpec,
@@ -95,8 +95,8 @@ fn demand(settings: &RunSettings, spec: &WorkloadSpec) -> ClientDemand {
 /// leaves a core 40 µs for a request.
 const MOST_PER_S: f64 = 25_000.0;
 
-/// Refuses a plan that asks for more than this machine, where it was calibrated, can be trusted with, and elsewhere more
-/// than any machine can.
+/// Refuses a plan that asks for more than this machine, where it was calibrated, can be trusted with, and
+/// elsewhere more than any machine can.
 pub(super) fn check_load(
     settings: &RunSettings,
     calibration: Option<&Calibration>,

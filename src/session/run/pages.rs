@@ -12,8 +12,8 @@ use crate::session::console::{Printer, Stop};
 use crate::session::settings::{LocalGpus, OwnPage, RequestSettings, TelemetrySettings};
 use crate::telemetry::{FoundPage, LatestReadings, LocalChoice, LocalDevices, NVML, ScrapeTimes};
 
-/// Finds the pages. One that was asked for and cannot be read is named here, once; runs go on without it, and say so. The
-/// server's own, which nobody asked for, is then left out.
+/// Finds the pages. One that was asked for and cannot be read is named here, once; runs go on without it, and
+/// say so. The server's own, which nobody asked for, is then left out.
 pub(super) fn find(
     requests: &RequestSettings,
     server: &ServerConnection,

@@ -69,8 +69,8 @@ impl RunSettings {
         Ok(CheckedWorkload { settings, spec, datasets, needs, exact, salt })
     }
 
-    /// Refuses figures that need what is not given of the deployment, such as the price of a GPU hour; `noun` says what they
-    /// are for.
+    /// Refuses figures that need what is not given of the deployment, such as the price of a GPU hour; `noun`
+    /// says what they are for.
     pub(crate) fn check_figures<'k>(
         &self,
         noun: &str,

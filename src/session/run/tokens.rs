@@ -55,8 +55,8 @@ pub(super) fn counted(
     }
 }
 
-/// Tokens that the server adds to a text: what it counted of the test request's prompt beyond the text itself. `None` where
-/// one of the two is not known.
+/// Tokens that the server adds to a text: what it counted of the test request's prompt beyond the text
+/// itself. `None` where one of the two is not known.
 pub(super) fn template_tokens(
     server: &ServerConnection,
     prompts: &PromptBuilder,

@@ -26,7 +26,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long a server is waited for that does not come to rest.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The requests that warm a server before `run`: its own. A closed loop draws one for each of its users, who may be fewer.
+/// The requests that warm a server before `run`: its own. A closed loop draws one for each of its users, who
+/// may be fewer.
 fn warming(run: &PlannedRun, requests: u64) -> Schedule {
     if run.workload.arrival.users().is_none() {
         return run.schedule.clone();
@@ -36,8 +37,8 @@ fn warming(run: &PlannedRun, requests: u64) -> Schedule {
 }
 
 impl RunContext {
-    /// Sends as many requests as those of `run`, a few at a time, and counts none. A failure is a warning: the runs will show
-    /// it. An interrupt ends it.
+    /// Sends as many requests as those of `run`, a few at a time, and counts none. A failure is a warning:
+    /// the runs will show it. An interrupt ends it.
     pub(crate) fn warm_server(&self, run: &PlannedRun, requests: u64) {
         if requests == 0 {
             return;
@@ -55,8 +56,9 @@ impl RunContext {
     }
 
     /// Requests per second that the server completes for so many users, each of whom asks again at once, by the first
-    /// requests of `schedule`, until `length` is over and some are answered; `None` where it is interrupted. The time until the
-    /// last answer counts, so that a server that answers in waves is not seen between two of them.
+    /// requests of `schedule`, until `length` is over and some are answered; `None` where it is interrupted.
+    /// The time until the last answer counts, so that a server that answers in waves is not seen between two
+    /// of them.
     pub(crate) fn burst(
         &self,
         schedule: &Schedule,
@@ -125,7 +127,8 @@ impl RunContext {
         })
     }
 
-    /// Waits for `pause`, and then until the server has nothing left to do, where it reports that; an interrupt ends it.
+    /// Waits for `pause`, and then until the server has nothing left to do, where it reports that; an
+    /// interrupt ends it.
     pub(crate) fn let_rest(&self, pause: Duration) {
         let Self { server, printer, settings, .. } = self;
         let waiting = "waiting until the server is idle";

@@ -11,8 +11,8 @@ use crate::report::documents;
 use crate::session::console::Stop;
 use crate::session::folder;
 
-/// Audits what is stored at `path`: one result, or each run of another tool's file. With `tool` it has to be a result of that
-/// tool.
+/// Audits what is stored at `path`: one result, or each run of another tool's file. With `tool` it has to be
+/// a result of that tool.
 pub(crate) fn audits(path: &Path, tool: Option<ForeignTool>) -> Result<Vec<Audit>, Stop> {
     let path = &one_result(path)?;
     let name = path.display().to_string();

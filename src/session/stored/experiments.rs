@@ -59,8 +59,9 @@ pub(crate) fn ab_test(folder: &Path, invalid: InvalidRuns) -> Result<(AbTest, Re
     }
 }
 
-/// How much the ratio of B to A may vary from round to round, by metric, by the newest result in `base` that tells it, and
-/// in words from what: an A/B test of `workload`, whatever its seed, else a run of the plan with this hash.
+/// How much the ratio of B to A may vary from round to round, by metric, by the newest result in `base` that
+/// tells it, and in words from what: an A/B test of `workload`, whatever its seed, else a run of the plan
+/// with this hash.
 pub(crate) fn variation_before(
     base: &Path,
     design: &AbDesign,
@@ -148,8 +149,8 @@ fn row_runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Resul
     Ok(runs)
 }
 
-/// The sweep stored at `path`, computed again from its runs. A note says where that is not possible, and what its file says
-/// otherwise.
+/// The sweep stored at `path`, computed again from its runs. A note says where that is not possible, and what
+/// its file says otherwise.
 pub(crate) fn sweep(path: &Path) -> Result<Sweep, Stop> {
     let stored = Sweep::read(path).map_err(Stop::usage)?;
     let file = Sweep::FILE_NAME;
@@ -208,8 +209,8 @@ pub(crate) fn sweep_judged_by(stored: &Sweep, path: &Path, objectives: &[Objecti
     Ok(Sweep { stopped_sentence, sustained: None, ..sweep })
 }
 
-/// The sweep of the runs in its folder, judged by these objectives, or by those of its runs where there are none. How it ended
-/// is what its file says.
+/// The sweep of the runs in its folder, judged by these objectives, or by those of its runs where there are
+/// none. How it ended is what its file says.
 fn from_runs(stored: &Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
     let folder = folder::of(path);
     let mut known: Vec<_> = stored.points.iter().flat_map(|point| &point.trials).collect();

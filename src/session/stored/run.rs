@@ -103,8 +103,8 @@ pub(crate) fn runs_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(runs)
 }
 
-/// The folders of runs that repeat one another inside `folder`, in the order of their numbers; none if `folder` is that of
-/// one run.
+/// The folders of runs that repeat one another inside `folder`, in the order of their numbers; none if
+/// `folder` is that of one run.
 pub(crate) fn repeats_in(folder: &Path) -> Vec<PathBuf> {
     if folder.join(RunLog::FILE_NAME).exists() {
         return Vec::new();
@@ -116,8 +116,8 @@ pub(crate) fn repeats_in(folder: &Path) -> Vec<PathBuf> {
     numbered.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Judges the runs in `folders` together, from their logs, and hands each to `report`. Without `objectives` they are judged
-/// by those of the first.
+/// Judges the runs in `folders` together, from their logs, and hands each to `report`. Without `objectives`
+/// they are judged by those of the first.
 pub(crate) fn repeats_again(
     folders: &[PathBuf],
     objectives: &[Objective],

@@ -52,8 +52,8 @@ pub(crate) fn ab(test: &AbTest, folder: &Path) -> Result<(), Stop> {
     text(&folder.join(AB), &report::json(test).map_err(Stop::impossible)?)
 }
 
-/// Writes a decision four times: for programs, for people, as its record, and as a page. The last two say how to decide it
-/// `again`.
+/// Writes a decision four times: for programs, for people, as its record, and as a page. The last two say how
+/// to decide it `again`.
 pub(crate) fn decision(
     folder: &Path,
     files: [&str; 4],

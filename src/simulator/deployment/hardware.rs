@@ -74,11 +74,12 @@ pub const HARDWARE: [Hardware; 8] = [
     // 22,515.75 MiB in PrunaAI's results.json files on Hugging Face.
     row("a10g", 600.0, 21.99, 70.0, None, PCIE_4),
     // NVIDIA L4 datasheet (nvidia.com/en-us/data-center/l4): 300 GB/s, bf16 242 and fp8 485 TFLOP/s with sparsity,
-    // PCIe 4.0 x16. Checked against fpsbench.com (300.1 GB/s) and hmc-tech.com (dense 125 and 251 at the highest clock).
-    // Memory: the out-of-memory messages of L4 found on GitHub.
+    // PCIe 4.0 x16. Checked against fpsbench.com (300.1 GB/s) and hmc-tech.com (dense 125 and 251 at the
+    // highest clock). Memory: the out-of-memory messages of L4 found on GitHub.
     row("l4", 300.0, 22.03, 121.0, Some(242.5), PCIE_4),
-    // NVIDIA L40S datasheet: 864 GB/s, bf16 362.05 and fp8 733 TFLOP/s dense, PCIe 4.0 x16. Checked against its table at
-    // mullet.se (product 355414). Memory: vllm-project/vllm issue 15598, Wan-Video/Wan2.1 issue 205.
+    // NVIDIA L40S datasheet: 864 GB/s, bf16 362.05 and fp8 733 TFLOP/s dense, PCIe 4.0 x16. Checked against
+    // its table at mullet.se (product 355414). Memory: vllm-project/vllm issue 15598, Wan-Video/Wan2.1 issue
+    // 205.
     row("l40s", 864.0, 44.53, 362.05, Some(733.0), PCIE_4),
     // NVIDIA A100 datasheet, SXM4 80 GB: 2,039 GB/s, bf16 312 TFLOP/s, NVLink 600 GB/s. Checked against
     // glennklockwood.com/garden/processors/A100. Memory: vllm-project/vllm pull request 10909, lianqi1008/Control-GIC
@@ -88,19 +89,22 @@ pub const HARDWARE: [Hardware; 8] = [
     // against glennklockwood.com/garden/processors/h100 (989.4 and 1,978.9 dense). Memory: vllm-project/vllm issue
     // 27508 (79.11) and pull request 12126 (79.22).
     row("h100", 3_350.0, 79.11, 989.5, Some(1_979.0), direct(450.0)),
-    // NVIDIA H200 datasheet, SXM: 4.8 TB/s, peaks as the H100, NVLink 900 GB/s. Checked against aiwiki.ai/wiki/nvidia_h200
-    // (4.8 TB/s, the H100's silicon) and the MLPerf Inference 4.1 system H200-SXM-141GBx8 (900 GB/s). The 141 GB of the
-    // datasheet are nearer to 141 GiB. Memory: the out-of-memory messages of H200 found on GitHub (139.72 to 139.81).
+    // NVIDIA H200 datasheet, SXM: 4.8 TB/s, peaks as the H100, NVLink 900 GB/s. Checked against
+    // aiwiki.ai/wiki/nvidia_h200 (4.8 TB/s, the H100's silicon) and the MLPerf Inference 4.1 system
+    // H200-SXM-141GBx8 (900 GB/s). The 141 GB of the datasheet are nearer to 141 GiB. Memory: the
+    // out-of-memory messages of H200 found on GitHub (139.72 to 139.81).
     row("h200", 4_800.0, 139.8, 989.5, Some(1_979.0), direct(450.0)),
     // NVIDIA Blackwell datasheet, HGX B200, per GPU: 7.7 TB/s, bf16 4.5 and fp8 9 PFLOP/s with sparsity, NVLink 1.8
-    // TB/s. Checked against pytorch/ao pull request 4002, which read 7,680 bits at 3,996 MHz from a card: 7.67 TB/s (the
-    // 8 TB/s of others are the announced 8,192 bits, and the GB200's), and glennklockwood.com/garden/processors/B200
-    // (2,250 and 4,500 dense at 1,000 W; 900 GB/s a direction). Memory: pytorch/ao pull request 4002.
+    // TB/s. Checked against pytorch/ao pull request 4002, which read 7,680 bits at 3,996 MHz from a card:
+    // 7.67 TB/s (the 8 TB/s of others are the announced 8,192 bits, and the GB200's), and
+    // glennklockwood.com/garden/processors/B200 (2,250 and 4,500 dense at 1,000 W; 900 GB/s a direction).
+    // Memory: pytorch/ao pull request 4002.
     row("b200", 7_700.0, 178.35, 2_250.0, Some(4_500.0), direct(900.0)),
     // AMD Instinct MI300X data sheet: 5.3 TB/s, bf16 1,307.4 and fp8 2,614.9 TFLOP/s dense, seven Infinity Fabric
-    // links of 128 GB/s (both directions). Checked against emergentmind.com/topics/amd-mi300x-gpu (5.3 TB/s, 448 GB/s in
-    // all) and SemiAnalysis, "MI300X vs H100 vs H200", as others quote it (1,307); of the fp8 peak only tables that
-    // cite the data sheet were found. Memory: HIP's out-of-memory messages found on GitHub (191.69 to 191.98).
+    // links of 128 GB/s (both directions). Checked against emergentmind.com/topics/amd-mi300x-gpu (5.3 TB/s,
+    // 448 GB/s in all) and SemiAnalysis, "MI300X vs H100 vs H200", as others quote it (1,307); of the fp8
+    // peak only tables that cite the data sheet were found. Memory: HIP's out-of-memory messages found on
+    // GitHub (191.69 to 191.98).
     row("mi300x", 5_300.0, 191.98, 1_307.4, Some(2_614.9), direct(448.0)),
 ];
 

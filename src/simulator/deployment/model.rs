@@ -126,8 +126,8 @@ const fn dense(
 /// Layers, widths and heads come from the model's own `config.json`; *checked against* names the copy that was read.
 /// Parameter counts are the published ones; the tests recompute each from the configuration.
 pub const MODELS: [ServingModel; 7] = [
-    // meta-llama/Llama-3.1-8B-Instruct: 8,030,261,248 parameters, checked against the count and shape in the metadata of
-    // its safetensors and GGUF files as others copy them, and 14.96 GiB of weights in vLLM's log
+    // meta-llama/Llama-3.1-8B-Instruct: 8,030,261,248 parameters, checked against the count and shape in the
+    // metadata of its safetensors and GGUF files as others copy them, and 14.96 GiB of weights in vLLM's log
     // (vllm-project/vllm pull request 10511).
     dense("llama-3.1-8b", 8.03e9, 32, 4096, 4096, heads(8, 128), 131_072),
     // meta-llama/Llama-3.1-70B-Instruct: 70,553,706,496 parameters and 131,072 tokens of context, checked against the
@@ -135,8 +135,9 @@ pub const MODELS: [ServingModel; 7] = [
     // huggingface.co/vicky4s4s/llama-3-70B-instruct. The 8B and 405B are of the same release: no copy of their context
     // was read.
     dense("llama-3.1-70b", 70.55e9, 80, 8192, 8192, heads(8, 128), 131_072),
-    // meta-llama/Llama-3.1-405B-Instruct: 405,853,388,800 parameters, checked against copies of the count and shape. Its
-    // first configuration said 16 KV heads, each of the eight stored twice; that is 410.1 B parameters.
+    // meta-llama/Llama-3.1-405B-Instruct: 405,853,388,800 parameters, checked against copies of the count and
+    // shape. Its first configuration said 16 KV heads, each of the eight stored twice; that is 410.1 B
+    // parameters.
     dense("llama-3.1-405b", 405.85e9, 126, 16_384, 16_384, heads(8, 128), 131_072),
     // Qwen/Qwen2.5-7B-Instruct: 7.61 B parameters (7,615,616,512), 28 query and 4 KV heads of 128; checked against
     // huggingface.co/osllmai-community/Qwen2.5-7B-Instruct.
@@ -152,10 +153,10 @@ pub const MODELS: [ServingModel; 7] = [
         ..dense("mixtral-8x7b", 46.7e9, 32, 4096, 4096, heads(8, 128), 32_768)
     },
     // deepseek-ai/DeepSeek-V3: 671 B parameters without the head that predicts a second token, 37 B used by a token
-    // (its README; README_WEIGHTS.md counts 36.6 B without the input embedding), 8 of 256 routed experts; checked against
-    // gitcode.com/cann/cann-recipes-train, a copy of the configuration. Latent attention keeps kv_lora_rank 512 +
-    // qk_rope_head_dim 64 elements of a token in a layer. The attention width is that of the uncompressed form used in
-    // prefill: 128 heads × (192 for the score + 128 for the sum) / 2.
+    // (its README; README_WEIGHTS.md counts 36.6 B without the input embedding), 8 of 256 routed experts;
+    // checked against gitcode.com/cann/cann-recipes-train, a copy of the configuration. Latent attention
+    // keeps kv_lora_rank 512 + qk_rope_head_dim 64 elements of a token in a layer. The attention width is
+    // that of the uncompressed form used in prefill: 128 heads × (192 for the score + 128 for the sum) / 2.
     ServingModel {
         active_parameters: 37e9,
         experts: Some(Experts { count: 256, per_token: 8 }),

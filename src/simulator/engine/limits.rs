@@ -29,15 +29,17 @@ pub enum SchedulingPolicy {
     /// First come, first served (`--scheduling-policy fcfs`).
     #[default]
     Fcfs,
-    /// Lower [`Job::priority`](crate::simulator::job::Job::priority) first, then first come (`--scheduling-policy priority`).
+    /// Lower [`Job::priority`](crate::simulator::job::Job::priority) first, then first come
+    /// (`--scheduling-policy priority`).
     Priority,
 }
 
 impl SchedulerLimits {
     /// vLLM's defaults for its API server on this accelerator (`EngineArgs.get_batch_defaults`, 0.32):
-    /// 16,384 tokens and 1,024 sequences from 160 GiB of memory, 8,192 and 1,024 from 70 GiB except on an A100, 2,048 and
-    /// 256 otherwise; chunked prefill, prefix caching and asynchronous scheduling on, first come first served. vLLM
-    /// schedules synchronously on a CPU, which none of [`HARDWARE`](crate::simulator::HARDWARE) is.
+    /// 16,384 tokens and 1,024 sequences from 160 GiB of memory, 8,192 and 1,024 from 70 GiB except on an
+    /// A100, 2,048 and 256 otherwise; chunked prefill, prefix caching and asynchronous scheduling on, first
+    /// come first served. vLLM schedules synchronously on a CPU, which none of
+    /// [`HARDWARE`](crate::simulator::HARDWARE) is.
     pub fn vllm(hardware: &Hardware, max_model_len: u32) -> Self {
         let gib = hardware.memory / 1_073_741_824.0;
         let (max_num_batched_tokens, max_num_seqs) = if gib >= 160.0 {

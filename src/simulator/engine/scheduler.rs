@@ -151,8 +151,9 @@ impl Scheduler {
         (work, place)
     }
 
-    /// Ends the step at `place` for every sequence that it brings a token to: `emit` gets the sequence and the number of
-    /// drafts, and returns how many of these are accepted. Then removes every sequence whose answer is complete.
+    /// Ends the step at `place` for every sequence that it brings a token to: `emit` gets the sequence and
+    /// the number of drafts, and returns how many of these are accepted. Then removes every sequence whose
+    /// answer is complete.
     pub(crate) fn end_step(&mut self, place: usize, mut emit: impl FnMut(&mut Sequence, u32) -> u32) {
         let mut any_finished = false;
         for sequence in self.running.iter_mut().filter(|sequence| sequence.due[place] > 0) {

@@ -1,4 +1,5 @@
-//! Several engines as one server: replicas, disaggregated pools, and the router, admission control and front end before them.
+//! Several engines as one server: replicas, disaggregated pools, and the router, admission control and front
+//! end before them.
 
 mod admission;
 mod cluster;

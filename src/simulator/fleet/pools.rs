@@ -39,10 +39,11 @@ impl KvTransfer {
 
 /// A prefill pool and a decode pool, each behind its own router.
 ///
-/// A prefill engine computes a prompt and gives out the first token (as Splitwise, `DistServe` and Mooncake do); then the
-/// keys and values travel, and a decode engine makes the rest. The transfer and the wait for a place in the decode pool
-/// so show as the gap to the second token, not in TTFT. The prefill engine's blocks are freed when the prompt is
-/// computed: real engines hold them until the transfer is over, which matters only when prefill is short of memory.
+/// A prefill engine computes a prompt and gives out the first token (as Splitwise, `DistServe` and Mooncake
+/// do); then the keys and values travel, and a decode engine makes the rest. The transfer and the wait for a
+/// place in the decode pool so show as the gap to the second token, not in TTFT. The prefill engine's blocks
+/// are freed when the prompt is computed: real engines hold them until the transfer is over, which matters
+/// only when prefill is short of memory.
 #[derive(Clone, Debug)]
 pub struct Pools {
     prefill: Cluster<BatchingEngine>,

@@ -39,8 +39,8 @@ impl Default for Efficiency {
 ///   two ring all-reduces of 16-bit activations a layer; none when t = 1
 /// - time = max(compute, memory) + communication + overhead + s · sequence overhead
 ///
-/// [`ServingModel::parameters_read`](crate::simulator::deployment::model::ServingModel::parameters_read) gives the part of a mixture of experts
-/// that a batch touches.
+/// [`ServingModel::parameters_read`](crate::simulator::deployment::model::ServingModel::parameters_read)
+/// gives the part of a mixture of experts that a batch touches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Roofline {
     deployment: Deployment,

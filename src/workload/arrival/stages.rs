@@ -56,7 +56,8 @@ impl LoadSpike {
     }
 }
 
-/// One stage of [`ArrivalPattern::Stages`](crate::workload::ArrivalPattern::Stages): the rate changes linearly from `from_rate_per_s` to `to_rate_per_s`.
+/// One stage of [`ArrivalPattern::Stages`](crate::workload::ArrivalPattern::Stages): the rate changes
+/// linearly from `from_rate_per_s` to `to_rate_per_s`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RateStage {

@@ -45,7 +45,8 @@ pub struct RequestClass {
     pub answer: Option<AnswerShape>,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
     pub priorities: Vec<PriorityShare>,
-    /// Tags of its requests, such as a team or a product: they say of which group a request is, and change nothing of it.
+    /// Tags of its requests, such as a team or a product: they say of which group a request is, and change
+    /// nothing of it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
 }

@@ -71,8 +71,8 @@ impl WorkloadSpec {
         values
     }
 
-    /// The tag `key` of a request of the class with this index, whose row has the tags of this number; `None` where it has
-    /// no such tag.
+    /// The tag `key` of a request of the class with this index, whose row has the tags of this number; `None`
+    /// where it has no such tag.
     pub fn tag_of(&self, class: u16, row: Option<u16>, key: &str) -> Option<&str> {
         self.classes.get(usize::from(class))?.tag(row, key)
     }

@@ -35,12 +35,14 @@ pub struct ClientBehaviour {
     pub backoff_s: f64,
     /// The wait grows by this factor from one retry to the next; 2 by default.
     pub backoff_factor: f64,
-    /// The longest wait, seconds, before jitter; 8 by default, as in OpenAI's SDK. A server's `Retry-After` may be longer.
+    /// The longest wait, seconds, before jitter; 8 by default, as in OpenAI's SDK. A server's `Retry-After`
+    /// may be longer.
     pub backoff_max_s: f64,
     /// What part of a wait is drawn at random; `full` by default.
     pub jitter: Jitter,
-    /// A second, identical request is sent after this many seconds without a first token; the first of the two to give a
-    /// token is kept, the other is cancelled (Dean and Barroso, *The Tail at Scale*, CACM 56:2, 2013). Absent: none.
+    /// A second, identical request is sent after this many seconds without a first token; the first of the
+    /// two to give a token is kept, the other is cancelled (Dean and Barroso, *The Tail at Scale*, CACM 56:2,
+    /// 2013). Absent: none.
     pub hedge_after_s: Option<f64>,
 }
 

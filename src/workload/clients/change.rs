@@ -6,7 +6,8 @@ use super::retry_cause::RetryCause;
 /// Changes to the behaviour of clients; an absent field leaves it as it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientChange {
-    /// The limit on an attempt, seconds: `--timeout` of a simulated run. A real run has its own limit in place of the workload's.
+    /// The limit on an attempt, seconds: `--timeout` of a simulated run. A real run has its own limit in
+    /// place of the workload's.
     pub timeout_s: Option<f64>,
     /// The limit to the first token, seconds: `--first-token-timeout` of a simulated run.
     pub first_token_timeout_s: Option<f64>,

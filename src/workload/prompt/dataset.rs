@@ -107,8 +107,8 @@ pub struct DatasetFindings {
     /// Mean answer length that the rows request, tokens; absent where the class gives answer lengths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_output_tokens: Option<f64>,
-    /// The tags that rows have, each combination once: the values in the order of [`Dataset::metadata`], empty where a row
-    /// has none. Records name them by their place here.
+    /// The tags that rows have, each combination once: the values in the order of [`Dataset::metadata`],
+    /// empty where a row has none. Records name them by their place here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Vec<String>>,
 }
@@ -117,7 +117,8 @@ impl DatasetFindings {
     /// Most combinations of tags: they are stored with each run, and tell groups of requests apart, not requests.
     pub const MOST_TAGS: usize = 4_096;
 
-    /// Whether the mean lengths are ones that prompts and answers can have, and there are no more tags than a file may have.
+    /// Whether the mean lengths are ones that prompts and answers can have, and there are no more tags than a
+    /// file may have.
     fn is_plausible(&self) -> bool {
         let lengths = 0.0..=f64::from(TOKEN_LIMIT);
         lengths.contains(&self.mean_input_tokens)

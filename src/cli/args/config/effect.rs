@@ -34,8 +34,8 @@ pub(in crate::cli) fn in_effect(
     Ok(InEffect { arguments, settings, warnings: misspelt(&command, verb, surroundings) })
 }
 
-/// Warnings of variables that stand for no option of a verb that measures. The environment is not this program's own, so
-/// they are no mistakes.
+/// Warnings of variables that stand for no option of a verb that measures. The environment is not this
+/// program's own, so they are no mistakes.
 fn misspelt(command: &Command, verb: &Command, surroundings: &Surroundings) -> Vec<String> {
     if !measures(verb) {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! Options that were not typed: from the environment, and from `skyline.toml`.
 //!
-//! An option counts as it was typed; else as the variable says (`SKYLINE_URL` for `--url`); else as `skyline.toml` in the
-//! working directory says, then as that of the user says. What counts becomes arguments before those that were typed, so that
-//! everything behind this sees one command line.
+//! An option counts as it was typed; else as the variable says (`SKYLINE_URL` for `--url`); else as
+//! `skyline.toml` in the working directory says, then as that of the user says. What counts becomes arguments
+//! before those that were typed, so that everything behind this sees one command line.
 
 mod effect;
 mod options;

@@ -7,8 +7,8 @@ use crate::workload::nearest;
 /// What the names of variables begin with.
 pub(super) const PREFIX: &str = "SKYLINE_";
 
-/// The verbs that measure a server: the keys at the top of a file and the variables are for them. A table of its own is for
-/// any verb.
+/// The verbs that measure a server: the keys at the top of a file and the variables are for them. A table of
+/// its own is for any verb.
 const MEASURING: [&str; 6] = ["bench", "sweep", "ab", "matrix", "tune", "check"];
 
 /// What the help of those verbs says of variables and files.

@@ -16,8 +16,9 @@ use crate::workload::{Priority, RequestClass};
 #[command(next_help_heading = "Admission")]
 pub(super) struct AdmissionArgs {
     /// Refuse with 429 what would be one too many in the server, waiting and running, all replicas together: N for all
-    /// requests, NAME=N for those of a priority (high, medium, low) or, in simulations alone, of a class of the workload,
-    /// as HTTP does not carry it; separated by commas, such as 64 or 200,batch=20 [default: no limit]
+    /// requests, NAME=N for those of a priority (high, medium, low) or, in simulations alone, of a class of
+    /// the workload, as HTTP does not carry it; separated by commas, such as 64 or 200,batch=20 [default: no
+    /// limit]
     #[arg(long, value_name = "LIMITS", value_delimiter = ',', group = "admission", value_parser = limit)]
     admit: Vec<NamedLimit>,
 

@@ -20,8 +20,8 @@ use crate::simulator::{
 #[command(next_help_heading = "Model")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct PhysicsArgs {
-    /// Accelerator: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x [default: that which the workload recommends, as
-    /// bench takes it, else h100]
+    /// Accelerator: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x [default: that which the workload
+    /// recommends, as bench takes it, else h100]
     #[arg(long, value_name = "NAME")]
     pub(super) hardware: Option<Hardware>,
 

@@ -51,8 +51,8 @@ fn paced() -> Vec<Act> {
     std::iter::once(send(STREAM)).chain(pieces).chain([chunk(FINISH), send("0\r\n\r\n")]).collect()
 }
 
-/// How much earlier each chunk may have come that another of its read follows, and the stamps of all; after its head the
-/// reader is `held_up`.
+/// How much earlier each chunk may have come that another of its read follows, and the stamps of all; after
+/// its head the reader is `held_up`.
 async fn read_beside_ticks(held_up: Duration) -> (Vec<Duration>, Vec<Timestamp>) {
     let server = serve_beside(vec![good(&["a"]), paced()]);
     let engine = engine(target(&server)).await;

@@ -28,8 +28,8 @@ struct Listening {
     seen: Seen,
 }
 
-/// Serves at `address`, by TLS where a tunnel was asked for; the list of models is `models`, and there is no other page.
-/// A tunnel is answered with `tunnel`.
+/// Serves at `address`, by TLS where a tunnel was asked for; the list of models is `models`, and there is no
+/// other page. A tunnel is answered with `tunnel`.
 async fn listen(address: &str, models: &'static [u8], tunnel: u16) -> Option<Listening> {
     let listener = TcpListener::bind(address).await.ok()?;
     let address = listener.local_addr().unwrap().to_string();

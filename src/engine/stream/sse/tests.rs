@@ -122,8 +122,8 @@ proptest! {
         prop_assert_eq!(&events(&stream, &every_byte), &whole);
     }
 
-    /// An independent reader as the oracle, which gets the same pieces. It does not read a byte order mark, and waits at
-    /// a carriage return for what follows, so that lone ones are left to the test above.
+    /// An independent reader as the oracle, which gets the same pieces. It does not read a byte order mark,
+    /// and waits at a carriage return for what follows, so that lone ones are left to the test above.
     #[test]
     fn another_reader_finds_the_same_events(
         parts in prop::collection::vec(

@@ -61,8 +61,8 @@ pub(crate) enum Rest {
 /// Bytes allowed in the extensions of one chunk's size line, and in all trailers together.
 const ASIDE_LIMIT: u32 = 16 << 10;
 
-/// An incremental decoder of the chunked transfer coding (RFC 9112, section 7.1). It ignores extensions, keeps trailers as
-/// they come, and is strict about everything else.
+/// An incremental decoder of the chunked transfer coding (RFC 9112, section 7.1). It ignores extensions,
+/// keeps trailers as they come, and is strict about everything else.
 #[derive(Debug, Default)]
 pub(crate) struct Chunked {
     state: DecodeState,

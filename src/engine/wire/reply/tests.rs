@@ -149,8 +149,8 @@ fn every_way_to_lose_a_connection_has_its_words() {
     }
 }
 
-/// Whether a request is tried again that was sent at 1 ms and lost its connection so much later, in ns, after these bytes
-/// of the answer.
+/// Whether a request is tried again that was sent at 1 ms and lost its connection so much later, in ns, after
+/// these bytes of the answer.
 fn tried_again(origin: Origin, later: u64, came: &[u8], error: Option<io::ErrorKind>) -> bool {
     let (mut reply, mut events) = (reply(origin), AnswerEvents::new());
     reply.request_sent(Timestamp::from_nanos(1_000_000), &mut events);

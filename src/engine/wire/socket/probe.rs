@@ -46,8 +46,9 @@ impl Dialer {
         }
     }
 
-    /// Ends, with that as the failure, where the port of an address with TLS is silent for a while after it was connected to
-    /// and then answers without: many servers wait for the end of a line that a handshake never has.
+    /// Ends, with that as the failure, where the port of an address with TLS is silent for a while after it
+    /// was connected to and then answers without: many servers wait for the end of a line that a handshake
+    /// never has.
     pub(crate) async fn meets_no_tls(&self, url: &BaseUrl) -> DiagnosedFailure {
         self.meets_no_tls_within(url, SILENCE, LOOK).await
     }

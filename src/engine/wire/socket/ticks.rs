@@ -15,9 +15,9 @@ const IN_TIME: Duration = Duration::from_millis(25);
 
 /// The ticks of an event loop, by which it is known when it looked for bytes.
 ///
-/// Before each tick the loop asks the kernel which sockets have bytes, and it reads them at once. So what a read brings came
-/// after the last tick but one. Where a loop is starved of CPU, that is long ago, and the time of the last packet says
-/// little of when the first came.
+/// Before each tick the loop asks the kernel which sockets have bytes, and it reads them at once. So what a
+/// read brings came after the last tick but one. Where a loop is starved of CPU, that is long ago, and the
+/// time of the last packet says little of when the first came.
 pub(crate) struct ReaderTicks(());
 
 impl ReaderTicks {
@@ -33,8 +33,8 @@ impl ReaderTicks {
         TICKS.set(Some([last, at]));
     }
 
-    /// How much earlier the first bytes of a read may have come whose last packet came at `stamp`, and `before` which none
-    /// did: nothing while the loop reads in time, or where it does not tick.
+    /// How much earlier the first bytes of a read may have come whose last packet came at `stamp`, and
+    /// `before` which none did: nothing while the loop reads in time, or where it does not tick.
     pub(crate) fn late_by(stamp: Timestamp, before: Timestamp) -> Duration {
         let looked = TICKS.get().map_or(stamp, |[last_but_one, _]| last_but_one);
         Some(stamp.since(before.max(looked))).filter(|&late| late > IN_TIME).unwrap_or_default()

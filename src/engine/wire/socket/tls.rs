@@ -103,8 +103,8 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 enum Trusted {
     /// Any, for `--insecure`; the handshake's signatures are still checked.
     Any,
-    /// Those that a given certificate signed, and a given certificate itself: that of a server that signed its own, or whose
-    /// issuer is not at hand.
+    /// Those that a given certificate signed, and a given certificate itself: that of a server that signed
+    /// its own, or whose issuer is not at hand.
     SignedOrGiven { signed: Arc<WebPkiServerVerifier>, given: Vec<CertificateDer<'static>> },
 }
 
@@ -129,8 +129,8 @@ impl ServerCertVerifier for Verifier {
         };
         let verified = signed.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match &verified {
-            // Its dates were found right before: they are checked first. A root that is a server's own is an error of the
-            // second kind.
+            // Its dates were found right before: they are checked first. A root that is a server's own is an
+            // error of the second kind.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::UnknownIssuer | CertificateError::Other(_),
             )) if given.iter().any(|given| given.as_ref() == end_entity.as_ref()) => {

@@ -29,8 +29,9 @@ fn by_stretch(trace: &Trace, seeds: u64) -> Vec<(f64, f64, f64)> {
 }
 
 /// `servegen.construct.generate_workload` of the sample with `get_scaled_rate_fn`, means of 400 seeds (numpy 2.4.6):
-/// requests, prompt tokens and answer tokens by stretch. It loses one request of each client and stretch, which is added
-/// here; and it sends answers of 0 tokens, without which the mean of the first stretch, 27.03, is 30.
+/// requests, prompt tokens and answer tokens by stretch. It loses one request of each client and stretch,
+/// which is added here; and it sends answers of 0 tokens, without which the mean of the first stretch, 27.03,
+/// is 30.
 const SERVEGEN: [(f64, f64, f64); 4] =
     [(1_200.5, 190.1, 30.0), (300.3, 4_495.8, 7.0), (900.8, 2_166.7, 15.67), (300.2, 1_000.0, 20.0)];
 
