@@ -154,6 +154,14 @@ pub fn shortened(text: &str, limit: usize) -> String {
     }
 }
 
+/// A text no longer than its room, in characters.
+pub(crate) fn fitted(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

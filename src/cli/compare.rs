@@ -17,7 +17,8 @@ use crate::experiment::compare::{
 use crate::experiment::{InvalidRuns, Sweep};
 use crate::record::RunLog;
 use crate::report::{Document, Format, documents};
-use crate::session::stored::{self, JudgedRun, Stored};
+use crate::session::stored::{self, Stored};
+use crate::session::stored_run::JudgedRun;
 use crate::session::{Exit, Printer, Stop, save};
 use crate::workload::WorkloadSpec;
 

@@ -13,7 +13,7 @@ use crate::generator::RequestTrace;
 use crate::record::RunLog;
 use crate::report::render::{self, Extent};
 use crate::report::{Style, documents};
-use crate::session::stored::run::runs_in;
+use crate::session::stored_run::runs_in;
 use crate::session::{Exit, Printer, Stop, survey};
 use crate::workload::{WorkloadSpec, library};
 

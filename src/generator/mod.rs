@@ -10,18 +10,20 @@ mod rows;
 mod schedule;
 mod sessions;
 mod slots;
+mod tokens;
 mod traces;
 
 pub(crate) use datasets::texts_of_messages;
 pub use datasets::{Datasets, RequiredEndpoint};
 pub use draws::{LengthSampler, prefixes_of};
 pub use plan_check::check_plan;
-pub use prompts::{PromptBuilder, TokenCounter};
+pub use prompts::PromptBuilder;
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::Schedule;
 pub use sessions::{ConversationBreak, NextTurn, SessionPlanner, TurnEnd};
 pub use slots::ConcurrencyCaps;
 pub(crate) use slots::Slots;
+pub use tokens::TokenCounter;
 pub use traces::{
     AccessLog, AccessLogFields, Blocks, RequestTrace, TraceWriter, TracedRequest, TracedWindow, read_log,
     survey, survey_with_lengths,

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::datasets::sources::Datasets;
-use super::prompts::tokenizer::TokenCounter;
 use super::request::PlannedRequest;
 use super::schedule::{PlanHash, Schedule};
 use super::sessions::{SessionPlanner, TurnEnd};
+use super::tokens::tokenizer::TokenCounter;
 use super::traces::survey::survey;
 use crate::clock::Timestamp;
 use crate::record::{

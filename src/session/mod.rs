@@ -9,8 +9,10 @@ pub(crate) mod folder;
 pub(crate) mod hooks;
 mod planned;
 pub(crate) mod run;
+pub(crate) mod save;
 pub(crate) mod settings;
 pub(crate) mod stored;
+pub(crate) mod stored_run;
 mod whole_file;
 
 pub(crate) use self::campaign::dir::{ExperimentDir, ServerManifest};
@@ -18,5 +20,4 @@ pub(crate) use self::collector::Collector;
 pub(crate) use self::console::{Exit, Interrupts, Printer, Stop, all, both, outlive_file_limits};
 pub(crate) use self::datasets::Opened;
 pub(crate) use self::planned::{PlannedRun, survey};
-pub(crate) use self::stored::save;
 pub(crate) use self::whole_file::{try_whole_file, whole_file};

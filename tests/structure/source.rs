@@ -264,12 +264,12 @@ pub(crate) fn public_types(tokens: &[Token]) -> (Vec<String>, Vec<String>) {
     (public, restricted)
 }
 
-/// How many lines hold production code: no blanks, no comments, no tests.
 /// Where the last line of production code ends.
 pub(crate) fn last_production_line(tokens: &[Token]) -> usize {
     tokens.iter().filter(|token| !token.test).map(|token| token.lines.1).max().unwrap_or(0)
 }
 
+/// How many lines hold production code: no blanks, no comments, no tests.
 pub(crate) fn production_lines(text: &str, tokens: &[Token]) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     let held = tokens.iter().filter(|token| !token.test).flat_map(|token| token.lines.0..=token.lines.1);

@@ -10,7 +10,7 @@ use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, EngineFacts, PlanCheck, RunHeader, RunLog};
 use crate::session::run::hardware_for;
-use crate::session::stored::run::{read_log, runs_in};
+use crate::session::stored_run::{read_log, runs_in};
 use crate::session::{Printer, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
 use crate::units::percent;

@@ -6,6 +6,7 @@ mod fit;
 mod runs;
 mod simulation;
 mod sweep;
+pub(super) mod variants;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,9 +17,9 @@ use self::ab::{RoundsPlan, SimulatedSideArgs};
 use self::clients::ClientLimitArgs;
 use self::fit::FitArgs;
 use self::sweep::SimulatedLoads;
+use self::variants::VirtualTuning;
 use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs, note_idle};
 use super::output::{ShowArgs, advise_repeats, render};
-use super::variants::{self, VirtualTuning};
 use crate::analysis::Objective;
 use crate::experiment::{EngineFit, Grade, LoadAxis, SweepPlan};
 use crate::record::ClientLimits;
@@ -27,7 +28,6 @@ use crate::session::{Exit, PlannedRun, Printer, Stop, both, datasets, folder};
 use crate::simulator::RoutingRule;
 use crate::workload::{TraceFindings, WorkloadSpec};
 
-pub(super) use self::fit::fitted_to;
 pub(super) use self::simulation::Simulation;
 
 /// Predict how a deployment would do under a workload, in virtual time

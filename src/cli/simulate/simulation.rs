@@ -14,7 +14,7 @@ use crate::live::Screen;
 use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, StampSource};
 use crate::report::{self, Document};
 use crate::session::run::host_facts;
-use crate::session::stored::JudgedRun;
+use crate::session::stored_run::JudgedRun;
 use crate::session::{PlannedRun, Printer, Stop, command_line, folder};
 use crate::simulator::BLOCK_SIZE;
 use crate::workload::WorkloadSpec;

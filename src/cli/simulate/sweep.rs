@@ -12,7 +12,7 @@ use crate::experiment::{
 use crate::live::{Screen, StepLine};
 use crate::report::documents;
 use crate::session::campaign::sweep::{at_load, check_axis};
-use crate::session::stored::JudgedRun;
+use crate::session::stored_run::JudgedRun;
 use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
 use crate::units::seconds;
 

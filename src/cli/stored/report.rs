@@ -14,8 +14,9 @@ use crate::experiment::tune::Tune;
 use crate::foreign::{ForeignRun, ForeignTool};
 use crate::live::{Screen, StepLine};
 use crate::report::{self, JSON_SCHEMAS, documents};
-use crate::session::stored::run::repeats_again;
-use crate::session::stored::{self, JudgedRun, Stored, experiments};
+use crate::session::stored::{self, Stored, experiments};
+use crate::session::stored_run::JudgedRun;
+use crate::session::stored_run::repeats_again;
 use crate::session::{Exit, Printer, Stop, folder};
 
 /// Show a stored run again.

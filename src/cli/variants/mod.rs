@@ -1,10 +1,7 @@
 //! Verbs about variants of a server that a file describes: tables of experiments, and tunings.
 
 pub(super) mod matrix;
-mod simulated;
 pub(super) mod tune;
-
-pub(super) use self::simulated::{VirtualTuning, simulate};
 
 use std::time::Duration;
 

@@ -5,10 +5,10 @@ use std::num::NonZeroUsize;
 use clap::Args;
 
 use super::settings;
-use super::simulated::{predictor, tune_runs};
 use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
 use crate::cli::output::{exits, planned_settings};
+use crate::cli::simulate::variants::{predictor, tune_runs};
 use crate::experiment::drive;
 use crate::experiment::matrix::Variant;
 use crate::experiment::tune::{Tune, TuneExperiment, TuneForecast, TuneSpec, TuneStopped};
@@ -20,7 +20,7 @@ use crate::session::campaign::serving::Servers;
 use crate::session::campaign::tune::{FILES, TuneCampaign, TuneManifest, TunePlan};
 use crate::session::run::{CheckedWorkload, PlannedLoad, announce_load, check_before_load, check_series};
 use crate::session::settings::MachineCheck;
-use crate::session::stored::run::completed;
+use crate::session::stored_run::completed;
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, Printer, Stop, folder};
 
 /// Find the flags with which a server serves most within the objectives, for each GPU.

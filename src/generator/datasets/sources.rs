@@ -6,7 +6,7 @@ use super::error::DatasetError;
 use super::images::ImageFolder;
 use super::rows::{Index, RowDraws};
 use super::survey::Survey;
-use crate::generator::prompts::tokenizer::{TokenCounter, TokenIdVocabulary};
+use crate::generator::tokens::tokenizer::{TokenCounter, TokenIdVocabulary};
 use crate::random::RandomStream;
 use crate::workload::{Dataset, Distribution, PromptSource, RequestClass, WorkloadSpec};
 

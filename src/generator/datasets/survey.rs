@@ -12,8 +12,8 @@ use super::messages;
 use super::parse::{AnswerLength, DatasetRow, RowParser, whole};
 use super::pass::{self, FoundRow};
 use super::rows::{Index, RowEntry};
-use crate::generator::prompts::tokenizer::TokenCounter;
 use crate::generator::request::Prompt;
+use crate::generator::tokens::tokenizer::TokenCounter;
 use crate::units::{count, hexadecimal};
 use crate::workload::{Dataset, DatasetFindings, DatasetFormat, RequestClass, RowFilter, TOKEN_LIMIT};
 

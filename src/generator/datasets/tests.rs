@@ -13,9 +13,9 @@ use sha2::{Digest, Sha256};
 use super::error::DatasetError;
 use super::sources::{Datasets, RequiredEndpoint};
 use crate::generator::prompts::builder::PromptBuilder;
-use crate::generator::prompts::tokenizer::TokenCounter;
 use crate::generator::request::{PlannedRequest, Prompt};
 use crate::generator::schedule::Schedule;
+use crate::generator::tokens::tokenizer::TokenCounter;
 use crate::units::hexadecimal;
 use crate::workload::{DatasetFindings, PromptSource, WorkloadSpec};
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use tokenizers::Tokenizer;
 
 use super::class_text::{self, ClassText};
-use super::costs::{ANCHOR, TokenCosts};
 use super::draft::{Draft, Leads};
-use super::tokenizer::{self, PromptError, TokenCounter};
 use super::vocabulary::PromptVocabulary;
 use crate::generator::datasets::messages::led_by;
 use crate::generator::datasets::sources::{Datasets, PromptOrigin};
 use crate::generator::request::{PlannedRequest, Prompt};
+use crate::generator::tokens::costs::{ANCHOR, TokenCosts};
+use crate::generator::tokens::tokenizer::{self, PromptError, TokenCounter};
 use crate::generator::traces::requests::Blocks;
 use crate::random::RandomStream;
 use crate::record::{PromptFacts, PromptMethod};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::costs::{ANCHOR, TokenCosts};
 use super::draft::Draft;
 use super::vocabulary::{self, PromptVocabulary, TextPiece};
+use crate::generator::tokens::costs::{ANCHOR, TokenCosts};
 use crate::random::RandomStream;
 use crate::workload::{PromptSource, RequestClass};
 

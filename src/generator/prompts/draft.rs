@@ -208,7 +208,7 @@ impl Leads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::prompts::costs::TokenCosts;
+    use crate::generator::tokens::costs::TokenCosts;
 
     fn text(salt: u64, ids: &[u64], tokens: u32, block: u32) -> String {
         let vocabulary = PromptVocabulary::new(&TokenCosts::Estimated);

@@ -7,17 +7,13 @@
 //! Where requests are meant to begin alike, a *shared text* comes first: filler that depends only on a key and the
 //! salt.
 //!
-//! [`TokenCosts`](costs::TokenCosts) says what a piece of text costs in tokens: counted by a local tokenizer, by the
+//! [`TokenCosts`](crate::generator::tokens::costs::TokenCosts) says what a piece of text costs in tokens: counted by a local tokenizer, by the
 //! server's `/tokenize`, or estimated.
 
 pub(super) mod builder;
 mod class_text;
-mod costs;
 mod draft;
-mod hub;
 mod shared;
-pub(super) mod tokenizer;
 mod vocabulary;
 
 pub use builder::PromptBuilder;
-pub use tokenizer::TokenCounter;

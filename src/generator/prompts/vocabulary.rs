@@ -1,6 +1,6 @@
 //! The pieces of leads and filler.
 
-use super::costs::TokenCosts;
+use crate::generator::tokens::costs::TokenCosts;
 
 /// 512 common English words. Each is one token, after a space as well as capitalised at the very start, in
 /// vocabularies as different as Mistral's first (32,000 pieces, related to Llama 2's) and its Tekken (131,000).

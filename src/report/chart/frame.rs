@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::palette::Sign;
 
-pub(super) use crate::report::document::cut;
+use crate::units::fitted;
 
 /// Width of a chart in a column; with its height the units of everything in it. A page scales it to its column.
 pub(super) const COLUMN: f64 = 440.0;
@@ -97,7 +97,7 @@ pub(super) fn legend(names: &[(Sign, &str)], top: f64, width: f64) -> (Markup, f
     let (mut x, mut y) = (8.0, top);
     let mut placed = Vec::new();
     for (sign, name) in names {
-        let name = cut(name, ((width - RIGHT - 26.0) / LEGEND_CHARACTER) as usize);
+        let name = fitted(name, ((width - RIGHT - 26.0) / LEGEND_CHARACTER) as usize);
         let length = 18.0 + name.chars().count() as f64 * LEGEND_CHARACTER;
         if x + length > width - RIGHT && x > 8.0 {
             (x, y) = (8.0, y + LINE);

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::frame::{Frame, cut, n};
+use super::frame::{Frame, n};
 use super::plot::ReferenceLine;
+use crate::units::fitted;
 
 /// Height of a label's line.
 const LINE: f64 = 13.0;
@@ -45,7 +46,7 @@ pub(super) fn draw(rules: &[ReferenceLine], drawn: &[Vec<(f64, f64)>], frame: &F
     };
     let courses: Vec<Course> = rules.iter().map(course).collect();
     let room = (((within.right - within.left - 2.0 * ROOM) / CHARACTER) as usize).min(LONGEST);
-    let texts: Vec<String> = rules.iter().map(|rule| cut(rule.label(), room)).collect();
+    let texts: Vec<String> = rules.iter().map(|rule| fitted(rule.label(), room)).collect();
     let drawn = drawn.iter().flat_map(|line| {
         let points: Vec<(f64, f64)> = line.iter().map(|place| frame.place(*place)).collect();
         close_together(&points)

@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::frame::{BOTTOM, CHARACTER, COLUMN, Frame, LEFT, PAGE, RIGHT, cut, legend, n};
+use super::frame::{BOTTOM, CHARACTER, COLUMN, Frame, LEFT, PAGE, RIGHT, legend, n};
 use super::palette::Sign;
 use super::plot::{Panel, Plot, ReferenceLine, Row, Vertical, Width, Zone, ZoneKind};
 use super::rules;
+use crate::units::fitted;
 
 /// Height of a chart with one panel in a column, and as wide as the page.
 const COLUMN_HEIGHT: f64 = 300.0;
@@ -152,7 +153,7 @@ impl ZoneKind {
 fn shortened<'a>(names: impl Iterator<Item = &'a str>, room: usize) -> Vec<String> {
     let names: Vec<&str> = names.collect();
     let distinct = |names: &[String]| names.iter().collect::<std::collections::BTreeSet<_>>().len();
-    let begun: Vec<String> = names.iter().map(|name| cut(name, room)).collect();
+    let begun: Vec<String> = names.iter().map(|name| fitted(name, room)).collect();
     let ended: Vec<String> = names.iter().map(|name| end(name, room)).collect();
     if distinct(&ended) > distinct(&begun) { ended } else { begun }
 }

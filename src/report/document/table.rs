@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::note::Level;
 use crate::analysis::{AcrossRuns, Figure, Percentile, SampleWarning};
-use crate::units::{count, three_digits};
+use crate::units::{count, fitted, three_digits};
 
 /// Stands where there is no figure.
 pub(crate) const NOTHING: &str = "–";
@@ -347,15 +347,7 @@ pub(crate) fn range<Q: Copy>(percentile: &Percentile<Q>) -> Option<String> {
 
 /// A name no longer than a first column keeps, so that what stands behind it there has room.
 pub(crate) fn shortened(name: &str) -> String {
-    cut(name, FIRST_COLUMN)
-}
-
-/// A text no longer than its room, in characters.
-pub(crate) fn cut(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+    fitted(name, FIRST_COLUMN)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::hooks::{Hook, Line, Output, Variable, Variables};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, Conditions, PlannedLoad, RunContext, StoredRun};
-use crate::session::stored::save;
+use crate::session::save;
 use crate::workload::WorkloadSpec;
 
 /// The file that commands write to, in the experiment's folder.

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use crate::engine::{AnswerForm, Header};
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, RunLog};
 use crate::session::console::Stop;
+use crate::session::save;
 use crate::session::settings::{RunSettings, ServerAddress};
-use crate::session::stored::run::{BROKEN_OFF, completed};
-use crate::session::stored::save;
+use crate::session::stored_run::{BROKEN_OFF, completed};
 use crate::session::{command_line, folder};
 use crate::workload::WorkloadSpec;
 
@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
     use crate::record::RunEnding;
-    use crate::session::stored::run::is_aside;
+    use crate::session::stored_run::is_aside;
 
     #[test]
     fn an_experiment_is_resumed_only_with_the_same_manifest() {

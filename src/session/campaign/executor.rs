@@ -13,8 +13,9 @@ use crate::record::RunEnding;
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{RunContext, StoredRun};
+use crate::session::save;
 use crate::session::settings::MachineCheck;
-use crate::session::stored::{JudgedRun, save};
+use crate::session::stored_run::JudgedRun;
 use crate::units;
 use crate::units::counted;
 

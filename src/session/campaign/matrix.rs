@@ -17,7 +17,7 @@ use crate::session::command_line;
 use crate::session::console::Stop;
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
-use crate::session::stored::save::{self, PAGE};
+use crate::session::save::{self, PAGE};
 
 /// The table for programs, for people, the decision record, and the page.
 pub(crate) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", PAGE];

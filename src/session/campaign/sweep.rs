@@ -18,7 +18,7 @@ use crate::generator::Datasets;
 use crate::session::console::{Printer, Stop};
 use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::run::RunContext;
-use crate::session::stored::save;
+use crate::session::save;
 use crate::units::{counted, cut, percent, seconds, spoken};
 use crate::workload::{ArrivalPattern, ThinkTime, Trace, WorkloadSpec};
 

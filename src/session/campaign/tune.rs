@@ -18,7 +18,7 @@ use crate::session::command_line;
 use crate::session::console::{Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
-use crate::session::stored::save::{self, PAGE};
+use crate::session::save::{self, PAGE};
 use crate::units::{counted, percent, spoken, three_digits};
 use crate::workload::WorkloadSpec;
 

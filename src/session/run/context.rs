@@ -26,9 +26,9 @@ use crate::runner::{
 use crate::session::command_line;
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
+use crate::session::save;
 use crate::session::settings::RunSettings;
-use crate::session::stored::run::JudgedRun;
-use crate::session::stored::save;
+use crate::session::stored_run::JudgedRun;
 use crate::telemetry::{FoundPage, Scraper};
 use crate::units::counted;
 use crate::workload::WorkloadSpec;

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::open::{Stored, one_result, open};
-use super::run::{JudgedRun, repeats_again};
 use crate::analysis::{Audit, Evidence, Summary, VerdictOutcome};
 use crate::experiment::{RepeatsReason, Sweep, Trial};
 use crate::foreign::{ForeignRun, ForeignTool};
 use crate::report::documents;
 use crate::session::console::Stop;
 use crate::session::folder;
+use crate::session::stored_run::{JudgedRun, repeats_again};
 
 /// Audits what is stored at `path`: one result, or each run of another tool's file. With `tool` it has to be
 /// a result of that tool.

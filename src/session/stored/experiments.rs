@@ -6,8 +6,6 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::listing::results_in;
-use super::run::{completed, read_log};
-use super::save::{self, AB, SUMMARY};
 use crate::analysis::{Objective, summarise};
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::experiment::{
@@ -21,6 +19,8 @@ use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::matrix::FILES;
 use crate::session::console::Stop;
 use crate::session::folder;
+use crate::session::save::{self, AB, SUMMARY};
+use crate::session::stored_run::{completed, read_log};
 use crate::units::cut;
 use crate::workload::WorkloadSpec;
 

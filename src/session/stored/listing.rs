@@ -7,8 +7,6 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use super::run::{LONGEST_HEADER, is_aside, repeats_in};
-use super::save::{REPEATS, SUMMARY};
 use crate::experiment::Sweep;
 use crate::experiment::tune::Tune;
 use crate::record::{EngineFacts, RunLog};
@@ -18,6 +16,8 @@ use crate::session::campaign::matrix::FILES;
 use crate::session::campaign::tune::TuneManifest;
 use crate::session::console::Printer;
 use crate::session::folder;
+use crate::session::save::{REPEATS, SUMMARY};
+use crate::session::stored_run::{LONGEST_HEADER, is_aside, repeats_in};
 
 /// The results inside `folder`, the newest first; none where it is no folder.
 pub(super) fn results_in(folder: &Path) -> Vec<PathBuf> {

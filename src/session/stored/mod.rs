@@ -4,10 +4,7 @@ mod audit;
 pub(crate) mod experiments;
 mod listing;
 mod open;
-pub(crate) mod run;
-pub(crate) mod save;
 
 pub(crate) use self::audit::audits;
 pub(crate) use self::listing::{latest, listed, warn_of_salt};
 pub(crate) use self::open::{Stored, is_there, one_result, only_foreign_run, open};
-pub(crate) use self::run::JudgedRun;

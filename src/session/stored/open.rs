@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::experiments::sweep;
 use super::listing::{is_result, results_in};
-use super::run::repeats_in;
 use crate::experiment::Sweep;
 use crate::experiment::tune::Tune;
 use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
@@ -15,6 +14,7 @@ use crate::report::documents;
 use crate::session::campaign::dir::ExperimentDir;
 use crate::session::campaign::matrix::FILES;
 use crate::session::console::Stop;
+use crate::session::stored_run::repeats_in;
 use crate::units::count;
 
 /// What is stored at a path.

@@ -1,10 +1,10 @@
 //! One serving engine: a scheduler whose steps take time.
-use super::limits::{SchedulerLimits, Speculation};
 use super::scheduler::Scheduler;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::simulator::deployment::placement::{Deployment, DoesNotFit};
 use crate::simulator::job::{Job, JobId};
+use crate::simulator::limits::{SchedulerLimits, Speculation};
 use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
 use crate::simulator::step_time::model::StepTime;
 use crate::simulator::step_time::roofline::StepWork;

@@ -3,10 +3,8 @@
 pub(super) mod batching;
 pub(super) mod fixed_queue;
 mod kv;
-pub(super) mod limits;
 mod scheduler;
 mod sequence;
 
 pub use batching::{BLOCK_SIZE, BatchingConfig, BatchingEngine, EngineStep};
 pub use fixed_queue::{Delay, FixedQueue};
-pub use limits::{SchedulerLimits, SchedulingPolicy, Speculation};

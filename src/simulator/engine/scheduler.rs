@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::kv::{BlockPool, HeldBlocks};
-use super::limits::{SchedulerLimits, SchedulingPolicy};
 use super::sequence::Sequence;
 use crate::clock::Timestamp;
 use crate::simulator::job::{Job, JobId};
+use crate::simulator::limits::{SchedulerLimits, SchedulingPolicy};
 use crate::simulator::step_time::roofline::StepWork;
 use crate::simulator::work_totals::Shortage;
 

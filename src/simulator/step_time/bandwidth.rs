@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::roofline::Roofline;
 use super::roofline::StepWork;
 use crate::simulator::deployment::placement::DoesNotFit;
-use crate::simulator::engine::limits::SchedulerLimits;
+use crate::simulator::limits::SchedulerLimits;
 use crate::units::{count, three_digits};
 
 /// Four figures of what to expect of a deployment before any run.

@@ -84,7 +84,7 @@ fn estimated_prompts_spend_exactly_their_budget() {
     for asked in 1..1_000 {
         for class in 0..2 {
             let prompt = text(builder.build(class, asked, u64::from(asked)));
-            let estimate = crate::generator::prompts::costs::estimate_tokens(&prompt);
+            let estimate = crate::generator::tokens::costs::estimate_tokens(&prompt);
             assert!(estimate.abs_diff(asked) <= 1, "{asked} asked, {estimate} in {prompt:?}");
             assert!(!prompt.contains(".."), "{prompt:?}");
         }

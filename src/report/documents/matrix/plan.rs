@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::engine::without_secrets;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixSlot, MatrixVariable, Variant, in_currency};
-use crate::report::document::{Document, FIRST_COLUMN, NOTHING, Section, Table, Tone, VerdictLine, cut};
-use crate::units::{counted, spoken};
+use crate::report::document::{Document, FIRST_COLUMN, NOTHING, Section, Table, Tone, VerdictLine};
+use crate::units::{counted, fitted, spoken};
 
 /// A planned row under a variant.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ fn planned_rows(experiments: &Experiments, planned: &[PlannedRow]) -> Table {
         .column(("prefix", 6), |planned| of(planned, MatrixVariable::Prefix))
         .column_where_known(("sampling", 7), |planned| of(planned, MatrixVariable::Sampling))
         .column_where_known(("extra body", 3), |planned| {
-            of(planned, MatrixVariable::ExtraBody).map(|body| cut(&body, FIRST_COLUMN))
+            of(planned, MatrixVariable::ExtraBody).map(|body| fitted(&body, FIRST_COLUMN))
         })
         .column("runs", |planned| planned.runs)
         .column(("requests", 4), |planned| row(planned).settings.users.is_none().then_some(planned.requests))

@@ -5,10 +5,11 @@ use super::brief::{brief, fact_in_brief, note_in_brief};
 use super::lines::{Style, TextLines, Weight, wrap};
 use crate::report::document::{
     ALWAYS, Align, Block, Chart, Document, FIRST_COLUMN, KeyFigure, Level, NamedFact, Note, NoteKind,
-    Section, Table, cut,
+    Section, Table,
 };
 use crate::report::render::bars;
 use crate::report::render::printable::printable;
+use crate::units::fitted;
 
 /// How much of a document is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +183,7 @@ fn facts(lines: &mut TextLines, facts: &[NamedFact], extent: Extent) {
 /// A fact that ends where a screen has no more room for it.
 fn ended(fact: &str, room: usize) -> String {
     match wrap(fact, room).as_slice() {
-        [first, second, _, ..] => format!("{first} {}", cut(&format!("{second} …"), room)),
+        [first, second, _, ..] => format!("{first} {}", fitted(&format!("{second} …"), room)),
         _ => fact.to_owned(),
     }
 }
@@ -356,7 +357,7 @@ impl Grid {
         let over = self.width().saturating_sub(width);
         let room = self.column_width(0).saturating_sub(over).max(least);
         for row in &mut self.rows {
-            row[0] = cut(&row[0], room);
+            row[0] = fitted(&row[0], room);
         }
     }
 }

@@ -5,8 +5,8 @@ use crate::analysis::SampledRequests;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog, TokenChunk};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, RowSpan, Series, SeriesForm};
-use crate::report::document::{Chart, NOTHING, Section, Table, cell, cut};
-use crate::units::{count, millis};
+use crate::report::document::{Chart, NOTHING, Section, Table, cell};
+use crate::units::{count, fitted, millis};
 
 /// A bar that is shorter than this share of the axis cannot be read.
 const READABLE: f64 = 0.02;
@@ -138,7 +138,7 @@ fn row(log: &RunLog, record: &RequestRecord, origin: Origin) -> Row {
     let after = |chunk: TokenChunk| chunk.at.since(record.scheduled).as_secs_f64() * 1e3;
     let moments_ms = record.chunks.iter().take(MOST_CHUNKS).map(after).collect();
     let zero = if origin == Origin::Run { record.scheduled.as_secs_f64() } else { 0.0 };
-    Row { moments_ms, zero, ..Row::new(cut(&name, NAME), words(log, record).join(", ")) }
+    Row { moments_ms, zero, ..Row::new(fitted(&name, NAME), words(log, record).join(", ")) }
 }
 
 fn class<'a>(log: &'a RunLog, record: &RequestRecord) -> &'a str {

@@ -9,11 +9,11 @@ const DIGITS_PER_TOKEN: usize = 3;
 
 /// A short, common word. The cost of a piece is what it adds to this word: so special tokens that a server puts
 /// before every text cancel out, and a leading space counts as inside a text.
-pub(super) const ANCHOR: &str = "the";
+pub(in crate::generator) const ANCHOR: &str = "the";
 
 /// Where costs come from.
 #[derive(Clone, Debug)]
-pub(super) enum TokenCosts {
+pub(in crate::generator) enum TokenCosts {
     /// From [`estimate_tokens`].
     Estimated,
     /// From counts of the texts to measure.
@@ -22,7 +22,7 @@ pub(super) enum TokenCosts {
 
 impl TokenCosts {
     /// Tokens of `text` at the start of a prompt.
-    pub(super) fn at_start(&self, text: &str) -> u32 {
+    pub(in crate::generator) fn at_start(&self, text: &str) -> u32 {
         // Tokens put before every text: the cost of one word minus that of the second of two.
         let special =
             |counts| (2 * count(counts, ANCHOR)).saturating_sub(count(counts, &format!("{ANCHOR} {ANCHOR}")));
@@ -33,7 +33,7 @@ impl TokenCosts {
     }
 
     /// Tokens that `text` adds after other text.
-    pub(super) fn after(&self, text: &str) -> u32 {
+    pub(in crate::generator) fn after(&self, text: &str) -> u32 {
         match self {
             Self::Estimated => estimate_tokens(text),
             Self::Counted { counts } => {
@@ -53,7 +53,7 @@ fn count(counts: &HashMap<String, u32>, text: &str) -> u32 {
 /// letters begun; digits one per 3 begun; any other run of marks one, with the space before and the line ends after
 /// it; spaces and line ends alone one. Each letter of a script without case counts one, since such scripts are rarely
 /// merged.
-pub(super) fn estimate_tokens(text: &str) -> u32 {
+pub(in crate::generator) fn estimate_tokens(text: &str) -> u32 {
     let mut rest = text;
     let mut tokens = 0;
     while !rest.is_empty() {

@@ -128,7 +128,7 @@ impl TokenIdVocabulary {
 
 /// Reads the tokenizer at `source`: a `tokenizer.json`, a folder that holds one, or a Hugging Face model id, which is
 /// looked up in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` apply).
-pub(super) fn open(source: &str) -> Result<Tokenizer, PromptError> {
+pub(in crate::generator) fn open(source: &str) -> Result<Tokenizer, PromptError> {
     let path = Path::new(source);
     let file = if path.is_dir() {
         let inside = path.join("tokenizer.json");

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::fit::fitted_to;
+use super::simulation::Simulation;
 use crate::cli::args::{Described, ModelArgs};
 use crate::cli::output::{exits, say_saved};
-use crate::cli::simulate::{Simulation, fitted_to};
 use crate::experiment::tune::{
     Forecaster, Predictor, TuneCandidate, TuneExperiment, TuneRun, TuneRuns, TuneSpec,
 };
@@ -28,7 +29,7 @@ const SHORTEST_S: f64 = 20.0;
 const LONGEST_S: f64 = 300.0;
 
 /// Where runs begin and how long they are; what was typed is first.
-pub(super) fn tune_runs(
+pub(in crate::cli) fn tune_runs(
     workload: &WorkloadSpec,
     seconds: Option<f64>,
     seed: Option<u64>,
@@ -66,7 +67,7 @@ fn described(spec: &TuneSpec, of: &TuneCandidate, workload: &WorkloadSpec) -> Re
 }
 
 /// What looks ahead: the simulator, fitted to the runs whose logs `log` reads.
-pub(super) fn predictor<'a>(
+pub(in crate::cli) fn predictor<'a>(
     spec: &'a TuneSpec,
     workload: &WorkloadSpec,
     log: impl FnMut(&str) -> Option<RunLog> + 'a,
@@ -85,18 +86,18 @@ pub(super) fn predictor<'a>(
 }
 
 /// What is asked of a tuning in virtual time, beside its file.
-pub(in crate::cli) struct VirtualTuning<'a> {
-    pub(in crate::cli) file: &'a str,
-    pub(in crate::cli) seconds: Option<f64>,
-    pub(in crate::cli) seed: Option<u64>,
-    pub(in crate::cli) invalid: InvalidRuns,
+pub(super) struct VirtualTuning<'a> {
+    pub(super) file: &'a str,
+    pub(super) seconds: Option<f64>,
+    pub(super) seed: Option<u64>,
+    pub(super) invalid: InvalidRuns,
     /// Where progress is shown.
-    pub(in crate::cli) screen: Screen,
+    pub(super) screen: Screen,
 }
 
 impl VirtualTuning<'_> {
     /// The file, and every variant as it is simulated, or all that cannot be.
-    pub(in crate::cli) fn load(&self) -> Result<(TuneSpec, WorkloadSpec, Vec<Described>), Stop> {
+    pub(super) fn load(&self) -> Result<(TuneSpec, WorkloadSpec, Vec<Described>), Stop> {
         let spec = TuneSpec::load(self.file).map_err(Stop::usage)?;
         let workload = spec.workload().map_err(Stop::usage)?;
         let models: Result<Vec<Described>, Stop> = spec
@@ -118,7 +119,7 @@ impl VirtualTuning<'_> {
 }
 
 /// Tunes simulated servers.
-pub(in crate::cli) fn simulate(
+pub(super) fn simulate(
     asked: &VirtualTuning<'_>,
     spec: &TuneSpec,
     models: &[Described],
