@@ -292,8 +292,7 @@ pub(crate) fn unrecorded_requests(observed: &Observed<'_>) -> Vec<u64> {
     all.filter(|index| !known.contains(index) && !unended.contains(index)).take(MOST_UNRECORDED).collect()
 }
 
-/// Later turns of sessions that the run dispatched in a phase, as it counted them; of a log that was cut off, as many as
-/// it names.
+/// Later turns of sessions that the run dispatched in a phase; of a log that was cut off, as many as it names.
 fn later_turns(log: &RunLog, phase: Phase) -> u64 {
     if let Some(footer) = &log.footer {
         return footer.sessions.map_or(0, |sessions| sessions.turns(phase));
@@ -358,8 +357,8 @@ pub fn of_request(
     delivery: &StreamDelivery,
     record: &RequestRecord,
 ) -> (RequestLatency, Option<bool>) {
-    let latency =
-        Came::new(log, delivery.tpot_withheld).latency(record, LoadForm::from_workload(&log.header.workload));
+    let form = LoadForm::from_workload(&log.header.workload);
+    let latency = Came::new(log, delivery.tpot_withheld).latency(record, form);
     (latency, slo_of(log, delivery, record).is_met())
 }
 
@@ -371,8 +370,8 @@ pub(crate) fn measure<'a>(
     place: u32,
 ) -> Measured<'a> {
     let slo = slo_of(log, delivery, &records.at(place as usize));
-    let (form, came) =
-        (LoadForm::from_workload(&log.header.workload), Came::new(log, delivery.tpot_withheld));
+    let form = LoadForm::from_workload(&log.header.workload);
+    let came = Came::new(log, delivery.tpot_withheld);
     Measured { records, place, found: 0, slo, form, came }
 }
 

@@ -80,15 +80,10 @@ pub enum LengthTest {
 impl LengthTest {
     /// Of an answer with so many tokens by the server's count, in so many chunks, or cut off here because it
     /// went on for too long.
-    pub(super) fn new(
-        tokens: Option<u64>,
-        chunks: u64,
-        cut_off: bool,
-        finish: Option<&FinishReason>,
-    ) -> Self {
+    pub(super) fn new(tokens: Option<u64>, chunks: u64, cut: bool, finish: Option<&FinishReason>) -> Self {
         let asked = u64::from(TEST_TOKENS);
         match tokens {
-            _ if cut_off => Self::Ignored,
+            _ if cut => Self::Ignored,
             None if chunks > TOO_MANY_CHUNKS * asked => Self::Ignored,
             Some(tokens) if tokens > TOO_LONG * asked => Self::Ignored,
             Some(tokens) if tokens < asked && finish == Some(&FinishReason::Stop) => Self::EndsEarly,

@@ -25,8 +25,7 @@ const LOCK: &str = ".lock";
 /// The folder of an experiment.
 ///
 /// An experiment decides by what its runs found which run comes next. So one that begins again, and reads
-/// each run that is stored in place of executing it, comes to where it was interrupted, and continues from
-/// there.
+/// each stored run in place of executing it, comes to where it was interrupted, and continues there.
 #[derive(Debug)]
 pub(crate) struct ExperimentDir {
     folder: PathBuf,
@@ -36,8 +35,7 @@ pub(crate) struct ExperimentDir {
 }
 
 impl ExperimentDir {
-    /// A new one in `base`. The manifest has all that decides which runs there are, so that the experiment
-    /// can be resumed.
+    /// A new one in `base`; its manifest has all that decides which runs there are, so that it can be resumed.
     pub(crate) fn create(
         base: &Path,
         name: &str,
