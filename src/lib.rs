@@ -10,7 +10,8 @@
 //!   (TOML/JSON)   (pure)     (hashed)    (async, clock)    (JSONL)    (pure)               (pure)   text html md
 //! ```
 //!
-//! Only the middle arrow reads a clock or meets a network. Everything beside it is pure, so tests check it exactly.
+//! Only the middle arrow reads a clock or meets a network. Everything beside it is pure, so tests check it exactly;
+//! but a tokenizer named by its repository is fetched before the plan is drawn (`generator/tokens/hub.rs`).
 //! The run log is the only truth: every number that Skyline prints can be computed again from it.
 //!
 //! ## The floors
@@ -52,6 +53,11 @@
 //!
 //! | to see or change | open, in `src` |
 //! |---|---|
+//! | `WorkloadSpec` | `workload/spec.rs` |
+//! | `RequestSpec`; `Schedule` with `generate` and `generate_stream` | `generator/request.rs`; `generator/schedule.rs` |
+//! | `Engine`, which sends a `RequestSpec` and streams its answer | `engine/answer.rs`; the one over HTTP: `engine/openai/engine.rs` |
+//! | the analyzers: `summarise`, which makes a `Summary` of a `RunLog` | `analysis/summary/summarise.rs` |
+//! | the reporter: a `Document` of each result | `report/documents/` |
 //! | how arrivals are drawn: Poisson, bursts, gamma gaps | `arrivals/draw.rs` |
 //! | that requests leave at their moments: no coordinated omission, schedule lag | `runner/pacer.rs` |
 //! | the wait under a concurrency cap | `runner/in_flight.rs` |
