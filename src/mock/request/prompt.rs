@@ -34,7 +34,10 @@ impl PromptTokens {
                     self.add(inner);
                 }
             }
-            Value::Number(id) => self.push(id.as_u64().unwrap_or(0), &format!("<{id}>")),
+            Value::Number(id) => {
+                let token = id.as_u64().unwrap_or_else(|| hash(&id.to_string()));
+                self.push(token, &format!("<{id}>"));
+            }
             _ => {}
         }
     }
@@ -105,6 +108,13 @@ mod tests {
         ] {
             assert_eq!(PromptTokens::of_texts(&value).tokens(), tokens, "{value}");
         }
+    }
+
+    #[test]
+    fn ids_below_zero_are_no_one_id() {
+        let prefix = |id: i64| PromptTokens::of_texts(&json!(vec![id; 17])).prefix(None, std::iter::empty());
+        assert_ne!(prefix(-1).hashes(), prefix(-2).hashes());
+        assert_ne!(prefix(-1).hashes(), prefix(0).hashes());
     }
 
     #[test]
