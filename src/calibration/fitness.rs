@@ -132,8 +132,8 @@ mod tests {
         assert_eq!(sentence(83), "stamps within 0.08 ms at p99; trusted up to 6,600 requests/s");
         assert_eq!(
             sentence(3_210),
-            "stamps within 3.21 ms and requests within 0.04 ms at p99, the limit is 1 ms; latencies are uncertain by that \
-             much"
+            "stamps within 3.21 ms and requests within 0.04 ms at p99, the limit is 1 ms; latencies are uncertain by \
+             that much"
         );
         let not_fit = sentence(381_000);
         assert!(not_fit.contains("381 ms") && not_fit.contains("INVALID"), "{not_fit}");

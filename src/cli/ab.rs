@@ -115,13 +115,14 @@ fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, empties_cac
     }
     if args.sides.are_one_address() && !empties_cache {
         printer.words(
-            "note: --a and --b are one server, which gets the same requests twice in each round: a prefix cache is warm the \
-             second time; --reset-cache empties it before each run",
+            "note: --a and --b are one server, which gets the same requests twice in each round: a prefix cache is \
+             warm the second time; --reset-cache empties it before each run",
         );
     }
     if design.rounds() % 2 == 1 {
         printer
-            .words("note: with an odd number of rounds one side goes first once more than the other; an even number is fair");
+            .words("note: with an odd number of rounds one side goes first once more than the other; an even number is \
+                fair");
     }
 }
 
@@ -285,8 +286,8 @@ fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
         ServerAddress::At(_) => Ok(ServerManifest::from_settings(settings)),
         // The embedded mock lives with one connection: there is nothing to compare.
         ServerAddress::EmbeddedMock(_) => Err(Stop::usage(
-            "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one address \
-             with --url; `skyline mock` starts one",
+            "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one \
+             address with --url; `skyline mock` starts one",
         )),
     }
 }

@@ -183,7 +183,8 @@ fn several_tools(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) 
             }
             Stored::Sweep(_) => {
                 return Err(Stop::usage(format!(
-                    "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: {0}/run-001",
+                    "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: \
+                     {0}/run-001",
                     folder.display()
                 )));
             }
@@ -269,8 +270,8 @@ fn believe(name: &str, reasons: &[String], invalid: InvalidRuns) -> Result<(), S
     }
     let reasons: Vec<_> = reasons.iter().map(|reason| format!("\n  ✗ {reason}")).collect();
     Err(Stop::impossible(format!(
-        "{name} is INVALID and is not compared:{}\nhint: run it again (cures: skyline report), or compare it anyway with \
-         --allow-invalid",
+        "{name} is INVALID and is not compared:{}\nhint: run it again (cures: skyline report), or compare it anyway \
+         with --allow-invalid",
         reasons.concat()
     )))
 }
@@ -281,8 +282,8 @@ fn believe_any(side: &AnySide, invalid: InvalidRuns) -> Result<(), Stop> {
     match side {
         AnySide::Foreign(name, _) if !reasons.is_empty() && invalid == InvalidRuns::LeftOut => {
             Err(Stop::impossible(format!(
-                "{name} is not compared:\n  ✗ {}\nhint: run it again with a load that the server can answer, or compare it \
-                 anyway with --allow-invalid",
+                "{name} is not compared:\n  ✗ {}\nhint: run it again with a load that the server can answer, or \
+                 compare it anyway with --allow-invalid",
                 reasons.join("\n  ✗ ")
             )))
         }

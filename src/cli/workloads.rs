@@ -129,8 +129,8 @@ fn of_trace(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     let path = args.source.display().to_string();
     if runs_in(&args.source).is_ok_and(|runs| !runs.is_empty()) {
         return Err(Stop::usage(format!(
-            "{path} holds no file chunk-N-trace.csv (a pool of clients), nor run.jsonl\nhint: there are runs in it; name \
-             the run's own folder inside it"
+            "{path} holds no file chunk-N-trace.csv (a pool of clients), nor run.jsonl\nhint: there are runs in it; \
+             name the run's own folder inside it"
         )));
     }
     let trace = args.slice.of_file(&path, args.skip_bad);

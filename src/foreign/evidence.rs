@@ -94,18 +94,19 @@ impl ForeignRun {
         let rated = conditions.rate_per_s.filter(|_| !is("closed"));
         let rescaled = self.tool == ForeignTool::Vllm && rated.is_some() && (is("poisson") || is("gamma"));
         let rescaled = rescaled.then(|| {
-            "vLLM rescales its arrivals so that the last one lands at N ÷ rate: their number never varies by chance, as it \
-             does in production"
+            "vLLM rescales its arrivals so that the last one lands at N ÷ rate: their number never varies by chance, \
+             as it does in production"
                 .to_owned()
         });
         let slots = capped.filter(|_| rated.is_some()).map(|most| match self.tool {
             ForeignTool::AiPerf => format!(
-                "with {} in flight AIPerf skips the next arrival and does not count it: the load falls where the server is slow",
+                "with {} in flight AIPerf skips the next arrival and does not count it: the load falls where the \
+                 server is slow",
                 count(most)
             ),
             tool => format!(
-                "with {} in flight the next request waits for a slot, and {tool} counts no latency before it: the wait is in \
-                 no figure",
+                "with {} in flight the next request waits for a slot, and {tool} counts no latency before it: the wait \
+                 is in no figure",
                 count(most)
             ),
         });

@@ -34,8 +34,8 @@ pub enum ForeignError {
     },
     /// It is JSON, but from no known tool.
     #[error(
-        "{path} is JSON, but not the result of a known tool. Known are{}\nhint: --from vllm (sglang, guidellm, aiperf) says \
-         what is missing for it to be that; a run of Skyline is named by its folder",
+        "{path} is JSON, but not the result of a known tool. Known are{}\nhint: --from vllm (sglang, guidellm, aiperf) \
+         says what is missing for it to be that; a run of Skyline is named by its folder",
         looks()
     )]
     Unknown {
@@ -60,7 +60,8 @@ pub enum ForeignError {
     },
     /// It is truncated JSON.
     #[error(
-        "{path} is JSON up to line {line}, column {column} and breaks off\nhint: it was not written or copied to its end"
+        "{path} is JSON up to line {line}, column {column} and breaks off\nhint: it was not written or copied to its \
+         end"
     )]
     BreaksOff {
         /// The file.

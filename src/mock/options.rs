@@ -168,7 +168,10 @@ impl FromStr for CannedAnswer {
             given.then(|| Self { to: to.trim().to_owned(), say: say.to_owned() })
         };
         read().ok_or_else(|| {
-            format!("`{text}` is not WORDS=ANSWER: words of a prompt and what is answered, as in 'capital of France?=Paris'")
+            format!(
+                "`{text}` is not WORDS=ANSWER: words of a prompt and what is answered, as in 'capital of \
+                France?=Paris'"
+            )
         })
     }
 }

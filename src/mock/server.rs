@@ -31,8 +31,8 @@ use crate::random::RandomStream;
 pub enum MockStartError {
     /// The address is taken, not this machine's or not allowed.
     #[error(
-        "the mock cannot listen on {address}: {error}\nhint: port 0 takes a free port; 127.0.0.1 and 0.0.0.0 are addresses of every \
-             machine"
+        "the mock cannot listen on {address}: {error}\nhint: port 0 takes a free port; 127.0.0.1 and 0.0.0.0 are \
+         addresses of every machine"
     )]
     Address {
         /// The address.

@@ -97,9 +97,9 @@ mod tests {
         std::fs::write(&path, "{\"prompt\": \"hello there\"}\n").unwrap();
         let spec = |rate: f64, tokens: u32| {
             let text = format!(
-                "name = \"t{rate:.0}\"\nhorizon_s = 5\narrival = {{ kind = \"poisson\", rate_per_s = {rate} }}\n[[classes]]\n\
-                 name = \"all\"\noutput_tokens = {{ kind = \"constant\", value = {tokens} }}\n\
-                 prompt = {{ kind = \"dataset\", path = {:?} }}\n",
+                "name = \"t{rate:.0}\"\nhorizon_s = 5\narrival = \
+                 {{ kind = \"poisson\", rate_per_s = {rate} }}\n[[classes]]\nname = \"all\"\noutput_tokens = \
+                 {{ kind = \"constant\", value = {tokens} }}\nprompt = {{ kind = \"dataset\", path = {:?} }}\n",
                 path.display().to_string()
             );
             WorkloadSpec::from_toml(&text, "t.toml").unwrap()

@@ -139,7 +139,8 @@ pub(crate) fn repeats_again(
     let repeats = Repeats::new(&runs, &demanded).map_err(|error| {
         let folder = folders.first().and_then(|run| run.parent()).unwrap_or(Path::new("."));
         Stop::usage(format!(
-            "{} does not hold runs that repeat one another: {error}\nhint: show one of them: skyline report {0}/{PREFIX}1",
+            "{} does not hold runs that repeat one another: {error}\nhint: show one of them: skyline report \
+             {0}/{PREFIX}1",
             folder.display()
         ))
     })?;

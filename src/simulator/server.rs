@@ -89,8 +89,8 @@ pub struct FirstToken {
 pub enum Reject {
     /// Prompt and answer are longer than the model's context.
     #[error(
-        "this model's maximum context length is {max_model_len} tokens, but {input_tokens} prompt tokens and {output_tokens} \
-         answer tokens were requested; shorten either"
+        "this model's maximum context length is {max_model_len} tokens, but {input_tokens} prompt tokens and \
+         {output_tokens} answer tokens were requested; shorten either"
     )]
     TooLong {
         /// Longest prompt and answer together, tokens.

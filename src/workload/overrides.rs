@@ -159,7 +159,8 @@ impl WorkloadSpec {
                  them; `--users` says how many they are, `--arrival poisson` takes their place"
             }
             Overrides { users: None, think_time_s: Some(_), .. } if !closed || opens => {
-                "`--think-time` is what users in a closed loop wait, and there are none; leave it out, or give `--users`"
+                "`--think-time` is what users in a closed loop wait, and there are none; leave it out, or give \
+                 `--users`"
             }
             Overrides { rate_per_s: Some(_), .. } if traced => {
                 "`--rate` cannot be given for a trace; `--rate-scale` replays more or fewer of its requests, \
@@ -360,7 +361,8 @@ impl DatasetChange {
         }
         Some(if flag == "--skip-bad" {
             format!(
-                "`--skip-bad` is about a dataset or a trace, and `{name}` has neither; give one with --dataset or --trace"
+                "`--skip-bad` is about a dataset or a trace, and `{name}` has neither; give one with --dataset or \
+                 --trace"
             )
         } else {
             format!("`{flag}` is about a dataset, and `{name}` has none; give one with --dataset")

@@ -171,8 +171,8 @@ impl WorkloadSpec {
                 && every_s < SOONEST_CHECK_S
             {
                 let sentence = format!(
-                    "is {every_s}, and checks that often would be a load of their own; at least {SOONEST_CHECK_S}, or 0 for \
-                     none under load"
+                    "is {every_s}, and checks that often would be a load of their own; at least {SOONEST_CHECK_S}, or \
+                     0 for none under load"
                 );
                 fields.complain_of("check_every_s", &sentence);
             }

@@ -31,8 +31,8 @@ impl Distribution {
     pub fn typed(text: &str) -> Result<Self, String> {
         let unread = || {
             format!(
-                "`{text}` is not a length; write a number such as 1024, a range such as 100..400, or a distribution such \
-                 as normal:256:128"
+                "`{text}` is not a length; write a number such as 1024, a range such as 100..400, or a distribution \
+                 such as normal:256:128"
             )
         };
         let text = text.trim();
@@ -185,7 +185,8 @@ impl LoadSpike {
             (hold_s > 0.0).then_some(Self { times, at_s, hold_s })
         };
         read().ok_or_else(|| {
-            format!("`{text}` is not a spike; write it as TIMES:AT:FOR, such as 2:40s:20s for twice the rate; TIMES is above 1")
+            format!("`{text}` is not a spike; write it as TIMES:AT:FOR, such as 2:40s:20s for twice the rate; TIMES is \
+                above 1")
         })
     }
 }

@@ -81,7 +81,8 @@ fn idle(clients: &ClientBehaviour, limits: &ClientLimits) -> impl Iterator<Item 
     let never_hedged = clients.hedge_after_s.zip(to_first).filter(|(after, limit)| after >= limit);
     let never_hedged = never_hedged.map(|(after, limit)| {
         format!(
-            "note: no request is hedged, since clients wait {} for a first token and hedge after {}; lower --hedge-after",
+            "note: no request is hedged, since clients wait {} for a first token and hedge after {}; lower \
+             --hedge-after",
             spoken(limit),
             spoken(after)
         )

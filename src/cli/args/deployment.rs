@@ -9,10 +9,10 @@ use crate::record::{DeploymentFacts, Fact};
 use crate::session::Stop;
 
 /// What `--help` says of `--fact`.
-const FACT: &str = "Fact to store with the run, as `name=value`, for what the server does not report itself: model_revision, \
-                    tokenizer, kv_cache_dtype, tensor_parallel, pipeline_parallel, data_parallel, attention_backend, \
-                    scheduling_policy, cuda, driver, interconnect, network, storage, engine_version or serving_flags; also \
-                    hardware, gpus and precision; may be repeated [default: what the server and exporters report]";
+const FACT: &str = "Fact to store with the run, as `name=value`, for what the server does not report itself: \
+    model_revision, tokenizer, kv_cache_dtype, tensor_parallel, pipeline_parallel, data_parallel, attention_backend, \
+    scheduling_policy, cuda, driver, interconnect, network, storage, engine_version or serving_flags; also hardware, \
+    gpus and precision; may be repeated [default: what the server and exporters report]";
 
 /// The deployment. It is kept with the run, and the embedded mock models it; nothing of it is sent.
 #[derive(Clone, Debug, Args)]

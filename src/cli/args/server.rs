@@ -129,7 +129,8 @@ impl ServerArgs {
         ];
         if let Some((option, _)) = both.into_iter().find(|(_, both)| *both) {
             return Err(Stop::usage(format!(
-                "{option} and {file} both say which server is meant\nhint: leave {option} out, or take it out of the file"
+                "{option} and {file} both say which server is meant\nhint: leave {option} out, or take it out of the \
+                 file"
             )));
         }
         Ok(self.at(filed))

@@ -72,9 +72,8 @@ impl TraceArgs {
         }
         match (name, &self.trace) {
             (None, None) => Err(Stop::usage(
-                "no WORKLOAD is named\n\
-                 hint: name one (`skyline workloads` lists them), say what requests are like, as in --input-tokens 1024 \
-                 --output-tokens 128, or name a file with --dataset or --trace",
+                "no WORKLOAD is named\nhint: name one (`skyline workloads` lists them), say what requests are like, as \
+                 in --input-tokens 1024 --output-tokens 128, or name a file with --dataset or --trace",
             )),
             (None, Some(path)) => {
                 let trace = self.of(Trace::whole(path));

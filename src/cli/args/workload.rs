@@ -155,16 +155,16 @@ impl LoadArgs {
         let cap = cap.map(|cap| cap.get() as u64);
         let Some(users) = self.requests.into_iter().chain(cap).min() else {
             return Err(Stop::usage(
-                "--rate inf does not say how many requests are sent at once\n\
-                 hint: add --requests N, which sends N at once, or --max-concurrency N, which keeps N in flight (where the \
-                 verb has neither: --users N in place of --rate inf)",
+                "--rate inf does not say how many requests are sent at once\nhint: add --requests N, which sends N at \
+                 once, or --max-concurrency N, which keeps N in flight (where the verb has neither: --users N in place \
+                 of --rate inf)",
             ));
         };
         if users > MOST_AT_ONCE {
             let users = count(users);
             return Err(Stop::usage(format!(
-                "--rate inf would send {users} requests at once; the most is {}\nhint: add --max-concurrency N, which keeps N \
-                 in flight",
+                "--rate inf would send {users} requests at once; the most is {}\nhint: add --max-concurrency N, which \
+                 keeps N in flight",
                 count(MOST_AT_ONCE)
             )));
         }

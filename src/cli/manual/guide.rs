@@ -54,8 +54,8 @@ fn unknown(asked: &str) -> Stop {
     let known = TOPICS.iter().flat_map(|topic| std::iter::once(topic.name).chain(topic.also.iter().copied()));
     let near = nearest(asked, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     Stop::usage(format!(
-        "the guide has no topic `{asked}`{near}\nhint: `skyline guide` lists all topics; `skyline guide --search {asked}` looks \
-         into them"
+        "the guide has no topic `{asked}`{near}\nhint: `skyline guide` lists all topics; `skyline guide --search \
+         {asked}` looks into them"
     ))
 }
 

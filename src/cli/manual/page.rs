@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn a_table_that_fits_has_a_line_a_row() {
-        let shown = "# One\n\n name   what it is\n─────────────────────────────────\n a      one, two, three and four\n b      x\n\nEnd.\n";
+        let shown = "# One\n\n name   what it is\n─────────────────────────────────\n a      one, two, three and \
+            four\n b      x\n\nEnd.\n";
         assert_eq!(page(CHAPTER, 80), shown);
     }
 

@@ -35,8 +35,8 @@ pub(in crate::cli) struct FormatArgs {
 
 /// What `--help` says of `--otlp`.
 const PUSH: &str = "Push the figures of a run as OTLP metrics to the OpenTelemetry collector at this address, such as \
-                    http://localhost:4318, with the headers of OTEL_EXPORTER_OTLP_HEADERS; a failed push is reported and loses \
-                    nothing [default: no push]";
+    http://localhost:4318, with the headers of OTEL_EXPORTER_OTLP_HEADERS; a failed push is reported and loses nothing \
+    [default: no push]";
 
 /// What `--help` says of the formats.
 fn help() -> String {

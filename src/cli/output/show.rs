@@ -55,7 +55,8 @@ impl ShowArgs {
     pub(in crate::cli) fn check(&self) -> Result<(), Stop> {
         if self.to_stdout().count() > 1 {
             return Err(Stop::usage(
-                "two formats both go to standard output\nhint: name a file for one of them, as in --format html=report.html",
+                "two formats both go to standard output\nhint: name a file for one of them, as in --format \
+                 html=report.html",
             ));
         }
         for (number, (_, place)) in self.formats.iter().enumerate() {

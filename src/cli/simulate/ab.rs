@@ -86,8 +86,8 @@ fn words_of(side: AbSide, flags: &str, fitted: bool) -> Result<Vec<String>, Stop
 
 fn refused(side: AbSide, flags: &str, why: &str) -> Stop {
     Stop::usage(format!(
-        "--ab, {side} '{flags}': {why}\nhint: give options of the model in quotes, such as '--max-num-seqs 64'; the load is the \
-         same for both"
+        "--ab, {side} '{flags}': {why}\nhint: give options of the model in quotes, such as '--max-num-seqs 64'; the \
+         load is the same for both"
     ))
 }
 

@@ -188,9 +188,9 @@ fn by_physics(
     if let Some(cost) = found.beyond_datasheet() {
         let what = if cost.kind == CostKind::ComputeEfficiency { "arithmetic" } else { "bandwidth" };
         printer.words(&format!(
-            "note: --hardware {}: these runs would take {} of its {what} for {} in {}, more than its datasheet has; the \
-             hardware is ignored, and a sum of costs is fitted\nhint: say what served (--hardware, --serving-model, \
-             --precision, --tensor-parallel)",
+            "note: --hardware {}: these runs would take {} of its {what} for {} in {}, more than its datasheet has; \
+             the hardware is ignored, and a sum of costs is fitted\nhint: say what served (--hardware, \
+             --serving-model, --precision, --tensor-parallel)",
             deployment.hardware.name,
             percent(cost.value.unwrap_or(f64::NAN)),
             deployment.model.name,

@@ -249,7 +249,8 @@ fn notes(spec: &WorkloadSpec, rule: RoutingRule) -> Vec<String> {
     }
     if !spec.checks.is_empty() || spec.classes.iter().any(|class| class.answer.is_some()) {
         notes.push(
-            "note: the simulator produces no text: checks are not sent, and answers of a form are as long as their limit",
+            "note: the simulator produces no text: checks are not sent, and answers of a form are as long as their \
+             limit",
         );
     }
     notes.into_iter().map(str::to_owned).collect()
@@ -260,8 +261,9 @@ fn refuse_poor_fit(fit: Option<&EngineFit>, printer: Printer) -> Result<(), Stop
     let Some(fit) = fit.filter(|fit| fit.grade == Grade::Poor) else { return Ok(()) };
     printer.words(&fit_in_words(fit)?);
     Err(Stop::impossible(
-        "the fitted engine does not reproduce its runs, so nothing is predicted from it\nhint: did one server answer alone, \
-         and with what limits (--max-num-seqs, --max-num-batched-tokens)? the fit does not see a queue in front of it",
+        "the fitted engine does not reproduce its runs, so nothing is predicted from it\nhint: did one server answer \
+         alone, and with what limits (--max-num-seqs, --max-num-batched-tokens)? the fit does not see a queue in front \
+         of it",
     ))
 }
 

@@ -106,8 +106,8 @@ impl VirtualTuning<'_> {
             .map(|of| {
                 described(&spec, of, &workload).map_err(|why| {
                     Stop::usage(format!(
-                        "variant {} cannot be simulated: {why}\nhint: the simulator takes the flags of skyline mock; skyline \
-                         tune tries the others on a server",
+                        "variant {} cannot be simulated: {why}\nhint: the simulator takes the flags of skyline mock; \
+                         skyline tune tries the others on a server",
                         of.name
                     ))
                 })

@@ -56,8 +56,8 @@ pub(in crate::cli) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, St
     save::run_with_log(run.report(), &folder)?;
     args.show.show(printer, |format| render_run(run.report(), format))?;
     printer.words(&format!(
-        "{number} shards began {} apart by their wall clocks; concurrency across shards is as accurate as these clocks; each \
-         latency uses the clock of one machine\nsaved to {}",
+        "{number} shards began {} apart by their wall clocks; concurrency across shards is as accurate as these \
+         clocks; each latency uses the clock of one machine\nsaved to {}",
         spoken(merged.apart),
         folder.display()
     ));

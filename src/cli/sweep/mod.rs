@@ -152,7 +152,8 @@ fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer
 }
 
 /// Where the length and the load of its runs come from.
-const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than --max-seconds";
+const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than \
+    --max-seconds";
 /// Longest time of a search without an end in time, as a multiple of what is expected.
 const LEAST_OF_FORECAST: f64 = 0.5;
 const MOST_OF_FORECAST: f64 = 2.0;
@@ -271,8 +272,10 @@ impl SweepArgs {
         let most = search.listed().iter().map(requests).reduce(f64::max);
         Ok(most.zip(needed).filter(|(most, needed)| *most < *needed as f64).map(|(most, needed)| {
             let [most, needed] = [most as u64, needed].map(count);
-            format!("{SHORT} each load has at most {most} requests, and a decision takes about {needed}: raise --samples, \
-                     --max-seconds or --repeats")
+            format!(
+                "{SHORT} each load has at most {most} requests, and a decision takes about {needed}: raise \
+                --samples, --max-seconds or --repeats"
+            )
         }))
     }
 

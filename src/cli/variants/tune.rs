@@ -141,8 +141,8 @@ impl TuneArgs {
         let filed = spec.server.serve.as_ref().or(spec.server.start.as_ref());
         if filed.is_none() {
             return Err(Stop::usage(format!(
-                "`{}` has no `serve` command, so that its variants cannot be started\nhint: write one into [server], such as \
-                 serve = \"exec vllm serve MODEL {{flags}}\"; skyline tune --example has one",
+                "`{}` has no `serve` command, so that its variants cannot be started\nhint: write one into [server], \
+                 such as serve = \"exec vllm serve MODEL {{flags}}\"; skyline tune --example has one",
                 spec.name
             )));
         }

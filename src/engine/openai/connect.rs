@@ -146,9 +146,11 @@ async fn model(
             of_redirect(&target.url, &path, location)
                 + "; where only the list is there, name a model with --model"
         }
-        Err(ControlError::Unreadable { .. }) => "is this the address of an LLM server, and not of a web page or its login? \
-                                                 check --url; where only the list is missing, name a model with --model"
-            .to_owned(),
+        Err(ControlError::Unreadable { .. }) => {
+            "is this the address of an LLM server, and not of a web page or its \
+            login? check --url; where only the list is missing, name a model with --model"
+                .to_owned()
+        }
         _ => "name one with --model, or check --url".to_owned(),
     };
     let reason = listed.err().map_or_else(|| format!("{path} lists none"), |error| error.to_string());

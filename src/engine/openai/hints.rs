@@ -87,7 +87,8 @@ pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str
             target.endpoint.name()
         ),
         Some(name) => format!(
-            "the server does not take the field `{name}`: leave it out with --extra-body '{{\"{name}\": null}}', or {other}"
+            "the server does not take the field `{name}`: leave it out with --extra-body '{{\"{name}\": null}}', or \
+             {other}"
         ),
         None => format!(
             "the server does not take the request as it is, and names no field: {other}, or look at its log"
@@ -115,7 +116,8 @@ pub(super) fn of_redirect(url: &BaseUrl, path: &str, location: &str) -> String {
 pub(super) fn of_no_endpoint(url: &BaseUrl, path: &str, lists: bool) -> String {
     if lists {
         return format!(
-            "the server has no {path}, though it has {}: choose another --endpoint, or name the endpoint's own path with --path",
+            "the server has no {path}, though it has {}: choose another --endpoint, or name the endpoint's own path \
+             with --path",
             url.models_path()
         );
     }
@@ -141,12 +143,12 @@ pub(super) fn of_unready(target: &Target, status: u16, words: &str) -> String {
     };
     match status {
         502 | 504 => format!(
-            "a gateway or proxy answers in place of the server, which it does not reach: check that the server runs, and at \
-             which address the gateway expects it{around}"
+            "a gateway or proxy answers in place of the server, which it does not reach: check that the server runs, \
+             and at which address the gateway expects it{around}"
         ),
         503 => format!(
-            "the server, or a gateway before it, has nothing to answer with: look at their logs; if it is starting, wait \
-             longer with --wait{around}"
+            "the server, or a gateway before it, has nothing to answer with: look at their logs; if it is starting, \
+             wait longer with --wait{around}"
         ),
         413 => "the request is larger than the server, or a proxy before it, takes: raise its limit (nginx: \
                 client_max_body_size), or shorten the prompts"

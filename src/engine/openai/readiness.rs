@@ -63,8 +63,8 @@ pub(super) async fn ready(
         if elapsed + PAUSE > limit {
             if let Some(dialer) = lists {
                 let reason = format!(
-                    "note: the server's health page fails ({reason}), but it lists its models: one test request decides \
-                     whether it is ready"
+                    "note: the server's health page fails ({reason}), but it lists its models: one test request \
+                     decides whether it is ready"
                 );
                 progress(ConnectProgress::HealthPassedOver { reason });
                 return Ok(dialer);
@@ -101,8 +101,8 @@ enum Prospect {
 const UNREACHABLE: &str = "check host and port in --url, and that no firewall is between";
 const CHECK_NAME: &str =
     "check the host's name in --url; if the name will appear later, wait longer with --wait";
-const CHECK_PROXY: &str = "check the proxy that http_proxy, https_proxy or all_proxy names, with its login (http://USER:PASSWORD@HOST:PORT), or \
-     go around it: NO_PROXY=HOST";
+const CHECK_PROXY: &str = "check the proxy that http_proxy, https_proxy or all_proxy names, with its login \
+    (http://USER:PASSWORD@HOST:PORT), or go around it: NO_PROXY=HOST";
 
 impl NotReadyYet {
     fn new(target: &Target, fault: DiagnosedFailure) -> Self {
@@ -222,18 +222,20 @@ pub(super) fn hint_for(target: &Target, fault: &DiagnosedFailure) -> String {
         Cause::Proxy | Cause::ProxyRefuses => CHECK_PROXY,
         Cause::OutOfFiles => "raise the limit on open files with `ulimit -n`",
         Cause::OutOfPorts => {
-            "write the address as a number, such as 127.0.0.1; where connections are many, widen net.ipv4.ip_local_port_range"
+            "write the address as a number, such as 127.0.0.1; where connections are many, widen \
+             net.ipv4.ip_local_port_range"
         }
         Cause::NotTls => "the server does not speak TLS at this port: write http:// in --url",
         Cause::OutOfDate => {
             "renew the server's certificate, or set this machine's clock right; --insecure accepts any certificate"
         }
         Cause::OtherHost => {
-            "write in --url a host that the certificate is for, or have one issued for this; --insecure accepts any certificate"
+            "write in --url a host that the certificate is for, or have one issued for this; --insecure accepts any \
+             certificate"
         }
         Cause::NoHandshake => {
-            "the server may ask for a certificate of the client, which skyline has none of, or speak no TLS 1.2 or 1.3: look at \
-             its log"
+            "the server may ask for a certificate of the client, which skyline has none of, or speak no TLS 1.2 or \
+             1.3: look at its log"
         }
         Cause::Untrusted => return untrusted_hint(target),
         _ if fault.failure.reason == FailureKind::Tls => {
@@ -252,8 +254,8 @@ fn untrusted_hint(Target { url, tls, .. }: &Target) -> String {
         None => String::new(),
     };
     format!(
-        "{given}give its issuer's certificate, or its own, with --ca-cert FILE (`openssl s_client -showcerts -connect {}:{}` \
-         prints them); --insecure accepts any certificate",
+        "{given}give its issuer's certificate, or its own, with --ca-cert FILE (`openssl s_client -showcerts -connect \
+         {}:{}` prints them); --insecure accepts any certificate",
         url.host(),
         url.port()
     )

@@ -33,8 +33,8 @@ const REASONS: [(FinishReason, &str); 4] = [
     (FinishReason::ToolCalls, "tool_calls tool_call tool_use tool function_call function_calls"),
     (
         FinishReason::ContentFilter,
-        "content_filter content_filtered safety image_safety recitation blocklist language prohibited_content spii refusal \
-         sensitive moderation guardrail_intervened",
+        "content_filter content_filtered safety image_safety recitation blocklist language prohibited_content spii \
+         refusal sensitive moderation guardrail_intervened",
     ),
 ];
 
@@ -45,10 +45,10 @@ const NO_ERROR: &str = "no_error noerror error_none";
 /// Parts of finish reasons that mean the limit of the length, whatever else they say.
 const LIMITS: &str = "max_tokens token_limit context_length context_window max_length";
 /// Parts of finish reasons and comments that say it beside these.
-const FAILURES: &str = "cancel timeout time_out timed_out disconnect connection insufficient overload unavailable crash \
-                        out_of_memory kill interrupt incomplete malformed unexpected invalid evict preempt reject denied \
-                        expired exhausted exceeded shut_down shutdown shutting rate_limit throttl panic oom died dead dropped \
-                        lost overflow quota capacity stalled broken unhealthy refused";
+const FAILURES: &str = "cancel timeout time_out timed_out disconnect connection insufficient overload unavailable \
+    crash out_of_memory kill interrupt incomplete malformed unexpected invalid evict preempt reject denied expired \
+    exhausted exceeded shut_down shutdown shutting rate_limit throttl panic oom died dead dropped lost overflow quota \
+    capacity stalled broken unhealthy refused";
 
 /// A word in the form of the tables.
 fn plain(word: &str) -> String {

@@ -86,7 +86,8 @@ fn vllm_says_when_requests_leave() {
         ),
         (
             "--ramp-up-strategy exponential --ramp-up-start-rps 1 --ramp-up-end-rps 256 --num-prompts 80",
-            "--ramp 1:2:6.667s,2:4:3.333s,4:8:1.667s,8:16:0.833s,16:32:0.417s,32:64:0.208s,64:128:0.104s,128:256:0.052s \
+            "--ramp \
+             1:2:6.667s,2:4:3.333s,4:8:1.667s,8:16:0.833s,16:32:0.417s,32:64:0.208s,64:128:0.104s,128:256:0.052s \
              --requests 80 ",
         ),
     ] {
@@ -193,8 +194,8 @@ fn sglang_says_when_requests_leave_and_what_they_are_like() {
         ),
         (
             "--dataset-path s.json --sharegpt-output-len 20 --num-prompts 7 --disable-stream --flush-cache",
-            "bench --engine sglang --endpoint completions --rate inf --requests 7 --dataset s.json \
-             --dataset-format sharegpt --dataset-order shuffled --skip-bad --output-tokens 20 --no-stream --reset-cache",
+            "bench --engine sglang --endpoint completions --rate inf --requests 7 --dataset s.json --dataset-format \
+             sharegpt --dataset-order shuffled --skip-bad --output-tokens 20 --no-stream --reset-cache",
         ),
     ] {
         assert_eq!(options_of_sglang(flags), options, "{flags}");
@@ -263,7 +264,8 @@ fn guidellm_says_several_loads_at_once() {
     }
     assert_eq!(
         guidellm(
-            "--profile constant --data prompt_tokens=100,prompt_tokens_stdev=10,output_tokens=50,output_tokens_min=5,output_tokens_max=60"
+            "--profile constant --data \
+             prompt_tokens=100,prompt_tokens_stdev=10,output_tokens=50,output_tokens_min=5,output_tokens_max=60"
         ),
         "bench --rate 1 --arrival constant --input-tokens normal:100:10 --output-tokens 5..60"
     );
@@ -271,11 +273,13 @@ fn guidellm_says_several_loads_at_once() {
     assert_eq!(guidellm(samples), "bench --rate 2 --requests 70 --input-tokens 9");
     for (flags, words) in [
         (
-            "--constraint kind=max_requests,count=200 --constraint kind=max_errors,count=5 --profile kind=poisson,rate=4",
+            "--constraint kind=max_requests,count=200 --constraint kind=max_errors,count=5 --profile \
+             kind=poisson,rate=4",
             "bench --rate 4 --requests 200 ",
         ),
         (
-            "--constraint kind=max_duration,seconds=60 --profile kind=poisson,rate=4,warmup=0.1,cooldown=6,max_concurrency=9",
+            "--constraint kind=max_duration,seconds=60 --profile \
+             kind=poisson,rate=4,warmup=0.1,cooldown=6,max_concurrency=9",
             "bench 54 --rate 4 --max-concurrency 9 --warmup 6s ",
         ),
         (
@@ -297,12 +301,13 @@ fn guidellm_says_several_loads_at_once() {
     }
     assert_eq!(
         guidellm(&format!(
-            "--profile kind=poisson,rate=2 {data} --tokenizer kind=huggingface_auto,model=org/m --seed kind=static,value=7 \
-             --metrics kind=generative,slo.ttft_ms=500,slo.e2el_ms=9000 --output kind=json,path=a.json --output kind=console \
-             -l env=staging --tokenizer kind=hf_auto --backend kind=openai_http,target=http://h,stream=false"
+            "--profile kind=poisson,rate=2 {data} --tokenizer kind=huggingface_auto,model=org/m --seed \
+             kind=static,value=7 --metrics kind=generative,slo.ttft_ms=500,slo.e2el_ms=9000 --output \
+             kind=json,path=a.json --output kind=console -l env=staging --tokenizer kind=hf_auto --backend \
+             kind=openai_http,target=http://h,stream=false"
         )),
-        "bench --no-stream --rate 2 --input-tokens 100 --output-tokens 50 --format json=a.json --slo ttft=500ms,e2e=9000ms \
-         --seed 7 --label env=staging"
+        "bench --no-stream --rate 2 --input-tokens 100 --output-tokens 50 --format json=a.json --slo \
+         ttft=500ms,e2e=9000ms --seed 7 --label env=staging"
     );
     assert_eq!(
         guidellm(
@@ -339,7 +344,8 @@ fn aiperf_says_its_load_and_traces() {
     for (flags, options) in [
         ("--concurrency 8", "bench --users 8 --requests 16 --input-tokens 550"),
         (
-            "--request-rate 4 --arrival-pattern gamma --arrival-smoothness 0.5 --benchmark-duration 60 --osl 9 --osl-stddev 2",
+            "--request-rate 4 --arrival-pattern gamma --arrival-smoothness 0.5 --benchmark-duration 60 --osl 9 \
+             --osl-stddev 2",
             "bench 60 --rate 4 --burstiness 0.5 --input-tokens 550 --output-tokens normal:9:2",
         ),
         ("--input-file t.jsonl --custom-dataset-type mooncake_trace", "bench --trace t.jsonl"),

@@ -62,8 +62,8 @@ pub(crate) fn read(fields: &ResultFields<'_>, records: Option<&[Value]>) -> Fore
         Some(answers) => {
             if let Some((own, usage)) = recounted.filter(|_| !per_chunk_usage) {
                 run.caution(format!(
-                    "tpot divides by the tokens that the server reported ({usage} in total); AIPerf's own {ITL} by those of \
-                     its tokenizer ({own})"
+                    "tpot divides by the tokens that the server reported ({usage} in total); AIPerf's own {ITL} by \
+                     those of its tokenizer ({own})"
                 ));
             }
             let answers: Vec<ForeignAnswer> =
@@ -73,8 +73,8 @@ pub(crate) fn read(fields: &ResultFields<'_>, records: Option<&[Value]>) -> Fore
         None if completed == 0 => {}
         None => {
             run.caution(
-                "its requests are missing (profile_export.jsonl), or some of them: the figures are AIPerf's own, without \
-                 confidence intervals",
+                "its requests are missing (profile_export.jsonl), or some of them: the figures are AIPerf's own, \
+                 without confidence intervals",
             );
             run.latency = reported(fields, tpot);
             if recounted.is_some() {

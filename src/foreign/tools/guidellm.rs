@@ -65,13 +65,14 @@ fn one(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
             "GuideLLM's own figure counts each request as often as it has tokens; one a request needs its requests",
         );
         run.caution(
-            "its requests are not in the file, or not all of them: the figures are GuideLLM's own. Its percentiles are nearest \
-             ranks, a TTFT that is missing counts as 0, and a latency ends with the stream",
+            "its requests are not in the file, or not all of them: the figures are GuideLLM's own. Its percentiles are \
+             nearest ranks, a TTFT that is missing counts as 0, and a latency ends with the stream",
         );
     } else {
         run.caution(
-            "e2e is counted to the last token, as ours; GuideLLM's own request_latency ends with the stream. Its own percentiles \
-             are nearest ranks, and its inter_token_latency_ms counts each request as often as it has tokens",
+            "e2e is counted to the last token, as ours; GuideLLM's own request_latency ends with the stream. Its own \
+             percentiles are nearest ranks, and its inter_token_latency_ms counts each request as often as it has \
+             tokens",
         );
     }
     run.caution("its moments are of the wall clock, which may be set while a run is on");

@@ -111,8 +111,8 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
     }
     if completed > 0 {
         run.caution(
-            "the lengths of answers, by which TPOT divides, are those requested wherever the server sent no usage: SGLang \
-             asks OpenAI's endpoints for none",
+            "the lengths of answers, by which TPOT divides, are those requested wherever the server sent no usage: \
+             SGLang asks OpenAI's endpoints for none",
         );
     }
     let unknown_gaps = GapMeaning::stored(backend) == GapMeaning::Unknown;

@@ -60,8 +60,8 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
         run.caution("skyline wrote it for vLLM's readers: the run's own folder holds more");
     } else if !run.latency.is_empty() && run.conditions.endpoint.as_deref() == Some("chat") {
         run.caution(
-            "the role chunk of a chat counts as the first: TTFT ends and TPOT begins with it, which a server may send before its \
-             first token, and the gap behind it makes chunk_gap smaller than ours",
+            "the role chunk of a chat counts as the first: TTFT ends and TPOT begins with it, which a server may send \
+             before its first token, and the gap behind it makes chunk_gap smaller than ours",
         );
     }
     run

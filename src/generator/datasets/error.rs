@@ -38,14 +38,14 @@ pub enum DatasetError {
     #[error("the folder {} holds no image\nhint: put PNG, JPEG, GIF or WebP files there", path.display())]
     NoImages { path: PathBuf },
     #[error(
-        "the images up to {} take {found} MiB, and at most {most} MiB are possible, because they stay in memory\nhint: use \
-         fewer or smaller ones",
+        "the images up to {} take {found} MiB, and at most {most} MiB are possible, because they stay in memory\nhint: \
+         use fewer or smaller ones",
         path.display()
     )]
     LargeImages { path: PathBuf, found: u64, most: u64 },
     #[error(
-        "{requests} requests with images of {}, as many as lie ready ahead of their moments, take {found} MiB, and at most \
-         {most} MiB are possible\nhint: use smaller images, or fewer in a request (`per_request`)",
+        "{requests} requests with images of {}, as many as lie ready ahead of their moments, take {found} MiB, and at \
+         most {most} MiB are possible\nhint: use smaller images, or fewer in a request (`per_request`)",
         path.display()
     )]
     LargeRequests { path: PathBuf, requests: u64, found: u64, most: u64 },

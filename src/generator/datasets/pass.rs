@@ -128,8 +128,8 @@ fn records(
         path: path.to_owned(),
         line,
         cause,
-        cure: "the format csv has column names in its first line; name that of the prompts `prompt`, or say in a workload \
-               file what it is called: prompt_column",
+        cure: "the format csv has column names in its first line; name that of the prompts `prompt`, or say in a \
+            workload file what it is called: prompt_column",
     };
     let names = reader.headers().map_err(|error| broken(1, error.to_string()))?.clone();
     if names.is_empty() {

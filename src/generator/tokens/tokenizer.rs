@@ -23,9 +23,9 @@ pub enum PromptError {
     #[error("`{}` cannot be read as a tokenizer: {cause}; give the tokenizer.json of the served model", file.display())]
     BadTokenizer { file: PathBuf, cause: String },
     #[error(
-        "the tokenizer of `{id}` is neither a local path nor in the Hugging Face cache, and could not be fetched: {cause}; \
-         give a local tokenizer.json, set HF_TOKEN if the model is gated, or leave the tokenizer out: prompts are then counted \
-         by the server's /tokenize, else estimated, and 0 to 5 % longer than requested"
+        "the tokenizer of `{id}` is neither a local path nor in the Hugging Face cache, and could not be fetched: \
+         {cause}; give a local tokenizer.json, set HF_TOKEN if the model is gated, or leave the tokenizer out: prompts \
+         are then counted by the server's /tokenize, else estimated, and 0 to 5 % longer than requested"
     )]
     HubUnavailable { id: String, cause: String },
     /// The server's counts do not fit the texts.

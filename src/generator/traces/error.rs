@@ -57,8 +57,8 @@ pub enum TraceError {
     PastTheEnd { path: String, until_s: f64, last_s: f64 },
     /// Thinning left no request.
     #[error(
-        "nothing of the slice of {path} is left with rate_scale = {rate_scale} (--rate-scale) and seed {seed}; keep more, or \
-         take more of the trace"
+        "nothing of the slice of {path} is left with rate_scale = {rate_scale} (--rate-scale) and seed {seed}; keep \
+         more, or take more of the trace"
     )]
     Thinned { path: String, rate_scale: f64, seed: u64 },
     #[error(

@@ -35,15 +35,15 @@ impl RequestTrace {
     pub fn given_up_of(log: &RunLog) -> Vec<String> {
         let shard = log.header.shard.map(|shard| {
             format!(
-                "the run is shard {shard}, and what the other shards sent is not in its trace; join all {} with skyline \
-                 merge first",
+                "the run is shard {shard}, and what the other shards sent is not in its trace; join all {} with \
+                 skyline merge first",
                 shard.of
             )
         });
         let turns = log.records.iter().any(|record| !record.is_opener()).then(|| {
             "turns of conversations, and the requests of a user, become single requests at the moments at which they \
-             arrived, each with a new prompt of its whole length; run the workload again if they should follow answers and \
-             repeat the history"
+             arrived, each with a new prompt of its whole length; run the workload again if they should follow answers \
+             and repeat the history"
                 .to_owned()
         });
         [log.damage.warning(), shard, turns, Self::unstored_blocks(log)].into_iter().flatten().collect()

@@ -256,7 +256,10 @@ fn choices(asked: Option<i64>, prompts: usize) -> Result<u32, Refusal> {
     u32::try_from(n).ok().filter(|n| (1..=most).contains(n)).ok_or_else(|| {
         let words = match prompts {
             ..=1 => format!("n must be between 1 and {MOST_CHOICES}, got {n}."),
-            _ => format!("{prompts} prompts with n={n} are more than {MOST_OF_REQUEST} answers, or n is not 1 to {MOST_CHOICES}."),
+            _ => format!(
+                "{prompts} prompts with n={n} are more than {MOST_OF_REQUEST} answers, or n is not 1 to \
+                {MOST_CHOICES}."
+            ),
         };
         Refusal::parameter("n", n, words)
     })

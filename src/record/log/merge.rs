@@ -106,8 +106,8 @@ pub enum MergeError {
     },
     /// They did not run together.
     #[error(
-        "{name} began {} after the first of the shards, so they did not load the server together (the limit is {}: {} % of \
-         the window, {} at most)\nhint: run them again with the same --start-at",
+        "{name} began {} after the first of the shards, so they did not load the server together (the limit is {}: {} \
+         % of the window, {} at most)\nhint: run them again with the same --start-at",
         spoken(*.late), spoken(*.limit), 100.0 * APART, spoken(FARTHEST)
     )]
     Apart {

@@ -336,7 +336,8 @@ mod tests {
         std::fs::write(copy.path().join(RunLog::FILE_NAME), changed).unwrap();
         assert_eq!(
             RunLog::read(copy.path()).unwrap().damage.in_words(),
-            "line 2 is not believed: request 0: its end is 99432559.461 s, over a year after the beginning; 1 line is lost"
+            "line 2 is not believed: request 0: its end is 99432559.461 s, over a year after the beginning; 1 line is \
+             lost"
         );
     }
 

@@ -130,8 +130,8 @@ impl ExperimentDir {
         let folder = self.folder.join(name);
         match completed(&folder)? {
             Some(log) if log.header.plan.hash != plan_hash => Err(Stop::usage(format!(
-                "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? begin again \
-                 without --resume",
+                "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? begin \
+                 again without --resume",
                 folder.display()
             ))),
             found => Ok(found),
@@ -339,8 +339,8 @@ mod tests {
         drop(dir);
         let with = |on: bool| asked(json!({"hardware": "l40s", "async_scheduling": on}));
         let refusal = ExperimentDir::resume(&folder, &with(true)).unwrap_err();
-        let said = "rows[0].deployment.async_scheduling was false, and is true now\nhint: its embedded mock does not plan \
-                    steps ahead; add --no-async-scheduling";
+        let said = "rows[0].deployment.async_scheduling was false, and is true now\nhint: its embedded mock does not \
+            plan steps ahead; add --no-async-scheduling";
         assert!(refusal.message().contains(said), "{}", refusal.message());
         assert_eq!(ExperimentDir::resume(&folder, &with(false)).unwrap().folder(), folder);
     }

@@ -256,8 +256,8 @@ fn refuse_another(host: &str, port: u16, variant: &str) -> Result<(), Stop> {
     match answering(host, port) {
         None => Ok(()),
         Some(address) => Err(Stop::impossible(format!(
-            "a server already answers at {address}, where variant {variant} is to start\nhint: stop it (a `stop` command \
-             does after every variant), or give the variant a port of its own"
+            "a server already answers at {address}, where variant {variant} is to start\nhint: stop it (a `stop` \
+             command does after every variant), or give the variant a port of its own"
         ))),
     }
 }

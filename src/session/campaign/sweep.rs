@@ -119,7 +119,8 @@ pub(crate) fn measure_capacity(
         let Some(per_s) = context.burst(schedule, users, CapacityProbe::LOOK)? else { return Ok(None) };
         probe.record(per_s);
     }
-    let nothing = "the server completed no request before the search\nhint: look at the server's log, or name --start-rate";
+    let nothing = "the server completed no request before the search\nhint: look at the server's log, or name \
+        --start-rate";
     let mut found = probe.capacity().ok_or_else(|| Stop::impossible(nothing))?;
     // A server may be faster than this machine can be trusted with.
     let at = |per_s| WorkloadSpec { arrival: ArrivalPattern::Poisson { rate_per_s: per_s }, ..spec.clone() };

@@ -15,8 +15,8 @@ pub(super) fn advise(settings: &RunSettings, printer: Printer) {
         let option =
             settings.server.dialect.start_options().priority.map(|option| format!(" (without {option})"));
         printer.words(&format!(
-            "note: a server that does not schedule by priority{} ignores the field; the table by priority shows whether it \
-             counts",
+            "note: a server that does not schedule by priority{} ignores the field; the table by priority shows \
+             whether it counts",
             option.unwrap_or_default()
         ));
     }

@@ -97,8 +97,8 @@ mod tests {
     fn said(seed: u64, users: u64, long: u32) -> Result<Option<String>, Stop> {
         let class = |name, weight, tokens| {
             format!(
-                "[[classes]]\nname = \"{name}\"\nweight = {weight}\ninput_tokens = {{ kind = \"constant\", value = {tokens} }}\n\
-                 output_tokens = {{ kind = \"constant\", value = 4 }}\n"
+                "[[classes]]\nname = \"{name}\"\nweight = {weight}\ninput_tokens = \
+                 {{ kind = \"constant\", value = {tokens} }}\noutput_tokens = {{ kind = \"constant\", value = 4 }}\n"
             )
         };
         let toml = format!(

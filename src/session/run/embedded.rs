@@ -70,8 +70,8 @@ pub(super) fn deployment(facts: &DeploymentFacts) -> Result<Deployment, Stop> {
 fn known<T: std::str::FromStr<Err: std::fmt::Display>>(option: &str, name: &str) -> Result<T, Stop> {
     name.parse().map_err(|error| {
         Stop::usage(format!(
-            "{option}: {error}\nhint: the embedded mock models what it has figures for; for your own server any name works \
-             (--url)"
+            "{option}: {error}\nhint: the embedded mock models what it has figures for; for your own server any name \
+             works (--url)"
         ))
     })
 }

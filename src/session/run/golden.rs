@@ -76,8 +76,8 @@ fn models(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<String>, S
     }
     if let Some(model) = &server.model {
         return Err(Stop::usage(format!(
-            "--model {model} and the `models` of `{}` both say which model is requested\nhint: leave --model out, or take \
-             `models` out of the workload",
+            "--model {model} and the `models` of `{}` both say which model is requested\nhint: leave --model out, or \
+             take `models` out of the workload",
             spec.name
         )));
     }

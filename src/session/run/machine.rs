@@ -142,8 +142,8 @@ fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, s
     let together = if load_option == LoadOption::OfOneRun {
         let generators = overload.clients() * shard.map_or(1, |shard| shard.of);
         format!(
-            "hint: or let {} generators run the plan together, each with a core of its own, on this machine or others:\n\
-             {}\n  skyline merge FOLDER_OF_EACH\n",
+            "hint: or let {} generators run the plan together, each with a core of its own, on this machine or \
+             others:\n{}\n  skyline merge FOLDER_OF_EACH\n",
             count(generators),
             commands(generators).join("\n")
         )
@@ -151,9 +151,9 @@ fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, s
         String::new()
     };
     Stop::impossible(format!(
-        "this plan is too much for this machine: {} requests/s at its peak, with answers of {} events on average, need {} of \
-         the one core that a client has; the limit is half of it\nhint: lower the rate: {option} {} at most\n{together}hint: \
-         or run it as it is, with --force; the report may say INVALID",
+        "this plan is too much for this machine: {} requests/s at its peak, with answers of {} events on average, need \
+         {} of the one core that a client has; the limit is half of it\nhint: lower the rate: {option} {} at \
+         most\n{together}hint: or run it as it is, with --force; the report may say INVALID",
         three_digits(requests_per_s),
         three_digits(events_per_request),
         three_digits(overload.share),

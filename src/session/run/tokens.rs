@@ -74,8 +74,8 @@ pub(super) fn template_tokens(
     };
     if reported < own {
         printer.words(&format!(
-            "warning: `{text}` is {} tokens by the tokenizer, and {} by the server, its chat template included: is this the \
-             served model's tokenizer?",
+            "warning: `{text}` is {} tokens by the tokenizer, and {} by the server, its chat template included: is \
+             this the served model's tokenizer?",
             count(own),
             count(reported)
         ));

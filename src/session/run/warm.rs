@@ -121,8 +121,8 @@ impl RunContext {
         let Self { server, .. } = self;
         server.runtime.block_on(server.engine.verify_identity()).map_err(|other| {
             Stop::impossible(format!(
-                "{other}: rounds of two servers are not one experiment\nhint: serve what was served before, and continue \
-                 with --resume; or begin again"
+                "{other}: rounds of two servers are not one experiment\nhint: serve what was served before, and \
+                 continue with --resume; or begin again"
             ))
         })
     }

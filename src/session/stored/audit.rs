@@ -31,8 +31,8 @@ pub(crate) fn audits(path: &Path, tool: Option<ForeignTool>) -> Result<Vec<Audit
                 _ => "FOLDER",
             };
             return Err(Stop::usage(format!(
-                "{name} is {other}, and a run, repeats or a sweep are audited\nhint: audit one of its runs: skyline audit \
-                 {name}/{part}"
+                "{name} is {other}, and a run, repeats or a sweep are audited\nhint: audit one of its runs: skyline \
+                 audit {name}/{part}"
             )));
         }
     };

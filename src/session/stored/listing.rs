@@ -127,8 +127,8 @@ pub(crate) fn warn_of_salt(folder: &Path, salt: Option<u64>, engine: &EngineFact
     let Some(salt) = salt else { return };
     if let Some(earlier) = with_salt(folder, salt, &engine.url) {
         printer.words(&format!(
-            "warning: {} sent the same prompts (--salt {salt}): a prefix cache may still hold them; leave --salt out for new \
-             ones",
+            "warning: {} sent the same prompts (--salt {salt}): a prefix cache may still hold them; leave --salt out \
+             for new ones",
             earlier.display()
         ));
     }

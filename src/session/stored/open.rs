@@ -86,8 +86,8 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
     }
     if path.is_dir() && !is_result(path) {
         return Err(Stop::usage(format!(
-            "there is no result in {}: {}\nhint: name the folder of a run, of repeats or of an experiment; `skyline report \
-             results` lists those that are in results",
+            "there is no result in {}: {}\nhint: name the folder of a run, of repeats or of an experiment; `skyline \
+             report results` lists those that are in results",
             path.display(),
             content(path)
         )));

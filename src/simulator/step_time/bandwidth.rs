@@ -93,8 +93,8 @@ impl fmt::Display for BandwidthMath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "at {} tokens of context: one stream {} ms per token ({} tokens/s), prefill {} tokens/s, KV cache {} tokens \
-             ({} sequences), decode ",
+            "at {} tokens of context: one stream {} ms per token ({} tokens/s), prefill {} tokens/s, KV cache {} \
+             tokens ({} sequences), decode ",
             count(u64::from(self.context)),
             three_digits(self.single_stream_tpot * 1e3),
             three_digits(self.single_stream_tpot.recip()),

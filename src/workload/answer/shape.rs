@@ -229,9 +229,9 @@ mod tests {
     /// The answer format of a class that says this.
     fn shape(answer: &str) -> AnswerShape {
         let text = format!(
-            "name = \"w\"\narrival = {{ kind = \"poisson\", rate_per_s = 2 }}\n[[classes]]\nname = \"c\"\n\
-             input_tokens = {{ kind = \"constant\", value = 10 }}\noutput_tokens = {{ kind = \"constant\", value = 5 }}\n\
-             answer = {answer}"
+            "name = \"w\"\narrival = {{ kind = \"poisson\", rate_per_s = 2 }}\n[[classes]]\nname = \"c\"\ninput_tokens \
+             = {{ kind = \"constant\", value = 10 }}\noutput_tokens = {{ kind = \"constant\", value = 5 }}\nanswer = \
+             {answer}"
         );
         let mut spec = WorkloadSpec::from_toml(&text, "a test").unwrap();
         spec.classes.remove(0).answer.unwrap()

@@ -119,8 +119,8 @@ impl RequestClass {
                 fields.complain_of("answer", "cannot be requested with token ids; choose another `prompt`");
             }
             if conversation.is_some() && matches!(answer, Some(AnswerShape::Tools { .. })) {
-                let sentence = "is given with `conversation`, and tool calls get no answer between turns; leave one of them \
-                                out";
+                let sentence = "is given with `conversation`, and tool calls get no answer between turns; leave one of \
+                    them out";
                 fields.complain_of("answer", sentence);
             }
             let slo = fields.or("slo", Slo::default(), Slo::read);
@@ -240,7 +240,8 @@ fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
     match prompt {
         PromptSource::Dataset(_) => fields.complain_of(
             "prompt",
-            "is a dataset with a trace, and both say how long requests are; choose another `prompt`, or leave the trace out",
+            "is a dataset with a trace, and both say how long requests are; choose another `prompt`, or leave the \
+             trace out",
         ),
         PromptSource::RandomTokens { .. }
             if trace.found.as_ref().is_some_and(TraceFindings::names_blocks) =>

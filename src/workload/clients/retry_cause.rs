@@ -65,7 +65,8 @@ impl FromStr for RetryCause {
                 .map(Self::Status)
                 .ok_or_else(|| {
                     format!(
-                        "`{text}` is nothing that can be retried; name a status from 400 to 599, timeout, connect or reset"
+                        "`{text}` is nothing that can be retried; name a status from 400 to 599, timeout, connect or \
+                         reset"
                     )
                 }),
         }

@@ -229,10 +229,12 @@ impl Conversation {
     pub(crate) fn refusal(prompt: &PromptSource) -> Option<&'static str> {
         match prompt {
             PromptSource::Dataset(_) => Some(
-                "is given with a dataset, whose rows are whole requests; leave one of them out, or choose another `prompt`",
+                "is given with a dataset, whose rows are whole requests; leave one of them out, or choose another \
+                 `prompt`",
             ),
             PromptSource::RandomTokens { .. } => Some(
-                "is given with token ids, and answers come as text, which cannot be put between them; choose another `prompt`",
+                "is given with token ids, and answers come as text, which cannot be put between them; choose another \
+                 `prompt`",
             ),
             PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => None,
         }

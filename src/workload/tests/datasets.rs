@@ -54,8 +54,8 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
     for (class, said) in [
         (
             r#"prompt = { kind = "dataset", path = "a.parquet" }"#.to_owned(),
-            "line 5: `classes[0].prompt.path` is \"a.parquet\", whose extension does not imply a format; add `format`: one of \
-             sharegpt, jsonl, csv",
+            "line 5: `classes[0].prompt.path` is \"a.parquet\", whose extension does not imply a format; add `format`: \
+             one of sharegpt, jsonl, csv",
         ),
         (
             r#"prompt = { kind = "dataset", path = "a.csv", filter = "vllm" }"#.to_owned(),
@@ -63,7 +63,8 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
         ),
         (
             r#"prompt = { kind = "dataset", path = "a.json", prompt_column = "q" }"#.to_owned(),
-            "line 5: `classes[0].prompt.prompt_column` names a column of a csv file, and `format` is sharegpt; leave it out",
+            "line 5: `classes[0].prompt.prompt_column` names a column of a csv file, and `format` is sharegpt; leave \
+             it out",
         ),
         (
             r#"prompt = { kind = "dataset", path = "a.json", rows = 0 }"#.to_owned(),
@@ -75,7 +76,8 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
         ),
         (
             format!("{length}\nprompt = {{ kind = \"dataset\", path = \"a.json\" }}"),
-            "line 5: `classes[0].input_tokens` is given with a dataset, whose prompts have their own lengths; leave it out",
+            "line 5: `classes[0].input_tokens` is given with a dataset, whose prompts have their own lengths; leave it \
+             out",
         ),
         (
             format!("{length}\nprompt = {{ kind = \"random_tokens\", vocabulary = 1 }}"),
@@ -85,8 +87,8 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
             format!(
                 "{length}\nimages = {{ folder = \"a\", per_request = {{ kind = \"exponential\", mean = 2 }} }}"
             ),
-            "line 7: `classes[0].images.per_request` has no bound; a request has at most 64 images, so give a `max` up to \
-             that",
+            "line 7: `classes[0].images.per_request` has no bound; a request has at most 64 images, so give a `max` up \
+             to that",
         ),
         (
             format!("{length}\nprompt = {{ kind = \"random_tokens\" }}\nimages = {{ folder = \"a\" }}"),
@@ -96,7 +98,8 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
             format!(
                 "{length}\nprompt = {{ kind = \"random_tokens\" }}\nshared_prefix = {{ count = 2, tokens = 9 }}"
             ),
-            "line 8: `classes[0].shared_prefix` goes before written prompts only; leave it out with a dataset or token ids",
+            "line 8: `classes[0].shared_prefix` goes before written prompts only; leave it out with a dataset or token \
+             ids",
         ),
         (
             length.replace("\"constant\", value = 9 }\nout", "\"vllm_range\", length = 9, ratio = 1 }\nout"),

@@ -191,7 +191,8 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
     ),
     (
         "kind = \"poisson\", rate_per_s = 2",
-        "kind = \"by_class\", classes = [{ kind = \"poisson\", rate_per_s = 2 }, { kind = \"poisson\", rate_per_s = 2 }]",
+        "kind = \"by_class\", classes = [{ kind = \"poisson\", rate_per_s = 2 }, \
+         { kind = \"poisson\", rate_per_s = 2 }]",
         "line 3: `arrival` has 2 processes for 1 classes; give one for each",
     ),
     (
@@ -286,7 +287,8 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
     (
         "name = \"least\"",
         "name = \"least\"\ntenants = [{ name = \"a\", weight = 0 }]",
-        "line 3: `tenants` has none with a weight above 0 that sends the class \"only\"; name it in the `classes` of one",
+        "line 3: `tenants` has none with a weight above 0 that sends the class \"only\"; name it in the `classes` of \
+         one",
     ),
     (
         "name = \"least\"",
@@ -337,8 +339,8 @@ fn classes_have_arrivals_of_their_own_or_share_one() {
                 none";
     assert_eq!(error, format!("1 mistake in my.toml\n  {said}"));
     let weighed = format!("name = \"all_own\"\n{own}weight = 3\n");
-    let said = "line 2: `classes` have arrivals of their own, whose rates say how many requests each has; leave out the \
-                weight of \"other\"";
+    let said = "line 2: `classes` have arrivals of their own, whose rates say how many requests each has; leave out \
+        the weight of \"other\"";
     assert_eq!(said_of(&weighed), format!("1 mistake in my.toml\n  {said}"));
 }
 

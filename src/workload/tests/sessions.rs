@@ -72,8 +72,8 @@ fn each_mistake_has_its_sentence() {
         ),
         (
             dataset.replace("name = \"only\"", GOES_ON),
-            "line 6: `classes[0].conversation` is given with a dataset, whose rows are whole requests; leave one of them \
-             out, or choose another `prompt`",
+            "line 6: `classes[0].conversation` is given with a dataset, whose rows are whole requests; leave one of \
+             them out, or choose another `prompt`",
         ),
         (
             tokens.replace("name = \"only\"", GOES_ON),
@@ -96,8 +96,8 @@ fn each_mistake_has_its_sentence() {
         ),
         (
             LEAST.replace("name = \"only\"", "name = \"only\"\narrival = { kind = \"users\", users = 3 }"),
-            "line 6: `classes[0].arrival.kind` is \"users\"; it must be one of poisson, constant, gamma, weibull, bursts, \
-             stages, markov, diurnal, spikes, clients, population",
+            "line 6: `classes[0].arrival.kind` is \"users\"; it must be one of poisson, constant, gamma, weibull, \
+             bursts, stages, markov, diurnal, spikes, clients, population",
         ),
     ] {
         assert!(

@@ -67,7 +67,8 @@ fn no_file_confirms_a_load() {
 #[test]
 fn what_is_nearer_to_the_user_counts() {
     let desk = Desk::new(
-        "url = \"http://here\"\nheader = [\"A: 1\", \"B: 2\"]\n[bench]\nurl = \"http://bench\"\nquiet = true\njson = false\n",
+        "url = \"http://here\"\nheader = [\"A: 1\", \"B: 2\"]\n[bench]\nurl = \"http://bench\"\nquiet = true\njson = \
+         false\n",
         "url = \"http://user\"\nmodel = \"of-user\"\nrequest_rate = 5\n",
     );
     assert_eq!(

@@ -121,8 +121,8 @@ fn group(name: &str, classes: &[RequestClass]) -> Result<AdmissionGroup, Stop> {
     let priorities = Priority::VARIANTS.join(", ");
     Err(Stop::usage(if classes.is_empty() {
         format!(
-            "--admit {name}: a request does not carry its class over HTTP\nhint: limit a priority ({priorities}), or the \
-             class in `skyline simulate`"
+            "--admit {name}: a request does not carry its class over HTTP\nhint: limit a priority ({priorities}), or \
+             the class in `skyline simulate`"
         )
     } else {
         let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();

@@ -202,7 +202,8 @@ impl ModelArgs {
     fn plain(&self, ttft: Delay, itl: Delay) -> Result<Parts, Stop> {
         if self.pools.is_some() {
             return Err(Stop::usage(
-                "a plain server has no prefill and decode to put into pools\nhint: leave out --pools, or --ttft and --itl",
+                "a plain server has no prefill and decode to put into pools\nhint: leave out --pools, or --ttft and \
+                 --itl",
             ));
         }
         let facts = [

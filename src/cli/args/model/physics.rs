@@ -203,8 +203,8 @@ impl PhysicsArgs {
         let longest = u64::from(model.max_model_len).min(capacity);
         if u64::from(max_model_len) > longest {
             return Err(Stop::usage(format!(
-                "--max-model-len {max_model_len} is too long: {} takes {} tokens and the KV cache holds {capacity}\nhint: \
-                 ask for at most {longest}, or give the server more memory",
+                "--max-model-len {max_model_len} is too long: {} takes {} tokens and the KV cache holds \
+                 {capacity}\nhint: ask for at most {longest}, or give the server more memory",
                 model.name, model.max_model_len
             )));
         }
@@ -212,16 +212,16 @@ impl PhysicsArgs {
         let tokens = given(self.max_num_batched_tokens, defaults.max_num_batched_tokens.max(least));
         if tokens < least {
             return Err(Stop::usage(format!(
-                "without chunked prefill a step must hold the longest prompt: --max-num-batched-tokens {tokens} is less \
-                 than the {max_model_len} tokens of --max-model-len\nhint: raise the first, lower the second, or leave \
-                 out --no-chunked-prefill"
+                "without chunked prefill a step must hold the longest prompt: --max-num-batched-tokens {tokens} is \
+                 less than the {max_model_len} tokens of --max-model-len\nhint: raise the first, lower the second, or \
+                 leave out --no-chunked-prefill"
             )));
         }
         let sequences = given(self.max_num_seqs, defaults.max_num_seqs.min(tokens));
         if sequences > tokens {
             return Err(Stop::usage(format!(
-                "a step of --max-num-batched-tokens {tokens} has no token for each of --max-num-seqs {sequences}\nhint: raise \
-                 the first or lower the second"
+                "a step of --max-num-batched-tokens {tokens} has no token for each of --max-num-seqs \
+                 {sequences}\nhint: raise the first or lower the second"
             )));
         }
         Ok(SchedulerLimits {

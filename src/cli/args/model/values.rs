@@ -84,8 +84,8 @@ pub(super) fn speculation(text: &str) -> Result<Speculation, String> {
     };
     read().ok_or_else(|| {
         format!(
-            "`{text}` is not a share from 0 to 1, a number of tokens from 1 to {LONGEST_DRAFT} and perhaps a cost from 0 \
-             to 1, such as 0.8:4 or 0.8:4:0.1"
+            "`{text}` is not a share from 0 to 1, a number of tokens from 1 to {LONGEST_DRAFT} and perhaps a cost from \
+             0 to 1, such as 0.8:4 or 0.8:4:0.1"
         )
     })
 }

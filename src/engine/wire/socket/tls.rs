@@ -55,9 +55,11 @@ fn roots(given: Option<&[CertificateDer<'static>]>) -> Result<RootCertStore, Str
     }
     let found = rustls_native_certs::load_native_certs();
     if roots.add_parsable_certificates(found.certs).0 == 0 {
-        return Err("this system has no root certificates (on Debian: apt-get install ca-certificates); give the server's \
-                    own with --ca-cert"
-            .to_owned());
+        return Err(
+            "this system has no root certificates (on Debian: apt-get install ca-certificates); give the \
+            server's own with --ca-cert"
+                .to_owned(),
+        );
     }
     Ok(roots)
 }

@@ -20,7 +20,8 @@ fn every_bad_row_has_its_place_its_cause_and_its_cure() {
         (
             "a.json",
             "[{\"conversations\": [{\"value\": \"x\"}]}]",
-            "row 1, line 1, column 2: it does not say how long its answer is; give the class `output_tokens`, or --output-tokens",
+            "row 1, line 1, column 2: it does not say how long its answer is; give the class `output_tokens`, or \
+             --output-tokens",
         ),
         (
             "a.json",
@@ -53,7 +54,8 @@ fn every_bad_row_has_its_place_its_cause_and_its_cure() {
         (
             "a.jsonl",
             "{\"text\": \"x\", \"max_tokens\": 3}",
-            "row 1, line 1: it has neither `prompt` nor `messages`; its fields are `max_tokens`, `text`: rename the prompt's",
+            "row 1, line 1: it has neither `prompt` nor `messages`; its fields are `max_tokens`, `text`: rename the \
+             prompt's",
         ),
         (
             "a.jsonl",
@@ -63,14 +65,14 @@ fn every_bad_row_has_its_place_its_cause_and_its_cure() {
         (
             "a.jsonl",
             "{\"prompt\": \"x\", \"max_tokens\": 3}",
-            "row 1, line 1: it does not say how long its answer is (`max_tokens` is not read: call it `output_tokens`); give \
-             the class `output_tokens`, or --output-tokens",
+            "row 1, line 1: it does not say how long its answer is (`max_tokens` is not read: call it \
+             `output_tokens`); give the class `output_tokens`, or --output-tokens",
         ),
         (
             "a.csv",
             "prompt,output_len\nx,5\n",
-            "row 1, line 2: it does not say how long its answer is (`output_len` is not read: call it `output_tokens`); give \
-             the class `output_tokens`, or --output-tokens",
+            "row 1, line 2: it does not say how long its answer is (`output_len` is not read: call it \
+             `output_tokens`); give the class `output_tokens`, or --output-tokens",
         ),
         (
             "a.jsonl",
@@ -122,8 +124,8 @@ fn what_is_not_of_its_format_says_so() {
         (
             "a.csv",
             "",
-            "a.csv, line 1: the file is empty\nhint: the format csv has column names in its first line; name that of the \
-             prompts `prompt`, or say in a workload file what it is called: prompt_column",
+            "a.csv, line 1: the file is empty\nhint: the format csv has column names in its first line; name that of \
+             the prompts `prompt`, or say in a workload file what it is called: prompt_column",
         ),
         (
             "a.jsonl",

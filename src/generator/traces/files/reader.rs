@@ -137,8 +137,8 @@ impl TraceReader {
         let (path, begins) = (self.path.clone(), excerpt(begins));
         let cure = if begins.starts_with('{') {
             format!(
-                "name its format (--trace-format), or convert it: `skyline trace from {path}` reads JSON lines with fields \
-                 of any name"
+                "name its format (--trace-format), or convert it: `skyline trace from {path}` reads JSON lines with \
+                 fields of any name"
             )
         } else {
             format!(

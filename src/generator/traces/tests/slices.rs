@@ -94,7 +94,8 @@ fn every_kind_has_its_class() {
         .collect();
     assert_eq!(classes(&trace, ""), expected);
     // A rare kind has a class where the workload gives it one, and no class takes the kinds of another.
-    let tables = "[[classes]]\nname = \"_route_3\"\n[[classes]]\nname = \"other\"\n[[classes]]\nname = \"rest\"\nweight = 0\n";
+    let tables = "[[classes]]\nname = \"_route_3\"\n[[classes]]\nname = \"other\"\n[[classes]]\nname = \
+        \"rest\"\nweight = 0\n";
     let found = classes(&trace, tables);
     assert_eq!((found[3].as_str(), found[0].as_str(), found[4].as_str()), ("_route_3", "other", "other"));
 }

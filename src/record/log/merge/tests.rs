@@ -189,8 +189,9 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         ),
         (
             refused(|parts| parts[1].log.header.engine.url = "http://b:1".to_owned()),
-            "results/1 and results/2 are not shards of one run: they differ in the server's address: \"http://127.0.0.1:40859\" and \"http://b:1\"\n\
-             hint: run all shards again with the same --url, one that every generator reaches the server by",
+            "results/1 and results/2 are not shards of one run: they differ in the server's address: \
+             \"http://127.0.0.1:40859\" and \"http://b:1\"\nhint: run all shards again with the same --url, one that \
+             every generator reaches the server by",
         ),
         (
             refused(|parts| {
@@ -201,23 +202,26 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
                     });
                 }
             }),
-            "results/1 and results/2 are not shards of one run: they differ in the parameters of requests: \"temperature 0\" and \"temperature 0.7\"\n\
-             hint: run all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, --send-priority, --session-header and --extra-body",
+            "results/1 and results/2 are not shards of one run: they differ in the parameters of requests: \
+             \"temperature 0\" and \"temperature 0.7\"\nhint: run all shards again with the same --temperature, \
+             --top-p, --top-k, --sampling-seed, --send-priority, --session-header and --extra-body",
         ),
         (
             refused(|parts| parts[1].log.header.prompts.method = PromptMethod::WordList),
-            "results/1 and results/2 are not shards of one run: they differ in what counted the tokens of prompts: {\"kind\":\"server\"} and {\"kind\":\"word_list\"}\n\
-             hint: run all shards again with the same --tokenizer, or all without one",
+            "results/1 and results/2 are not shards of one run: they differ in what counted the tokens of prompts: \
+             {\"kind\":\"server\"} and {\"kind\":\"word_list\"}\nhint: run all shards again with the same --tokenizer, \
+             or all without one",
         ),
         (
             refused(|parts| parts[1].log.header.limits.max_concurrency = Some(8)),
-            "results/1 and results/2 are not shards of one run: they differ in the limits: {\"total_timeout_s\":600.0} and {\"max_concurrency\":8,\"total_timeout_s\":600.0}\n\
-             hint: run all shards again with the same time limits and the same --max-concurrency, which each generator holds for itself",
+            "results/1 and results/2 are not shards of one run: they differ in the limits: {\"total_timeout_s\":600.0} \
+             and {\"max_concurrency\":8,\"total_timeout_s\":600.0}\nhint: run all shards again with the same time \
+             limits and the same --max-concurrency, which each generator holds for itself",
         ),
         (
             refused(|parts| parts[1].log.header.engine.streamed = false),
-            "results/1 and results/2 are not shards of one run: they differ in whether answers are streamed: true and false\n\
-             hint: run all shards again with the same command but for the number of the shard",
+            "results/1 and results/2 are not shards of one run: they differ in whether answers are streamed: true and \
+             false\nhint: run all shards again with the same command but for the number of the shard",
         ),
         (
             refused(|parts| parts[0].log.footer = None),
@@ -229,8 +233,8 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         ),
         (
             refused(|parts| parts[1].log.header.started_at += Duration::from_millis(16)),
-            "results/2 began 16.0 ms after the first of the shards, so they did not load the server together (the limit is \
-             15.0 ms: 1 % of the window, 1 s at most)\nhint: run them again with the same --start-at",
+            "results/2 began 16.0 ms after the first of the shards, so they did not load the server together (the \
+             limit is 15.0 ms: 1 % of the window, 1 s at most)\nhint: run them again with the same --start-at",
         ),
     ] {
         assert_eq!(said, expected);
