@@ -5,53 +5,25 @@ use std::str::FromStr;
 
 use http::uri::PathAndQuery;
 use reqwest::Url;
-use strum::{Display, EnumString, IntoStaticStr};
 
 use super::http_url::{Scheme, host, http_url, is_loopback, shown_path};
+use super::protocol::Endpoint;
 
-/// The endpoint of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display, EnumString, IntoStaticStr)]
-#[strum(serialize_all = "lowercase", parse_err_ty = String, parse_err_fn = unknown_endpoint)]
-pub enum Endpoint {
-    /// `/v1/chat/completions`.
-    #[default]
-    Chat,
-    /// `/v1/completions`.
-    Completions,
-}
+/// The path of the API, unless an address says otherwise.
+const V1: &str = "/v1";
 
 impl Endpoint {
-    /// Its name for `--endpoint`.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
-    /// Its usual path.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Chat => "/v1/chat/completions",
-            Self::Completions => "/v1/completions",
-        }
-    }
-
-    /// The same below that of the API.
+    /// Its path below that of the API.
     fn below_api(self) -> &'static str {
-        self.path().strip_prefix(V1).unwrap_or_default()
+        let path = self.protocol().path;
+        path.strip_prefix(V1).unwrap_or(path)
     }
 
     /// The endpoint whose path this is, with the path of the API before it.
     fn at_end_of(path: &str) -> Option<(Self, &str)> {
-        let before = |endpoint: Self| Some((endpoint, path.strip_suffix(endpoint.below_api())?));
-        before(Self::Chat).or_else(|| before(Self::Completions))
+        Self::ALL.into_iter().find_map(|endpoint| Some((endpoint, path.strip_suffix(endpoint.below_api())?)))
     }
 }
-
-fn unknown_endpoint(name: &str) -> String {
-    format!("`{name}` is not an endpoint; use chat or completions")
-}
-
-/// The path of the API, unless an address says otherwise.
-const V1: &str = "/v1";
 
 /// The address of a server: scheme, host, port, and what its paths begin with.
 #[derive(Clone, PartialEq, Eq)]

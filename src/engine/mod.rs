@@ -15,13 +15,14 @@ mod limits;
 mod metrics;
 mod metrics_url;
 mod openai;
+mod protocol;
 mod proxy;
 mod secrets;
 mod stream;
 mod target;
 mod wire;
 
-pub use address::{BaseUrl, Endpoint};
+pub use address::BaseUrl;
 pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 pub use answer_limits::{AnswerBudget, AnswerLimits};
 pub(crate) use bounded_json::bounded_value;
@@ -41,6 +42,7 @@ pub use openai::{
     KnownSeries, LengthTest, MetricsClient, MetricsPage, OpenAiEngine, SeriesFigure, ServerAbilities,
     ServerChanged, SmokeReport,
 };
+pub use protocol::{Endpoint, PromptForm};
 pub(crate) use proxy::Proxy;
 pub use secrets::Secrets;
 pub(crate) use secrets::names_a_credential;

@@ -11,9 +11,10 @@ use http::header::{
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::address::{BaseUrl, Endpoint};
+use super::address::BaseUrl;
 use super::dialect::Dialect;
 use super::dialect_traits::LengthFields;
+use super::protocol::Endpoint;
 use super::proxy::Proxy;
 use crate::record::RequestParameters;
 use crate::units::hexadecimal;
@@ -63,7 +64,7 @@ impl Target {
         Self {
             url,
             dialect,
-            endpoint: Endpoint::Chat,
+            endpoint: Endpoint::default(),
             form: AnswerForm::Streamed,
             model: None,
             models: Vec::new(),
@@ -83,9 +84,9 @@ impl Target {
     /// The fields by which requests ask for a length.
     pub(crate) fn length_fields(&self) -> LengthFields {
         let traits = self.dialect.traits();
-        let limit = match self.endpoint {
-            Endpoint::Chat => traits.chat_max_tokens,
-            Endpoint::Completions => "max_tokens",
+        let limit = match self.endpoint.protocol().limits {
+            [only] => only,
+            _ => traits.chat_max_tokens,
         };
         self.length.unwrap_or(LengthFields { limit, forcing: traits.length })
     }

@@ -14,7 +14,7 @@ mod tokens;
 mod traces;
 
 pub(crate) use datasets::texts_of_messages;
-pub use datasets::{Datasets, RequiredEndpoint};
+pub use datasets::{Datasets, PromptNeed};
 pub use draws::{LengthSampler, prefixes_of};
 pub use plan_check::check_plan;
 pub use prompts::PromptBuilder;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::Endpoint;
-use crate::generator::{Datasets, RequiredEndpoint, TokenCounter};
+use crate::generator::{Datasets, PromptNeed, TokenCounter};
 use crate::live::{Screen, StepLine};
 use crate::session::console::{Printer, Stop};
 use crate::units::{count, counted};
@@ -65,25 +65,20 @@ pub(crate) fn open(
 
 /// Refuses prompts that the endpoint cannot carry.
 pub(crate) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: Endpoint) -> Result<(), Stop> {
-    for (class, wire) in spec.classes.iter().zip(datasets.wires()) {
-        let (what, other) = match (wire, endpoint) {
-            (RequiredEndpoint::Completions, Endpoint::Chat) => {
-                ("the prompts are token ids", Endpoint::Completions)
-            }
-            (RequiredEndpoint::ChatForMessages, Endpoint::Completions) => {
-                ("the dataset has chat messages", Endpoint::Chat)
-            }
-            (RequiredEndpoint::ChatForImages, Endpoint::Completions) => {
-                ("the requests have images", Endpoint::Chat)
-            }
-            _ => continue,
-        };
-        return Err(Stop::usage(format!(
-            "class `{}`: {what}, which the endpoint {endpoint} cannot carry\nhint: give --endpoint {other}",
-            class.name
-        )));
-    }
-    Ok(())
+    let mut needs = spec.classes.iter().zip(datasets.needs());
+    let Some((class, need)) = needs.find(|(_, need)| !endpoint.protocol().carries(*need)) else {
+        return Ok(());
+    };
+    let what = match need {
+        PromptNeed::TokenIds => "the prompts are token ids",
+        PromptNeed::Messages => "the dataset has chat messages",
+        PromptNeed::Images | PromptNeed::Nothing => "the requests have images",
+    };
+    let other = endpoint.another(|protocol| protocol.carries(need)).unwrap_or_default();
+    Err(Stop::usage(format!(
+        "class `{}`: {what}, which the endpoint {endpoint} cannot carry\nhint: give --endpoint {other}",
+        class.name
+    )))
 }
 
 #[cfg(test)]

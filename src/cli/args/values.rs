@@ -142,10 +142,10 @@ pub(in crate::cli) fn dialect() -> impl TypedValueParser<Value = Dialect> {
 
 /// The endpoints by their names; by their paths too, as `vllm bench serve` has them.
 pub(in crate::cli) fn endpoint() -> impl TypedValueParser<Value = Endpoint> {
-    let named = |endpoint: Endpoint| PossibleValue::new(endpoint.name()).alias(endpoint.path());
-    PossibleValuesParser::new([Endpoint::Chat, Endpoint::Completions].map(named)).map(|typed| {
-        let chat = [Endpoint::Chat.name(), Endpoint::Chat.path()];
-        if chat.contains(&&*typed) { Endpoint::Chat } else { Endpoint::Completions }
+    let named = |endpoint: Endpoint| PossibleValue::new(endpoint.name()).alias(endpoint.protocol().path);
+    PossibleValuesParser::new(Endpoint::ALL.map(named)).map(|typed| {
+        let is_it = |endpoint: &Endpoint| [endpoint.name(), endpoint.protocol().path].contains(&&*typed);
+        Endpoint::ALL.into_iter().find(is_it).unwrap_or_default()
     })
 }
 

@@ -11,7 +11,6 @@ use super::engine::OpenAiEngine;
 use super::hints::{of_no_endpoint, of_redirect, of_refused_field, of_refused_key, of_unready};
 use super::readiness::hint_for;
 use crate::clock::RunClock;
-use crate::engine::address::Endpoint;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
 use crate::engine::answer_limits::AnswerBudget;
 use crate::engine::dialect::Dialect;
@@ -341,7 +340,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
         FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
         FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
         FailureKind::Empty => {
-            let other = if target.endpoint == Endpoint::Chat { Endpoint::Completions } else { Endpoint::Chat };
+            let other = target.endpoint.another(|_| true).unwrap_or_default();
             format!("the model returned no text: try --endpoint {other}, or look at the server's log")
         }
         FailureKind::Reset | FailureKind::Truncated => {

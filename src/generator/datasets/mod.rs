@@ -16,4 +16,4 @@ mod survey;
 mod tests;
 
 pub(crate) use messages::texts as texts_of_messages;
-pub use sources::{Datasets, RequiredEndpoint};
+pub use sources::{Datasets, PromptNeed};

@@ -35,17 +35,17 @@ pub(crate) enum PromptOrigin {
     TokenIds(TokenIdVocabulary),
 }
 
-/// Which endpoints can carry the prompts of a class.
+/// Need of a class's prompts, which not every endpoint carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequiredEndpoint {
-    /// Any endpoint.
-    Any,
-    /// Only chat, for messages of a dataset.
-    ChatForMessages,
-    /// Only chat, for images.
-    ChatForImages,
-    /// Only completions, for token ids.
-    Completions,
+pub enum PromptNeed {
+    /// Nothing but text.
+    Nothing,
+    /// Chat messages of a dataset.
+    Messages,
+    /// Images.
+    Images,
+    /// Token ids.
+    TokenIds,
 }
 
 impl Datasets {
@@ -100,13 +100,13 @@ impl Datasets {
         self.classes.is_empty() || self.classes.iter().any(words)
     }
 
-    /// Which endpoints can carry the prompts of each class.
-    pub fn wires(&self) -> impl Iterator<Item = RequiredEndpoint> {
+    /// Needs of the prompts of each class.
+    pub fn needs(&self) -> impl Iterator<Item = PromptNeed> {
         self.classes.iter().map(|class| match class {
-            ClassSource { source: PromptOrigin::TokenIds(_), .. } => RequiredEndpoint::Completions,
-            ClassSource { images: Some(_), .. } => RequiredEndpoint::ChatForImages,
-            ClassSource { has_messages: true, .. } => RequiredEndpoint::ChatForMessages,
-            _ => RequiredEndpoint::Any,
+            ClassSource { source: PromptOrigin::TokenIds(_), .. } => PromptNeed::TokenIds,
+            ClassSource { images: Some(_), .. } => PromptNeed::Images,
+            ClassSource { has_messages: true, .. } => PromptNeed::Messages,
+            _ => PromptNeed::Nothing,
         })
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::error::DatasetError;
-use super::sources::{Datasets, RequiredEndpoint};
+use super::sources::{Datasets, PromptNeed};
 use crate::generator::prompts::builder::PromptBuilder;
 use crate::generator::request::{PlannedRequest, Prompt};
 use crate::generator::schedule::Schedule;
@@ -113,7 +113,7 @@ fn lines_say_prompts_and_messages_as_they_stand() {
         assert_eq!((prompt, request.output_tokens), (said, *output));
     }
     let (_, datasets) = open(with_dataset(&sample("prompts.jsonl"), "")).unwrap();
-    assert_eq!(datasets.wires().collect::<Vec<_>>(), [RequiredEndpoint::ChatForMessages]);
+    assert_eq!(datasets.needs().collect::<Vec<_>>(), [PromptNeed::Messages]);
     assert!(!datasets.writes_words());
 }
 

@@ -40,9 +40,9 @@ pub(crate) fn router(mock: &Arc<Mock>) -> Router {
     let of = |endpoint: Endpoint| at(&mock.url.endpoint_path(endpoint));
     let listed = Router::new().route(&at(&mock.url.models_path()), get(models));
     let router = if mock.options.lists_no_models { Router::new() } else { listed };
+    let answers = |router: Router<Arc<Mock>>, endpoint| router.route(&of(endpoint), text(endpoint));
+    let router = Endpoint::ALL.into_iter().fold(router, answers);
     router
-        .route(&of(Endpoint::Chat), text(Endpoint::Chat))
-        .route(&of(Endpoint::Completions), text(Endpoint::Completions))
         .route(&at("/health"), get(health))
         .route(&at("/version"), get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
         .route(&at("/tokenize"), post(tokenize))
@@ -184,15 +184,12 @@ async fn generate(
     let read = mock.clock.now();
     let number = mock.number();
     let faults = faults_of(&mock, number, &headers);
-    let prefix = match endpoint {
-        Endpoint::Chat => "chatcmpl",
-        Endpoint::Completions => "cmpl",
-    };
+    let prefix = endpoint.protocol().id_prefix;
     // As vLLM, which uses the client's request id if there is one.
     let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
     let id = given.map_or_else(|| format!("{prefix}-mock-{number:08}"), |given| format!("{prefix}-{given}"));
     let named = faults.iter().flatten().map(Fault::to_string).collect();
-    log.begin(Record::new(number, id.clone(), endpoint.path(), read, named));
+    log.begin(Record::new(number, id.clone(), endpoint.protocol().path, read, named));
 
     let answered = match faults {
         Ok(faults) => {

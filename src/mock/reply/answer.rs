@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::text::Text;
-use crate::engine::{AnswerForm, Endpoint};
+use crate::engine::{AnswerForm, Endpoint, PromptForm};
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
 use crate::mock::options::PromptDetails;
@@ -34,7 +34,7 @@ pub(crate) struct ReplyChoice {
 /// An answer under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
-    endpoint: Endpoint,
+    form: PromptForm,
     usage_in: UsageIn,
     return_token_ids: bool,
     prompt_details: PromptDetails,
@@ -57,14 +57,11 @@ impl Reply {
         prompt_details: PromptDetails,
         faults: Vec<Fault>,
     ) -> Self {
-        let object = match (endpoint, request.form) {
-            (Endpoint::Chat, AnswerForm::Streamed) => "chat.completion.chunk",
-            (Endpoint::Chat, AnswerForm::Whole) => "chat.completion",
-            (Endpoint::Completions, _) => "text_completion",
-        };
+        let [event, whole] = endpoint.protocol().objects;
+        let object = if request.form == AnswerForm::Streamed { event } else { whole };
         let created = jiff::Timestamp::now().as_second();
         Self {
-            endpoint,
+            form: endpoint.protocol().prompt,
             usage_in: request.usage_in,
             return_token_ids: request.return_token_ids,
             prompt_details,
@@ -109,13 +106,14 @@ impl Reply {
     }
 
     fn finish_of(&self, choice: &ReplyChoice) -> &'static str {
-        let by_tool = self.endpoint == Endpoint::Chat && self.tool.is_some() && choice.finish == Finish::Stop;
+        let by_tool =
+            self.form == PromptForm::Messages && self.tool.is_some() && choice.finish == Finish::Stop;
         if by_tool { "tool_calls" } else { choice.finish.into() }
     }
 
     /// The first events of a chat: one per choice, with the role.
     pub(crate) fn roles(&self) -> Vec<String> {
-        let each = 0..if self.endpoint == Endpoint::Chat { self.choices.len() } else { 0 };
+        let each = 0..if self.form == PromptForm::Messages { self.choices.len() } else { 0 };
         each.map(|index| {
             let delta = r#"{"role":"assistant","content":""}"#;
             let mut event = format!(
@@ -134,16 +132,18 @@ impl Reply {
         let Some(choice) = self.choices.get(index) else { return self.head.clone() };
         let range = choice.sent..choice.sent.saturating_add(tokens);
         let text = Value::from(choice.text.tokens(range.clone()));
-        let content = match (self.endpoint, &self.tool) {
-            (Endpoint::Completions, _) => format!(r#""text":{text}"#),
-            (Endpoint::Chat, Some(tool)) => {
+        let content = match (self.form, &self.tool) {
+            (PromptForm::Text, _) => format!(r#""text":{text}"#),
+            (PromptForm::Messages, Some(tool)) => {
                 let call = tool_call(tool, index, choice.sent, &text);
                 format!(r#""delta":{{"tool_calls":[{call}]}}"#)
             }
-            (Endpoint::Chat, None) if self.has(Fault::Reasoning) && choice.sent < choice.planned / 2 => {
+            (PromptForm::Messages, None)
+                if self.has(Fault::Reasoning) && choice.sent < choice.planned / 2 =>
+            {
                 format!(r#""delta":{{"reasoning":{text}}}"#)
             }
-            (Endpoint::Chat, None) => format!(r#""delta":{{"content":{text}}}"#),
+            (PromptForm::Messages, None) => format!(r#""delta":{{"content":{text}}}"#),
         };
         let mut event = format!("{}{}]", self.head, self.choice(index, choice, &content, range));
         if let Some(choice) = self.choices.get_mut(index) {
@@ -159,7 +159,7 @@ impl Reply {
         let whole = tokens.end >= choice.planned;
         let finish = Value::from(whole.then(|| self.finish_of(choice)));
         let mut object = format!(r#"{{"index":{index},{content},"logprobs":null,"finish_reason":{finish}"#);
-        if whole || self.endpoint == Endpoint::Completions {
+        if whole || self.form == PromptForm::Text {
             let reason = choice.stop_reason.as_deref().filter(|_| whole);
             let _ = write!(object, r#","stop_reason":{}"#, Value::from(reason));
         }
@@ -190,9 +190,9 @@ impl Reply {
         let mut body = self.head.clone();
         for (index, choice) in self.choices.iter().enumerate() {
             let text = Value::from(choice.text.tokens(0..choice.planned));
-            let content = match self.endpoint {
-                Endpoint::Completions => format!(r#""text":{text}"#),
-                Endpoint::Chat => {
+            let content = match self.form {
+                PromptForm::Text => format!(r#""text":{text}"#),
+                PromptForm::Messages => {
                     let turn = if self.has(Fault::Reasoning) { choice.planned / 2 } else { 0 };
                     let mut message =
                         json!({ "role": "assistant", "content": choice.text.tokens(turn..choice.planned) });

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fields::{BodyFields, object};
 use super::prompt::PromptTokens;
 use super::shape::AnswerFormat;
-use crate::engine::{AnswerForm, Endpoint};
+use crate::engine::{AnswerForm, Endpoint, PromptForm};
 use crate::mock::refusal::Refusal;
 
 /// Which events of an answer carry token counts.
@@ -40,21 +40,16 @@ pub(crate) struct Request {
     pub(crate) shape: AnswerFormat,
 }
 
-/// Answer tokens of a completion that sets no limit (OpenAI's default).
-const COMPLETION_DEFAULT: u32 = 16;
-
 impl Request {
     /// Reads a body.
     pub(crate) fn read(endpoint: Endpoint, body: &[u8], served: ServedModels<'_>) -> Result<Self, Refusal> {
         let object = object(body)?;
         let mut fields = BodyFields::from_object(&object);
-        let prompts = prompts(&mut fields, endpoint);
+        let prompts = prompts(&mut fields, endpoint.protocol().prompt);
         let model = fields.text("model");
-        let limit = fields.whole("max_tokens");
-        let (limit, usual) = match endpoint {
-            Endpoint::Chat => (fields.whole("max_completion_tokens").or(limit), None),
-            Endpoint::Completions => (limit, Some(COMPLETION_DEFAULT)),
-        };
+        let protocol = endpoint.protocol();
+        let limits: Vec<_> = protocol.limits.iter().rev().map(|name| fields.whole(name)).collect();
+        let limit = limits.into_iter().rev().flatten().next();
         let least = fields.whole("min_tokens");
         let ignore_eos = fields.flag("ignore_eos");
         let stop = fields.texts("stop");
@@ -63,10 +58,8 @@ impl Request {
         let return_token_ids = fields.flag("return_token_ids");
         let urgency = fields.whole("priority");
         let seed = fields.whole("seed").map(i64::cast_unsigned);
-        let shape = match endpoint {
-            Endpoint::Chat => AnswerFormat::read(&mut fields),
-            Endpoint::Completions => AnswerFormat::default(),
-        };
+        let shape =
+            if protocol.shapes_answers { AnswerFormat::read(&mut fields) } else { AnswerFormat::default() };
         fields.check()?;
 
         let adapter = served.adapter(model)?;
@@ -75,7 +68,7 @@ impl Request {
             return Err(Refusal::named("stream_options", words));
         }
         let longest = prompts.iter().map(PromptTokens::tokens).max().unwrap_or(0);
-        let max_tokens = served.max_tokens(limit, usual, longest)?;
+        let max_tokens = served.max_tokens(limit, protocol.usual_tokens, longest)?;
         if prompts.iter().any(|prompt| prompt.tokens() == 0) || prompts.is_empty() {
             return Err(Refusal::bad_request("The prompt must contain at least one token."));
         }
@@ -106,29 +99,24 @@ impl Request {
     }
 }
 
-fn prompts(fields: &mut BodyFields<'_>, endpoint: Endpoint) -> Vec<PromptTokens> {
-    let name = match endpoint {
-        Endpoint::Chat => "messages",
-        Endpoint::Completions => "prompt",
-    };
+fn prompts(fields: &mut BodyFields<'_>, form: PromptForm) -> Vec<PromptTokens> {
+    let name = form.field();
     let Some(value) = fields.value(name) else {
         fields.missing(name);
         return Vec::new();
     };
-    match (endpoint, value) {
+    match (form, value) {
         // A list of numbers is one prompt; a list of texts or of lists is several.
-        (Endpoint::Completions, Value::Array(items))
-            if items.first().is_some_and(|item| !item.is_number()) =>
-        {
+        (PromptForm::Text, Value::Array(items)) if items.first().is_some_and(|item| !item.is_number()) => {
             items.iter().map(PromptTokens::of_texts).collect()
         }
-        (_, Value::Array(_)) | (Endpoint::Completions, Value::String(_)) => {
+        (_, Value::Array(_)) | (PromptForm::Text, Value::String(_)) => {
             vec![PromptTokens::of_texts(value)]
         }
         _ => {
-            let (kind, wanted) = match endpoint {
-                Endpoint::Chat => ("list_type", "Input should be a valid list"),
-                Endpoint::Completions => ("string_type", "Input should be a valid string"),
+            let (kind, wanted) = match form {
+                PromptForm::Messages => ("list_type", "Input should be a valid list"),
+                PromptForm::Text => ("string_type", "Input should be a valid string"),
             };
             fields.mistake(kind, name, wanted, value);
             Vec::new()

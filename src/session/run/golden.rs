@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::connect::{RequestNeeds, ServerConnection};
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
+use crate::generator::PromptNeed;
 use crate::live::{Screen, StepLine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, Shard};
 use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
@@ -20,16 +21,15 @@ use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// Refuses golden prompts that the endpoint cannot carry.
 pub(crate) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
-    let chat = spec.checks.iter().find(|check| check.messages.is_some());
-    match (chat, endpoint) {
-        (Some(check), Endpoint::Completions) => Err(Stop::usage(format!(
-            "check `{}` has chat messages, which the endpoint {endpoint} cannot carry\n\
-             hint: give it a `prompt`, or give --endpoint {}",
-            check.name,
-            Endpoint::Chat
-        ))),
-        _ => Ok(()),
-    }
+    let carries = endpoint.protocol().carries(PromptNeed::Messages);
+    let chat = spec.checks.iter().find(|check| !carries && check.messages.is_some());
+    let Some(check) = chat else { return Ok(()) };
+    Err(Stop::usage(format!(
+        "check `{}` has chat messages, which the endpoint {endpoint} cannot carry\n\
+         hint: give it a `prompt`, or give --endpoint {}",
+        check.name,
+        endpoint.another(|protocol| protocol.carries(PromptNeed::Messages)).unwrap_or_default()
+    )))
 }
 
 /// What the requests of a workload ask for one by one, checked against the server's settings.
@@ -56,16 +56,16 @@ fn answers(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<Option<An
             )));
         }
     }
-    match server.endpoint {
-        Endpoint::Completions => Err(Stop::usage(format!(
-            "class `{}` asks for answers of a form, which the endpoint {} does not have\n\
-             hint: give --endpoint {}, or take `answer` out of the class",
-            class.name,
-            server.endpoint,
-            Endpoint::Chat
-        ))),
-        Endpoint::Chat => Ok(spec.classes.iter().map(|class| class.answer.clone()).collect()),
+    if server.endpoint.protocol().shapes_answers {
+        return Ok(spec.classes.iter().map(|class| class.answer.clone()).collect());
     }
+    Err(Stop::usage(format!(
+        "class `{}` asks for answers of a form, which the endpoint {} does not have\n\
+         hint: give --endpoint {}, or take `answer` out of the class",
+        class.name,
+        server.endpoint,
+        server.endpoint.another(|protocol| protocol.shapes_answers).unwrap_or_default()
+    )))
 }
 
 /// The models that requests of a workload ask for; none where all ask for one.

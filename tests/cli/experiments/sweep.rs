@@ -249,7 +249,10 @@ fn a_search_of_its_own_goes_on_where_it_began() {
     let more: Vec<_> = more.chain(["--resume", folder.to_str().unwrap()]).collect();
     let _ = desk.skyline(&more).assert();
     let refined = trials(&read(&folder.join("sweep.json")));
-    assert!(refined.len() > flown.len() && refined[..flown.len()] == flown[..], "{refined:?}");
+    assert_eq!(refined[..flown.len()], flown[..], "{refined:?}");
+    // Runs that a busy machine spoils may have taken all that there are.
+    let spoiled = flown.iter().any(|trial| trial["invalid"].as_array().is_some_and(|why| !why.is_empty()));
+    assert!(refined.len() > flown.len() || spoiled, "{refined:?}");
     assert_eq!(std::fs::read(folder.join("run-002/run.jsonl")).unwrap(), log);
     assert_eq!(read(&folder.join("asked.json"))["plan"]["precision"], 0.02);
 }

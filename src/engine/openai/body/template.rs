@@ -4,10 +4,10 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::answer_form::RequestedForm;
-use crate::engine::address::Endpoint;
 use crate::engine::answer::PreparedRequest;
 use crate::engine::captured_text::CaptureText;
 use crate::engine::dialect_traits::LengthForcing;
+use crate::engine::protocol::PromptForm;
 use crate::engine::target::{AnswerForm, Target};
 use crate::generator::{Prompt, RequestSpec, texts_of_messages};
 
@@ -20,20 +20,10 @@ pub(crate) struct BodyTemplate {
     length_fields: Vec<&'static str>,
     /// Whether they are forced.
     pub(crate) is_forced: bool,
-    prompt: PromptField,
+    /// Form of the prompt; `None` where the extra body fixes it.
+    prompt: Option<PromptForm>,
     /// Whether the text of every answer is captured, for its format is checked.
     pub(super) capture: CaptureText,
-}
-
-/// The field of the prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PromptField {
-    /// `messages`; a text becomes one user message.
-    Messages,
-    /// `prompt`.
-    Prompt,
-    /// None: the extra body fixes it.
-    Fixed,
 }
 
 impl BodyTemplate {
@@ -69,11 +59,8 @@ impl BodyTemplate {
             length_fields.push("min_tokens");
         }
         length_fields.retain(|name| !target.extra_body.0.contains_key(*name));
-        let (name, field) = match target.endpoint {
-            Endpoint::Chat => ("messages", PromptField::Messages),
-            Endpoint::Completions => ("prompt", PromptField::Prompt),
-        };
-        let prompt = if target.extra_body.0.contains_key(name) { PromptField::Fixed } else { field };
+        let prompt = target.endpoint.protocol().prompt;
+        let prompt = Some(prompt).filter(|prompt| !target.extra_body.0.contains_key(prompt.field()));
         let checked = matches!(form, RequestedForm::Shaped(_));
         let capture = if checked { CaptureText::Yes } else { CaptureText::No };
         form.ask(&mut fields, traits.schema_field);
@@ -85,7 +72,7 @@ impl BodyTemplate {
 
     /// Whether requests use their own prompts: the extra body may have fixed it.
     pub(crate) fn takes_prompts(&self) -> bool {
-        self.prompt != PromptField::Fixed
+        self.prompt.is_some()
     }
 
     /// The request with its body; its answer's text is captured where `capture` or the format asks for it.
@@ -112,24 +99,20 @@ impl BodyTemplate {
             field(&mut body, name);
             body.extend_from_slice(output_tokens.to_string().as_bytes());
         }
-        match self.prompt {
-            PromptField::Messages => {
-                field(&mut body, "messages");
-                match prompt {
-                    Prompt::Messages(messages) => body.extend_from_slice(messages.as_bytes()),
-                    Prompt::Conversation(said) => conversation(&mut body, said),
-                    prompt => {
-                        body.extend_from_slice(br#"[{"role":"user","content":"#);
-                        content(&mut body, prompt);
-                        body.extend_from_slice(b"}]");
-                    }
+        if let Some(form) = self.prompt {
+            field(&mut body, form.field());
+            match (form, prompt) {
+                (PromptForm::Text, prompt) => content(&mut body, prompt),
+                (PromptForm::Messages, Prompt::Messages(messages)) => {
+                    body.extend_from_slice(messages.as_bytes());
+                }
+                (PromptForm::Messages, Prompt::Conversation(said)) => conversation(&mut body, said),
+                (PromptForm::Messages, prompt) => {
+                    body.extend_from_slice(br#"[{"role":"user","content":"#);
+                    content(&mut body, prompt);
+                    body.extend_from_slice(b"}]");
                 }
             }
-            PromptField::Prompt => {
-                field(&mut body, "prompt");
-                content(&mut body, prompt);
-            }
-            PromptField::Fixed => {}
         }
         body.push(b'}');
         body.into()
@@ -198,6 +181,7 @@ fn merge(into: &mut Map<String, Value>, patch: &Map<String, Value>) {
 mod tests {
     use super::*;
     use crate::engine::dialect::Dialect;
+    use crate::engine::protocol::Endpoint;
 
     fn target(dialect: Dialect) -> Target {
         Target::new("http://x".parse().unwrap(), dialect)

@@ -13,7 +13,7 @@ fn a_system_turn_is_the_systems_message_and_the_next_one_the_prompt() {
     ]);
     std::fs::write(&path, rows.to_string()).unwrap();
     let (_, datasets) = open(with_dataset(&path, "")).unwrap();
-    assert_eq!(datasets.wires().next(), Some(RequiredEndpoint::Any), "a completion takes it too");
+    assert_eq!(datasets.needs().next(), Some(PromptNeed::Nothing), "a completion takes it too");
     let said = said(with_dataset(&path, ""));
     let Prompt::Messages(messages) = &said[0].1 else { panic!("{:?}", said[0].1) };
     let messages: Value = serde_json::from_str(messages).unwrap();
