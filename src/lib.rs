@@ -73,7 +73,10 @@
 //! | which runs are spoiled, and how many are replaced | `experiment/spoiled.rs` |
 //! | whether a change between stored runs is more than chance: the gates of `compare` | `experiment/compare/gate.rs`, and `pairs.rs` beside it |
 //! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |
+//! | why a piece of advice is shown, or is not; to add one | `analysis/findings/advice.rs`: its row says what silences it |
+//! | what every table of rules has: a name, a topic of the guide, a test, what silences it | `analysis/rules.rs` |
 //! | the trust checklist, and what a result bears (`skyline audit`); to add a rule | `analysis/checklist/judge.rs`, and the rules beside it |
+//! | the regimes that a diagnosis looks for | `experiment/diagnosis/findings.rs` |
 //! | whether a run is steady, growing, or cannot tell | `analysis/verdict/steady_state.rs`; how far an overload moves latency: `analysis/load/movement.rs` |
 //! | the format of the run log, and how older ones are read | `record/log/runlog.rs` |
 //! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |

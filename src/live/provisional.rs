@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::analysis::{
-    ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic, VerdictOutcome,
+    ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic, of_failures,
 };
 use crate::runner::{LiveLatency, LiveSpread, SecondCounts, Snapshot, WindowCounts};
 use crate::units::{count, counted, millis, percent, three_digits};
@@ -22,17 +22,8 @@ pub(super) enum Standing {
     Open,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Remark {
-    pub(super) standing: Standing,
-    pub(super) text: String,
-}
-
-impl Remark {
-    fn new(standing: Standing, text: impl Into<String>) -> Self {
-        Self { standing, text: text.into() }
-    }
-}
+/// A provisional finding in words.
+type Remark = (Standing, String);
 
 /// Whether the verdict of a run asks how late requests leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,19 +48,19 @@ pub(super) fn remarks(
 
 fn validity(snapshot: &Snapshot, window_s: f64, objectives: &[Objective], lateness: Lateness) -> Vec<Remark> {
     if snapshot.measured.released == 0 {
-        return vec![Remark::new(Standing::Open, "nothing is measured before the warm-up is over")];
+        return vec![(Standing::Open, "nothing is measured before the warm-up is over".to_owned())];
     }
     let expected = objectives.iter().any(Objective::is_about_error_rate);
     let failures = (!expected).then(|| failures(snapshot)).flatten();
     let lag = lag(snapshot).filter(|_| lateness == Lateness::Judged);
     let speaks: Vec<_> =
         lag.into_iter().chain(failures).chain(cap(snapshot)).chain(backlog(snapshot, window_s)).collect();
-    if speaks.iter().any(|remark| remark.standing != Standing::Good) {
-        return speaks.into_iter().filter(|remark| remark.standing != Standing::Good).collect();
+    if speaks.iter().any(|(standing, _)| *standing != Standing::Good) {
+        return speaks.into_iter().filter(|(standing, _)| *standing != Standing::Good).collect();
     }
-    let seen: Vec<_> = speaks.into_iter().map(|remark| remark.text).collect();
+    let seen: Vec<_> = speaks.into_iter().map(|(_, text)| text).collect();
     let seen = if seen.is_empty() { String::new() } else { format!(": {}", seen.join(", ")) };
-    vec![Remark::new(Standing::Good, format!("no problems so far{seen}"))]
+    vec![(Standing::Good, format!("no problems so far{seen}"))]
 }
 
 /// p95 of the schedule lag against what it may add to that of the latency, at the most: a run is judged by what it does
@@ -80,26 +71,23 @@ fn lag(snapshot: &Snapshot) -> Option<Remark> {
     let (p95, bound) = (millis(lag.p95), LEAST_MS.max(SPOILED * latency));
     let (said, limit) = (format!("p95 schedule lag {} ms", three_digits(p95)), three_digits(bound));
     Some(if p95 <= bound {
-        Remark::new(Standing::Good, said)
+        (Standing::Good, said)
     } else if lag.n < Quantile::P95.floor() {
-        Remark::new(Standing::Open, format!("{said} of {} requests, limit: {limit} ms", count(lag.n)))
+        (Standing::Open, format!("{said} of {} requests, limit: {limit} ms", count(lag.n)))
     } else {
-        Remark::new(Standing::Bad, format!("INVALID so far: {said}, limit: {limit} ms"))
+        (Standing::Bad, format!("INVALID so far: {said}, limit: {limit} ms"))
     })
 }
 
 fn failures(snapshot: &Snapshot) -> Option<Remark> {
     let share = share(snapshot, snapshot.measured.failed)?;
     Some(if share <= ERROR_RATE_BAR {
-        Remark::new(Standing::Good, format!("{} failed", percent(share)))
+        (Standing::Good, format!("{} failed", percent(share)))
     } else {
-        // As the verdict has it: refusals and timeouts are an overload, other failures are not.
         let WindowCounts { failed, rejected, timed_out, .. } = snapshot.measured;
         let others = self::share(snapshot, failed.saturating_sub(rejected + timed_out))?;
-        let outcome =
-            if others <= ERROR_RATE_BAR { VerdictOutcome::Overloaded } else { VerdictOutcome::Invalid };
-        let (word, bar) = (outcome.word(), percent(ERROR_RATE_BAR));
-        Remark::new(Standing::Bad, format!("{word} so far: {} failed, limit: {bar}", percent(share)))
+        let (word, bar) = (of_failures(others).word(), percent(ERROR_RATE_BAR));
+        (Standing::Bad, format!("{word} so far: {} failed, limit: {bar}", percent(share)))
     })
 }
 
@@ -107,7 +95,7 @@ fn failures(snapshot: &Snapshot) -> Option<Remark> {
 fn cap(snapshot: &Snapshot) -> Option<Remark> {
     let queued = snapshot.queued;
     let held = || format!("{} queued under the cap; their wait counts", count(queued));
-    (queued > 0).then(|| Remark::new(Standing::Open, held()))
+    (queued > 0).then(|| (Standing::Open, held()))
 }
 
 /// Whether more requests are in flight than when the window began, by more than the load and chance explain.
@@ -131,7 +119,7 @@ fn backlog(snapshot: &Snapshot, window_s: f64) -> Option<Remark> {
         let [before, now] = [before, now].map(count);
         format!("{now} requests in flight, {before} when the window began: does the server keep up?")
     };
-    (grown > BEYOND * (2.0 * now as f64).sqrt()).then(|| Remark::new(Standing::Open, said()))
+    (grown > BEYOND * (2.0 * now as f64).sqrt()).then(|| (Standing::Open, said()))
 }
 
 /// `part` as a share of the window's dispatched requests.
@@ -160,11 +148,11 @@ fn judged(objective: &Objective, snapshot: &Snapshot, window_s: f64) -> Remark {
             let kept = objective.comparison.holds(value, objective.bound);
             let said = format!("{objective}: {}", objective.key.show(value));
             match too_few(objective, snapshot) {
-                Some(n) => Remark::new(Standing::Open, format!("{said} of {} so far", counted(n, "sample"))),
-                None => Remark::new(if kept { Standing::Good } else { Standing::Bad }, said),
+                Some(n) => (Standing::Open, format!("{said} of {} so far", counted(n, "sample"))),
+                None => (if kept { Standing::Good } else { Standing::Bad }, said),
             }
         }
-        None => Remark::new(Standing::Open, format!("{objective}: not known yet")),
+        None => (Standing::Open, format!("{objective}: not known yet")),
     }
 }
 
@@ -227,11 +215,7 @@ mod tests {
 
     fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Standing, String)> {
         let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
-        texts(remarks(snapshot, 10.0, &objectives, Lateness::Judged))
-    }
-
-    fn texts(remarks: Vec<Remark>) -> Vec<(Standing, String)> {
-        remarks.into_iter().map(|remark| (remark.standing, remark.text)).collect()
+        remarks(snapshot, 10.0, &objectives, Lateness::Judged)
     }
 
     #[test]
@@ -258,7 +242,7 @@ mod tests {
             let second =
                 |at| SecondCounts { in_flight: in_flight(at), released: released(at), ..Default::default() };
             let snapshot = Snapshot { seconds: (0..seconds).map(second).collect(), each_s: 1, ..sound() };
-            backlog(&snapshot, seconds as f64).map(|remark| remark.text)
+            backlog(&snapshot, seconds as f64).map(|(_, text)| text)
         };
         let text = "173 requests in flight, 68 when the window began: does the server keep up?";
         assert_eq!(after(20, |at| 54 + at * 7, |_| 10).as_deref(), Some(text));
@@ -294,7 +278,7 @@ mod tests {
     fn lateness_is_nothing_where_it_is_not_judged() {
         let mut snapshot = sound();
         snapshot.schedule_lag = spread(1_000, 0, 12);
-        let found = texts(remarks(&snapshot, 10.0, &[], Lateness::NotJudged));
+        let found = remarks(&snapshot, 10.0, &[], Lateness::NotJudged);
         assert_eq!(found, [(Standing::Good, "no problems so far: 0 % failed".to_owned())]);
     }
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::law::TestReading;
-use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
+use super::law::within;
+use crate::analysis::verdict::check::{Check, CheckOutcome, Measure, Rule};
 use crate::clock::Timestamp;
 use crate::units::three_digits;
 use crate::workload::ArrivalPattern;
@@ -47,8 +47,8 @@ impl ConstantArrivals {
             "planned arrivals are off the constant interval by up to {} ms; limit: 1 µs",
             three_digits(off)
         );
-        let reading = TestReading::at_most(off, bar, sentence);
-        cured(reading.check(Rule::PlannedArrivals, "largest distance from the constant interval, ms"))
+        let statistic = "largest distance from the constant interval, ms";
+        cured(within(Measure::new(Rule::PlannedArrivals, statistic), off, bar, sentence))
     }
 
     /// The test of a delivery: nearly all beats kept to a tenth of a beat, or 1 ms where that is more.
@@ -59,9 +59,12 @@ impl ConstantArrivals {
             three_digits(off),
             three_digits(bar)
         );
-        TestReading::at_most(off, bar, sentence)
-            .check(Rule::DeliveredArrivals, "p99 distance from the constant interval, ms")
+        delivered("p99 distance from the constant interval, ms", off, bar, sentence)
     }
+}
+
+fn delivered(statistic: &'static str, value: f64, critical: f64, sentence: String) -> Check {
+    within(Measure::new(Rule::DeliveredArrivals, statistic), value, critical, sentence)
 }
 
 /// A planned metronome has no seed to blame.
@@ -147,10 +150,8 @@ impl ArrivalShift {
         );
         [
             // A delivery that begins late and catches up does no such harm.
-            TestReading::at_most(self.growth_ms.max(0.0), growth_bar, growth)
-                .check(Rule::DeliveredArrivals, "growth of the delay behind the plan, ms"),
-            TestReading::at_most(self.gap_shift_p99_ms, shift_bar, shift)
-                .check(Rule::DeliveredArrivals, "p99 error of the inter-arrival times, ms"),
+            delivered("growth of the delay behind the plan, ms", self.growth_ms.max(0.0), growth_bar, growth),
+            delivered("p99 error of the inter-arrival times, ms", self.gap_shift_p99_ms, shift_bar, shift),
         ]
     }
 }

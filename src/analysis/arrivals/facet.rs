@@ -1,12 +1,12 @@
 //! The tests that arrivals of chance are put to.
 
-use super::law::{GapLaw, Law, TestReading, adjective};
+use super::law::{GapLaw, Law, adjective, judged, within};
 use super::sequence::{ArrivalFit, ArrivalSequence};
 use crate::analysis::statistics::{
     Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
     UNIFORM_A2_AT_2_IN_100_000,
 };
-use crate::analysis::verdict::check::{Check, Rule};
+use crate::analysis::verdict::check::{Check, CheckOutcome, Measure, Rule};
 use crate::random::normal_quantile;
 use crate::units::{counted, percent, three_digits};
 
@@ -101,35 +101,24 @@ impl Facet {
         (sequence, fit): (&ArrivalSequence, &ArrivalFit),
         plan: Option<(&ArrivalSequence, &ArrivalFit)>,
     ) -> Check {
-        let read = |(sequence, fit), allowance| self.read(law, rule, (sequence, fit), allowance);
-        let own = read(
-            (sequence, fit),
-            if rule == Rule::PlannedArrivals { Allowance::Plan } else { Allowance::Sequence },
-        );
-        let unusual = plan.is_some_and(|plan| read(plan, Allowance::Sequence).failed);
-        let reading = if own.failed && unusual { read((sequence, fit), Allowance::Plan) } else { own };
-        reading.check(rule, self.statistic())
-    }
-
-    fn read(
-        self,
-        law: Law<'_>,
-        rule: Rule,
-        (sequence, fit): (&ArrivalSequence, &ArrivalFit),
-        allowance: Allowance,
-    ) -> TestReading {
-        let which = adjective(rule);
-        match self {
-            Self::Gaps => gaps(law, which, fit, allowance),
-            Self::Neighbours => neighbours(which, sequence, fit, allowance),
-            Self::Spread => spread(which, fit, allowance),
-            Self::Count => count(law, which, sequence, allowance),
-            Self::Landing => landing(law, which, sequence, fit, allowance),
-        }
+        let measure = Measure::new(rule, self.statistic());
+        let read = |(sequence, fit): (&ArrivalSequence, &ArrivalFit), allowance| match self {
+            Self::Gaps => gaps(law, measure, fit, allowance),
+            Self::Neighbours => neighbours(measure, sequence, fit, allowance),
+            Self::Spread => spread(measure, fit, allowance),
+            Self::Count => count(law, measure, sequence, allowance),
+            Self::Landing => landing(law, measure, sequence, fit, allowance),
+        };
+        let failed = |check: &Check| check.outcome == CheckOutcome::Failed;
+        let usual = if rule == Rule::PlannedArrivals { Allowance::Plan } else { Allowance::Sequence };
+        let own = read((sequence, fit), usual);
+        let unusual = plan.is_some_and(|plan| failed(&read(plan, Allowance::Sequence)));
+        if failed(&own) && unusual { read((sequence, fit), Allowance::Plan) } else { own }
     }
 }
 
-fn gaps(law: Law<'_>, which: &str, fit: &ArrivalFit, allowance: Allowance) -> TestReading {
+fn gaps(law: Law<'_>, measure: Measure, fit: &ArrivalFit, allowance: Allowance) -> Check {
+    let which = adjective(measure.rule);
     let (value, critical) = (fit.anderson_darling, allowance.a_squared(law.gaps()));
     let (deviation, is_large) = (fit.largest_cdf_deviation, fit.largest_cdf_deviation > SMALL_DEVIATION);
     let (a_squared, limit, small) = (three_digits(value), three_digits(critical), percent(SMALL_DEVIATION));
@@ -150,54 +139,52 @@ fn gaps(law: Law<'_>, which: &str, fit: &ArrivalFit, allowance: Allowance) -> Te
     };
     let sentence =
         format!("Anderson–Darling A² of the {which} gaps against the declared {} {found}", law.name());
-    TestReading::at_most((value / critical).min(deviation / SMALL_DEVIATION), 1.0, sentence)
+    within(measure, (value / critical).min(deviation / SMALL_DEVIATION), 1.0, sentence)
 }
 
-fn neighbours(
-    which: &str,
-    sequence: &ArrivalSequence,
-    fit: &ArrivalFit,
-    allowance: Allowance,
-) -> TestReading {
+fn neighbours(measure: Measure, sequence: &ArrivalSequence, fit: &ArrivalFit, allowance: Allowance) -> Check {
     let pairs = sequence.arrivals as f64 - 1.0;
     let critical = (allowance.z(Facet::Neighbours) / libm::sqrt(pairs - 1.0)).max(SMALL_CORRELATION);
     let value = fit.lag1_spearman;
     let sentence = format!(
-        "Spearman correlation of neighbouring {which} gaps is {}; limit: ±{}",
+        "Spearman correlation of neighbouring {} gaps is {}; limit: ±{}",
+        adjective(measure.rule),
         three_digits(value),
         three_digits(critical)
     );
-    TestReading::at_most(value, critical, sentence)
+    within(measure, value, critical, sentence)
 }
 
-fn spread(which: &str, fit: &ArrivalFit, allowance: Allowance) -> TestReading {
+fn spread(measure: Measure, fit: &ArrivalFit, allowance: Allowance) -> Check {
     let dispersion = Dispersion { index: fit.dispersion_index, counts: fit.dispersion_slices };
     let (low, high) = dispersion.bounds(allowance.alpha(Facet::Spread));
     let (low, high) = (low.min(SMALL_DISPERSION.0), high.max(SMALL_DISPERSION.1));
     let value = dispersion.index;
     let sentence = format!(
-        "index of dispersion of the {which} arrivals over {} slices is {}; limits: {} and {}, 1 is as declared",
+        "index of dispersion of the {} arrivals over {} slices is {}; limits: {} and {}, 1 is as declared",
+        adjective(measure.rule),
         dispersion.counts,
         three_digits(value),
         three_digits(low),
         three_digits(high)
     );
     let critical = if value < 1.0 { low } else { high };
-    TestReading { value, critical, failed: value < low || value > high, sentence }
+    judged(measure, value < low || value > high, [value, critical], sentence)
 }
 
-fn count(law: Law<'_>, which: &str, sequence: &ArrivalSequence, allowance: Allowance) -> TestReading {
+fn count(law: Law<'_>, measure: Measure, sequence: &ArrivalSequence, allowance: Allowance) -> Check {
     let expected = sequence.expected;
     let critical = (allowance.z(Facet::Count) * libm::sqrt(expected)).max(SMALL_COUNT * expected);
     let value = sequence.arrivals as f64 - expected;
     let sentence = format!(
-        "{} {which}; the declared {} expects {}; limit: ±{}",
+        "{} {}; the declared {} expects {}; limit: ±{}",
         counted(sequence.arrivals, "arrival"),
+        adjective(measure.rule),
         law.name(),
         three_digits(expected),
         three_digits(critical)
     );
-    TestReading::at_most(value, critical, sentence)
+    within(measure, value, critical, sentence)
 }
 
 /// The offset is nearly normal with the deviation of the count, so it lies within ±x of 0 with probability
@@ -205,21 +192,22 @@ fn count(law: Law<'_>, which: &str, sequence: &ArrivalSequence, allowance: Allow
 /// its variance.
 fn landing(
     law: Law<'_>,
-    which: &str,
+    measure: Measure,
     sequence: &ArrivalSequence,
     fit: &ArrivalFit,
     allowance: Allowance,
-) -> TestReading {
+) -> Check {
     let half_root_of_two_pi = libm::sqrt(std::f64::consts::FRAC_PI_2);
     let critical =
         allowance.alpha(Facet::Landing) * half_root_of_two_pi * law.deviation_of(sequence.arrivals as f64);
     let value = fit.last_arrival_offset;
     let sentence = format!(
-        "the last {which} arrival is {} arrivals from the moment at which {} are expected; limit: {} at least, within which a \
+        "the last {} arrival is {} arrivals from the moment at which {} are expected; limit: {} at least, within which a \
          plan was almost certainly stretched",
+        adjective(measure.rule),
         three_digits(value.abs()),
         sequence.arrivals,
         three_digits(critical)
     );
-    TestReading { value, critical, failed: value.abs() < critical, sentence }
+    judged(measure, value.abs() < critical, [value, critical], sentence)
 }

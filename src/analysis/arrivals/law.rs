@@ -81,45 +81,26 @@ pub(super) fn adjective(rule: Rule) -> &'static str {
     if rule == Rule::PlannedArrivals { "planned" } else { "delivered" }
 }
 
-/// What a test measured.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct TestReading {
-    pub(super) value: f64,
-    pub(super) critical: f64,
-    pub(super) failed: bool,
-    pub(super) sentence: String,
+/// The check of a test that `failed` or not, by a value beside its limit.
+pub(super) fn judged(measure: Measure, failed: bool, of: [f64; 2], sentence: String) -> Check {
+    let cure = match measure.rule {
+        Rule::PlannedArrivals => {
+            "use another --seed: the plan of this one is very unlikely under the declared process"
+        }
+        _ => "requests were not dispatched as planned: free up CPU on this machine, or lower the rate",
+    };
+    measure.judged(failed, of, sentence, cure)
 }
 
-impl TestReading {
-    /// A figure that may not exceed its bar, to either side of 0.
-    pub(super) fn at_most(value: f64, critical: f64, sentence: String) -> Self {
-        Self { value, critical, failed: value.abs() > critical, sentence }
-    }
-
-    pub(super) fn check(self, rule: Rule, statistic: &'static str) -> Check {
-        let cure = match rule {
-            _ if !self.failed => "",
-            Rule::PlannedArrivals => {
-                "use another --seed: the plan of this one is very unlikely under the declared process"
-            }
-            _ => "requests were not dispatched as planned: free up CPU on this machine, or lower the rate",
-        };
-        Check {
-            rule,
-            statistic,
-            value: Some(self.value),
-            critical: Some(self.critical),
-            outcome: if self.failed { CheckOutcome::Failed } else { CheckOutcome::Passed },
-            sentence: self.sentence,
-            cure: cure.to_owned(),
-        }
-    }
+/// The check of a figure that may not exceed its bar, to either side of 0.
+pub(super) fn within(measure: Measure, value: f64, critical: f64, sentence: String) -> Check {
+    judged(measure, value.abs() > critical, [value, critical], sentence)
 }
 
 /// Arrivals that a rule has nothing to say about, or too few.
 pub(super) fn not_tested(rule: Rule, arrivals: Option<u64>, sentence: String) -> Check {
     let value = arrivals.map(|arrivals| arrivals as f64);
-    Check { value, ..Measure { rule, statistic: "arrivals" }.not_tested(sentence) }
+    Check { value, ..Measure::new(rule, "arrivals").not_tested(sentence) }
 }
 
 /// Arrivals that no test can be put to, through the fault of the log.

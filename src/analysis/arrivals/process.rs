@@ -2,10 +2,10 @@
 
 use super::beats::cured;
 use super::facet::Facet;
-use super::law::{GapLaw, Law, TestReading, adjective, not_tested};
+use super::law::{GapLaw, Law, adjective, not_tested, within};
 use super::sequence::{ArrivalFit, ArrivalSequence, FEWEST};
 use crate::analysis::statistics::chi_squared_quantile;
-use crate::analysis::verdict::check::{Check, CheckOutcome, Measure, Rule};
+use crate::analysis::verdict::check::{Check, Measure, Rule};
 use crate::units::{counted, three_digits};
 use crate::workload::ArrivalPattern;
 
@@ -62,9 +62,8 @@ impl ArrivalSequence {
             three_digits(bar)
         );
         // A beat on the very end of the stretch is not in it.
-        cured(
-            TestReading::at_most(missed, bar + 1e-6, sentence).check(rule, "arrivals beyond those expected"),
-        )
+        let measure = Measure::new(rule, "arrivals beyond those expected");
+        cured(within(measure, missed, bar + 1e-6, sentence))
     }
 }
 
@@ -78,30 +77,23 @@ const ALPHA: f64 = 1e-4;
 /// suffice to see it. Runs of a metronome have no chance in them and are left out. Not tested for fewer than two.
 pub fn counts_over_runs(runs: &[&ArrivalSequence]) -> Check {
     let runs: Vec<_> = runs.iter().filter(|run| run.fit.is_some()).collect();
-    let measure = Measure { rule: Rule::DeliveredArrivals, statistic: "variation of the counts of runs" };
-    let check = measure.not_tested("fewer than two runs show no variation of counts");
+    let measure = Measure::new(Rule::DeliveredArrivals, "variation of the counts of runs");
     if runs.len() < 2 {
-        return check;
+        return measure.not_tested("fewer than two runs show no variation of counts");
     }
     let n = runs.len() as f64;
     let off = |run: &&&ArrivalSequence| run.arrivals as f64 - run.expected;
     let value = runs.iter().map(|run| off(run) * off(run) / run.expected).sum::<f64>() / n;
     let bound = |p| chi_squared_quantile(p, n) / n;
     let (low, high) = (bound(ALPHA / 2.0), bound(1.0 - ALPHA / 2.0));
-    let failed = value < low || value > high;
+    let sentence = format!(
+        "the counts of {} runs vary {} times as much as the declared process expects; limits: {} and {}",
+        runs.len(),
+        three_digits(value),
+        three_digits(low),
+        three_digits(high)
+    );
     let cure = "use a different seed for each run, and do not stretch a plan to hit its count";
-    Check {
-        value: Some(value),
-        critical: Some(if value < 1.0 { low } else { high }),
-        outcome: if failed { CheckOutcome::Failed } else { CheckOutcome::Passed },
-        sentence: format!(
-            "the counts of {} runs vary {} times as much as the declared process expects; limits: {} and {}",
-            runs.len(),
-            three_digits(value),
-            three_digits(low),
-            three_digits(high)
-        ),
-        cure: if failed { cure.to_owned() } else { String::new() },
-        ..check
-    }
+    let critical = if value < 1.0 { low } else { high };
+    measure.judged(value < low || value > high, [value, critical], sentence, cure)
 }

@@ -25,41 +25,50 @@ pub(super) fn cannot_conclude(evidence: &Evidence) -> Vec<String> {
         }
         _ => {}
     }
-    let rules = [
-        server,
-        overload,
-        saturation,
-        waits,
-        failures,
-        percentiles,
-        phases,
-        capacity,
-        variance,
-        cold,
-        length,
-        lengths,
-        arrivals,
-        neighbours,
-        cache,
-        answers,
-        hardware,
-        settings,
-    ];
-    rules.iter().filter_map(|rule: &fn(&Evidence) -> Option<String>| rule(evidence)).collect()
+    LIMITS.iter().filter_map(|rule| rule(evidence)).collect()
 }
+
+type Limit = fn(&Evidence) -> Option<String>;
+
+const LIMITS: &[Limit] = &[
+    |of| limit(of.source == ResultSource::Mock, "nothing about a real server: Skyline's mock answered"),
+    |of| {
+        let overloaded = of.outcome == Some(VerdictOutcome::Overloaded);
+        limit(
+            overloaded,
+            "no latency: the server did not keep up, and latencies grow with the length of the run",
+        )
+    },
+    saturation,
+    waits,
+    failures,
+    percentiles,
+    |of| {
+        let has_first = of.latency(&[Metric::Ttft, Metric::TtftFromSend]).is_some();
+        limit(!has_first, "no wait for the first token: TTFT is not reported")
+    },
+    capacity,
+    |of| limit(of.runs < 2, "no variance: one run"),
+    cold,
+    |of| limit(of.window_s? < WINDOW_S, format!("no lasting behaviour: {} only", seconds(of.window_s?))),
+    lengths,
+    arrivals,
+    |of| limit(of.traffics == Some(1), "nothing about noisy neighbours: one class of one tenant"),
+    |of| {
+        let unknown = of.prefix_cache.is_none();
+        limit(unknown, "no cold or warm figure: the state of the prefix cache is not reported")
+    },
+    answers,
+    |of| {
+        let unknown = of.hardware.is_none() && of.source != ResultSource::Mock;
+        limit(unknown, "not comparable: hardware not reported")
+    },
+    settings,
+];
 
 /// A limit, where it holds.
 fn limit(holds: bool, words: impl Into<String>) -> Option<String> {
     holds.then(|| words.into())
-}
-
-fn server(evidence: &Evidence) -> Option<String> {
-    limit(evidence.source == ResultSource::Mock, "nothing about a real server: Skyline's mock answered")
-}
-
-fn overload(evidence: &Evidence) -> Option<String> {
-    let overloaded = evidence.outcome == Some(VerdictOutcome::Overloaded);
-    limit(overloaded, "no latency: the server did not keep up, and latencies grow with the length of the run")
 }
 
 fn saturation(evidence: &Evidence) -> Option<String> {
@@ -98,11 +107,6 @@ fn percentiles(evidence: &Evidence) -> Option<String> {
     Some(format!("no {}: {}, and {}", names.join(", "), in_words(samples, worth), first.need(None)))
 }
 
-fn phases(evidence: &Evidence) -> Option<String> {
-    let has_first = evidence.latency(&[Metric::Ttft, Metric::TtftFromSend]).is_some();
-    limit(!has_first, "no wait for the first token: TTFT is not reported")
-}
-
 fn capacity(evidence: &Evidence) -> Option<String> {
     match evidence.loads {
         0 | 1 => Some("no capacity: one load only".to_owned()),
@@ -110,20 +114,11 @@ fn capacity(evidence: &Evidence) -> Option<String> {
     }
 }
 
-fn variance(evidence: &Evidence) -> Option<String> {
-    limit(evidence.runs < 2, "no variance: one run")
-}
-
 fn cold(evidence: &Evidence) -> Option<String> {
     match evidence.warm_up {
         None => Some("no warm state: a warm-up is not reported".to_owned()),
         Some(warm_up) => limit(warm_up.requests == 0, "no warm state: no warm-up before the window"),
     }
-}
-
-fn length(evidence: &Evidence) -> Option<String> {
-    let window_s = evidence.window_s?;
-    limit(window_s < WINDOW_S, format!("no lasting behaviour: {} only", seconds(window_s)))
 }
 
 fn lengths(evidence: &Evidence) -> Option<String> {
@@ -148,25 +143,11 @@ fn arrivals(evidence: &Evidence) -> Option<String> {
     }
 }
 
-fn neighbours(evidence: &Evidence) -> Option<String> {
-    limit(evidence.traffics == Some(1), "nothing about noisy neighbours: one class of one tenant")
-}
-
-fn cache(evidence: &Evidence) -> Option<String> {
-    let unknown = evidence.prefix_cache.is_none();
-    limit(unknown, "no cold or warm figure: the state of the prefix cache is not reported")
-}
-
 fn answers(evidence: &Evidence) -> Option<String> {
     match evidence.judged_answers {
         None => Some("nothing about quality: no check of answers is reported".to_owned()),
         Some((judged, _)) => limit(judged == 0, "nothing about quality: no answer was judged"),
     }
-}
-
-fn hardware(evidence: &Evidence) -> Option<String> {
-    let unknown = evidence.hardware.is_none() && evidence.source != ResultSource::Mock;
-    limit(unknown, "not comparable: hardware not reported")
 }
 
 fn settings(evidence: &Evidence) -> Option<String> {

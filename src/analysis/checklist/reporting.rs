@@ -1,6 +1,6 @@
 //! Rules about what is reported: answers, failures, figures, repeats, and the system that was measured.
 
-use super::evidence::{CountsGpus, Evidence, ResultSource};
+use super::evidence::{CountsGpus, Evidence};
 use super::item::{Found, met, not_met, not_reported};
 use super::limits::FAILED;
 use crate::analysis::figures::catalogue::Metric;
@@ -102,9 +102,6 @@ pub(super) fn both_phases(evidence: &Evidence) -> Found {
 }
 
 pub(super) fn hardware(evidence: &Evidence) -> Found {
-    if evidence.source == ResultSource::Mock {
-        return None;
-    }
     let Some(named) = evidence.hardware_in_words() else {
         return not_reported("no GPU is named", "--hardware NAME --gpus N");
     };
@@ -121,9 +118,6 @@ pub(super) fn hardware(evidence: &Evidence) -> Found {
 }
 
 pub(super) fn serving(evidence: &Evidence) -> Found {
-    if evidence.source == ResultSource::Mock {
-        return None;
-    }
     let missing: Vec<_> = evidence.unreported().collect();
     let known =
         evidence.serving.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));

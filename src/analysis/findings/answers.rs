@@ -1,10 +1,10 @@
 //! Advice on answers: their tokens, what they say, and the SLOs that they are judged by.
 
-use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::requests::delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED};
 use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::quality::{ClassForms, FormFault};
 use crate::analysis::requests::tokens::IMPOSSIBLE_CURE;
+use crate::analysis::rules::Said;
 use crate::analysis::server::settings::counts_chunks;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
@@ -20,18 +20,18 @@ const MERGED_BAR: f64 = 0.1;
 /// A chat template's own opening is shared by all prompts; more than this share is a warm cache.
 const CACHED_BAR: f64 = 0.05;
 
-pub(super) fn impossible_usage(summary: &Summary) -> Option<Finding> {
+pub(super) fn impossible_usage(summary: &Summary) -> Option<Said> {
     let found = summary.tokens.impossible_usage?;
-    Some(finding(FindingKind::ImpossibleUsage, found.sentence(&summary.oddities), IMPOSSIBLE_CURE))
+    Some((found.sentence(&summary.oddities), IMPOSSIBLE_CURE.into()))
 }
 
-pub(super) fn odd_answers(summary: &Summary) -> Option<Finding> {
+pub(super) fn odd_answers(summary: &Summary) -> Option<Said> {
     let lines: Vec<_> = summary.oddities.iter().map(OddAnswers::sentence).collect();
     let cure = "look at the bytes of one answer (curl -N), and at the gateway before the server: clients may read it otherwise";
-    (!lines.is_empty()).then(|| finding(FindingKind::OddAnswers, lines.join("; "), cure))
+    (!lines.is_empty()).then(|| (lines.join("; "), cure.into()))
 }
 
-pub(super) fn estimated_tokens(summary: &Summary) -> Option<Finding> {
+pub(super) fn estimated_tokens(summary: &Summary) -> Option<Said> {
     let tokens = &summary.tokens;
     // A server with impossible counts does send usage.
     if tokens.from_chunks == 0 || tokens.impossible_usage.is_some() {
@@ -56,11 +56,11 @@ pub(super) fn estimated_tokens(summary: &Summary) -> Option<Finding> {
     } else {
         "let the server send usage (stream_options.include_usage), or give --tokenizer, which counts answers after the run"
     };
-    Some(finding(FindingKind::EstimatedTokens, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
 /// TPOT leaves them out, for they took none of the time between chunks.
-pub(super) fn hidden_tokens(summary: &Summary) -> Option<Finding> {
+pub(super) fn hidden_tokens(summary: &Summary) -> Option<Said> {
     let tokens = summary.tokens;
     if tokens.hidden_tokens == 0 {
         return None;
@@ -75,10 +75,10 @@ pub(super) fn hidden_tokens(summary: &Summary) -> Option<Finding> {
         counted(tokens.hiding_requests, "answer")
     );
     let cure = "to measure them too, let the server send its reasoning; TTFT waits for the first text";
-    Some(finding(FindingKind::HiddenTokens, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
-pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
+pub(super) fn token_mismatch(summary: &Summary) -> Option<Said> {
     let tokens = &summary.tokens;
     let off =
         tokens.chunk_tokens.abs_diff(tokens.counted_tokens) as f64 / tokens.counted_tokens.max(1) as f64;
@@ -100,11 +100,11 @@ pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
     } else {
         "compare TPOT, not ITL; vLLM, SGLang and TensorRT-LLM count the tokens of each chunk under their own --engine"
     };
-    Some(finding(FindingKind::TokenMismatch, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
 /// Where that withholds figures the cause may be this client itself; else a late client says nothing of others.
-pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
+pub(super) fn merged_reads(summary: &Summary) -> Option<Said> {
     let delivery = &summary.delivery;
     let share = delivery.together_share().filter(|&share| share > MERGED_BAR || delivery.itl_withheld)?;
     let reads_late = delivery.may_be_of_client(summary.client.as_ref());
@@ -141,10 +141,10 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
             percent(limit)
         )
     };
-    Some(finding(FindingKind::MergedReads, sentence, &cure))
+    Some((sentence, cure))
 }
 
-pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
+pub(super) fn warm_cache(summary: &Summary) -> Option<Said> {
     // What other shards sent is in the same cache, and they may share prefixes with this one.
     if summary.run.shard.is_some() {
         return None;
@@ -171,7 +171,7 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
         );
         let cure = "for cold prompts, reset the server's prefix cache before the run, or set salt = true, which begins each \
                     prompt with different words";
-        return Some(finding(FindingKind::WarmCache, sentence, cure));
+        return Some((sentence, cure.into()));
     }
     let typed = |option| summary.run.command.iter().any(|word| word.starts_with(option));
     let (rate, bar) = (percent(rate), percent(CACHED_BAR));
@@ -194,10 +194,10 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
     } else {
         "reset the server's prefix cache before the run"
     };
-    Some(finding(FindingKind::WarmCache, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
-pub(super) fn lost_prefixes(summary: &Summary) -> Option<Finding> {
+pub(super) fn lost_prefixes(summary: &Summary) -> Option<Said> {
     let cache = summary.prefix_cache.as_ref()?;
     cache.off().filter(|&off| off < -CACHED_BAR)?;
     let sentence = format!(
@@ -212,25 +212,25 @@ pub(super) fn lost_prefixes(summary: &Summary) -> Option<Finding> {
     } else {
         "check that prefix caching is on, and that the cache has room for the prefixes and the running requests"
     };
-    Some(finding(FindingKind::LostPrefixes, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
 /// Servers that refuse an empty message fail the next turn, and the cause is the answer before.
-pub(super) fn empty_turns(summary: &Summary) -> Option<Finding> {
+pub(super) fn empty_turns(summary: &Summary) -> Option<Said> {
     let empty = counted(summary.sessions.as_ref()?.empty_answers?, "answer");
     let sentence = format!(
         "{empty} of conversations had no text, only reasoning or nothing, so that the next turn repeated an empty message of \
          the assistant, which some servers refuse; limit: none"
     );
     let cure = "raise output_tokens, so that the model comes to its answer, or limit its reasoning";
-    Some(finding(FindingKind::EmptyTurns, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
 /// Share of answers cut at their longest length from which on that hides what form they have.
 const CUT_BAR: f64 = 0.05;
 
 /// A server that is asked for a form and gives another does less work than was asked of it, or other.
-pub(super) fn wrong_forms(summary: &Summary) -> Option<Finding> {
+pub(super) fn wrong_forms(summary: &Summary) -> Option<Said> {
     let classes = &summary.answers.as_ref()?.by_class;
     let said = |class: &ClassForms| {
         let whole = class.valid + class.invalid + class.cut_at_limit;
@@ -270,12 +270,12 @@ pub(super) fn wrong_forms(summary: &Summary) -> Option<Finding> {
         ("answers were cut off before they could have the requested form (limit:", "raise output_tokens")
     };
     let sentence = format!("{what} {} cut off): {}", percent(CUT_BAR), wrong.join("; "));
-    Some(finding(FindingKind::WrongForms, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
 /// Golden prompts are answered at temperature 0, so that one which passed before the run passes under load, if the server
 /// does the same work there.
-pub(super) fn worse_under_load(summary: &Summary) -> Option<Finding> {
+pub(super) fn worse_under_load(summary: &Summary) -> Option<Said> {
     let checks = &summary.quality.as_ref()?.checks;
     let worse: Vec<_> = checks
         .iter()
@@ -295,10 +295,10 @@ pub(super) fn worse_under_load(summary: &Summary) -> Option<Finding> {
     );
     let cure = "look at the answers under Checks; speed is no gain if answers get worse (batch-dependent numerics, a \
                 quantised cache, speculative decoding)";
-    Some(finding(FindingKind::WorseUnderLoad, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
-pub(super) fn unmeasurable_slo(summary: &Summary) -> Option<Finding> {
+pub(super) fn unmeasurable_slo(summary: &Summary) -> Option<Said> {
     if summary.slo.met.is_some() {
         return None;
     }
@@ -311,15 +311,15 @@ pub(super) fn unmeasurable_slo(summary: &Summary) -> Option<Finding> {
             "stream the answers, or bound e2e only",
         )
     };
-    Some(finding(FindingKind::UnmeasurableSlo, sentence.to_owned(), cure))
+    Some((sentence.to_owned(), cure.into()))
 }
 
-pub(super) fn no_slo(summary: &Summary) -> Option<Finding> {
+pub(super) fn no_slo(summary: &Summary) -> Option<Said> {
     if summary.slo.declared || summary.slo.scheduled == 0 {
         return None;
     }
     let sentence =
         "the workload has no SLO: there is no attainment, and goodput counts every completed request";
     let cure = "give it one: --slo ttft=500ms, or slo = { ttft_ms = 500 } in its classes";
-    Some(finding(FindingKind::NoSlo, sentence.to_owned(), cure))
+    Some((sentence.to_owned(), cure.into()))
 }

@@ -1,6 +1,6 @@
 //! Advice on connections: who closed them, and what it cost.
 
-use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::rules::Said;
 use crate::analysis::summary::run::Summary;
 use crate::units::{counted, percent};
 
@@ -27,14 +27,14 @@ pub(in crate::analysis) fn keep_alive(summary: &Summary) -> String {
     )
 }
 
-pub(super) fn cold_connections(summary: &Summary) -> Option<Finding> {
+pub(super) fn cold_connections(summary: &Summary) -> Option<Said> {
     let limit = percent(CONNECTION_BAR);
     if let Some(anew) = over_bar(summary, summary.requests.reconnected) {
         let sentence = format!(
             "{anew} had to open a connection first, because the server closes them after answers; that counts in the \
              latency; limit: {limit}"
         );
-        return Some(finding(FindingKind::ColdConnections, sentence, &keep_alive(summary)));
+        return Some((sentence, keep_alive(summary)));
     }
     if summary.run.engine.engine == CLOSED_BY_CLIENT {
         return None;
@@ -45,5 +45,5 @@ pub(super) fn cold_connections(summary: &Summary) -> Option<Finding> {
          over 4 s; that counts in the latency; limit: {limit}"
     );
     let cure = "nothing is wrong with the server; a longer warm-up at this load leaves more connections open";
-    Some(finding(FindingKind::ColdConnections, sentence, cure))
+    Some((sentence, cure.into()))
 }

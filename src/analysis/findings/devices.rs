@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::finding::{Finding, FindingKind, finding};
-use crate::analysis::server::slowdown::{SLOWED, Slowdown, clock_and_heat};
+use crate::analysis::rules::Said;
+use crate::analysis::server::slowdown::{SLOWED, clock_and_heat, longest_slowdown};
 use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
 use crate::record::{Fact, Gauge};
@@ -21,14 +21,13 @@ const FORBIDS: &str = "disable_log_requests";
 const LEVELS: [&str; 5] =
     ["VLLM_LOGGING_LEVEL", "log_level", "log_level_http", "uvicorn_log_level", "logging_level"];
 
-pub(super) fn throttled(summary: &Summary) -> Option<Finding> {
-    let slowdown = Slowdown::from_server(summary.server.as_ref()?)?;
-    let sentence = format!("{}; limit: {} of the window", slowdown.words, percent(SLOWED));
-    Some(finding(FindingKind::Throttled, sentence, slowdown.cure()))
+pub(super) fn throttled(summary: &Summary) -> Option<Said> {
+    let (words, cure) = longest_slowdown(summary.server.as_ref()?)?;
+    Some((format!("{words}; limit: {} of the window", percent(SLOWED)), cure))
 }
 
 /// Milder: the limit is part of how the device is set up.
-pub(super) fn power_capped(summary: &Summary) -> Option<Finding> {
+pub(super) fn power_capped(summary: &Summary) -> Option<Said> {
     let devices = summary.server.as_ref()?.devices.iter().filter(|device| device.was_busy());
     let capped = devices.filter_map(|device| Some((device, *device.throttled.get(&Gauge::SwPowerCap)?)));
     let (device, share) = capped.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > CAPPED)?;
@@ -45,11 +44,11 @@ pub(super) fn power_capped(summary: &Summary) -> Option<Finding> {
     );
     let cure =
         "keep the power limit the same where runs are compared; a higher one (nvidia-smi -pl) may be faster";
-    Some(finding(FindingKind::PowerCapped, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
 /// Then either the energy or the money is not of what served.
-pub(super) fn other_devices(summary: &Summary) -> Option<Finding> {
+pub(super) fn other_devices(summary: &Summary) -> Option<Said> {
     let devices = summary.server.as_ref()?.energy?.devices;
     let gpus = summary.run.deployment.gpus.filter(|gpus| u64::from(*gpus) != devices)?;
     let sentence = format!(
@@ -57,10 +56,10 @@ pub(super) fn other_devices(summary: &Summary) -> Option<Finding> {
         counted(devices, "device")
     );
     let cure = "give --metrics-url for all devices that serve, and for no others, or correct --gpus";
-    Some(finding(FindingKind::OtherDevices, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
-pub(super) fn busy_before(summary: &Summary) -> Option<Finding> {
+pub(super) fn busy_before(summary: &Summary) -> Option<Said> {
     let devices = summary.server.as_ref()?.devices.iter();
     let before = devices.filter_map(|device| Some((device, device.before?.utilisation?)));
     let (device, busy) = before.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, busy)| *busy > IDLE)?;
@@ -72,10 +71,10 @@ pub(super) fn busy_before(summary: &Summary) -> Option<Finding> {
     );
     let cure = "stop what else uses the device (nvidia-smi shows its processes); an exporter that is slow to collect may also \
                 report what was before (dcgm-exporter -c 1000 collects every second)";
-    Some(finding(FindingKind::BusyBefore, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
-pub(super) fn verbose_logging(summary: &Summary) -> Option<Finding> {
+pub(super) fn verbose_logging(summary: &Summary) -> Option<Said> {
     let verbose = |name: &str, value: &Value| {
         let last = name.rsplit('.').next().unwrap_or(name);
         let is_on = value.as_bool() == Some(true);
@@ -102,7 +101,7 @@ pub(super) fn verbose_logging(summary: &Summary) -> Option<Finding> {
             "the server logs each request or more ({}): writing that takes time of its own",
             flags.join(", ")
         );
-        finding(FindingKind::VerboseLogging, sentence, "measure it with the logging that production has")
+        (sentence, "measure it with the logging that production has".into())
     })
 }
 

@@ -1,7 +1,7 @@
 //! Advice on the lengths of prompts and answers.
 
-use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::requests::tokens::TokenAccount;
+use crate::analysis::rules::Said;
 use crate::analysis::server::settings::forces_length;
 use crate::analysis::summary::run::Summary;
 use crate::record::PromptMethod;
@@ -14,7 +14,7 @@ const FAR_ABOVE: f64 = 1_000.0;
 /// Answers that are longer than requested by more than this were not limited.
 const IGNORED_BAR: f64 = 1.0;
 
-pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
+pub(super) fn output_length(summary: &Summary) -> Option<Said> {
     let balance = &summary.tokens.output;
     let error = balance.relative_error?;
     let off = balance.requests_off_by_a_tenth;
@@ -49,10 +49,10 @@ pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
              length, as vLLM, SGLang, TensorRT-LLM and llama.cpp do under their own --engine"
         )
     };
-    Some(finding(FindingKind::OutputLength, sentence, &cure))
+    Some((sentence, cure))
 }
 
-pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
+pub(super) fn prompt_length(summary: &Summary) -> Option<Said> {
     let balance = &summary.tokens.input;
     // The server counts images too, and nobody asked for a number of tokens of those.
     if !summary.run.images.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
         let cure = "look at the usage of one answer (curl): a system prompt or tools that a gateway adds are some thousand \
                     tokens, more is a wrong count (of bytes, padding or other requests), and input tokens/s and cache rates \
                     are as wrong";
-        return Some(finding(FindingKind::PromptLength, sentence, cure));
+        return Some((sentence, cure.into()));
     }
     let (added, included) = match summary.tokens.template_tokens {
         Some(0) => (String::new(), ""),
@@ -92,7 +92,7 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
             "give --tokenizer, so that prompts are exact"
         }
     };
-    Some(finding(FindingKind::PromptLength, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
 /// Tokens of the median prompt, planned and counted, where no template explains the difference.

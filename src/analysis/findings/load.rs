@@ -1,8 +1,9 @@
 //! Advice on the load: how the run ended, whether it settled, and how its requests arrived.
 
-use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::load::aftermath::SpikeAftermath;
+use crate::analysis::rules::Said;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::client::{CURE, late_but_passed};
 use crate::analysis::verdict::steady_state;
@@ -19,40 +20,36 @@ const LONGEST_WARM_UP: f64 = 0.5;
 /// Waiting for a slot for longer than this is waiting.
 const QUEUE_BAR_MS: f64 = 1.0;
 
-pub(super) fn ending(summary: &Summary) -> Option<Finding> {
+pub(super) fn interrupted(summary: &Summary) -> Option<Said> {
     let counts = &summary.requests;
-    match summary.window.ending {
-        // Nothing was left to do.
-        Some(RunEnding::Interrupted)
-            if !summary.window.cut_short && counts.censored + counts.never_due == 0 =>
-        {
-            None
-        }
-        Some(RunEnding::Interrupted) => Some(finding(
-            FindingKind::Interrupted,
-            format!(
-                "the run was interrupted: {} still running, {} not due yet",
-                counted(counts.censored, "request"),
-                count(counts.never_due)
-            ),
-            "let the run finish before you use its figures",
-        )),
-        None => Some(finding(
-            FindingKind::CutOff,
-            format!(
-                "the log has no last line: the run was cut off (a crash, a kill, a full disk) with {} in flight; what ended in \
-                 its last 20 ms may count among them",
-                counted(counts.in_flight, "request")
-            ),
-            "run again; finished requests are saved and shown",
-        )),
-        // What a breaker found is a reason of the verdict.
-        Some(RunEnding::Finished | RunEnding::DrainLimit | RunEnding::Aborted) => None,
-    }
+    let is_left = summary.window.cut_short || counts.censored + counts.never_due > 0;
+    (is_left && summary.window.ending == Some(RunEnding::Interrupted)).then(|| {
+        let sentence = format!(
+            "the run was interrupted: {} still running, {} not due yet",
+            counted(counts.censored, "request"),
+            count(counts.never_due)
+        );
+        (sentence, "let the run finish before you use its figures".into())
+    })
+}
+
+pub(super) fn cut_off(summary: &Summary) -> Option<Said> {
+    summary.window.ending.is_none().then(|| {
+        let sentence = format!(
+            "the log has no last line: the run was cut off (a crash, a kill, a full disk) with {} in flight; what ended in its \
+             last 20 ms may count among them",
+            counted(summary.requests.in_flight, "request")
+        );
+        (sentence, "run again; finished requests are saved and shown".into())
+    })
+}
+
+pub(super) fn not_recovered(summary: &Summary) -> Option<Said> {
+    Some((not_back(summary)?.1, "lengthen the run".into()))
 }
 
 /// The load is back after a spike, and requests do not end well as before it.
-pub(super) fn not_recovered(summary: &Summary) -> Option<Finding> {
+fn not_back(summary: &Summary) -> Option<(&SpikeAftermath, String)> {
     let aftermath = summary.aftermath.as_ref().filter(|aftermath| aftermath.recovered == Some(false))?;
     let (before, after) = (&aftermath.before, &aftermath.after);
     let later = seconds(after.to_s - aftermath.spike.to_s);
@@ -63,12 +60,14 @@ pub(super) fn not_recovered(summary: &Summary) -> Option<Finding> {
         "goodput is not back {later} after the spike of the load: {good} of {offered} requests/s end well at the end, \
          {good_before} of {offered_before} before"
     );
-    if !aftermath.is_amplified() {
-        return Some(finding(FindingKind::NotRecovered, sentence, "lengthen the run"));
-    }
+    Some((aftermath, sentence))
+}
+
+pub(super) fn metastable(summary: &Summary) -> Option<Said> {
+    let (aftermath, sentence) = not_back(summary).filter(|(aftermath, _)| aftermath.is_amplified())?;
     let sentence = format!(
         "{sentence}; {} attempts for each that was offered, which is a metastable failure",
-        three_digits(after.amplification()?)
+        three_digits(aftermath.after.amplification()?)
     );
     let retried = summary.run.clients.as_ref().is_some_and(|clients| clients.retries > 0);
     let cure = if retried {
@@ -77,10 +76,10 @@ pub(super) fn not_recovered(summary: &Summary) -> Option<Finding> {
     } else {
         "let the server refuse early, and stop work for clients that have gone; let clients hedge later or not at all"
     };
-    Some(finding(FindingKind::Metastable, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
-pub(super) fn drain_limit(summary: &Summary) -> Option<Finding> {
+pub(super) fn drain_limit(summary: &Summary) -> Option<Said> {
     let cut = summary.requests.censored;
     if summary.window.ending != Some(RunEnding::DrainLimit) || cut == 0 {
         return None;
@@ -92,10 +91,10 @@ pub(super) fn drain_limit(summary: &Summary) -> Option<Finding> {
     );
     let less = summary.run.load.less_load();
     let cure = format!("raise --drain above the longest answer, or {less} if the server does not keep up");
-    Some(finding(FindingKind::DrainLimit, sentence, &cure))
+    Some((sentence, cure))
 }
 
-pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
+pub(super) fn cap_bound(summary: &Summary) -> Option<Said> {
     let cap = summary.run.limits.caps_in_words()?;
     let wait = summary.latency.row(Metric::QueueWait)?;
     if wait.max.at_least() <= QUEUE_BAR_MS {
@@ -107,11 +106,11 @@ pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
         three_digits(wait.percentile(Quantile::P50).figure.at_least()),
         three_digits(QUEUE_BAR_MS),
     );
-    Some(finding(FindingKind::CapBound, sentence, "raise --max-concurrency or leave it out"))
+    Some((sentence, "raise --max-concurrency or leave it out".into()))
 }
 
 /// Waits before a retry that the server asked for are in the latencies, and end some requests.
-pub(super) fn asked_waits(summary: &Summary) -> Option<Finding> {
+pub(super) fn asked_waits(summary: &Summary) -> Option<Said> {
     let waits = summary.attempts.as_ref()?.asked_waits?;
     let own = summary.run.clients.as_ref()?.backoff_max_s;
     let sentence = format!(
@@ -122,23 +121,22 @@ pub(super) fn asked_waits(summary: &Summary) -> Option<Finding> {
         seconds(own)
     );
     let cure = "look at why the server asks for them (a limit on requests or tokens, a quota), or offer less";
-    Some(finding(FindingKind::AskedWaits, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
 /// The client's lateness had an effect on the figures by which a run is judged, short of making it INVALID.
-pub(super) fn client_late(summary: &Summary) -> Option<Finding> {
+pub(super) fn client_late(summary: &Summary) -> Option<Said> {
     let late: Vec<_> = late_but_passed(summary).map(|check| check.sentence.as_str()).collect();
-    (!late.is_empty()).then(|| finding(FindingKind::ClientLate, late.join("; "), CURE))
+    (!late.is_empty()).then(|| (late.join("; "), CURE.into()))
 }
 
-pub(super) fn cannot_tell(summary: &Summary) -> Option<Finding> {
+pub(super) fn cannot_tell(summary: &Summary) -> Option<Said> {
     let (why, cure) = steady_state::unclear(summary)?;
     let window = seconds(summary.window.length_s());
-    let sentence = format!("a window of {window} does not show whether the server kept up: {why}");
-    Some(finding(FindingKind::CannotTell, sentence, &cure))
+    Some((format!("a window of {window} does not show whether the server kept up: {why}"), cure))
 }
 
-pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
+pub(super) fn short_window(summary: &Summary) -> Option<Said> {
     let window = summary.window.counted_s().max(summary.window.length_s());
     if let Some(counted_s) = summary.window.answers_s().filter(|_| summary.window.load_end_s.is_none()) {
         let window = summary.window.length_s();
@@ -149,7 +147,7 @@ pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
             seconds(counted_s)
         );
         let cure = "for rates that a server sustains, let requests arrive for several times as long as an answer takes";
-        return Some(finding(FindingKind::ShortWindow, sentence, cure));
+        return Some((sentence, cure.into()));
     }
     let longest = summary.latency.row(Metric::E2e)?.max;
     let slowest = longest.at_least() / 1e3;
@@ -163,14 +161,14 @@ pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
         seconds(window)
     );
     let cure = "run for several times as long as the slowest request takes";
-    Some(finding(FindingKind::ShortWindow, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
 /// The largest share of a run of so many requests that its end without load may take.
 const END_BAR: f64 = 0.1;
 
 /// The end of a run of so many requests, while its server empties: what all at once asks for, and others may not want.
-pub(super) fn end_without_load(summary: &Summary) -> Option<Finding> {
+pub(super) fn end_without_load(summary: &Summary) -> Option<Said> {
     let window = &summary.window;
     let (counted_s, load_s) = (window.counted_s(), window.load_end_s? - window.start_s);
     let share = (counted_s - load_s) / counted_s;
@@ -187,10 +185,10 @@ pub(super) fn end_without_load(summary: &Summary) -> Option<Finding> {
         percent(END_BAR)
     );
     let cure = "for figures of steady load send more --requests, or say how long load lasts: [SECONDS], or --cooldown";
-    Some(finding(FindingKind::EndWithoutLoad, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
-pub(super) fn warm_up(summary: &Summary) -> Option<Finding> {
+pub(super) fn warm_up(summary: &Summary) -> Option<Said> {
     let beginning = summary.steady_state?.beginning?;
     let window = &summary.window;
     let begins = match summary.run.arrival {
@@ -212,10 +210,10 @@ pub(super) fn warm_up(summary: &Summary) -> Option<Finding> {
     } else {
         format!("run for several times as long (or more --requests), with --warmup {warm_up}s")
     };
-    Some(finding(FindingKind::WarmUp, sentence, &cure))
+    Some((sentence, cure))
 }
 
-pub(super) fn not_settled(summary: &Summary) -> Option<Finding> {
+pub(super) fn not_settled(summary: &Summary) -> Option<Said> {
     let halves = summary.steady_state?.unsettled?;
     let sentence = format!(
         "the whole window of {} looks like warm-up: {} requests present in its first half, {} in its second (MSER-5)",
@@ -224,11 +222,11 @@ pub(super) fn not_settled(summary: &Summary) -> Option<Finding> {
         three_digits(halves.present_after)
     );
     let cure = "run for several times as long, with a longer --warmup: the run does not show yet when the system settles";
-    Some(finding(FindingKind::NotSettled, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
 /// One of the two that grow together where a server cannot keep up.
-pub(super) fn drift(summary: &Summary) -> Option<Finding> {
+pub(super) fn drift(summary: &Summary) -> Option<Said> {
     let state = summary.steady_state.filter(|state| state.unsettled.is_none())?;
     let latency =
         if summary.run.engine.streamed { "the time to first token" } else { "the time to the answer" };
@@ -249,10 +247,10 @@ pub(super) fn drift(summary: &Summary) -> Option<Finding> {
     );
     let cure =
         "run for longer, with a longer --warmup: a slow spell passes, the beginning of an overload does not";
-    Some(finding(FindingKind::Drift, sentence, cure))
+    Some((sentence, cure.into()))
 }
 
-pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {
+pub(super) fn cooldown_failures(summary: &Summary) -> Option<Said> {
     let kinds = &summary.failures.cooldown_kinds;
     let first = kinds.first()?;
     let (failed, all) = (kinds.iter().map(|kind| kind.count).sum::<u64>(), summary.window.cooldown_requests);
@@ -272,5 +270,5 @@ pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {
         percent(COOLDOWN_BAR)
     );
     let cure = "fix the cause; it may have begun inside the window";
-    Some(finding(FindingKind::CooldownFailures, sentence, cure))
+    Some((sentence, cure.into()))
 }

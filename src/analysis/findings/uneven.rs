@@ -1,6 +1,6 @@
 //! Advice on a window that is unlike the pattern, or the trace, that it was cut from.
 
-use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::rules::Said;
 use crate::analysis::summary::run::{Summary, Window};
 use crate::units::{percent, seconds, three_digits};
 use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
@@ -8,20 +8,16 @@ use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
 /// Largest distance of the window's expected rate from the mean of the pattern that it was cut from.
 const UNEVEN_BAR: f64 = 0.1;
 
-/// Finding for a part that is unlike the whole, with its cure.
-type Uneven = (String, String);
-
-pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
+pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Said> {
     let (window, arrival) = (&summary.window, &summary.run.arrival);
-    let (sentence, cure) = match arrival {
-        ArrivalPattern::ByClass { classes } => of_classes(window, &summary.run.classes, classes)?,
-        one => uneven(window, one).or_else(|| other_lengths(summary))?,
-    };
-    Some(finding(FindingKind::UnevenArrivals, sentence, &cure))
+    match arrival {
+        ArrivalPattern::ByClass { classes } => of_classes(window, &summary.run.classes, classes),
+        one => uneven(window, one).or_else(|| other_lengths(summary)),
+    }
 }
 
 /// The first class whose arrivals do not fit the window, and the names of the others.
-fn of_classes(window: &Window, names: &[String], classes: &[ArrivalPattern]) -> Option<Uneven> {
+fn of_classes(window: &Window, names: &[String], classes: &[ArrivalPattern]) -> Option<Said> {
     let mut found =
         names.iter().zip(classes).filter_map(|(name, arrival)| Some((name, uneven(window, arrival)?)));
     let (first, (sentence, cure)) = found.next()?;
@@ -31,7 +27,7 @@ fn of_classes(window: &Window, names: &[String], classes: &[ArrivalPattern]) -> 
     Some((format!("of the class \"{first}\": {sentence}{others}"), cure))
 }
 
-fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Uneven> {
+fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Said> {
     if let ArrivalPattern::Spikes { spikes, .. } = arrival {
         return spikes.iter().find_map(|spike| cut_spike(window, spike));
     }
@@ -79,7 +75,7 @@ const OTHER_STRETCH: &str =
     "replay a stretch that is like the whole (--trace-from, --trace-for), or all of it";
 
 /// A part of a trace whose prompts or answers are not as long as those of all of it.
-fn other_lengths(summary: &Summary) -> Option<Uneven> {
+fn other_lengths(summary: &Summary) -> Option<Said> {
     let found = summary.run.arrival.found().filter(|found| summary.window.end_s < found.ends_s)?;
     let lengths = [
         ("prompts", summary.tokens.prompt_lengths.requested, found.input_tokens),
@@ -102,7 +98,7 @@ fn other_lengths(summary: &Summary) -> Option<Uneven> {
 }
 
 /// A part of a trace, its head mostly, that is not like the trace.
-fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -> Option<Uneven> {
+fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -> Option<Said> {
     let length = Some(window.length_s()).filter(|&length| length > 0.0 && window.end_s < found.ends_s)?;
     let (here, whole) =
         (arrival.expected_between(window.start_s, window.end_s), found.mean_rate_per_s() * length);
@@ -121,7 +117,7 @@ fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -
 }
 
 /// A spike of which the window misses a part: then it says nothing of what the whole spike does.
-fn cut_spike(window: &Window, spike: &Spike) -> Option<Uneven> {
+fn cut_spike(window: &Window, spike: &Spike) -> Option<Said> {
     let (from, until) = (spike.at_s, spike.end_s());
     if window.start_s <= from && until <= window.end_s {
         return None;

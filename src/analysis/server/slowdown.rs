@@ -2,6 +2,7 @@
 
 use super::devices::DeviceSummary;
 use super::reported::ServerSide;
+use crate::analysis::rules::Said;
 use crate::record::Gauge;
 use crate::units::{counted, percent, three_digits};
 
@@ -9,51 +10,37 @@ use crate::units::{counted, percent, three_digits};
 /// device that it is otherwise. A shorter stretch moves no p90, and little of a mean.
 pub(crate) const SLOWED: f64 = 0.05;
 
-/// The device of a run that was slowed down for longest.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Slowdown {
-    /// Why.
-    pub(crate) reason: Gauge,
-    /// What was seen, with its figures.
-    pub(crate) words: String,
-}
-
-impl Slowdown {
-    /// `None` where no device that served was slowed down for so long, or none reports it.
-    pub(crate) fn from_server(server: &ServerSide) -> Option<Self> {
-        let busy = server.devices.iter().filter(|device| device.was_busy());
-        let slowed = busy.filter_map(|device| Some((device, device.slowed_down()?)));
-        let slowed: Vec<_> = slowed.filter(|(_, (_, share))| *share > SLOWED).collect();
-        let (device, (reason, share)) = slowed.iter().copied().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
-        let others = match slowed.len() - 1 {
-            0 => String::new(),
-            more => format!(" ({} more)", counted(more as u64, "device")),
-        };
-        let words = format!(
-            "device {}{others} lowered its clocks in {} of the window: {}{}",
-            device.device,
-            percent(share),
-            reason_in_words(reason),
-            clock_and_heat(device).map(|seen| format!("; {seen}")).unwrap_or_default()
-        );
-        Some(Self { reason, words })
-    }
-
-    /// What to do about it.
-    pub(crate) const fn cure(&self) -> &'static str {
-        match self.reason {
-            Gauge::HwThermalSlowdown | Gauge::SwThermalSlowdown => {
-                "cool the device (airflow, inlet temperature, fans), or lower its power limit, and run again: these figures \
-                 are those of its cooling"
-            }
-            Gauge::HwPowerBrakeSlowdown => {
-                "look at the machine's power supply, which asked the device to slow down, and run again"
-            }
-            _ => {
-                "look at the device's temperature and power (nvidia-smi -q -d PERFORMANCE), and run again without that"
-            }
+/// The device of a run that was slowed down for longest, with its figures, and the cure; `None` where no device that served was
+/// slowed down for so long, or none reports it.
+pub(crate) fn longest_slowdown(server: &ServerSide) -> Option<Said> {
+    let busy = server.devices.iter().filter(|device| device.was_busy());
+    let slowed = busy.filter_map(|device| Some((device, device.slowed_down()?)));
+    let slowed: Vec<_> = slowed.filter(|(_, (_, share))| *share > SLOWED).collect();
+    let (device, (reason, share)) = slowed.iter().copied().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let others = match slowed.len() - 1 {
+        0 => String::new(),
+        more => format!(" ({} more)", counted(more as u64, "device")),
+    };
+    let words = format!(
+        "device {}{others} lowered its clocks in {} of the window: {}{}",
+        device.device,
+        percent(share),
+        reason_in_words(reason),
+        clock_and_heat(device).map(|seen| format!("; {seen}")).unwrap_or_default()
+    );
+    let cure = match reason {
+        Gauge::HwThermalSlowdown | Gauge::SwThermalSlowdown => {
+            "cool the device (airflow, inlet temperature, fans), or lower its power limit, and run again: these figures are \
+             those of its cooling"
         }
-    }
+        Gauge::HwPowerBrakeSlowdown => {
+            "look at the machine's power supply, which asked the device to slow down, and run again"
+        }
+        _ => {
+            "look at the device's temperature and power (nvidia-smi -q -d PERFORMANCE), and run again without that"
+        }
+    };
+    Some((words, cure.into()))
 }
 
 /// A reason for lowered clocks in words.

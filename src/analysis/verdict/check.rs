@@ -43,12 +43,22 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
+    pub(crate) const fn new(rule: Rule, statistic: &'static str) -> Self {
+        Self { rule, statistic }
+    }
+
     /// The run passes when `value` is at most `critical`; `sentence` says so either way, `cure` is given
     /// to one that fails.
     pub(crate) fn at_most(self, value: f64, critical: f64, sentence: String, cure: &str) -> Check {
-        let (outcome, cure) =
-            if value <= critical { (CheckOutcome::Passed, "") } else { (CheckOutcome::Failed, cure) };
-        Check { outcome, value: Some(value), critical: Some(critical), ..self.check(sentence, cure) }
+        let passed = value <= critical;
+        self.judged(!passed, [value, critical], sentence, cure)
+    }
+
+    /// The run passes unless it `failed`, by a value beside its limit.
+    pub(crate) fn judged(self, failed: bool, of: [f64; 2], sentence: String, cure: &str) -> Check {
+        let (outcome, cure) = if failed { (CheckOutcome::Failed, cure) } else { (CheckOutcome::Passed, "") };
+        let [value, critical] = of.map(Some);
+        Check { outcome, value, critical, ..self.check(sentence, cure) }
     }
 
     /// There was nothing to test, for the reason that `sentence` gives.
@@ -122,7 +132,10 @@ pub struct Reason {
     pub rule: Rule,
     /// What this makes of the run: it is OVERLOADED where the server is to blame, and INVALID otherwise.
     pub outcome: VerdictOutcome,
-    /// What was found, and the limit.
+    /// Numbers of the runs that broke it, none where all together did; absent unless runs repeat one another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Vec<u64>>,
+    /// What was found, with the figures of the first of several runs, and the limit.
     pub sentence: String,
     /// What to do about it.
     pub cure: String,
@@ -180,8 +193,30 @@ pub enum Rule {
 impl Rule {
     /// The rules on what the client's lateness does to the figures.
     pub(crate) const OF_CLIENT: [Self; 3] = [Self::ScheduleLag, Self::ClientStarved, Self::HostStalls];
-    /// The rules that a server which is gone breaks too.
-    pub(super) const OF_GONE: [Self; 3] = [Self::SomethingCompleted, Self::ErrorRate, Self::SteadyState];
+}
+
+impl Check {
+    /// The reason that it is, where it failed.
+    pub(crate) fn reason(&self, outcome: VerdictOutcome) -> Reason {
+        let Self { rule, sentence, cure, .. } = self.clone();
+        Reason { rule, outcome, runs: None, sentence, cure }
+    }
+}
+
+impl Reason {
+    /// The sentence, with the runs that broke the rule where several repeat one another.
+    pub fn in_words(&self) -> String {
+        let sentence = &self.sentence;
+        match self.runs.as_deref() {
+            None => sentence.clone(),
+            Some([]) => format!("all runs: {sentence}"),
+            Some([run]) => format!("run {run}: {sentence}"),
+            Some(runs @ [first, ..]) => {
+                let runs: Vec<_> = runs.iter().map(u64::to_string).collect();
+                format!("runs {}: {sentence} (the figures of run {first})", runs.join(", "))
+            }
+        }
+    }
 }
 
 impl Verdict {

@@ -15,42 +15,29 @@ use crate::units::{counted, percent, seconds, three_digits};
 /// do; with 90 % whatever comes finds it busy nine times in ten and waits.
 const BUSIEST: f64 = 0.9;
 
-const LOOP_BUSY: Measure = Measure {
-    rule: Rule::ClientStarved,
-    statistic: "share of the run in which the client's read loop was busy",
-};
-const READ_LATE: Measure = Measure {
-    rule: Rule::ClientStarved,
-    statistic: "largest share of a p50, p90 or p95 that the client's read-loop delay or late stamps could have added",
-};
-const SENT_LATE: Measure = Measure {
-    rule: Rule::ScheduleLag,
-    statistic: "largest share of a p50, p90 or p95 that late sending added",
-};
-const HELD_BACK: Measure = Measure {
-    rule: Rule::ScheduleLag,
-    statistic: "share of the users' time in which the client held back requests that were due",
-};
-const STOOD_STILL: Measure = Measure {
-    rule: Rule::HostStalls,
-    statistic: "largest share of a p50, p90 or p95 that host stalls could have added",
-};
+const LOOP_BUSY: Measure =
+    Measure::new(Rule::ClientStarved, "share of the run in which the client's read loop was busy");
+const READ_LATE: Measure = Measure::new(
+    Rule::ClientStarved,
+    "largest share of a p50, p90 or p95 that the client's read-loop delay or late stamps could have added",
+);
+const SENT_LATE: Measure =
+    Measure::new(Rule::ScheduleLag, "largest share of a p50, p90 or p95 that late sending added");
+const HELD_BACK: Measure = Measure::new(
+    Rule::ScheduleLag,
+    "share of the users' time in which the client held back requests that were due",
+);
+const STOOD_STILL: Measure =
+    Measure::new(Rule::HostStalls, "largest share of a p50, p90 or p95 that host stalls could have added");
 const STOPPED: Measure =
-    Measure { rule: Rule::HostStalls, statistic: "longest time for which the process was stopped, seconds" };
-const SLEPT: Measure =
-    Measure { rule: Rule::HostStalls, statistic: "time for which this machine slept, seconds" };
+    Measure::new(Rule::HostStalls, "longest time for which the process was stopped, seconds");
+const SLEPT: Measure = Measure::new(Rule::HostStalls, "time for which this machine slept, seconds");
 /// A stall that is longer is a stop of the whole process: a busy machine gives a thread that only watches a core sooner.
 const LONGEST_STALL_S: f64 = 2.0;
-const FILES_AND_PORTS: Measure = Measure {
-    rule: Rule::ClientStarved,
-    statistic: "requests that found no free file or port on this machine",
-};
+const FILES_AND_PORTS: Measure =
+    Measure::new(Rule::ClientStarved, "requests that found no free file or port on this machine");
 
-pub(super) fn checks(summary: &Summary) -> Vec<Check> {
-    vec![loop_busy(summary), read_delay(summary), files_and_ports(summary)]
-}
-
-fn loop_busy(summary: &Summary) -> Check {
+pub(super) fn loop_busy(summary: &Summary) -> Check {
     let Some(client) = summary.client else {
         return LOOP_BUSY.not_tested("the client process was not measured");
     };
@@ -63,7 +50,7 @@ fn loop_busy(summary: &Summary) -> Check {
     LOOP_BUSY.at_most(client.loop_busy, BUSIEST, sentence, cure)
 }
 
-fn read_delay(summary: &Summary) -> Check {
+pub(super) fn read_delay(summary: &Summary) -> Check {
     let Some((client, delay)) = summary.client.and_then(|client| Some((client, client.loop_delay?))) else {
         return READ_LATE.not_tested("the read-loop delay was not measured");
     };
@@ -227,8 +214,13 @@ mod tests {
         log
     }
 
+    fn all(log: &RunLog) -> Vec<Check> {
+        let summary = summarise(log, &[]);
+        vec![loop_busy(&summary), read_delay(&summary), files_and_ports(&summary)]
+    }
+
     fn outcomes(log: &RunLog) -> [CheckOutcome; 3] {
-        let checks = checks(&summarise(log, &[]));
+        let checks = all(log);
         assert!(checks.iter().all(|check| check.rule == Rule::ClientStarved));
         assert!(checks.iter().all(|check| check.cure.is_empty() != (check.outcome == Failed)));
         checks.iter().map(|check| check.outcome).collect::<Vec<_>>().try_into().unwrap()
@@ -248,7 +240,7 @@ mod tests {
         assert_eq!(outcomes(&log(100, 9_000, 2_000, ReadReturned)), [Passed; 3]);
         let log = log(100, 9_100, 2_000, ReadReturned);
         assert_eq!(outcomes(&log), [Failed, Passed, Passed]);
-        let said = &checks(&summarise(&log, &[]))[0].sentence;
+        let said = &all(&log)[0].sentence;
         assert_eq!(said, "the client's read loop was busy 91 % of the run; limit: 90 %");
     }
 
@@ -278,7 +270,7 @@ mod tests {
         log.records.push(record(1).scheduled(50).failed(60, failure).build());
         log.header.plan.measured_requests = 2;
         assert_eq!(outcomes(&log), [Passed, Passed, Failed]);
-        let said = &checks(&summarise(&log, &[]))[2].sentence;
+        let said = &all(&log)[2].sentence;
         assert!(said.starts_with("1 request found no free file") && said.contains("no more files"), "{said}");
     }
 

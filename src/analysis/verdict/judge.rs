@@ -1,67 +1,89 @@
 //! Judges a run, first by what became of the planned requests: all accounted for, the run whole, failures rare.
 
-use super::check::{Check, CheckOutcome, Measure, Reason, Rule, Verdict, VerdictOutcome};
+use super::check::{Check, CheckOutcome, Measure, Rule, Verdict, VerdictOutcome};
 use super::{client, laws, server, stamps, steady_state, tokens};
 use crate::analysis::findings::connections::keep_alive;
 use crate::analysis::requests::observed::Observed;
+use crate::analysis::rules::Suppressor::{NothingRan, Reason, Smoke};
+use crate::analysis::rules::{RuleRow, Suppressor};
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
 use crate::record::{FailureKind, PlanCheck, RunEnding};
 use crate::units::{count, counted, percent, seconds};
-use crate::workload::Purpose;
+
+type Test = fn(&Observed<'_>, &Summary, &[Objective]) -> Vec<Check>;
+type Row = RuleRow<Rule, Test>;
+
+const fn row(rule: Rule, test: Test, suppressed_by: &'static [Suppressor]) -> Row {
+    Row::new(rule, "validity", test, suppressed_by)
+}
+
+/// Runs without a request, of which there is nothing to say, and those of which nobody asked how long answers take.
+const NOT_ASKED: &[Suppressor] = &[NothingRan, Smoke];
+
+/// The rules, first what became of the planned requests. A server that is gone comes before what comes of it.
+const RULES: &[Row] = &[
+    row(Rule::MeasuredRequests, |_, run, _| vec![measured_requests(run)], &[]),
+    row(Rule::ServerStayed, |observed, _, _| vec![server::stayed(observed)], &[NothingRan]),
+    row(Rule::WholeWindow, |_, run, _| vec![whole_window(run)], &[]),
+    row(Rule::WholeLog, |_, run, _| whole_log(run).into_iter().collect(), &[]),
+    row(Rule::Conservation, |_, run, _| vec![conservation(run)], &[]),
+    row(Rule::Plan, |observed, _, _| observed.log.plan_check.iter().map(plan).collect(), &[]),
+    row(Rule::SomethingCompleted, |_, run, _| vec![something_completed(run)], &[NothingRan, GONE]),
+    row(Rule::ErrorRate, |_, run, objectives| vec![error_rate(run, objectives)], &[NothingRan, GONE]),
+    row(Rule::SentTwice, |_, run, _| sent_twice(run).into_iter().collect(), &[NothingRan]),
+    row(Rule::PlannedArrivals, |_, run, _| run.arrivals.checks(&run.run.arrival), NOT_ASKED),
+    row(Rule::ScheduleLag, |_, run, _| vec![client::lag_check(run)], NOT_ASKED),
+    row(Rule::ScheduleLag, |observed, _, _| stamps::handed_over(observed).into_iter().collect(), NOT_ASKED),
+    row(Rule::Stamps, |observed, _, _| vec![stamps::check(observed)], NOT_ASKED),
+    row(Rule::StreamsWhole, |observed, _, _| vec![stamps::held_back(observed)], NOT_ASKED),
+    row(Rule::LittlesLaw, |observed, _, _| vec![laws::littles_law(observed)], NOT_ASKED),
+    row(Rule::InteractiveLaw, |of, run, _| laws::interactive_law(of, run).into_iter().collect(), NOT_ASKED),
+    row(Rule::SteadyState, |_, run, _| steady_state::checks(run), &[NothingRan, GONE]),
+    row(Rule::TokenIdentity, |observed, _, _| tokens::checks(observed), &[NothingRan]),
+    row(Rule::ClientStarved, |_, run, _| vec![client::loop_busy(run), client::read_delay(run)], NOT_ASKED),
+    row(Rule::ClientStarved, |_, run, _| vec![client::files_and_ports(run)], &[NothingRan]),
+    row(Rule::HostStalls, |_, run, _| vec![client::stall_check(run)], NOT_ASKED),
+];
+
+/// A server that is gone breaks the rule too, and the reason has said so.
+const GONE: Suppressor = Reason(Rule::ServerStayed);
 
 /// Judges a run by what it is for. Where an objective is about the error rate, it takes the place of the limit here.
 pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Verdict {
-    let mut checks = accounting(observed, summary, objectives);
-    // Of a run without a request there is nothing else to say.
-    let purpose = Some(summary.run.purpose).filter(|_| !observed.requests.is_empty());
-    if purpose == Some(Purpose::Smoke) {
-        checks.push(steady_state::left(summary));
-        checks.extend(tokens::checks(observed));
-        checks.push(client::files_and_ports(summary));
-    } else if purpose.is_some() {
-        checks.extend(summary.arrivals.checks(&summary.run.arrival));
-        checks.push(client::lag_check(summary));
-        checks.extend(stamps::handed_over(observed));
-        checks.push(stamps::check(observed));
-        checks.push(stamps::held_back(observed));
-        checks.push(laws::littles_law(observed));
-        checks.extend(laws::interactive_law(observed.log, summary));
-        checks.extend(steady_state::checks(summary));
-        checks.extend(tokens::checks(observed));
-        checks.extend(client::checks(summary));
-        let stall = client::stall_check(summary);
-        // A stop is the cause of what was late.
-        let place = if client::is_stop(&stall) { 0 } else { checks.len() };
-        checks.insert(place, stall);
+    let ask = |test: &Test| Some(test(observed, summary, objectives));
+    let judged = Row::judge(RULES, |by, _| by.speaks_of(summary), ask);
+    let mut checks: Vec<Check> = judged.into_iter().flat_map(|(_, checks)| checks).collect();
+    // A stop is the cause of what was late.
+    if checks.last().is_some_and(client::is_stop) {
+        checks.rotate_right(1);
     }
-    let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
-    let is_gone = failed.clone().any(|check| check.rule == Rule::ServerStayed);
-    let failed = failed.filter(|check| !(is_gone && Rule::OF_GONE.contains(&check.rule)));
-    let reason = |check: &Check| Reason {
-        rule: check.rule,
-        outcome: blame(check.rule, summary),
-        sentence: check.sentence.clone(),
-        cure: check.cure.clone(),
-    };
-    Verdict::new(failed.map(reason).collect(), checks)
+    let failed = || checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
+    let spoke = |by: &Suppressor| failed().any(|check| *by == Reason(check.rule));
+    let silenced = |rule| RULES.iter().any(|row| row.id == rule && row.suppressed_by.iter().any(spoke));
+    let reasons = failed().filter(|check| !silenced(check.rule));
+    Verdict::new(reasons.map(|check| check.reason(blame(check.rule, summary))).collect(), checks)
 }
 
-/// What a broken rule makes of the run. The server is to blame for a queue that grows, and for failures where those
-/// that are neither a refusal (429, 503) nor a timeout would be rare enough, and where a breaker cut the window short: what
-/// it found is judged by the other rules. What somebody stopped shows no queue.
+/// What a broken rule makes of the run. The server is to blame for a queue that grows, for failures that come of load, and
+/// where a breaker cut the window short: what it found is judged by the other rules. What somebody stopped shows no queue.
 fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
-    let of_server = match rule {
-        Rule::SteadyState => summary.window.ending != Some(RunEnding::Interrupted),
-        Rule::WholeWindow => summary.breaker.is_some(),
-        Rule::ErrorRate => {
-            let failures = &summary.failures;
-            let of_load = [failures.reject_rate, failures.timeout_rate].into_iter().flatten().sum::<f64>();
-            failures.error_rate.is_some_and(|rate| rate - of_load <= ERROR_RATE_BAR)
+    let failures = &summary.failures;
+    let of_load = [failures.reject_rate, failures.timeout_rate].into_iter().flatten().sum::<f64>();
+    match (rule, failures.error_rate) {
+        (Rule::SteadyState, _) if summary.window.ending != Some(RunEnding::Interrupted) => {
+            VerdictOutcome::Overloaded
         }
-        _ => false,
-    };
-    if of_server { VerdictOutcome::Overloaded } else { VerdictOutcome::Invalid }
+        (Rule::WholeWindow, _) if summary.breaker.is_some() => VerdictOutcome::Overloaded,
+        (Rule::ErrorRate, Some(rate)) => of_failures(rate - of_load),
+        _ => VerdictOutcome::Invalid,
+    }
+}
+
+/// What too many failures make of a run: it is OVERLOADED where the `others`, neither a refusal (429, 503) nor a timeout,
+/// would be rare enough.
+pub(crate) fn of_failures(others: f64) -> VerdictOutcome {
+    if others <= ERROR_RATE_BAR { VerdictOutcome::Overloaded } else { VerdictOutcome::Invalid }
 }
 
 /// Largest share of failed requests in a valid run that declares no objective on it.
@@ -69,29 +91,13 @@ pub(crate) const ERROR_RATE_BAR: f64 = 0.01;
 /// Largest share of requests that may be sent twice.
 const SENT_TWICE_BAR: f64 = 0.01;
 
-fn accounting(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Vec<Check> {
-    let ran = summary.requests.executed() > 0;
-    let mut checks = vec![measured_requests(summary)];
-    // Before what comes of it.
-    checks.extend(ran.then(|| server::stayed(observed)));
-    checks.push(whole_window(summary));
-    checks.extend(whole_log(summary));
-    checks.push(conservation(summary));
-    checks.extend(observed.log.plan_check.as_ref().map(plan));
-    if ran {
-        checks.extend([something_completed(summary), error_rate(summary, objectives)]);
-        checks.extend(sent_twice(summary));
-    }
-    checks
-}
-
 fn measured_requests(summary: &Summary) -> Check {
     let counts = &summary.requests;
     let sentence = match counts.executed() {
         0 => format!("no request of the window was run; {} were planned", count(counts.planned)),
         sent => format!("{} of the window were run", counted(sent, "request")),
     };
-    let measure = Measure { rule: Rule::MeasuredRequests, statistic: "no request run: 1, some: 0" };
+    let measure = Measure::new(Rule::MeasuredRequests, "no request run: 1, some: 0");
     let empty = f64::from(u8::from(counts.executed() == 0));
     let cure = match summary.window.ending {
         Some(RunEnding::Interrupted) => "let the run finish",
@@ -123,7 +129,7 @@ fn whole_window(summary: &Summary) -> Check {
             format!("{what} after {after}, before {before}")
         }
     };
-    let measure = Measure { rule: Rule::WholeWindow, statistic: "window cut short: 1, whole: 0" };
+    let measure = Measure::new(Rule::WholeWindow, "window cut short: 1, whole: 0");
     let short = f64::from(u8::from(window.cut_short || window.ending.is_none()));
     let cure = match failure_cure(summary).filter(|_| summary.breaker.is_some()) {
         Some(cure) => cure,
@@ -138,8 +144,7 @@ fn whole_window(summary: &Summary) -> Check {
 /// Nothing is said of a log that is as it was written.
 fn whole_log(summary: &Summary) -> Option<Check> {
     let sentence = summary.log_damage.warning()?;
-    let measure =
-        Measure { rule: Rule::WholeLog, statistic: "places at which the log is not as it was written" };
+    let measure = Measure::new(Rule::WholeLog, "places at which the log is not as it was written");
     let cure =
         "the figures cover only what could be read: use a copy of the log that is not damaged, or run again";
     Some(measure.at_most(summary.log_damage.faults as f64, 0.0, sentence, cure))
@@ -158,10 +163,8 @@ fn conservation(summary: &Summary) -> Check {
         lost: counts.warmup_unrecorded,
         added: counts.warmup_unplanned,
     };
-    let measure = Measure {
-        rule: Rule::Conservation,
-        statistic: "planned requests without a record, or records without a plan",
-    };
+    let measure =
+        Measure::new(Rule::Conservation, "planned requests without a record, or records without a plan");
     let value = [&window, &warm_up].map(|part| part.lost + part.added).iter().sum::<u64>() as f64;
     let known = &summary.unrecorded_requests;
     let (of_warm_up, of_window) = known.split_at(known.len().min(counts.warmup_unrecorded as usize));
@@ -215,8 +218,7 @@ fn spans(indices: &[u64]) -> String {
 
 /// What came of holding the records to their plan.
 fn plan(found: &PlanCheck) -> Check {
-    let measure =
-        Measure { rule: Rule::Plan, statistic: "records, and facts of the header, that are not the plan's" };
+    let measure = Measure::new(Rule::Plan, "records, and facts of the header, that are not the plan's");
     match found {
         PlanCheck::NotChecked(why) => measure.not_tested(format!("the plan was not checked: {why}")),
         PlanCheck::Held { records, unchecked } => {
@@ -242,7 +244,7 @@ fn plan(found: &PlanCheck) -> Check {
 fn something_completed(summary: &Summary) -> Check {
     let counts = &summary.requests;
     let requests = counted(counts.executed(), "request");
-    let measure = Measure { rule: Rule::SomethingCompleted, statistic: "no request completed: 1, some: 0" };
+    let measure = Measure::new(Rule::SomethingCompleted, "no request completed: 1, some: 0");
     if counts.completed > 0 {
         let sentence = format!("{} of {requests} completed", count(counts.completed));
         return measure.at_most(0.0, 0.0, sentence, "");
@@ -268,7 +270,7 @@ fn something_completed(summary: &Summary) -> Check {
 }
 
 fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
-    let measure = Measure { rule: Rule::ErrorRate, statistic: "share of failed requests" };
+    let measure = Measure::new(Rule::ErrorRate, "share of failed requests");
     if objectives.iter().any(Objective::is_about_error_rate) {
         return measure.not_tested("an objective says how many failures are expected");
     }
@@ -292,7 +294,7 @@ fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
 /// Requests that were sent twice, which a server may have had twice.
 fn sent_twice(summary: &Summary) -> Option<Check> {
     let (twice, all) = (summary.requests.resent, summary.requests.executed());
-    let measure = Measure { rule: Rule::SentTwice, statistic: "share of requests that were sent twice" };
+    let measure = Measure::new(Rule::SentTwice, "share of requests that were sent twice");
     let share = twice as f64 / all.max(1) as f64;
     let sentence = format!(
         "{} of the requests ({} of {}) were sent twice: the server closed their idle connection as they came, and may have \

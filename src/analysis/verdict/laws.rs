@@ -43,7 +43,7 @@ fn notice_s(log: &RunLog) -> f64 {
 /// standard errors; each request is allowed 2 ms (more where this machine was busy),
 /// and its schedule lag, of the time that all were in the window. Of a burst that is over at once it is most of that time: the law is then not tested.
 pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
-    let measure = Measure { rule: Rule::LittlesLaw, statistic: "|L − λW| / L" };
+    let measure = Measure::new(Rule::LittlesLaw, "|L − λW| / L");
     if observed.cut_short {
         return measure.not_tested("the run ended before its window did");
     }
@@ -121,9 +121,9 @@ fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) ->
 ///
 /// N and Z are what the workload declares, X and R what the records say. A user who was forgotten, a record that was lost
 /// or doubled, a think time that was not kept all set them apart.
-pub(super) fn interactive_law(log: &RunLog, summary: &Summary) -> Option<Check> {
+pub(super) fn interactive_law(observed: &Observed<'_>, summary: &Summary) -> Option<Check> {
     let closed = summary.closed_loop.as_ref()?;
-    let measure = Measure { rule: Rule::InteractiveLaw, statistic: "|N − X (R + Z)| / N" };
+    let measure = Measure::new(Rule::InteractiveLaw, "|N − X (R + Z)| / N");
     if summary.window.cut_short {
         return Some(measure.not_tested("the run ended before its window did"));
     }
@@ -140,7 +140,7 @@ pub(super) fn interactive_law(log: &RunLog, summary: &Summary) -> Option<Check> 
         return Some(measure.not_tested("no request ended in the window"));
     };
     let apart = (users_begun - accounted).abs() / users_begun;
-    let bar = BAR.max((ERRORS * error + throughput * notice_s(log)) / users_begun);
+    let bar = BAR.max((ERRORS * error + throughput * notice_s(observed.log)) / users_begun);
     let sentence = format!(
         "interactive response time law: {} users; {} requests a second of {} s each with {} s of think time after each, \
          corrected for those that straddle the window's ends, account for {}: {} apart; limit: {}",

@@ -19,10 +19,10 @@ const CHANCE: f64 = 1e-3;
 /// Looks for the moment from which on every connection was refused or lost, to the end of the run.
 pub(super) fn stayed(observed: &Observed<'_>) -> Check {
     let records = &observed.log.records;
-    let measure = Measure {
-        rule: Rule::ServerStayed,
-        statistic: "requests that found no connection, from a moment on to the end of the run",
-    };
+    let measure = Measure::new(
+        Rule::ServerStayed,
+        "requests that found no connection, from a moment on to the end of the run",
+    );
     let last_sign = records.iter().filter_map(|record| last_sign(&record)).max();
     let lost = || records.iter().filter(|record| no_connection(record).is_some());
     let at_end = || lost().filter(|record| last_sign.is_none_or(|last| record.ended > last));

@@ -25,7 +25,7 @@ const HELD_BACK: f64 = 0.01;
 
 /// The check of [`Rule::Stamps`].
 pub(super) fn check(observed: &Observed<'_>) -> Check {
-    let measure = Measure { rule: Rule::Stamps, statistic: "share of requests with impossible stamps" };
+    let measure = Measure::new(Rule::Stamps, "share of requests with impossible stamps");
     let records = observed.requests.iter().map(Measured::record);
     let (mut number, mut worst) = (0_u64, None::<(Duration, String)>);
     for record in records {
@@ -52,10 +52,10 @@ pub(super) fn check(observed: &Observed<'_>) -> Check {
 
 /// The part of [`Rule::ScheduleLag`] between dispatch and sending; `None` where nothing was sent.
 pub(super) fn handed_over(observed: &Observed<'_>) -> Option<Check> {
-    let measure = Measure {
-        rule: Rule::ScheduleLag,
-        statistic: "share of requests that lay for over a second between dispatch and sending",
-    };
+    let measure = Measure::new(
+        Rule::ScheduleLag,
+        "share of requests that lay for over a second between dispatch and sending",
+    );
     let classes = &observed.log.header.workload.classes;
     let has_images = |record: &RequestRecord| {
         classes.get(usize::from(record.class)).is_some_and(|class| class.images.is_some())
@@ -86,7 +86,7 @@ pub(super) fn handed_over(observed: &Observed<'_>) -> Option<Check> {
 
 /// The check of [`Rule::StreamsWhole`].
 pub(super) fn held_back(observed: &Observed<'_>) -> Check {
-    let measure = Measure { rule: Rule::StreamsWhole, statistic: "share of long answers that came whole" };
+    let measure = Measure::new(Rule::StreamsWhole, "share of long answers that came whole");
     let StreamDelivery { long_answers, whole_answers, .. } = observed.delivery;
     if !observed.delivery.has_long_answers() {
         return measure.not_tested("too few streamed answers of eight chunks or more");

@@ -31,10 +31,8 @@ pub(super) fn checks(observed: &Observed<'_>) -> Vec<Check> {
 /// Where the server does not count its chunks there is no identity: a chunk may carry several tokens or none. An
 /// answer may end in tokens that carry no text, so it may fall short by a few; it may never exceed.
 fn identity(observed: &Observed<'_>) -> Check {
-    let measure = Measure {
-        rule: Rule::TokenIdentity,
-        statistic: "tokens by which chunks and usage differ, as a share of usage",
-    };
+    let measure =
+        Measure::new(Rule::TokenIdentity, "tokens by which chunks and usage differ, as a share of usage");
     let (mut answers, mut tokens, mut apart, mut disagreeing) = (0, 0, 0, 0);
     for record in observed.requests.iter().map(Measured::record) {
         let reported = record.usage.and_then(|usage| usage.completion());
@@ -72,7 +70,7 @@ fn identity(observed: &Observed<'_>) -> Check {
 
 /// A server whose counts are impossible in one answer is not believed in the others.
 fn impossible(found: ImpossibleUsage, observed: &Observed<'_>) -> Check {
-    let measure = Measure { rule: Rule::TokenIdentity, statistic: "answers whose usage is impossible" };
+    let measure = Measure::new(Rule::TokenIdentity, "answers whose usage is impossible");
     let sentence = found.sentence(&OddAnswers::all(observed));
     measure.at_most(found.answers as f64, 0.0, sentence, IMPOSSIBLE_CURE)
 }
@@ -118,7 +116,7 @@ fn counters(observed: &Observed<'_>) -> Vec<Check> {
         "difference of prompt tokens from the server's counter, as a share of it",
         "difference of completed requests from the server's counter, as a share of it",
     ]
-    .map(|statistic| Measure { rule: Rule::CounterIdentity, statistic });
+    .map(|statistic| Measure::new(Rule::CounterIdentity, statistic));
     let Some(server) = observed.log.footer.as_ref().and_then(|footer| footer.server) else {
         return vec![generated.not_tested("the server's counters are not known")];
     };

@@ -207,6 +207,7 @@ mod tests {
             let reason = |&outcome| Reason {
                 rule: Rule::SteadyState,
                 outcome,
+                runs: None,
                 sentence: String::new(),
                 cure: String::new(),
             };

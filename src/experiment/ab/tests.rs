@@ -139,7 +139,8 @@ fn a_server_that_fails_more_is_no_better_for_being_fast() {
 /// A run whose queue grew, with a first token after `ttft` ms.
 fn overloaded(round: u64, ttft: u64) -> Summary {
     let (rule, outcome) = (Rule::SteadyState, VerdictOutcome::Overloaded);
-    let reason = Reason { rule, outcome, sentence: "it grew".to_owned(), cure: "lower it".to_owned() };
+    let reason =
+        Reason { rule, outcome, runs: None, sentence: "it grew".to_owned(), cure: "lower it".to_owned() };
     Summary { verdict: Verdict::new(vec![reason], Vec::new()), ..summary(round, ttft, 0) }
 }
 

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::analysis::statistics::{Effective, LEAST_EFFECTIVE, Memory, interval_of_share, mean};
 use crate::analysis::{
-    AcrossRuns, AskedQuantile, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Summary, Verdict,
-    VerdictOutcome,
+    AcrossRuns, AskedQuantile, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Reason, Summary,
+    Verdict, VerdictOutcome,
 };
-use crate::experiment::repeats::{NotRepeats, Repeats, RepeatsReason};
+use crate::experiment::repeats::{NotRepeats, Repeats};
 use crate::record::{DeploymentFacts, RunHeader, RunLog};
 
 /// A run, or repeats of one, with the name of its folder.
@@ -124,7 +124,7 @@ impl ComparedSide {
         let outcome = joined.verdict.outcome;
         let reasons = joined.verdict.reasons.iter();
         let distrusted = reasons.filter(|reason| reason.outcome == VerdictOutcome::Invalid);
-        let reasons = distrusted.map(RepeatsReason::in_words).collect();
+        let reasons = distrusted.map(Reason::in_words).collect();
         let header = headers.into_iter().next().ok_or(NotRepeats::Nothing)?;
         let runs = summaries.into_iter().filter(|run| joined.counts(run)).collect();
         let requests = HashMap::new();

@@ -5,8 +5,9 @@
 //! but not enough for good use.
 
 use super::prefill::COMPUTE_BOUND;
-use super::symptom::{CounterOutcome, CounterTest, Regime, Symptom};
-use crate::analysis::{DeviceSummary, GaugeSummary, Slowdown, Summary, clock_and_heat};
+use super::symptom::CounterOutcome::{CannotTell, Confirmed, Contradicted, NoCounter};
+use super::symptom::{CounterTest, Regime, Symptom};
+use crate::analysis::{DeviceSummary, GaugeSummary, Summary, clock_and_heat, longest_slowdown};
 use crate::record::Gauge;
 use crate::units::{percent, three_digits};
 
@@ -40,7 +41,7 @@ pub(super) fn test(symptom: &mut Symptom, summary: &Summary) {
         },
         _ => return,
     };
-    if tested.outcome == CounterOutcome::Contradicted {
+    if tested.outcome == Contradicted {
         contradicted_by(symptom, summary);
     }
     symptom.counters = Some(tested);
@@ -48,10 +49,9 @@ pub(super) fn test(symptom: &mut Symptom, summary: &Summary) {
 
 /// Puts what is likely instead in the place of a regime that counters contradict.
 fn contradicted_by(symptom: &mut Symptom, summary: &Summary) {
-    let slowdown = summary.server.as_ref().and_then(Slowdown::from_server);
-    if let Some(slowdown) = &slowdown {
-        symptom.likely = format!("throttling, and not what the times alone suggest: {}", slowdown.words);
-        slowdown.cure().clone_into(&mut symptom.first_response);
+    if let Some((words, cure)) = summary.server.as_ref().and_then(longest_slowdown) {
+        symptom.likely = format!("throttling, and not what the times alone suggest: {words}");
+        symptom.first_response = cure;
         return;
     }
     let (likely, first) = match symptom.regime {
@@ -119,10 +119,6 @@ impl<'a> Counters<'a> {
         })
     }
 
-    fn dram(&self) -> Option<Together> {
-        self.together(|device| device.dram_active)
-    }
-
     /// The clocks and the heat of the device that is described first, for sentences that contradict.
     fn seen(&self) -> String {
         let seen = self.devices.first().and_then(|device| clock_and_heat(device));
@@ -130,17 +126,17 @@ impl<'a> Counters<'a> {
     }
 
     fn memory_bound(&self) -> CounterTest {
-        let Some(dram) = self.dram() else {
+        let Some(dram) = self.together(|device| device.dram_active) else {
             // Memory that is not even touched all the time cannot be what decode waits for.
             let touched = self.together(|device| device.memory_busy);
             return match touched {
-                Some(touched) if touched.while_busy < DRAM_LOW => contradicted(format!(
+                Some(touched) if touched.while_busy < DRAM_LOW => Contradicted.because(format!(
                     "the memory is read or written in {} of the busy time (at least {} in this regime){}",
                     percent(touched.while_busy),
                     percent(DRAM_LOW),
                     self.seen()
                 )),
-                _ => no_counter(NO_DRAM),
+                _ => NoCounter.because(NO_DRAM),
             };
         };
         let sentence = format!(
@@ -150,14 +146,16 @@ impl<'a> Counters<'a> {
             percent(DRAM_LOW)
         );
         match dram.while_busy {
-            high if high >= DRAM_HIGH => confirmed(sentence),
-            low if low < DRAM_LOW => contradicted(format!("{sentence}{}", self.seen())),
-            _ => cannot_tell(sentence),
+            high if high >= DRAM_HIGH => Confirmed.because(sentence),
+            low if low < DRAM_LOW => Contradicted.because(format!("{sentence}{}", self.seen())),
+            _ => CannotTell.because(sentence),
         }
     }
 
     fn compute_bound(&self) -> CounterTest {
-        let Some(tensor) = self.together(|device| device.tensor_active) else { return no_counter(NO_TENSOR) };
+        let Some(tensor) = self.together(|device| device.tensor_active) else {
+            return NoCounter.because(NO_TENSOR);
+        };
         let sentence = format!(
             "the matrix units are active in {} of the cycles of the busy time ({} or more in this regime, under {} in others)",
             percent(tensor.while_busy),
@@ -165,9 +163,9 @@ impl<'a> Counters<'a> {
             percent(TENSOR_LOW)
         );
         match tensor.while_busy {
-            high if high >= TENSOR_HIGH => confirmed(sentence),
-            low if low < TENSOR_LOW => contradicted(format!("{sentence}{}", self.seen())),
-            _ => cannot_tell(sentence),
+            high if high >= TENSOR_HIGH => Confirmed.because(sentence),
+            low if low < TENSOR_LOW => Contradicted.because(format!("{sentence}{}", self.seen())),
+            _ => CannotTell.because(sentence),
         }
     }
 
@@ -177,21 +175,21 @@ impl<'a> Counters<'a> {
         let tensor = self.together(|device| device.tensor_active);
         let sm = self.together(|device| device.sm_active);
         if tensor.is_none() && sm.is_none() {
-            return no_counter(NO_TENSOR);
+            return NoCounter.because(NO_TENSOR);
         }
         let share = prefill_share(symptom, summary).filter(|share| *share >= LEAST_PREFILL);
         let at_most = |all: Together| share.map(|share| (all.mean / share).min(1.0));
         let is_held_back = is_held_back(symptom);
         let Some(tensor) = tensor else {
             return match sm.and_then(at_most).filter(|most| *most < SM_LOW) {
-                Some(most) if !is_held_back => contradicted(format!(
+                Some(most) if !is_held_back => Contradicted.because(format!(
                     "the multiprocessors are active in at most {} of the time in which prompts are computed ({} or more in this \
                      regime){}",
                     percent(most),
                     percent(SM_LOW),
                     self.seen()
                 )),
-                _ => no_counter(NO_TENSOR),
+                _ => NoCounter.because(NO_TENSOR),
             };
         };
         let most = at_most(tensor)
@@ -207,11 +205,13 @@ impl<'a> Counters<'a> {
         let (is_high, is_low) =
             (tensor.max >= TENSOR_HIGH, at_most(tensor).is_some_and(|most| most < TENSOR_LOW));
         match (is_held_back, is_high, is_low) {
-            (false, true, _) => confirmed(expected("at least", TENSOR_HIGH)),
-            (false, _, true) => contradicted(format!("{}{}", expected("at least", TENSOR_LOW), self.seen())),
-            (true, true, _) => contradicted(expected("under", TENSOR_HIGH)),
-            (true, _, true) => confirmed(expected("under", TENSOR_LOW)),
-            _ => cannot_tell(sentence),
+            (false, true, _) => Confirmed.because(expected("at least", TENSOR_HIGH)),
+            (false, _, true) => {
+                Contradicted.because(format!("{}{}", expected("at least", TENSOR_LOW), self.seen()))
+            }
+            (true, true, _) => Contradicted.because(expected("under", TENSOR_HIGH)),
+            (true, _, true) => Confirmed.because(expected("under", TENSOR_LOW)),
+            _ => CannotTell.because(sentence),
         }
     }
 }
@@ -239,29 +239,13 @@ fn waiting(summary: &Summary) -> Option<CounterTest> {
         three_digits(waiting.mean),
         three_digits(waiting.max)
     );
-    Some(if waiting.max >= 1.0 { confirmed(sentence) } else { cannot_tell(sentence) })
+    Some(if waiting.max >= 1.0 { Confirmed.because(sentence) } else { CannotTell.because(sentence) })
 }
 
 const NO_DRAM: &str =
     "no page reports how active the memory is (DCGM_FI_PROF_DRAM_ACTIVE of a DCGM exporter)";
 const NO_TENSOR: &str =
     "no page reports how active the matrix units are (DCGM_FI_PROF_PIPE_TENSOR_ACTIVE of a DCGM exporter)";
-
-fn confirmed(sentence: String) -> CounterTest {
-    CounterTest { outcome: CounterOutcome::Confirmed, sentence }
-}
-
-fn contradicted(sentence: String) -> CounterTest {
-    CounterTest { outcome: CounterOutcome::Contradicted, sentence }
-}
-
-fn cannot_tell(sentence: String) -> CounterTest {
-    CounterTest { outcome: CounterOutcome::CannotTell, sentence }
-}
-
-fn no_counter(sentence: &str) -> CounterTest {
-    CounterTest { outcome: CounterOutcome::NoCounter, sentence: sentence.to_owned() }
-}
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::findings::Diagnosis;
 use super::symptom::{Opinion, Regime, seen};
-use crate::analysis::{AcrossRuns, Metric, Quantile};
+use crate::analysis::{AcrossRuns, Metric, Quantile, RuleRow};
 use crate::experiment::sweep::{LoadClass, Sweep, SweepPoint};
 use crate::units::{percent, three_digits};
 
@@ -58,8 +58,15 @@ fn pairs(
     known
 }
 
+type Row = RuleRow<&'static str, fn(&[LoadFigures]) -> Opinion>;
+
+const RULES: &[Row] = &[
+    Row::new("throughput against TPOT", "server", batching, &[]),
+    Row::new("TTFT at rising load", "server", queueing, &[]),
+];
+
 /// Throughput up and TPOT worse; or TPOT worse for nothing.
-pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
+fn batching(points: &[LoadFigures]) -> Opinion {
     let known = pairs(points, |point| point.output_tokens_per_s, |point| point.tpot_p50_ms);
     let (Some(&(low, few, quick)), Some(&(high, many, slow))) = (known.first(), known.last()) else {
         return Err("no point has both a throughput and a TPOT".to_owned());
@@ -110,7 +117,7 @@ pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
 }
 
 /// TTFT that explodes as the load rises, while the prompts stay the same.
-pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
+fn queueing(points: &[LoadFigures]) -> Opinion {
     let known = pairs(points, |point| point.ttft_p50_ms, |point| point.ttft_p99_ms);
     let Some(&(low, p50, p99)) = known.first() else {
         return Err("no point has a TTFT".to_owned());
@@ -146,10 +153,7 @@ pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
 impl Diagnosis {
     /// Diagnosis of the points of a sweep, the loads rising.
     pub fn of_points(points: &[LoadFigures]) -> Self {
-        let mut diagnosis = Self::default();
-        diagnosis.take("throughput against TPOT", batching(points));
-        diagnosis.take("TTFT at rising load", queueing(points));
-        diagnosis
+        Self::judged(RULES, |rule| rule(points))
     }
 
     /// Diagnosis of a sweep, by the loads of which figures can be trusted.

@@ -6,24 +6,27 @@ use super::concurrency::ConcurrencyContext;
 use super::evidence::{Physics, RunEvidence};
 use super::symptom::{Opinion, Regime, Symptom};
 use super::{batching, cache, counters, decode, overload, prefill, stalls, tail};
-use crate::analysis::{Summary, VerdictOutcome, in_words_of};
+use crate::analysis::{RuleRow, Summary, VerdictOutcome, in_words_of};
 use crate::record::RunLog;
 use crate::units::counted;
 
 /// From this share of SLOs met on, no symptom needs a cure.
 pub(super) const KEPT: f64 = 0.99;
 
-/// The diagnosis of a run, or of the points of a sweep.
+/// The diagnosis of a run, of runs that repeat one another, or of the points of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnosis {
-    /// Why to take the findings with care: the run is INVALID or OVERLOADED. Absent for a VALID one.
+    /// Runs that were looked at, where they repeat one another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
+    /// Why to take the findings with care: some run is INVALID or OVERLOADED. Absent where all are VALID.
     pub reservation: Option<String>,
-    /// Share of requests that met their SLO, between 0 and 1; absent without SLOs.
+    /// Share of requests that met their SLO, between 0 and 1, of several runs the least; absent without SLOs.
     pub slo_attainment: Option<f64>,
-    /// The symptoms, the gravest first.
+    /// The symptoms, the gravest first: of several runs each regime once.
     pub symptoms: Vec<Symptom>,
-    /// Rules without enough data, and what they lack.
+    /// Rules without enough data (of several runs in some), and what they first lacked.
     pub not_enough_data: Vec<MissingEvidence>,
 }
 
@@ -37,18 +40,18 @@ pub struct MissingEvidence {
     pub lacked: String,
 }
 
-/// A rule: what it is about, and how it looks.
-type Rule = (&'static str, fn(&RunEvidence<'_>) -> Opinion);
+/// A rule by what it is about.
+type Row = RuleRow<&'static str, fn(&RunEvidence<'_>) -> Opinion>;
 
 /// The gravest first: what keeps the server from serving, then where time goes.
-const RULES: [Rule; 7] = [
-    ("overload", overload::rule),
-    ("the tail of TTFT", tail::rule),
-    ("TTFT by input length", prefill::rule),
-    ("the prefix cache", cache::rule),
-    ("stalls", stalls::rule),
-    ("decode against the hardware", decode::rule),
-    ("TPOT by answers at a time", batching::rule),
+const RULES: &[Row] = &[
+    Row::new("overload", "server", overload::rule, &[]),
+    Row::new("the tail of TTFT", "server", tail::rule, &[]),
+    Row::new("TTFT by input length", "server", prefill::rule, &[]),
+    Row::new("the prefix cache", "server", cache::rule, &[]),
+    Row::new("stalls", "server", stalls::rule, &[]),
+    Row::new("decode against the hardware", "server", decode::rule, &[]),
+    Row::new("TPOT by answers at a time", "server", batching::rule, &[]),
 ];
 
 impl Diagnosis {
@@ -60,14 +63,9 @@ impl Diagnosis {
             concurrency: ConcurrencyContext::from_log(log),
             physics: Physics::from_header(&log.header),
         };
-        let mut diagnosis = Self {
-            reservation: reservation(summary),
-            slo_attainment: summary.slo.slo_attainment,
-            ..Self::default()
-        };
-        for (about, rule) in RULES {
-            diagnosis.take(about, rule(&evidence));
-        }
+        let mut diagnosis = Self::judged(RULES, |rule| rule(&evidence));
+        diagnosis.reservation = reservation(summary);
+        diagnosis.slo_attainment = summary.slo.slo_attainment;
         for symptom in &mut diagnosis.symptoms {
             counters::test(symptom, summary);
             for words in [&mut symptom.confirm, &mut symptom.first_response] {
@@ -77,9 +75,37 @@ impl Diagnosis {
         diagnosis
     }
 
-    /// Whether there are no symptoms.
-    pub fn is_silent(&self) -> bool {
-        self.symptoms.is_empty()
+    /// Joint diagnosis of runs that repeat one another, by their ascending numbers.
+    pub fn of_repeats(runs: &[(u64, &Self)]) -> Self {
+        let mut symptoms: Vec<Symptom> = Vec::new();
+        let mut not_enough_data: Vec<MissingEvidence> = Vec::new();
+        for (number, diagnosis) in runs {
+            for symptom in &diagnosis.symptoms {
+                match symptoms.iter_mut().find(|known| known.regime == symptom.regime) {
+                    Some(known) if known.in_runs.last() == Some(number) => {}
+                    Some(known) => known.in_runs.push(*number),
+                    None => symptoms.push(Symptom { in_runs: vec![*number], ..symptom.clone() }),
+                }
+            }
+            for rule in &diagnosis.not_enough_data {
+                if not_enough_data.iter().all(|known| known.about != rule.about) {
+                    not_enough_data.push(rule.clone());
+                }
+            }
+        }
+        symptoms.sort_by_key(|known| known.regime);
+        let doubted = runs.iter().filter(|(_, diagnosis)| diagnosis.reservation.is_some()).count() as u64;
+        let of = counted(runs.len() as u64, "run");
+        let reservation =
+            (doubted > 0).then(|| format!("{doubted} of {of} not VALID: what follows is tentative"));
+        let shares = runs.iter().filter_map(|(_, diagnosis)| diagnosis.slo_attainment);
+        Self {
+            runs: Some(runs.len() as u64),
+            reservation,
+            slo_attainment: shares.min_by(f64::total_cmp),
+            symptoms,
+            not_enough_data,
+        }
     }
 
     /// Whether nearly all SLOs were met, so that no symptom needs a cure.
@@ -92,11 +118,16 @@ impl Diagnosis {
         self.symptoms.iter().any(|symptom| symptom.regime == regime)
     }
 
-    pub(super) fn take(&mut self, about: &'static str, opinion: Opinion) {
-        match opinion {
-            Ok(seen) => self.symptoms.extend(seen),
-            Err(lacked) => self.not_enough_data.push(MissingEvidence { about, lacked }),
+    /// What `rules` make of the evidence to which `ask` puts them.
+    pub(super) fn judged<T>(rules: &[RuleRow<&'static str, T>], ask: impl Fn(&T) -> Opinion) -> Self {
+        let mut diagnosis = Self::default();
+        for (about, opinion) in RuleRow::judge(rules, |_, _| false, |rule| Some(ask(rule))) {
+            match opinion {
+                Ok(seen) => diagnosis.symptoms.extend(seen),
+                Err(lacked) => diagnosis.not_enough_data.push(MissingEvidence { about, lacked }),
+            }
         }
+        diagnosis
     }
 }
 
@@ -110,92 +141,6 @@ fn reservation(summary: &Summary) -> Option<String> {
             let reasons = counted(summary.verdict.reasons.len() as u64, "reason");
             Some(format!("the run is INVALID, for {reasons}: what follows is tentative"))
         }
-    }
-}
-
-/// The regimes in which runs that repeat one another found the server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RepeatsDiagnosis {
-    /// Runs that were looked at.
-    pub runs: u64,
-    /// Why to take it with care: some run is not VALID. Absent where none is.
-    pub reservation: Option<String>,
-    /// Share of requests that met their SLO, between 0 and 1, in the run in which it is least; absent without
-    /// SLOs.
-    pub slo_attainment: Option<f64>,
-    /// What the rules saw, the gravest first: each regime once, in however many runs it was seen.
-    pub symptoms: Vec<RepeatsSymptom>,
-    /// Rules without enough data in some run that found nothing in the others, with what they first lacked.
-    pub not_enough_data: Vec<MissingEvidence>,
-}
-
-/// A symptom, and the runs that have it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RepeatsSymptom {
-    /// Symptom, with the figures of the first of these runs.
-    #[serde(flatten)]
-    pub symptom: Symptom,
-    /// Numbers of the runs.
-    pub in_runs: Vec<u64>,
-}
-
-impl RepeatsDiagnosis {
-    /// Diagnosis of runs by their ascending numbers.
-    pub fn from_runs(runs: &[(u64, &Diagnosis)]) -> Self {
-        let mut symptoms: Vec<RepeatsSymptom> = Vec::new();
-        let mut not_enough_data: Vec<MissingEvidence> = Vec::new();
-        for (number, diagnosis) in runs {
-            for symptom in &diagnosis.symptoms {
-                match symptoms.iter_mut().find(|known| known.symptom.regime == symptom.regime) {
-                    Some(known) if known.in_runs.last() == Some(number) => {}
-                    Some(known) => known.in_runs.push(*number),
-                    None => {
-                        symptoms.push(RepeatsSymptom { symptom: symptom.clone(), in_runs: vec![*number] });
-                    }
-                }
-            }
-            for rule in &diagnosis.not_enough_data {
-                if not_enough_data.iter().all(|known| known.about != rule.about) {
-                    not_enough_data.push(rule.clone());
-                }
-            }
-        }
-        symptoms.sort_by_key(|known| known.symptom.regime);
-        let doubted = runs.iter().filter(|(_, diagnosis)| diagnosis.reservation.is_some()).count() as u64;
-        let of = counted(runs.len() as u64, "run");
-        let reservation =
-            (doubted > 0).then(|| format!("{doubted} of {of} not VALID: what follows is tentative"));
-        let shares = runs.iter().filter_map(|(_, diagnosis)| diagnosis.slo_attainment);
-        Self {
-            runs: runs.len() as u64,
-            reservation,
-            slo_attainment: shares.min_by(f64::total_cmp),
-            symptoms,
-            not_enough_data,
-        }
-    }
-
-    /// Whether nearly all SLOs were met in every run, so that no symptom needs a cure.
-    pub fn nearly_all_slos_met(&self) -> bool {
-        self.slo_attainment.is_some_and(|share| share >= KEPT)
-    }
-}
-
-impl RepeatsSymptom {
-    /// Symptom as that of a single run, with how many of `runs` have it.
-    pub fn among(&self, runs: u64) -> Symptom {
-        let Symptom { symptom, .. } = &self.symptom;
-        let seen = self.in_runs.len() as u64;
-        let (first, of) = (self.in_runs.first().copied().unwrap_or_default(), counted(runs, "run"));
-        let symptom = match seen {
-            1 if runs == 1 => symptom.clone(),
-            1 => format!("in run {first} of {of}: {symptom}"),
-            _ if seen == runs => format!("in all {of}: {symptom} (the figures of run {first})"),
-            _ => format!("in {seen} of {of}: {symptom} (the figures of run {first})"),
-        };
-        Symptom { symptom, ..self.symptom.clone() }
     }
 }
 
@@ -216,13 +161,12 @@ mod tests {
         let one = diagnosis(&[Regime::Queueing], 0.8);
         let two = diagnosis(&[Regime::Overload, Regime::Queueing, Regime::Queueing], 0.99);
         let three = Diagnosis { reservation: Some("INVALID".to_owned()), ..diagnosis(&[], 1.0) };
-        let joint = RepeatsDiagnosis::from_runs(&[(1, &one), (2, &two), (3, &three)]);
-        let found: Vec<_> =
-            joint.symptoms.iter().map(|seen| (seen.symptom.regime, seen.in_runs.clone())).collect();
+        let joint = Diagnosis::of_repeats(&[(1, &one), (2, &two), (3, &three)]);
+        let found: Vec<_> = joint.symptoms.iter().map(|seen| (seen.regime, seen.in_runs.clone())).collect();
         assert_eq!(found, [(Regime::Overload, vec![2]), (Regime::Queueing, vec![1, 2])], "the gravest first");
-        assert_eq!(joint.symptoms[0].among(3).symptom, "in run 2 of 3 runs: Overload");
-        assert_eq!(joint.symptoms[1].among(3).symptom, "in 2 of 3 runs: Queueing (the figures of run 1)");
-        assert_eq!(joint.symptoms[1].among(2).symptom, "in all 2 runs: Queueing (the figures of run 1)");
+        assert_eq!(joint.symptoms[0].in_words(Some(3)), "in run 2 of 3 runs: Overload");
+        assert_eq!(joint.symptoms[1].in_words(Some(3)), "in 2 of 3 runs: Queueing (the figures of run 1)");
+        assert_eq!(joint.symptoms[1].in_words(Some(2)), "in all 2 runs: Queueing (the figures of run 1)");
         assert_eq!((joint.slo_attainment, joint.nearly_all_slos_met()), (Some(0.8), false));
         assert!(joint.reservation.unwrap().starts_with("1 of 3 runs not VALID"));
     }

@@ -21,5 +21,5 @@ mod tail;
 
 pub use cache::warm_like_cold;
 pub use course::LoadFigures;
-pub use findings::{Diagnosis, MissingEvidence, RepeatsDiagnosis, RepeatsSymptom};
+pub use findings::{Diagnosis, MissingEvidence};
 pub use symptom::{CounterOutcome, CounterTest, Regime, Symptom};

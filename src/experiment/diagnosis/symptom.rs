@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::units::counted;
+
 /// What was seen of a server, and what it points to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -24,6 +26,9 @@ pub struct Symptom {
     /// What the counters of the devices, or of the server, say of the regime; absent where none could, and in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<CounterTest>,
+    /// Numbers of the runs that have it, with the figures of the first; absent unless runs repeat one another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub in_runs: Vec<u64>,
 }
 
 /// A regime in which a server can be.
@@ -77,6 +82,11 @@ pub enum CounterOutcome {
 }
 
 impl CounterOutcome {
+    /// The test with this outcome.
+    pub(super) fn because(self, sentence: impl Into<String>) -> CounterTest {
+        CounterTest { outcome: self, sentence: sentence.into() }
+    }
+
     /// The word for it.
     pub const fn word(self) -> &'static str {
         match self {
@@ -108,6 +118,7 @@ pub(super) fn seen(regime: Regime, symptom: String) -> Symptom {
         first_response: String::new(),
         figures: BTreeMap::new(),
         counters: None,
+        in_runs: Vec::new(),
     }
 }
 
@@ -119,6 +130,19 @@ pub(super) fn impossible(what: &str) -> Opinion {
 }
 
 impl Symptom {
+    /// The symptom, with how many of so many `runs` that repeat one another have it.
+    pub fn in_words(&self, runs: Option<u64>) -> String {
+        let (symptom, seen) = (&self.symptom, self.in_runs.len() as u64);
+        let (first, of) =
+            (self.in_runs.first().copied().unwrap_or_default(), counted(runs.unwrap_or(1), "run"));
+        match runs {
+            None | Some(1) => symptom.clone(),
+            Some(_) if seen == 1 => format!("in run {first} of {of}: {symptom}"),
+            Some(runs) if seen == runs => format!("in all {of}: {symptom} (the figures of run {first})"),
+            Some(_) => format!("in {seen} of {of}: {symptom} (the figures of run {first})"),
+        }
+    }
+
     pub(super) fn likely(self, likely: impl Into<String>) -> Self {
         Self { likely: likely.into(), ..self }
     }

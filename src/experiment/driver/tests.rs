@@ -18,6 +18,7 @@ fn summary(spoiled: bool) -> Summary {
     let reason = |rule| Reason {
         rule,
         outcome: VerdictOutcome::Invalid,
+        runs: None,
         sentence: "late".to_owned(),
         cure: "free up CPU".to_owned(),
     };

@@ -7,7 +7,8 @@ use serde::{Serialize, Serializer};
 use super::table::{Accept, MatrixRow, MatrixSlot, MatrixVariable, Variant};
 use super::tested::{Believed, ClaimStanding, ContractResult, Cost, Tested};
 use crate::analysis::{
-    AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Rule, Summary, VerdictOutcome,
+    AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Reason, Rule, Summary, Verdict,
+    VerdictOutcome,
 };
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
 use crate::experiment::repeats::Repeats;
@@ -202,32 +203,26 @@ impl<'a> CellContext<'a> {
 
     /// Whether the figures can be trusted; `None` where there are none.
     fn verdict(&self) -> Option<CellVerdict> {
-        let (outcome, reasons): (VerdictOutcome, Vec<(Rule, String)>) = match self.summaries().as_slice() {
+        let Verdict { outcome, reasons, .. } = match self.summaries().as_slice() {
             [] => return None,
             // Of a row that plans one run, spare ones that are spoiled too say no more than it.
-            [run, ..] if run.run.repeat.is_none() => {
-                let reasons = run.verdict.reasons.iter();
-                let reasons = reasons.map(|reason| (reason.rule, reason.sentence.clone()));
-                (run.verdict.outcome, reasons.collect())
-            }
+            [run, ..] if run.run.repeat.is_none() => run.verdict.clone(),
             runs => {
                 let summaries: Vec<_> = runs.iter().copied().cloned().collect();
                 match Repeats::new(&summaries, &[]) {
-                    Ok(repeats) => {
-                        let reasons = repeats.verdict.reasons.iter();
-                        let reasons = reasons.map(|reason| (reason.rule, reason.in_words()));
-                        (repeats.verdict.outcome, reasons.collect())
+                    Ok(repeats) => repeats.verdict,
+                    Err(error) => {
+                        let (rule, sentence) = (Rule::Conservation, error.to_string());
+                        let outcome = VerdictOutcome::Invalid;
+                        let reason = Reason { rule, outcome, runs: None, sentence, cure: String::new() };
+                        Verdict::new(vec![reason], Vec::new())
                     }
-                    Err(error) => (VerdictOutcome::Invalid, vec![(Rule::Conservation, error.to_string())]),
                 }
             }
         };
-        let saturated = !reasons.is_empty() && reasons.iter().all(|(rule, _)| SERVER_RULES.contains(rule));
-        Some(CellVerdict {
-            outcome,
-            saturated,
-            reasons: reasons.into_iter().map(|(_, reason)| reason).collect(),
-        })
+        let of_server = |reason: &Reason| SERVER_RULES.contains(&reason.rule);
+        let saturated = !reasons.is_empty() && reasons.iter().all(of_server);
+        Some(CellVerdict { outcome, saturated, reasons: reasons.iter().map(Reason::in_words).collect() })
     }
 
     /// Its runs, if they can be trusted.

@@ -318,7 +318,7 @@ fn spoiled(row: usize, variant: usize, ttfts: &[u64]) -> CellRuns {
     for run in &mut spoiled.runs {
         let sentence = "the machine was busy".to_owned();
         let (rule, outcome) = (Rule::ClientStarved, VerdictOutcome::Invalid);
-        let reason = Reason { rule, outcome, sentence, cure: String::new() };
+        let reason = Reason { rule, outcome, runs: None, sentence, cure: String::new() };
         run.summary.verdict = Verdict::new(vec![reason], Vec::new());
     }
     spoiled
@@ -370,7 +370,7 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
     for run in &mut saturated.runs {
         let sentence = "it grew".to_owned();
         let (rule, outcome) = (Rule::SteadyState, VerdictOutcome::Overloaded);
-        let reason = Reason { rule, outcome, sentence, cure: String::new() };
+        let reason = Reason { rule, outcome, runs: None, sentence, cure: String::new() };
         run.summary.verdict = Verdict::new(vec![reason], Vec::new());
     }
     let matrix = Matrix::new(&experiments, &[saturated], MatrixStopped::AllRun, InvalidRuns::LeftOut);

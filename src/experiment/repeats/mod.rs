@@ -16,4 +16,3 @@ mod verdict;
 pub use experiment::{RepeatRun, RepeatsExperiment, repeats_of, seed_of_run};
 pub use judgement::AcrossJudgement;
 pub use summary::{NotRepeats, RepeatedRun, Repeats};
-pub use verdict::{RepeatsReason, RepeatsVerdict};

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde::{Serialize, Serializer};
 
 use super::judgement::AcrossJudgement;
-use super::verdict::RepeatsVerdict;
+use super::verdict::verdict;
 use crate::analysis::{
     AcrossRuns, Figure, FigureKey, FigureKind, FigureSet, Metric, Objective, Quantile, Statistic, Summary,
-    VerdictOutcome,
+    Verdict, VerdictOutcome,
 };
-use crate::experiment::diagnosis::{Diagnosis, RepeatsDiagnosis};
+use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::spoiled::{self, spoiled_by};
 use crate::record::{EngineFacts, Repeat};
 
@@ -22,7 +22,7 @@ pub struct Repeats {
     /// Version of this format: [`Repeats::SCHEMA`].
     pub schema: u32,
     /// Whether the figures can be trusted.
-    pub verdict: RepeatsVerdict,
+    pub verdict: Verdict,
     /// Name of the workload.
     pub workload: String,
     /// The server, as the first run found it.
@@ -48,7 +48,7 @@ pub struct Repeats {
     /// The objectives, and whether the whole interval meets each.
     pub objectives: Vec<AcrossJudgement>,
     /// The regimes of the server in the counted runs; absent without a diagnosis.
-    pub diagnosis: Option<RepeatsDiagnosis>,
+    pub diagnosis: Option<Diagnosis>,
 }
 
 /// One of the runs.
@@ -147,7 +147,7 @@ impl Repeats {
         let load_s = first_run.window.planned_end_s;
         Ok(Self {
             schema: Self::SCHEMA,
-            verdict: RepeatsVerdict::new(&kept, placed.len() as u64),
+            verdict: verdict(&kept, placed.len() as u64),
             workload: first_run.run.workload.clone(),
             engine: first_run.run.engine.clone(),
             planned_runs: first.of,
@@ -177,7 +177,7 @@ impl Repeats {
             .filter_map(|(run, diagnosis)| Some((run.run.repeat?.number, diagnosis)))
             .collect();
         found.sort_by_key(|(number, _)| *number);
-        Self { diagnosis: Some(RepeatsDiagnosis::from_runs(&found)), ..self }
+        Self { diagnosis: Some(Diagnosis::of_repeats(&found)), ..self }
     }
 
     /// Whether the figures of `run`, one of the runs, count.

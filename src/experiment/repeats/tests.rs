@@ -3,8 +3,8 @@
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, aborted, record, run};
 use crate::analysis::{
-    AcrossRuns, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, SampleWarning, Statistic,
-    Status, Summary, Unresolvable, repeats_for, summarise,
+    AcrossRuns, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, Reason, SampleWarning,
+    Statistic, Status, Summary, Unresolvable, repeats_for, summarise,
 };
 use crate::experiment::driver::{Experiment as _, InvalidRuns, RunOutcome};
 use crate::record::{Failure, FailureKind, Outcome, Repeat, RunEnding, RunLog};
@@ -280,7 +280,7 @@ fn a_run_that_was_broken_off_is_reported_and_not_counted() {
     assert_eq!((repeats.planned_runs, repeats.counted_runs, repeats.runs[2].counted), (5, 2, false));
     assert!(near(repeats.figures.get(&P50_TTFT).unwrap().mean, 110.0));
     let nothing = Repeats::new(&runs[2..], &[]).unwrap();
-    let said: Vec<_> = nothing.verdict.reasons.iter().map(RepeatsReason::in_words).collect();
+    let said: Vec<_> = nothing.verdict.reasons.iter().map(Reason::in_words).collect();
     assert_eq!(said, ["all runs: none of 1 run finished"]);
 }
 
@@ -295,11 +295,11 @@ fn what_several_runs_have_against_them_is_said_once_with_its_cure() {
     };
     let runs = vec![failed(1, 1), failed(2, 0), failed(3, 2), failed(4, 4)];
     let reasons = Repeats::new(&runs, &[]).unwrap().verdict.reasons;
-    let said: Vec<_> = reasons.iter().map(RepeatsReason::in_words).collect();
+    let said: Vec<_> = reasons.iter().map(Reason::in_words).collect();
     assert_eq!(said[0], "runs 1, 3: 25 % of the requests failed (1 of 4); limit: 1 % (the figures of run 1)");
     assert!(reasons[0].cure.starts_with("lower the rate or fix the cause"), "{reasons:?}");
     assert!(said[1].starts_with("run 4: none of 4 requests completed"), "{said:?}");
-    assert_eq!((said.len(), &reasons[0].runs[..]), (2, &[1, 3][..]));
+    assert_eq!((said.len(), reasons[0].runs.as_deref()), (2, Some(&[1, 3][..])));
 }
 
 /// Two runs of 30 s at 20 requests a second with independent exponential gaps, each either as drawn or stretched until
@@ -332,7 +332,7 @@ fn runs_whose_counts_agree_too_well_are_invalid_together() {
     let honest = joint(|_| 1.0);
     assert_eq!(honest.checks.iter().map(|check| check.outcome).collect::<Vec<_>>(), [CheckOutcome::Passed]);
     let stretched = joint(|last| 30.0 / last);
-    let all = stretched.reasons.iter().find(|reason| reason.runs.is_empty()).unwrap();
+    let all = stretched.reasons.iter().find(|reason| reason.runs == Some(Vec::new())).unwrap();
     assert!(
         !stretched.valid && all.in_words().starts_with("all runs: the counts of 2 runs vary 0"),
         "{all:?}"

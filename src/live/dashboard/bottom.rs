@@ -17,15 +17,15 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, so_far: Rect, f
     let WatchedRun { objectives, lateness, .. } = state.watched;
     let remarks = remarks(&state.snapshot, state.window_s(), objectives, *lateness);
     let room = usize::from(so_far.width).saturating_sub(MARK.len() + 1);
-    let lines = remarks.into_iter().flat_map(|remark| {
-        let style = state.theme.standing(remark.standing);
-        let mark = match remark.standing {
+    let lines = remarks.into_iter().flat_map(|(standing, text)| {
+        let style = state.theme.standing(standing);
+        let mark = match standing {
             Standing::Good => " ✓ ",
             Standing::Bad => " ✗ ",
             Standing::Open => " ? ",
         };
         let marks = std::iter::once(mark).chain(std::iter::repeat(MARK));
-        let lines = wrapped(&plain(&remark.text), room);
+        let lines = wrapped(&plain(&text), room);
         let line = |(mark, text)| Line::from_iter([Span::styled(mark, style), Span::raw(text)]);
         marks.zip(lines).map(line).collect::<Vec<_>>()
     });

@@ -46,7 +46,7 @@ pub fn document(repeats: &Repeats) -> Document {
     let flows = Section::summary("Rates and shares: over the same runs").with_table(flows(repeats));
     document.add([reasons, objectives, latencies(repeats), flows, precision(repeats)]);
     document.add([runs_one_by_one(&repeats.runs), what_was_run(repeats)]);
-    document.add(repeats.diagnosis.as_ref().map(diagnosis::joint_section));
+    document.add(repeats.diagnosis.as_ref().map(diagnosis::section));
     document
 }
 
@@ -300,7 +300,8 @@ mod tests {
     fn a_run_that_is_replaced_is_named_in_every_format_and_does_not_count() {
         let mut runs = summaries(&[], &[100, 120, 110, 90, 80, 105]);
         let (rule, outcome) = (Rule::ScheduleLag, VerdictOutcome::Invalid);
-        let reason = Reason { rule, outcome, sentence: "it was late".to_owned(), cure: String::new() };
+        let reason =
+            Reason { rule, outcome, runs: None, sentence: "it was late".to_owned(), cure: String::new() };
         runs[2].verdict = Verdict::new(vec![reason], Vec::new());
         let document = document(&Repeats::new(&runs, &[]).unwrap());
         let style = Style { colour: Colour::Plain, width: 80 };

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::open::{Stored, one_result, open};
-use crate::analysis::{Audit, Evidence, Summary, VerdictOutcome};
-use crate::experiment::{RepeatsReason, Sweep, Trial};
+use crate::analysis::{Audit, Evidence, Reason, Summary, VerdictOutcome};
+use crate::experiment::{Sweep, Trial};
 use crate::foreign::{ForeignRun, ForeignTool};
 use crate::report::documents;
 use crate::session::console::Stop;
@@ -64,7 +64,7 @@ fn repeats(folders: &[PathBuf]) -> Result<Evidence, Stop> {
     let Some((first, _)) = runs.first() else {
         return Err(Stop::usage("no run of these repeats came to its end\nhint: run them again"));
     };
-    let reason = joined.verdict.reasons.first().map(RepeatsReason::in_words);
+    let reason = joined.verdict.reasons.first().map(Reason::in_words);
     Ok(Evidence { outcome: Some(joined.verdict.outcome), reason, ..first.clone().across(&counted) })
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::experiment::Diagnosis;
+use crate::experiment::diagnosis::CounterOutcome;
 use crate::record::{DeploymentFacts, RunLog};
 use crate::telemetry::test_pages::{COMPUTE_BOUND, MEMORY_BOUND, THROTTLED, with_page};
 
@@ -55,10 +56,10 @@ fn tested(log: &RunLog, regime: Regime) -> (CounterOutcome, String) {
 fn a_busy_memory_confirms_memory_bound_decode() {
     let (outcome, sentence) = tested(&with_page(decode(), MEMORY_BOUND), Regime::MemoryBoundDecode);
     // 0.743 of the cycles, in 98 % of which the device was busy.
-    assert_eq!(outcome, CounterOutcome::Confirmed);
+    assert_eq!(outcome, Confirmed);
     assert!(sentence.contains("75.8 %") && sentence.contains("60 %"), "{sentence}");
     let (outcome, sentence) = tested(&decode(), Regime::MemoryBoundDecode);
-    assert_eq!(outcome, CounterOutcome::NoCounter);
+    assert_eq!(outcome, NoCounter);
     assert!(sentence.contains("DCGM_FI_PROF_DRAM_ACTIVE"), "{sentence}");
 }
 
@@ -68,7 +69,7 @@ fn a_throttled_device_contradicts_it_and_is_named_instead() {
     let log = with_page(decode(), THROTTLED);
     let decode = symptom(&log, Regime::MemoryBoundDecode);
     let test = decode.counters.as_ref().unwrap();
-    assert_eq!(test.outcome, CounterOutcome::Contradicted);
+    assert_eq!(test.outcome, Contradicted);
     assert!(test.to_string().starts_with("contradicted: the memory is active in 12.4 %"), "{test}");
     for part in ["throttling", "100 %", "hardware thermal slowdown", "SM clock 900 of 1,980 MHz", "88 °C"] {
         assert!(decode.likely.contains(part), "{part} is not in {}", decode.likely);
@@ -79,21 +80,21 @@ fn a_throttled_device_contradicts_it_and_is_named_instead() {
 #[test]
 fn busy_matrix_units_confirm_prefill_and_idle_ones_contradict_it() {
     let (outcome, sentence) = tested(&with_page(prefill(), COMPUTE_BOUND), Regime::PrefillCost);
-    assert_eq!(outcome, CounterOutcome::Confirmed, "{sentence}");
+    assert_eq!(outcome, Confirmed, "{sentence}");
     assert!(sentence.contains("57.2 %"), "{sentence}");
     // Prompts are computed for 39 % of the time, so 1.27 % of all of it is 3.2 % of that.
     let symptom = symptom(&with_page(prefill(), THROTTLED), Regime::PrefillCost);
     let test = symptom.counters.unwrap();
-    assert_eq!(test.outcome, CounterOutcome::Contradicted, "{}", test.sentence);
+    assert_eq!(test.outcome, Contradicted, "{}", test.sentence);
     assert!(symptom.likely.starts_with("throttling"), "{}", symptom.likely);
-    assert_eq!(tested(&prefill(), Regime::PrefillCost).0, CounterOutcome::NoCounter);
+    assert_eq!(tested(&prefill(), Regime::PrefillCost).0, NoCounter);
 }
 
 /// Prompts far below what the arithmetic allows look held back, and yet the matrix units are busy.
 #[test]
 fn busy_matrix_units_contradict_a_prefill_that_looks_held_back() {
     let symptom = symptom(&with_page(prefill_at(10), COMPUTE_BOUND), Regime::PrefillCost);
-    assert_eq!(symptom.counters.unwrap().outcome, CounterOutcome::Contradicted);
+    assert_eq!(symptom.counters.unwrap().outcome, Contradicted);
     assert!(symptom.likely.starts_with("arithmetic after all"), "{}", symptom.likely);
 }
 
@@ -103,7 +104,7 @@ fn devices_that_served_nothing_say_nothing() {
     let idle = THROTTLED.replace("DCGM_FI_DEV_GPU_UTIL{", "X{").replace("GR_ENGINE_ACTIVE{", "OTHER{");
     let idle = format!("{idle}DCGM_FI_DEV_GPU_UTIL{{gpu=\"0\"}} 0\n");
     let log = with_page(decode(), &idle);
-    assert_eq!(tested(&log, Regime::MemoryBoundDecode).0, CounterOutcome::NoCounter);
+    assert_eq!(tested(&log, Regime::MemoryBoundDecode).0, NoCounter);
 }
 
 /// The share of time in which memory is touched at all is no share of what it can do: high, it fits every regime.
@@ -113,7 +114,7 @@ fn memory_that_is_touched_seldom_contradicts_and_often_says_nothing() {
         format!("DCGM_FI_DEV_GPU_UTIL{{gpu=\"0\"}} 98\nDCGM_FI_DEV_MEM_COPY_UTIL{{gpu=\"0\"}} {touched}\n")
     };
     let outcome = |touched| tested(&with_page(decode(), &page(touched)), Regime::MemoryBoundDecode).0;
-    assert_eq!((outcome(12), outcome(90)), (CounterOutcome::Contradicted, CounterOutcome::NoCounter));
+    assert_eq!((outcome(12), outcome(90)), (Contradicted, NoCounter));
     let contradicted = symptom(&with_page(decode(), &page(12)), Regime::MemoryBoundDecode);
     assert!(contradicted.likely.starts_with("not the memory"), "{}", contradicted.likely);
 }
@@ -125,7 +126,7 @@ fn a_low_rate_is_no_contradiction() {
         format!("DCGM_FI_DEV_GPU_UTIL{{gpu=\"0\"}} {busy}\nDCGM_FI_PROF_DRAM_ACTIVE{{gpu=\"0\"}} {dram}\n")
     };
     let outcome = |dram, busy| tested(&with_page(decode(), &page(dram, busy)), Regime::MemoryBoundDecode).0;
-    assert_eq!(outcome(0.35, 50), CounterOutcome::Confirmed);
-    assert_eq!(outcome(0.35, 100), CounterOutcome::Contradicted);
-    assert_eq!(outcome(0.5, 100), CounterOutcome::CannotTell);
+    assert_eq!(outcome(0.35, 50), Confirmed);
+    assert_eq!(outcome(0.35, 100), Contradicted);
+    assert_eq!(outcome(0.5, 100), CannotTell);
 }

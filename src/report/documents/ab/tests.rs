@@ -94,7 +94,7 @@ fn rounds_that_count_on_request_are_no_answer_in_any_format() {
         let mut run = side(round, ttft, "http://x:8000");
         let (rule, outcome) = (Rule::ScheduleLag, VerdictOutcome::Invalid);
         let (sentence, cure) = ("late".to_owned(), "free up CPU".to_owned());
-        run.verdict = Verdict::new(vec![Reason { rule, outcome, sentence, cure }], Vec::new());
+        run.verdict = Verdict::new(vec![Reason { rule, outcome, runs: None, sentence, cure }], Vec::new());
         run
     };
     let judged = |invalid, ttft_of_b: u64| {

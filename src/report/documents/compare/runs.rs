@@ -12,7 +12,7 @@ use crate::experiment::compare::{
 use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
 use crate::report::document::{Chart, Document, KeyFigure, Level, Note, Section};
 use crate::report::documents::parts::cells::versioned;
-use crate::report::documents::parts::diagnosis::{self, Detail};
+use crate::report::documents::parts::diagnosis;
 use crate::units::{counted, three_digits};
 
 /// The comparison of runs as a document.
@@ -140,7 +140,7 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
     section.table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), runs));
     section.notes(against.per_gpu_trade.iter().map(|trade| Note::info(trade.in_words(&against.side))));
     section.charts(changes(against));
-    section.notes(against.warm_like_cold.iter().map(|seen| diagnosis::symptom(seen, Detail::WithCures)));
+    section.notes(against.warm_like_cold.iter().map(|seen| diagnosis::with_cure(seen, None)));
     section.notes(closed_and_open(compared, against).map(Note::warning));
     section.notes((against.pairing == Pairing::OneRunEach).then(|| Note::warning(OTHER_PLANS)));
     section.notes(advice(compared, against).into_iter().map(Note::advice));

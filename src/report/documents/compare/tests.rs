@@ -56,6 +56,7 @@ fn a_warm_cache_that_did_not_help_is_a_symptom() {
         first_response: "look at the prefixes".to_owned(),
         figures: BTreeMap::new(),
         counters: None,
+        in_runs: Vec::new(),
     });
     let page = render::html(&compared(&of));
     assert_page(&page);

@@ -68,7 +68,8 @@ fn judged(invalid: InvalidRuns, change: impl Fn(&mut Summary)) -> Matrix {
 fn invalid_rows_open_every_form_with_a_banner() {
     let spoil = |summary: &mut Summary| {
         let (rule, sentence) = (Rule::ClientStarved, "the machine was busy".to_owned());
-        let reason = Reason { rule, outcome: VerdictOutcome::Invalid, sentence, cure: String::new() };
+        let reason =
+            Reason { rule, outcome: VerdictOutcome::Invalid, runs: None, sentence, cure: String::new() };
         summary.verdict = Verdict::new(vec![reason], Vec::new());
     };
     let found = judged(InvalidRuns::Counted, spoil);
@@ -138,7 +139,8 @@ fn a_run_that_is_replaced_is_named_in_every_format() {
     let text = "name = \"t\"\n[defaults]\ninput_tokens = 8\noutput_tokens = 11\n[[rows]]\nname = \"A\"\nrate_per_s = 50\n";
     let experiments = Experiments::from_toml(text, "t.toml").unwrap();
     let (rule, outcome) = (Rule::ScheduleLag, VerdictOutcome::Invalid);
-    let reason = Reason { rule, outcome, sentence: "it was late".to_owned(), cure: String::new() };
+    let reason =
+        Reason { rule, outcome, runs: None, sentence: "it was late".to_owned(), cure: String::new() };
     let run = |number: u64| {
         let summary = summarise(&of_ttft(100), &[]);
         RowRun { folder: format!("row-A/run-{number}"), summary }

@@ -1,70 +1,40 @@
 //! A diagnosis: each symptom with its likely cause, what would confirm it, and what to try first.
 
-use crate::experiment::{Diagnosis, RepeatsDiagnosis, Symptom};
+use crate::experiment::{Diagnosis, Symptom};
 use crate::report::document::{Note, Section};
 
 /// Said where every SLO was met.
 const MET: &str = "SLOs met; for information: this says where the time goes";
 
-/// The diagnosis of one run or of a sweep.
 pub(crate) fn section(diagnosis: &Diagnosis) -> Section {
     let mut section = Section::detail("Diagnosis");
-    if !diagnosis.is_silent() {
-        let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
-        section.notes(diagnosis.symptoms.iter().map(|seen| symptom(seen, detail)));
+    let Diagnosis { runs, reservation, symptoms, .. } = diagnosis;
+    if !symptoms.is_empty() {
+        // Where every SLO was met nothing needs a cure, unless the figures cannot be trusted.
+        let met = reservation.is_none() && diagnosis.nearly_all_slos_met();
+        section.notes(reservation.iter().map(Note::error));
+        if met {
+            section.text(MET);
+        }
+        let note = |seen: &Symptom| if met { cause(seen, *runs) } else { with_cure(seen, *runs) };
+        section.notes(symptoms.iter().map(note));
         section.more(["server"]);
     }
-    for rule in &diagnosis.not_enough_data {
+    for rule in diagnosis.not_enough_data.iter().filter(|_| runs.is_none()) {
         section.facts("not enough data", [format!("{}: {}", rule.about, rule.lacked)]);
     }
     section
 }
 
-/// The same of runs that repeat one another.
-pub(crate) fn joint_section(diagnosis: &RepeatsDiagnosis) -> Section {
-    let mut section = Section::detail("Diagnosis");
-    if !diagnosis.symptoms.is_empty() {
-        let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
-        section.notes(diagnosis.symptoms.iter().map(|seen| symptom(&seen.among(diagnosis.runs), detail)));
-        section.more(["server"]);
-    }
-    section
-}
-
-/// The reservation, and how much is said below it.
-fn head(section: &mut Section, reservation: Option<&str>, slos_met: bool) -> Detail {
-    let detail = Detail::new(reservation, slos_met);
-    match (reservation, detail) {
-        (Some(reservation), _) => section.note(Note::error(reservation)),
-        (None, Detail::Cause) => section.text(MET),
-        (None, Detail::WithCures) => {}
-    }
-    detail
-}
-
-/// How much is said of a symptom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// Its likely cause.
-    Cause,
-    /// Besides, what would confirm it, and what to try first.
-    WithCures,
-}
-
-impl Detail {
-    /// Where every SLO was met nothing needs a cure, unless the figures cannot be trusted.
-    pub(crate) const fn new(reservation: Option<&str>, slos_met: bool) -> Self {
-        if reservation.is_none() && slos_met { Self::Cause } else { Self::WithCures }
-    }
-}
-
-pub(crate) fn symptom(seen: &Symptom, detail: Detail) -> Note {
+/// A symptom with its likely cause.
+fn cause(seen: &Symptom, runs: Option<u64>) -> Note {
     let counters = seen.counters.as_ref().map(ToString::to_string);
-    let note = Note::info(&seen.symptom).cause(&seen.likely).counters(counters);
-    match detail {
-        Detail::Cause => note,
-        Detail::WithCures => note.confirm(&seen.confirm).cure(&seen.first_response),
-    }
+    Note::info(seen.in_words(runs)).cause(&seen.likely).counters(counters)
+}
+
+/// Besides, what would confirm it, and what to try first.
+pub(crate) fn with_cure(seen: &Symptom, runs: Option<u64>) -> Note {
+    cause(seen, runs).confirm(&seen.confirm).cure(&seen.first_response)
 }
 
 #[cfg(test)]

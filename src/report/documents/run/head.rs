@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::{attempts, flow};
 use crate::analysis::{
-    FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status,
-    Summary, VerdictOutcome, Window, failure_cure,
+    FailureCount, Finding, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status, Summary,
+    VerdictOutcome, Window, failure_cure,
 };
 use crate::record::Failure;
 use crate::report::document::{
@@ -246,7 +246,7 @@ pub(super) fn findings(summary: &Summary) -> [Section; 3] {
     let said = summary.verdict.reasons.len() + failures_in_brief(summary).iter().len();
     let room = CAUSES.saturating_sub(said);
     let note = |finding: &Finding| Note::warning(&finding.sentence).cure(&finding.cure);
-    let news = summary.findings.iter().filter(|finding| !is_said(finding, summary));
+    let news = summary.findings.iter().filter(|finding| !finding.is_said_by(&summary.verdict));
     let hidden = news.clone().count().saturating_sub(room);
     let mut all = Section::page("Findings").with_notes(summary.findings.iter().map(note));
     all.more(summary.findings.iter().map(|finding| finding.kind.topic()));
@@ -264,18 +264,6 @@ pub(super) fn findings(summary: &Summary) -> [Section; 3] {
         more,
         all,
     ]
-}
-
-/// Whether a reason of the verdict says the same.
-fn is_said(finding: &Finding, summary: &Summary) -> bool {
-    let rules: &[Rule] = match finding.kind {
-        FindingKind::Interrupted | FindingKind::CutOff => &[Rule::WholeWindow],
-        FindingKind::DrainLimit => &[Rule::SteadyState],
-        FindingKind::ImpossibleUsage => &[Rule::TokenIdentity],
-        FindingKind::TokenMismatch => &[Rule::TokenIdentity, Rule::CounterIdentity],
-        _ => &[],
-    };
-    rules.iter().any(|rule| summary.verdict.breaks(*rule))
 }
 
 #[cfg(test)]

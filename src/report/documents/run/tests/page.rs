@@ -225,6 +225,7 @@ fn met_slos_need_no_cure() {
         first_response: "look at the prefixes".to_owned(),
         figures: BTreeMap::new(),
         counters: None,
+        in_runs: Vec::new(),
     };
     let drawn = |slo_attainment, reservation: Option<&str>| {
         let reservation = reservation.map(str::to_owned);
