@@ -58,6 +58,15 @@ pub fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", count(number))
 }
 
+/// The ends of an interval in words, such as `1 to 2`, `over 1` or `under 2`; `None` without either.
+pub fn span(ends: (Option<f64>, Option<f64>), to: &str, show: impl Fn(f64) -> String) -> Option<String> {
+    match (ends.0.map(&show), ends.1.map(&show)) {
+        (Some(low), Some(high)) => Some(format!("{low}{to}{high}")),
+        (Some(low), None) => Some(format!("over {low}")),
+        (None, high) => Some(format!("under {}", high?)),
+    }
+}
+
 /// A share between 0 and 1: `12.5 %`; of a whole number without decimals.
 pub fn percent(share: f64) -> String {
     let digits = three_digits(share * 100.0);

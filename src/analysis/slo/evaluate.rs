@@ -106,11 +106,7 @@ impl Objective {
 
     /// Met when both ends of what the figure can be hold, missed when neither does, else the question is open.
     fn status_of(&self, figure: Figure) -> Status {
-        match self.holds(figure) {
-            Some(true) => Status::Met,
-            Some(false) => Status::Missed,
-            None => Status::Undecided,
-        }
+        self.holds(figure).map_or(Status::Undecided, |holds| Status::of_ends(holds, holds))
     }
 
     /// Whether the figure stands to the bound as it should, whatever it is of all that it can be.
@@ -122,13 +118,8 @@ impl Objective {
 
     /// Met when all of the interval holds, missed when nothing of it does.
     fn status_of_interval(&self, (low, high): (Option<f64>, Option<f64>)) -> Status {
-        let holds = |end: Option<f64>| Some(self.comparison.holds(end?, self.bound));
-        let (best, worst) = if self.comparison.is_upper() { (low, high) } else { (high, low) };
-        match (holds(best), holds(worst)) {
-            (_, Some(true)) => Status::Met,
-            (Some(false), _) => Status::Missed,
-            _ => Status::Undecided,
-        }
+        let holds = |end| self.comparison.holds(end, self.bound);
+        Status::of_ends(holds(low.unwrap_or(f64::NEG_INFINITY)), holds(high.unwrap_or(f64::INFINITY)))
     }
 
     /// Of a percentile: the share of the requests beyond the bound from which on it is missed.

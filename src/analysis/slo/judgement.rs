@@ -1,10 +1,11 @@
 //! Holds a run against an objective.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::objective::Objective;
 use crate::analysis::figures::quantile::SampleWarning;
 use crate::analysis::statistics::OrderedShare;
+use crate::units::span;
 
 /// Result of an objective.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,18 +57,46 @@ pub enum Status {
     /// It was not.
     Missed,
     /// The run cannot tell, or lacks the figure.
-    #[serde(alias = "unresolvable")]
+    #[serde(alias = "unresolvable", alias = "unknown")]
     Undecided,
 }
 
 impl Status {
     /// The status in words.
     pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::Missed => "missed",
-            Self::Undecided => "cannot tell",
+        self.choose(["met", "missed", "cannot tell"])
+    }
+
+    /// The one for it of those for met, missed and undecided.
+    pub const fn choose<T: Copy>(self, of: [T; 3]) -> T {
+        of[self as usize]
+    }
+
+    /// Stores a status, where there is one, under such words.
+    ///
+    /// # Errors
+    ///
+    /// Those of the serializer.
+    pub fn store<S: Serializer>(
+        status: impl Into<Option<Self>>,
+        words: [&'static str; 3],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        status.into().map(|status| status.choose(words)).serialize(serializer)
+    }
+
+    /// The status of an interval by whether what is demanded holds at its ends.
+    pub const fn of_ends(low: bool, high: bool) -> Self {
+        match (low, high) {
+            (true, true) => Self::Met,
+            (false, false) => Self::Missed,
+            _ => Self::Undecided,
         }
+    }
+
+    /// The least favourable: a miss before what is undecided; `None` of none.
+    pub fn worst(all: impl IntoIterator<Item = Self>) -> Option<Self> {
+        all.into_iter().max_by_key(|status| status.choose([0, 2, 1]))
     }
 }
 
@@ -80,22 +109,41 @@ impl Judgement {
     /// Its figure in words; `None` where there is none.
     pub(crate) fn figure_in_words(&self) -> Option<String> {
         let show = |value| self.objective.key.show(value);
-        Some(match (self.value, self.at_least, self.at_most) {
-            (Some(value), _, _) => show(value),
-            (None, Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
-            (None, Some(low), None) => format!("over {}", show(low)),
-            (None, None, _) => return None,
-        })
+        self.value.map(show).or_else(|| span((self.at_least, self.at_most), " to ", show))
     }
 
     /// The 95 % interval of its figure, likewise.
     pub(crate) fn interval_in_words(&self) -> Option<String> {
-        let show = |value| self.objective.key.show(value);
-        Some(match self.interval? {
-            (Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
-            (Some(low), None) => format!("over {}", show(low)),
-            (None, Some(high)) => format!("under {}", show(high)),
-            (None, None) => return None,
-        })
+        span(self.interval?, " to ", |value| self.objective.key.show(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_said_in_the_words_of_what_is_judged() {
+        let store = |status: Option<Status>| {
+            Status::store(status, ["accepted", "rejected", "open"], serde_json::value::Serializer).unwrap()
+        };
+        let all = [Some(Status::Met), Some(Status::Missed), Some(Status::Undecided), None].map(store);
+        assert_eq!(serde_json::json!(all), serde_json::json!(["accepted", "rejected", "open", null]));
+        for (word, status) in
+            [("unresolvable", Status::Undecided), ("unknown", Status::Undecided), ("met", Status::Met)]
+        {
+            assert_eq!(serde_json::from_value::<Status>(word.into()).unwrap(), status);
+        }
+    }
+
+    #[test]
+    fn a_miss_is_worse_than_what_is_undecided() {
+        let [met, missed, undecided] = [Status::Met, Status::Missed, Status::Undecided];
+        assert_eq!(Status::worst([met, missed, undecided]), Some(missed));
+        assert_eq!((Status::worst([undecided, met]), Status::worst([])), (Some(undecided), None));
+        assert_eq!(
+            [(true, true), (false, false), (true, false)].map(|(a, b)| Status::of_ends(a, b)),
+            [met, missed, undecided]
+        );
     }
 }

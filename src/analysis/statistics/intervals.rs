@@ -7,22 +7,53 @@ use crate::random::{RandomStream, normal_cdf, normal_quantile};
 /// The confidence of every interval here.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// A figure and its two-sided 95 % interval, in the unit of the figure.
+/// A figure and its two-sided interval, of 95 % unless said otherwise, in the unit of the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
-    /// The figure.
+    /// The figure; where only one end of it is known, that end.
     pub value: f64,
-    /// Lower end of the interval.
+    /// Lower end of the interval; −∞, in JSON null, where nothing bounds it.
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the interval; ∞, in JSON null, where nothing bounds it.
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub high: f64,
 }
 
 impl Estimate {
+    /// `value` without an interval.
+    pub const fn bare(value: f64) -> Self {
+        Self { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
+    }
+
     /// `value` ± `half_width`.
     pub fn around(value: f64, half_width: f64) -> Self {
         Self { value, low: value - half_width, high: value + half_width }
+    }
+
+    /// The estimate on a scale that rises with its own.
+    #[must_use]
+    pub fn map(self, scale: impl Fn(f64) -> f64) -> Self {
+        let end = |end: f64| if end.is_finite() { scale(end) } else { end };
+        Self { value: scale(self.value), low: end(self.low), high: end(self.high) }
+    }
+
+    /// The ends of the interval, each where something bounds it.
+    pub fn ends(self) -> (Option<f64>, Option<f64>) {
+        let known = |end: f64| Some(end).filter(|end| end.is_finite());
+        (known(self.low), known(self.high))
+    }
+
+    /// The interval, where both ends are bounded.
+    pub fn interval(self) -> Option<(f64, f64)> {
+        let (low, high) = self.ends();
+        low.zip(high)
+    }
+
+    /// Whether no part of the interval is `value`.
+    pub fn excludes(self, value: f64) -> bool {
+        self.low > value || self.high < value
     }
 
     /// Half the interval's length.
@@ -143,6 +174,18 @@ mod tests {
             );
         }
         assert_eq!(share_interval(0, 0), None);
+    }
+
+    #[test]
+    fn an_end_that_nothing_bounds_is_null_on_every_scale() {
+        let open = Estimate { low: 1.0, ..Estimate::bare(2.0) }.map(|value| libm::exp(value) - 1.0);
+        assert_eq!((open.ends().1, open.interval(), open.excludes(1.0)), (None, None, true));
+        let bare = Estimate::bare(2.0).map(libm::exp);
+        assert!(bare.ends() == (None, None) && !bare.excludes(-1e300), "{bare:?}");
+        let stored = serde_json::json!({ "value": 2.0, "low": null, "high": 3.0 });
+        let most = Estimate { high: 3.0, ..Estimate::bare(2.0) };
+        assert_eq!(serde_json::to_value(most).unwrap(), stored);
+        assert_eq!(serde_json::to_string(&most).unwrap(), r#"{"value":2.0,"low":null,"high":3.0}"#);
     }
 
     const SAMPLE: [f64; 10] = [10.2, 9.8, 11.5, 10.9, 12.1, 8.7, 10.4, 13.9, 9.9, 10.8];

@@ -7,7 +7,6 @@ use super::differences::{AbPair, DifferenceScale, Differences};
 use super::power::{LEVEL, Power};
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
 use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Sample};
-use crate::experiment::compare::Interval;
 use crate::experiment::trade::PerGpuTrade;
 use crate::units::{percent, three_digits};
 
@@ -35,15 +34,15 @@ pub struct AbMetric {
     /// Median of B's.
     pub b: Option<f64>,
     /// B − A, in its unit; absent for fewer rounds than six.
-    pub difference: Option<Interval>,
+    pub difference: Option<Estimate>,
     /// B ÷ A; absent on the scale of differences.
-    pub ratio: Option<Interval>,
+    pub ratio: Option<Estimate>,
     /// `BCa` bootstrap interval of the ratio's geometric mean (on the scale of differences: of the mean difference),
     /// for readers who expect it; it is too narrow for so few rounds.
-    pub bootstrap: Option<Interval>,
+    pub bootstrap: Option<Estimate>,
     /// 90 % interval of the ratio (on the scale of differences: of the difference), which lies within the margin where
     /// both are equivalent.
-    pub equivalence: Option<Interval>,
+    pub equivalence: Option<Estimate>,
     /// The difference that does not matter: a share of A, or of shares a difference in points ÷ 100.
     pub margin: f64,
     /// The spread of B ÷ A from round to round, as a share of itself (on the scale of differences: the standard
@@ -62,9 +61,8 @@ pub struct AbMetric {
 }
 
 /// An estimate as people read the scale; `None` where nothing bounds it.
-fn on(scale: DifferenceScale, estimate: Estimate) -> Option<Interval> {
-    let known = |shift: f64| shift.is_finite().then(|| scale.place(shift));
-    Some(Interval { value: known(estimate.value)?, low: known(estimate.low), high: known(estimate.high) })
+fn on(scale: DifferenceScale, estimate: Estimate) -> Option<Estimate> {
+    estimate.value.is_finite().then(|| estimate.map(|shift| scale.place(shift)))
 }
 
 impl AbMetric {
@@ -116,11 +114,9 @@ impl AbMetric {
     }
 
     fn is_within_margin(&self) -> bool {
-        let Some((low, high)) = self.equivalence.and_then(|within| within.low.zip(within.high)) else {
-            return false;
-        };
         let margin = self.scale.shift(self.margin);
-        low >= self.scale.place(-margin) && high <= self.scale.place(margin)
+        let [least, most] = [-margin, margin].map(|shift| self.scale.place(shift));
+        self.equivalence.is_some_and(|within| within.low >= least && within.high <= most)
     }
 
     /// The difference of B from A: a share of A, or for shares a difference.

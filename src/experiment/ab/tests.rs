@@ -64,7 +64,7 @@ fn a_difference_in_every_round_decides() {
     assert_eq!((ttft.p, ttft.adjusted_p), (Some(2.0 / 256.0), Some(6.0 / 256.0)));
     let ratio = ttft.ratio.unwrap();
     assert!((0.79..0.83).contains(&ratio.value), "{ratio:?}");
-    assert!(ratio.low.unwrap() <= ratio.value && ratio.value <= ratio.high.unwrap());
+    assert!(ratio.low <= ratio.value && ratio.value <= ratio.high);
     assert!((-22.0..-18.0).contains(&ttft.difference.unwrap().value));
     assert!(test.sentence.starts_with("B is better than A: p50 ttft ") && test.sentence.ends_with("% lower"));
     assert_eq!((test.first_seed, test.counted_rounds, test.fewest_rounds), (7, 8, 7));

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::pairs::{RequestPairs, SHOWN};
 use super::side::{ComparedSide, SideUnit};
-use crate::analysis::statistics::{TwoMeans, paired, welch};
+use crate::analysis::statistics::{Estimate, TwoMeans, paired, welch};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel};
 
 /// A change whose p-value is at most this has a 95 % interval without 0, and is more than chance.
@@ -49,18 +49,6 @@ impl Pairing {
     ) -> Option<RequestPairs> {
         (self == Self::SamePlan).then(|| RequestPairs::new(key, [baseline, other])).flatten()
     }
-}
-
-/// A value with its interval, of 95 % unless said otherwise; an end without a bound is absent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Interval {
-    /// The value; where only one end of it is known, that end.
-    pub value: f64,
-    /// Lower end.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
 }
 
 /// The verdict on a change.
@@ -159,10 +147,9 @@ impl Change {
     }
 
     /// The change with the known ends of its interval; `None` where only bounds of it are known.
-    pub(super) fn interval(&self) -> Option<Interval> {
-        let known = |end: f64| Some(end).filter(|end| end.is_finite());
-        let of = |value| Interval { value, low: known(self.low), high: known(self.high) };
-        (self.least == self.most).then(|| of(self.least))
+    pub(super) fn estimate(&self) -> Option<Estimate> {
+        let Self { least: value, low, high, .. } = *self;
+        (value == self.most).then_some(Estimate { value, low, high })
     }
 
     /// The verdict, which follows from the interval alone; between single runs from what is shown of it.

@@ -4,8 +4,9 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::change::{Change, ChangeBasis, Interval, Pairing};
+use super::change::{Change, ChangeBasis, Pairing};
 use super::side::ComparedSide;
+use crate::analysis::statistics::Estimate;
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureUnit, Status, VerdictOutcome};
 use crate::units::{counted, percent, three_digits};
 
@@ -66,7 +67,7 @@ pub struct GateJudgement {
     pub passes: bool,
     /// How much worse the figure is: a share of the baseline, of a figure that is a share the difference; below 0 where
     /// it is better.
-    pub worse_by: Option<Interval>,
+    pub worse_by: Option<Estimate>,
     /// Whether the interval holds the bound, so that other runs may well come out on the other side of it.
     pub close: bool,
     /// The judgement in words.
@@ -160,7 +161,7 @@ impl Gate {
         let cure = if status == Status::Undecided { self.cure(&found) } else { String::new() };
         let details = found.in_words(&self.margin().figure, close);
         let line = format!("{}: {gate} ({details}{cure}){decided}", status.word());
-        let worse_by = found.interval();
+        let worse_by = found.estimate();
         GateJudgement { gate, status, passes, worse_by, close, line }
     }
 

@@ -15,7 +15,7 @@ mod sweeps;
 mod tests;
 
 pub use any_side::{AnySide, AnySideDescription, Unchecked};
-pub use change::{ChangeStanding, Interval, Pairing};
+pub use change::{ChangeStanding, Pairing};
 pub use compared::{AgainstBaseline, Compared, NotComparable};
 pub use condition::{Condition, Difference, Role};
 pub use foreign::{AgainstForeign, ComparedForeign, NotComparableForeign};

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::change::{Change, ChangeStanding, Interval, Pairing, SIGNIFICANT, two_means};
+use super::change::{Change, ChangeStanding, Pairing, SIGNIFICANT, two_means};
 use super::pairs::RequestPairs;
 use super::side::ComparedSide;
 use super::subjects::subjects;
-use crate::analysis::statistics::{holm, mean, slope, slope_p, student_t_quantile};
+use crate::analysis::statistics::{Estimate, holm, mean, slope, slope_p, student_t_quantile};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel};
 
 /// The power for the detectable change.
@@ -23,10 +23,10 @@ pub struct ComparedRow {
     /// Figure of the other side.
     pub other: FigureLevel,
     /// The other minus the baseline; with an interval for shares, and where there are several runs a side.
-    pub difference: Option<Interval>,
+    pub difference: Option<Estimate>,
     /// The difference as a share of the baseline: the ratio minus 1; of shares absent, which are reported by their
     /// difference. Its interval is that of the runs, of the requests of the same plan, or of both sides' own intervals.
-    pub change: Option<Interval>,
+    pub change: Option<Estimate>,
     /// Two-sided p-value that there is no difference, by the method of the interval; of single runs absent, unless they are
     /// of the same plan.
     pub p: Option<f64>,
@@ -69,16 +69,11 @@ impl ComparedRow {
         let found = Change::between(key, before, after, pairing, requests).ok();
         let means = two_means(before, after, pairing);
         let (before, after) = (before.level(), after.level());
-        let moved = found.and_then(|found| found.interval());
-        let ends = means
-            .as_ref()
-            .zip(moved)
-            .filter(|(_, moved)| moved.low.is_some())
-            .map(|(means, _)| means.difference);
-        let difference = before.value.zip(after.value).map(|(before, after)| Interval {
-            value: after - before,
-            low: ends.map(|ends| ends.low),
-            high: ends.map(|ends| ends.high),
+        let moved = found.and_then(|found| found.estimate());
+        let ends = means.as_ref().filter(|_| moved.is_some_and(|moved| moved.low.is_finite()));
+        let difference = before.value.zip(after.value).map(|(before, after)| {
+            let value = after - before;
+            ends.map_or(Estimate::bare(value), |means| Estimate { value, ..means.difference })
         });
         let detectable = means.as_ref().zip(before.value).and_then(|(means, base)| {
             let t = |p| student_t_quantile(p, means.freedom);
@@ -193,7 +188,7 @@ impl TrendLine {
             change_high: sure.map(|drift| drift.high / middle),
             p,
             p_holm: None,
-            drifts: sure.is_some_and(|drift| drift.low > 0.0 || drift.high < 0.0),
+            drifts: sure.is_some_and(|drift| drift.excludes(0.0)),
         })
     }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::table::{Accept, MatrixRow, MatrixSlot, MatrixVariable, Variant};
-use super::tested::{Believed, ClaimStanding, ContractResult, Cost, Tested};
+use super::tested::{Believed, ContractResult, Tested, cost, in_claim_words};
 use crate::analysis::{
-    AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Reason, Rule, Summary, Verdict,
+    AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Reason, Rule, Status, Summary, Verdict,
     VerdictOutcome,
 };
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
@@ -109,8 +109,10 @@ pub struct MatrixCell {
     /// so, or may be chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_gpu_trade: Option<PerGpuTrade>,
-    /// Result of the hypothesis; absent where it claims nothing.
-    pub standing: Option<ClaimStanding>,
+    /// Result of the hypothesis, as of its least favourable claim; absent where it claims nothing.
+    #[serde(serialize_with = "in_claim_words")]
+    #[cfg_attr(test, schemars(schema_with = "claim_words"))]
+    pub standing: Option<Status>,
     /// Result of each claim.
     pub tests: Vec<Tested>,
     /// Result of the contract; absent where the row does not count, did not complete, or cannot be trusted.
@@ -166,6 +168,12 @@ fn by_name<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S
             .iter()
             .map(|(key, across)| (key.field(), RowFigure { level: stored(across), runs: &across.values })),
     )
+}
+
+#[cfg(test)]
+fn claim_words(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let [confirmed, refuted, inconclusive] = super::tested::CLAIM_WORDS;
+    schemars::json_schema!({ "enum": [confirmed, refuted, inconclusive, null] })
 }
 
 #[cfg(test)]
@@ -263,7 +271,7 @@ impl<'a> CellContext<'a> {
         let saturated = verdict.as_ref().is_some_and(|verdict| verdict.saturated);
         let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
         let figures = FigureSet::new(followed(), &summaries);
-        let cost = Cost::new(variant, &figures);
+        let cost = cost(variant, &figures);
         let trusted = valid == Some(true) || (valid.is_some() && invalid == InvalidRuns::Counted);
         let whole = cell.runs.len() as u64 >= row.repeats();
         let lost = cell.runs.iter().filter_map(|run| Some((run.folder.clone(), spoiled_by(&run.summary)?)));
@@ -295,7 +303,7 @@ impl<'a> CellContext<'a> {
             figures,
             cost_per_million_output_tokens: cost.map(|cost| cost.value),
             per_gpu_trade: None,
-            standing: ClaimStanding::of_all(tests.iter().map(|test| test.standing)),
+            standing: Status::worst(tests.iter().map(|test| test.standing)),
             tests,
             contract,
         }

@@ -15,7 +15,7 @@ pub use super::driver::{FailedBy, InvalidRuns, RunFailure};
 pub use cell::{CellRun, CellRuns, MatrixCell, RowRun};
 pub use experiment::{MatrixExperiment, MatrixRun};
 pub use result::{
-    Decision, Ended, Matrix, MatrixStopped, RankedVariant, Unstopped, VariantDecision, VariantStanding,
+    Decision, Ended, Matrix, MatrixStopped, RankedVariant, Unstopped, VARIANT_WORDS, VariantDecision,
 };
 pub use table::{
     Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,
@@ -23,4 +23,4 @@ pub use table::{
 };
 pub(in crate::experiment) use table::{file, objectives};
 pub(crate) use tested::in_currency;
-pub use tested::{ClaimStanding, ContractDemand, ContractResult, Tested};
+pub use tested::{CLAIM_WORDS, ContractDemand, ContractResult, Tested};

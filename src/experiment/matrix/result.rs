@@ -1,10 +1,10 @@
 //! The table with its results, `matrix.json`: which variants meet the contract, and how a stored one ended.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::cell::{CellContext, CellRuns, MatrixCell};
 use super::table::{Accept, Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
-use super::tested::{Believed, ClaimStanding, Tested};
+use super::tested::{Believed, Tested};
 use crate::analysis::statistics::mean;
 use crate::analysis::{Metric, Status};
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure, caution};
@@ -125,11 +125,8 @@ impl Matrix {
 
     /// Whether every hypothesis was confirmed, and some variant accepted if there is a contract.
     pub fn is_as_hoped(&self) -> bool {
-        let confirmed = self
-            .cells
-            .iter()
-            .filter_map(|cell| cell.standing)
-            .all(|standing| standing == ClaimStanding::Confirmed);
+        let confirmed =
+            self.cells.iter().filter_map(|cell| cell.standing).all(|standing| standing == Status::Met);
         confirmed && self.decision.as_ref().is_none_or(|decision| decision.accepted().is_some())
     }
 }
@@ -235,23 +232,20 @@ pub struct RankedVariant {
 pub struct VariantDecision {
     /// Its name.
     pub variant: String,
-    /// Its standing.
-    pub standing: VariantStanding,
+    /// Accepted where every row that counts met the contract, rejected where one did not or the server failed, undecided
+    /// where rows that count did not complete, cannot be trusted or cannot tell, and none of the others broke it.
+    #[serde(serialize_with = "in_variant_words")]
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = VARIANT_WORDS)))]
+    pub standing: Status,
     /// Why it was rejected or is undecided, by row.
     pub reasons: Vec<String>,
 }
 
-/// The standing of a variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum VariantStanding {
-    /// Every row that counts met the contract.
-    Accepted,
-    /// One did not, or the server failed.
-    Rejected,
-    /// Rows that count did not complete, cannot be trusted or cannot tell, and none of the others broke the contract.
-    Undecided,
+/// Words for a variant that met the contract, broke it, or may have done either.
+pub const VARIANT_WORDS: [&str; 3] = ["accepted", "rejected", "undecided"];
+
+fn in_variant_words<S: Serializer>(standing: &Status, serializer: S) -> Result<S::Ok, S::Error> {
+    Status::store(*standing, VARIANT_WORDS, serializer)
 }
 
 /// Why no more runs were started.
@@ -281,7 +275,7 @@ impl Decision {
         let variants =
             experiments.variants.iter().map(|variant| decided(experiments, accept, variant, cells));
         let variants: Vec<_> = variants.collect();
-        let accepted = variants.iter().filter(|variant| variant.standing == VariantStanding::Accepted);
+        let accepted = variants.iter().filter(|variant| variant.standing == Status::Met);
         let priced = accepted.map(|variant| RankedVariant::new(&variant.variant, accept, cells));
         // One without a cost may be the cheapest.
         let mut ranking: Vec<_> = priced.collect::<Option<_>>().unwrap_or_default();
@@ -293,7 +287,7 @@ impl Decision {
     /// known, else the first.
     pub fn accepted(&self) -> Option<&VariantDecision> {
         let cheapest = self.ranking.first().map(|ranked| ranked.variant.as_str());
-        let accepted = |decided: &&VariantDecision| decided.standing == VariantStanding::Accepted;
+        let accepted = |decided: &&VariantDecision| decided.standing == Status::Met;
         let mut all = self.variants.iter().filter(accepted);
         all.find(|decided| cheapest.is_none_or(|name| name == decided.variant))
     }
@@ -350,9 +344,9 @@ fn decided(
         open.push("no row that counts runs under it".to_owned());
     }
     let (standing, reasons) = match (broken.is_empty(), open.is_empty()) {
-        (true, true) => (VariantStanding::Accepted, Vec::new()),
-        (true, false) => (VariantStanding::Undecided, open),
-        (false, _) => (VariantStanding::Rejected, broken),
+        (true, true) => (Status::Met, Vec::new()),
+        (true, false) => (Status::Undecided, open),
+        (false, _) => (Status::Missed, broken),
     };
     VariantDecision { variant: variant.name.clone(), standing, reasons }
 }

@@ -1,47 +1,22 @@
 //! Tests the claims about rows, and judges rows by the contract.
 
-use serde::Serialize;
-use strum::IntoStaticStr;
+use serde::{Serialize, Serializer};
 
-use super::ratio::{Ratio, shared_first};
+use super::ratio::{ratio, shared_first};
 use super::table::{Accept, Claim, ClaimKind, MatrixVariable, Variant};
+use crate::analysis::statistics::Estimate;
 use crate::analysis::{AcrossRuns, FigureKey, FigureSet, Metric, Objective, SampleWarning, Status, Summary};
 use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
-/// The result of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, IntoStaticStr)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum ClaimStanding {
-    /// The whole interval agrees with the claim.
-    Confirmed,
-    /// Part of the interval agrees, or there is no interval.
-    Inconclusive,
-    /// No part of the interval agrees.
-    Refuted,
-}
+/// Words for a claim with which the whole interval agrees, no part of it, or some part, or that has no interval.
+pub const CLAIM_WORDS: [&str; 3] = ["confirmed", "refuted", "inconclusive"];
 
-impl ClaimStanding {
-    /// The standing in words.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-
-    /// The standing of a hypothesis with these claims; `None` without claims.
-    pub fn of_all(claims: impl IntoIterator<Item = Self>) -> Option<Self> {
-        claims.into_iter().max()
-    }
-
-    /// From whether each end of an interval agrees.
-    const fn of_ends(low: bool, high: bool) -> Self {
-        match (low, high) {
-            (true, true) => Self::Confirmed,
-            (false, false) => Self::Refuted,
-            _ => Self::Inconclusive,
-        }
-    }
+pub(super) fn in_claim_words<S: Serializer>(
+    standing: &(impl Copy + Into<Option<Status>>),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    Status::store(*standing, CLAIM_WORDS, serializer)
 }
 
 /// Said of percentiles below their floor of samples.
@@ -53,8 +28,10 @@ const FEW: &str = "; too few samples for this percentile";
 pub struct Tested {
     /// The text as typed.
     pub claim: String,
-    /// Its standing.
-    pub standing: ClaimStanding,
+    /// Confirmed where the whole interval agrees with it, refuted where no part does, inconclusive else.
+    #[serde(serialize_with = "in_claim_words")]
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = CLAIM_WORDS)))]
+    pub standing: Status,
     /// The ratio to the other row, where the claim names one and it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
@@ -103,20 +80,12 @@ impl Claim {
             ((runs, _), ClaimKind::Bound(objective)) => self.of_bound(objective, runs),
             ((runs, Some(other)), ClaimKind::Ratio { subject, comparison, factor, .. }) => {
                 let holds = |ratio| comparison.holds(ratio, *factor);
-                self.of_ratio(subject, runs, other, |low, high| {
-                    ClaimStanding::of_ends(holds(low), holds(high))
-                })
+                self.of_ratio(subject, runs, other, |low, high| Status::of_ends(holds(low), holds(high)))
             }
             ((runs, Some(other)), ClaimKind::Within { subject, share, .. }) => {
                 let (least, most) = (1.0 - share, 1.0 + share);
                 self.of_ratio(subject, runs, other, |low, high| {
-                    if low >= least && high <= most {
-                        ClaimStanding::Confirmed
-                    } else if high < least || low > most {
-                        ClaimStanding::Refuted
-                    } else {
-                        ClaimStanding::Inconclusive
-                    }
+                    Status::of_ends(low >= least && high <= most, high >= least && low <= most)
                 })
             }
             ((_, None), ClaimKind::Ratio { .. } | ClaimKind::Within { .. }) => {
@@ -128,9 +97,10 @@ impl Claim {
             Believed::Runs(_) | Believed::No(_) => None,
         });
         match spoiled {
-            Some(reason) if tested.standing == ClaimStanding::Confirmed => {
-                let standing = ClaimStanding::Inconclusive;
-                let line = tested.line.replacen(tested.standing.word(), standing.word(), 1);
+            Some(reason) if tested.standing == Status::Met => {
+                let standing = Status::Undecided;
+                let [was, is] = [tested.standing, standing].map(|status| status.choose(CLAIM_WORDS));
+                let line = tested.line.replacen(was, is, 1);
                 let found = line.strip_suffix(')').unwrap_or(&line);
                 Tested { line: format!("{found}; {reason})"), standing, ..tested }
             }
@@ -140,18 +110,19 @@ impl Claim {
 
     /// There is no result.
     fn open(&self, reason: &str) -> Tested {
-        self.tested(ClaimStanding::Inconclusive, None, reason)
+        self.tested(Status::Undecided, None, reason)
     }
 
-    fn tested(&self, standing: ClaimStanding, ratio: Option<Ratio>, reason: &str) -> Tested {
+    fn tested(&self, standing: Status, ratio: Option<Estimate>, reason: &str) -> Tested {
+        let (ratio_low, ratio_high) = ratio.map(Estimate::ends).unwrap_or_default();
         Tested {
             claim: self.text.clone(),
             standing,
             ratio: ratio.map(|ratio| ratio.value),
-            ratio_low: ratio.and_then(|ratio| ratio.interval).map(|(low, _)| low),
-            ratio_high: ratio.and_then(|ratio| ratio.interval).map(|(_, high)| high),
+            ratio_low,
+            ratio_high,
             differing: Vec::new(),
-            line: format!("{}: {} ({reason})", standing.word(), self.text),
+            line: format!("{}: {} ({reason})", standing.choose(CLAIM_WORDS), self.text),
         }
     }
 
@@ -162,12 +133,7 @@ impl Claim {
         let few = runs.iter().any(|run| {
             matches!(objective.key.warning(run), Some((SampleWarning::TooFewSamples, _))) && !by_share(run)
         });
-        let standing = match status {
-            _ if few => ClaimStanding::Inconclusive,
-            Status::Met => ClaimStanding::Confirmed,
-            Status::Missed => ClaimStanding::Refuted,
-            Status::Undecided => ClaimStanding::Inconclusive,
-        };
+        let standing = if few { Status::Undecided } else { status };
         // What was found stands in parentheses behind the objective.
         let found = line.split_once(&objective.text).map_or(line.as_str(), |(_, found)| found);
         let found = found.trim().trim_matches(['(', ')']);
@@ -180,7 +146,7 @@ impl Claim {
         subject: &FigureKey,
         runs: &[&Summary],
         other: &[&Summary],
-        judge: impl Fn(f64, f64) -> ClaimStanding,
+        judge: impl Fn(f64, f64) -> Status,
     ) -> Tested {
         let (runs, other) = (shared_first(runs, other), shared_first(other, runs));
         let (one, two) = (AcrossRuns::new(subject, &runs), AcrossRuns::new(subject, &other));
@@ -191,19 +157,19 @@ impl Claim {
             return self.open("the figure of one of the rows is unknown, because requests were cut off");
         };
         let found = format!("{} against {}", subject.show(here), subject.show(there));
-        let Some(ratio) = Ratio::new(&one, &two) else {
+        let Some(ratio) = ratio(&one, &two) else {
             return self.open(&format!("{found}; there is no ratio to 0"));
         };
         let times = |value: f64| format!("{} x", three_digits(value));
         let found = format!("{found}: {}", times(ratio.value));
         let few = [&one, &two].iter().any(|figure| figure.mark == Some(SampleWarning::TooFewSamples));
-        match ratio.interval {
+        match ratio.interval() {
             None => {
                 let reason = format!("{found}, by runs without an interval; run as many repeats of both");
-                self.tested(ClaimStanding::Inconclusive, Some(ratio), &reason)
+                self.tested(Status::Undecided, Some(ratio), &reason)
             }
             Some((low, high)) => {
-                let standing = if few { ClaimStanding::Inconclusive } else { judge(low, high) };
+                let standing = if few { Status::Undecided } else { judge(low, high) };
                 let doubt = if few { FEW } else { "" };
                 let over = match (one.values.len(), two.values.len()) {
                     (1, 1) => String::new(),
@@ -245,7 +211,7 @@ impl ContractResult {
     pub(super) fn new(
         accept: &Accept,
         runs: &[&Summary],
-        (cost, currency): (Option<Cost>, Option<&str>),
+        (cost, currency): (Option<Estimate>, Option<&str>),
         overload: Option<&String>,
     ) -> Self {
         let mut judgements: Vec<ContractDemand> =
@@ -282,13 +248,9 @@ impl ContractDemand {
         Self::new(status, line)
     }
 
-    fn of_cost(cost: Option<Cost>, most: f64, currency: Option<&str>) -> Self {
-        let status = match cost {
-            Some(cost) if cost.high <= most => Status::Met,
-            Some(cost) if cost.low <= most => Status::Undecided,
-            Some(_) | None => Status::Missed,
-        };
-        let was = cost.map_or("no output tokens".to_owned(), Cost::in_words);
+    fn of_cost(cost: Option<Estimate>, most: f64, currency: Option<&str>) -> Self {
+        let status = cost.map_or(Status::Missed, |cost| Status::of_ends(cost.low <= most, cost.high <= most));
+        let was = cost.map_or("no output tokens".to_owned(), cost_in_words);
         let most = in_currency(most, currency);
         let line = format!("{}: cost of 1M output tokens <= {most} ({was})", status.word());
         Self::new(status, line)
@@ -301,36 +263,22 @@ pub(crate) fn in_currency(amount: f64, currency: Option<&str>) -> String {
     currency.map_or_else(|| amount.clone(), |currency| format!("{amount} {currency}"))
 }
 
-/// Cost of a million output tokens, with its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Cost {
-    pub(super) value: f64,
-    low: f64,
-    /// Infinite where the rate may be 0.
-    high: f64,
+/// Cost of a million output tokens, with its interval, which has no end where the rate may be 0: the price of an hour of all
+/// accelerators ÷ output tokens in it × 10⁶.
+pub(super) fn cost(variant: &Variant, figures: &FigureSet) -> Option<Estimate> {
+    let per_s = figures.metric(Metric::OutputTokens)?.level();
+    let value = per_s.value.filter(|rate| *rate > 0.0)?;
+    let (least, most) = per_s.low.zip(per_s.high).unwrap_or((value, value));
+    let per_hour = variant.server.cost_per_hour()?;
+    let at = |rate: f64| per_hour / (rate.max(0.0) * 3_600.0) * 1e6;
+    Some(Estimate { value: at(value), low: at(most), high: at(least) })
 }
 
-impl Cost {
-    /// Price of an hour of all accelerators ÷ output tokens in it × 10⁶.
-    pub(super) fn new(variant: &Variant, figures: &FigureSet) -> Option<Self> {
-        let per_s = figures.metric(Metric::OutputTokens)?.level();
-        let value = per_s.value.filter(|rate| *rate > 0.0)?;
-        let (least, most) = per_s.low.zip(per_s.high).unwrap_or((value, value));
-        let per_hour = variant.server.cost_per_hour()?;
-        let at = |rate: f64| per_hour / (rate.max(0.0) * 3_600.0) * 1e6;
-        Some(Self { value: at(value), low: at(most), high: at(least) })
-    }
-
-    fn in_words(self) -> String {
-        let shown = three_digits;
-        match (self.low < self.high, self.high.is_finite()) {
-            (false, _) => format!("was {}", shown(self.value)),
-            (true, true) => {
-                format!("was {}, interval {} to {}", shown(self.value), shown(self.low), shown(self.high))
-            }
-            (true, false) => {
-                format!("was {}, interval from {} on without end", shown(self.value), shown(self.low))
-            }
-        }
+fn cost_in_words(cost: Estimate) -> String {
+    let [was, low, high] = [cost.value, cost.low, cost.high].map(three_digits);
+    match (cost.low < cost.high, cost.high.is_finite()) {
+        (false, _) => format!("was {was}"),
+        (true, true) => format!("was {was}, interval {low} to {high}"),
+        (true, false) => format!("was {was}, interval from {low} on without end"),
     }
 }

@@ -6,7 +6,7 @@ mod rows;
 use super::tested::Believed;
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
-use crate::analysis::{Reason, Rule, Summary, Verdict, VerdictOutcome, summarise};
+use crate::analysis::{Reason, Rule, Status, Summary, Verdict, VerdictOutcome, summarise};
 use crate::record::Repeat;
 use crate::workload::{ArrivalPattern, Distribution, library};
 
@@ -174,18 +174,18 @@ fn a_ratio_has_the_interval_of_its_logarithms() {
     assert!(close(twice.ratio_low, 1.698_602_594_941_545_3), "{twice:?}");
     assert!(close(twice.ratio_high, 2.331_435_442_688_419_6), "{twice:?}");
     for (claim, standing) in [
-        ("p50 ttft > 1.5 x B", ClaimStanding::Confirmed),
-        ("p50 ttft > 150% of B", ClaimStanding::Confirmed),
-        ("p50 ttft > 2 x B", ClaimStanding::Inconclusive),
-        ("p50 ttft < B", ClaimStanding::Refuted),
-        ("p50 ttft > 3 × B", ClaimStanding::Refuted),
-        ("p50 tpot within 1% of B", ClaimStanding::Confirmed),
-        ("p50 ttft within 10% of B", ClaimStanding::Refuted),
-        ("p50 ttft < 200ms", ClaimStanding::Confirmed),
-        ("p50 ttft < 100ms", ClaimStanding::Inconclusive),
-        ("p50 ttft < 50ms", ClaimStanding::Refuted),
-        ("p99 ttft < 200ms", ClaimStanding::Inconclusive),
-        ("error_rate < 2 x B", ClaimStanding::Inconclusive),
+        ("p50 ttft > 1.5 x B", Status::Met),
+        ("p50 ttft > 150% of B", Status::Met),
+        ("p50 ttft > 2 x B", Status::Undecided),
+        ("p50 ttft < B", Status::Missed),
+        ("p50 ttft > 3 × B", Status::Missed),
+        ("p50 tpot within 1% of B", Status::Met),
+        ("p50 ttft within 10% of B", Status::Missed),
+        ("p50 ttft < 200ms", Status::Met),
+        ("p50 ttft < 100ms", Status::Undecided),
+        ("p50 ttft < 50ms", Status::Missed),
+        ("p99 ttft < 200ms", Status::Undecided),
+        ("error_rate < 2 x B", Status::Undecided),
     ] {
         let tested = test(claim);
         assert_eq!(tested.standing, standing, "{}", tested.line);
@@ -208,7 +208,7 @@ fn single_runs_without_an_interval_do_not_tell() {
     let claim: Claim = "mean ttft > B".parse().unwrap();
     let tested =
         claim.test(&Believed::Runs(one.iter().collect()), Some(&Believed::Runs(two.iter().collect())));
-    assert_eq!((tested.standing, tested.ratio), (ClaimStanding::Inconclusive, Some(2.0)), "{}", tested.line);
+    assert_eq!((tested.standing, tested.ratio), (Status::Undecided, Some(2.0)), "{}", tested.line);
     assert!(tested.line.contains("run as many repeats of both"), "{}", tested.line);
 }
 
@@ -249,7 +249,7 @@ fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     let matrix = Matrix::new(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let decision = matrix.decision.as_ref().unwrap();
     assert_eq!(decision.accepted().map(|variant| variant.variant.as_str()), Some("fast"));
-    assert_eq!(decision.variants[0].standing, VariantStanding::Rejected);
+    assert_eq!(decision.variants[0].standing, Status::Missed);
     assert!(
         decision.variants[0].reasons[0].starts_with("row A: missed: p50 ttft < 90ms (101 ms"),
         "{decision:?}"
@@ -265,11 +265,11 @@ fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     assert!(demand.contains("cost of 1M output tokens <= 50.0 EUR (was 18.4"), "{demand}");
     assert_eq!(in_euros.currency.as_deref(), Some("EUR"));
     let row = &matrix.cells[2];
-    assert_eq!(row.tests[0].standing, ClaimStanding::Confirmed);
+    assert_eq!(row.tests[0].standing, Status::Met);
     assert_eq!(row.tests[0].differing, [MatrixVariable::InputTokens, MatrixVariable::OutputTokens]);
     // The row was not run under `base`.
-    assert_eq!(row.tests[1].standing, ClaimStanding::Inconclusive);
-    assert_eq!(row.standing, Some(ClaimStanding::Inconclusive));
+    assert_eq!(row.tests[1].standing, Status::Undecided);
+    assert_eq!(row.standing, Some(Status::Undecided));
     assert!(!matrix.is_as_hoped());
     assert_eq!(serde_json::to_value(&matrix).unwrap()["schema"], 2);
 }
@@ -290,8 +290,8 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     assert_eq!(
         decided(&matrix),
         [
-            (VariantStanding::Undecided, "row A: 2 of 3 runs completed".to_owned()),
-            (VariantStanding::Rejected, "row A could not be run: out of memory".to_owned()),
+            (Status::Undecided, "row A: 2 of 3 runs completed".to_owned()),
+            (Status::Missed, "row A could not be run: out of memory".to_owned()),
         ]
     );
     assert!(matrix.has_failed_rows());
@@ -301,13 +301,13 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     let matrix = Matrix::new(&experiments, &[refused], MatrixStopped::AllRun, InvalidRuns::Counted);
     assert_eq!(
         decided(&matrix)[1],
-        (VariantStanding::Undecided, "row A could not be run: something answers already".to_owned())
+        (Status::Undecided, "row A could not be run: something answers already".to_owned())
     );
     assert!(matrix.has_failed_rows());
 
     let invalid = spoiled(0, 0, &[50, 51, 52]);
     let matrix = Matrix::new(&experiments, &[invalid], MatrixStopped::AllRun, InvalidRuns::LeftOut);
-    assert_eq!(decided(&matrix)[0], (VariantStanding::Undecided, "row A is INVALID".to_owned()));
+    assert_eq!(decided(&matrix)[0], (Status::Undecided, "row A is INVALID".to_owned()));
     assert!(matrix.has_unbelievable_rows());
     assert_eq!(matrix.caution, None);
 }
@@ -336,13 +336,13 @@ fn invalid_rows_that_count_on_request_confirm_and_accept_nothing() {
     };
     let (good, long) = ([50, 51, 52], [150, 151, 149]);
     let (matrix, standings, decided) = judged(&[cell(0, 0, &good), cell(1, 0, &long)]);
-    assert_eq!((matrix.caution, standings), (None, vec![None, Some(ClaimStanding::Confirmed)]));
-    assert_eq!(decided.standing, VariantStanding::Accepted);
+    assert_eq!((matrix.caution, standings), (None, vec![None, Some(Status::Met)]));
+    assert_eq!(decided.standing, Status::Met);
 
     // The row itself is spoiled, or the one that it is compared with.
     for cells in [[spoiled(0, 0, &good), cell(1, 0, &long)], [cell(0, 0, &good), spoiled(1, 0, &long)]] {
         let (matrix, standings, _) = judged(&cells);
-        assert_eq!(standings[1], Some(ClaimStanding::Inconclusive));
+        assert_eq!(standings[1], Some(Status::Undecided));
         let line = &matrix.cells[1].tests[0].line;
         assert!(
             line.starts_with("inconclusive: p50 ttft > 1.2 x A (150 ms against 51.0 ms: 2.94 x"),
@@ -355,12 +355,12 @@ fn invalid_rows_that_count_on_request_confirm_and_accept_nothing() {
     let (matrix, _, decided) = judged(&[spoiled(0, 0, &good), cell(1, 0, &long)]);
     assert_eq!(
         (decided.standing, decided.reasons.as_slice()),
-        (VariantStanding::Undecided, &["row A is INVALID".to_owned()][..])
+        (Status::Undecided, &["row A is INVALID".to_owned()][..])
     );
     assert!(!matrix.is_as_hoped());
     // They may refute and reject all the same.
     let (_, standings, decided) = judged(&[spoiled(0, 0, &long), spoiled(1, 0, &good)]);
-    assert_eq!((standings[1], decided.standing), (Some(ClaimStanding::Refuted), VariantStanding::Rejected));
+    assert_eq!((standings[1], decided.standing), (Some(Status::Missed), Status::Missed));
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
     }
     let matrix = Matrix::new(&experiments, &[saturated], MatrixStopped::AllRun, InvalidRuns::LeftOut);
     let decided = &matrix.decision.as_ref().unwrap().variants[0];
-    assert_eq!(decided.standing, VariantStanding::Rejected);
+    assert_eq!(decided.standing, Status::Missed);
     assert!(decided.reasons[0].contains("the server keeps up (runs 1, 2, 3: it grew"), "{decided:?}");
     let cell = &matrix.cells[0];
     assert_eq!((cell.outcome, cell.valid), (Some(VerdictOutcome::Overloaded), Some(true)));
@@ -389,6 +389,6 @@ fn a_row_is_not_held_against_itself() {
     let matrix = Matrix::new(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
     assert_eq!(claims, [1, 2], "`< @base` is no claim about `base` itself");
-    assert_eq!(matrix.cells[1].tests[1].standing, ClaimStanding::Confirmed);
+    assert_eq!(matrix.cells[1].tests[1].standing, Status::Met);
     assert_eq!(matrix.cells[1].tests[1].differing, [MatrixVariable::Variant]);
 }

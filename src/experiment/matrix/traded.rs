@@ -1,6 +1,6 @@
 //! What a row gains under another variant at the price of throughput per GPU.
 
-use super::ratio::{Ratio, shared_first};
+use super::ratio::{ratio, shared_first};
 use super::tested::Believed;
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile};
 use crate::experiment::trade::PerGpuTrade;
@@ -20,9 +20,8 @@ impl Believed<'_> {
         let (Self::Runs(runs), Self::Runs(first)) = (self, first) else { return None };
         let changed = |key: &FigureKey| {
             let (runs, first) = (shared_first(runs, first), shared_first(first, runs));
-            let ratio = Ratio::new(&AcrossRuns::new(key, &runs), &AcrossRuns::new(key, &first))?;
-            let is_sure = ratio.interval.is_some_and(|(low, high)| high < 1.0 || low > 1.0);
-            Some((key.clone(), ratio.value - 1.0, is_sure))
+            let ratio = ratio(&AcrossRuns::new(key, &runs), &AcrossRuns::new(key, &first))?;
+            Some((key.clone(), ratio.value - 1.0, ratio.excludes(1.0)))
         };
         PerGpuTrade::from_changes(TRADED.iter().filter_map(changed))
     }

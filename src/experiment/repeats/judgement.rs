@@ -86,11 +86,10 @@ impl AcrossJudgement {
     fn by_figure(objective: &Objective, figure: Option<AcrossRuns>, runs: &[&Summary], load_s: f64) -> Self {
         let holds = |value| objective.comparison.holds(value, objective.bound);
         let interval = figure.as_ref().and_then(AcrossRuns::interval);
-        let status = match interval.map(|(low, high)| (holds(low), holds(high))) {
-            Some((true, true)) => Status::Met,
-            Some((false, false)) => Status::Missed,
+        let status = match interval {
+            Some((low, high)) => Status::of_ends(holds(low), holds(high)),
             None if figure.as_ref().is_some_and(|figure| missed_by_all(objective, figure)) => Status::Missed,
-            Some(_) | None => Status::Undecided,
+            None => Status::Undecided,
         };
         let more_repeats = figure.as_ref().filter(|_| status == Status::Undecided).and_then(|figure| {
             let distance = (figure.mean? - objective.bound).abs();

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
-use crate::analysis::Summary;
 use crate::analysis::statistics::OrderedShare;
+use crate::analysis::{Status, Summary};
 use crate::experiment::driver::{InvalidRuns, RunFailure};
 use crate::experiment::spoiled::{distrust, spoiled_by};
 use crate::experiment::sweep::{Trial, TrialRequest};
@@ -25,28 +25,11 @@ const LEVELS: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 18.0];
 /// Standard errors of a Poisson count by which a server that surely does worse falls behind.
 const FAR_BEHIND: f64 = 3.0;
 
-/// Whether a load meets the objectives, by the figures of its run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum LoadSide {
-    /// It meets all of them.
-    Met,
-    /// It misses one, or the server falls behind.
-    Missed,
-    /// The run cannot be trusted, or lacks a figure.
-    Unknown,
-}
+/// Words for a load that meets all objectives, misses one, or has no run that can be trusted with all figures.
+pub const LOAD_WORDS: [&str; 3] = ["met", "missed", "unknown"];
 
-impl LoadSide {
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::Missed => "missed",
-            Self::Unknown => "unknown",
-        }
-    }
+fn in_load_words<S: Serializer>(side: &Status, serializer: S) -> Result<S::Ok, S::Error> {
+    Status::store(*side, LOAD_WORDS, serializer)
 }
 
 /// A run of a variant.
@@ -66,8 +49,10 @@ pub struct TuneTrial {
     pub window_s: f64,
     /// Requests of the window.
     pub requests: u64,
-    /// Whether the load is met.
-    pub side: LoadSide,
+    /// Whether the load is met; missed too where the server falls behind, unknown where the run cannot be trusted.
+    #[serde(serialize_with = "in_load_words")]
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = LOAD_WORDS)))]
+    pub side: Status,
     /// Why the server counts as saturated; absent where it kept up.
     pub saturated: Option<String>,
     /// The objective that it comes closest to missing, or misses by the most.
@@ -116,9 +101,9 @@ impl TuneTrial {
         let invalid: Vec<String> = distrust(run).map(str::to_owned).collect();
         let is_known = invalid.is_empty() || invalid_runs == InvalidRuns::Counted;
         let side = match judged.iter().all(|judged| judged.0) && saturated.is_none() {
-            _ if !is_known || judged.is_empty() => LoadSide::Unknown,
-            true => LoadSide::Met,
-            false => LoadSide::Missed,
+            _ if !is_known || judged.is_empty() => Status::Undecided,
+            true => Status::Met,
+            false => Status::Missed,
         };
         let (completed, offered) = (run.rates.completed_requests_per_s, run.rates.offered_requests_per_s);
         let share = |judged: &crate::analysis::Judgement| judged.objective.most_over().zip(judged.over);
@@ -144,7 +129,7 @@ impl TuneTrial {
 
     /// Whether it says on which side of its limit its load is, and no other run replaces it.
     pub fn counts(&self) -> bool {
-        self.side != LoadSide::Unknown && !self.replaced
+        self.side != Status::Undecided && !self.replaced
     }
 
     /// Whether both had the same requests at the same moments: under the same load, of all accelerators, in the same round.
@@ -163,7 +148,7 @@ impl TuneTrial {
     /// falls behind and [completes surely less](Self::completes_surely_less), or for some objective more of its requests are over the bound. `doubt` is how often that may be wrong
     /// for the share of either.
     pub(super) fn is_surely_worse(&self, better: &Self, doubt: f64) -> bool {
-        let sides = (self.side, better.side) == (LoadSide::Missed, LoadSide::Met);
+        let sides = (self.side, better.side) == (Status::Missed, Status::Met);
         if !sides || better.per_gpu < self.per_gpu || self.replaced || better.replaced {
             return false;
         }
@@ -209,14 +194,14 @@ impl Course {
 
     /// The lowest load of this round that it does not meet.
     pub(super) fn missed(&self, round: usize) -> Option<f64> {
-        let missed = self.of_round(round).filter(|trial| trial.side != LoadSide::Met);
+        let missed = self.of_round(round).filter(|trial| trial.side != Status::Met);
         missed.map(|trial| trial.per_gpu).min_by(f64::total_cmp)
     }
 
     /// The highest load below that one that it meets.
     pub(super) fn met(&self, round: usize) -> Option<f64> {
         let most = self.missed(round).unwrap_or(f64::INFINITY);
-        let met = self.of_round(round).filter(|trial| trial.side == LoadSide::Met && trial.per_gpu < most);
+        let met = self.of_round(round).filter(|trial| trial.side == Status::Met && trial.per_gpu < most);
         met.map(|trial| trial.per_gpu).max_by(f64::total_cmp)
     }
 

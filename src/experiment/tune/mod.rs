@@ -18,7 +18,7 @@ mod state;
 mod tests;
 
 pub use axes::{AxisValue, TuneAxis, TuneCandidate};
-pub use course::{LoadSide, TuneTrial};
+pub use course::{LOAD_WORDS, TuneTrial};
 pub use experiment::{TuneExperiment, TuneRun};
 pub use file::TuneSpec;
 pub use forecast::TuneForecast;

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::course::{Course, LoadSide, TuneTrial};
+use super::course::{Course, TuneTrial};
 use super::outlook::Forecast;
 use super::state::{ERROR, NamedAxis, TuneState, TuneStopped};
+use crate::analysis::Status;
 use crate::experiment::matrix::Unstopped;
 use crate::units::{counted, percent, three_digits};
 
@@ -253,13 +254,13 @@ fn variant(state: &TuneState, place: usize) -> TuneVariant {
 }
 
 fn lowest_missed(course: &Course) -> Option<f64> {
-    let missed = course.trials.iter().filter(|trial| trial.side == LoadSide::Missed);
+    let missed = course.trials.iter().filter(|trial| trial.side == Status::Missed);
     missed.map(|trial| trial.per_gpu).min_by(f64::total_cmp)
 }
 
 /// The run with the highest load up to its estimated `limit` that a variant met.
 fn highest_met(trials: &[TuneTrial], limit: Option<f64>) -> Option<&TuneTrial> {
-    let met = trials.iter().filter(|trial| trial.side == LoadSide::Met && !trial.replaced);
+    let met = trials.iter().filter(|trial| trial.side == Status::Met && !trial.replaced);
     let met = met.filter(|trial| limit.is_some_and(|limit| trial.per_gpu <= limit));
     met.max_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu))
 }

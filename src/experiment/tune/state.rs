@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::axes::TuneCandidate;
-use super::course::{Course, LoadSide, ROUNDS, TuneTrial};
+use super::course::{Course, ROUNDS, TuneTrial};
 use super::file::TuneSpec;
 use super::outlook::Forecast;
-use crate::analysis::Objective;
+use crate::analysis::{Objective, Status};
 use crate::experiment::driver::InvalidRuns;
 use crate::experiment::repeats::seed_of_run;
 use crate::experiment::sweep::{LoadAxis, Search, SearchStep, SweepPlan};
@@ -175,9 +175,9 @@ impl TuneState {
     pub(super) fn behind(&self, place: usize) -> Option<(usize, &TuneTrial, &TuneTrial)> {
         let (best, round) = (self.best().filter(|best| *best != place)?, self.courses[place].last_round());
         let met = self.courses[best].met(round)?;
-        let mut missed = self.courses[place].of_round(round).filter(|own| own.side == LoadSide::Missed);
+        let mut missed = self.courses[place].of_round(round).filter(|own| own.side == Status::Missed);
         let own = missed.find(|own| own.per_gpu <= met)?;
-        let mut theirs = self.courses[best].of_round(round).filter(|of| of.side == LoadSide::Met);
+        let mut theirs = self.courses[best].of_round(round).filter(|of| of.side == Status::Met);
         Some((best, own, theirs.find(|theirs| theirs.per_gpu >= own.per_gpu)?))
     }
 

@@ -43,12 +43,8 @@ pub(crate) struct Note {
 /// What a note is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoteKind {
-    /// A demand was met.
-    Met,
-    /// A demand was missed.
-    Missed,
-    /// Whether a demand was met cannot be decided.
-    Undecided,
+    /// A demand was met, was missed, or cannot be decided.
+    Demand(Status),
     /// The result cannot be trusted, or something failed.
     Error,
     /// The result is to be read with care.
@@ -63,9 +59,8 @@ impl NoteKind {
     /// The sign of the kind, so that no colour is needed to see it.
     pub(crate) const fn sign(self) -> &'static str {
         match self {
-            Self::Met => "✓",
-            Self::Missed | Self::Error => "✗",
-            Self::Undecided => "?",
+            Self::Demand(status) => status.choose(["✓", "✗", "?"]),
+            Self::Error => "✗",
             Self::Warning => "!",
             Self::Advice => "→",
             Self::Info => "•",
@@ -74,31 +69,34 @@ impl NoteKind {
 
     /// Whether it says if a demand was met.
     pub(crate) const fn is_demand(self) -> bool {
-        matches!(self, Self::Met | Self::Missed | Self::Undecided)
+        matches!(self, Self::Demand(_))
     }
 
     pub(crate) const fn tone(self) -> Tone {
         match self {
-            Self::Met => Tone::Good,
-            Self::Missed | Self::Error => Tone::Bad,
-            Self::Undecided | Self::Warning | Self::Advice | Self::Info => Tone::Neutral,
+            Self::Demand(status) => status.choose([Tone::Good, Tone::Bad, Tone::Neutral]),
+            Self::Error => Tone::Bad,
+            Self::Warning | Self::Advice | Self::Info => Tone::Neutral,
         }
     }
 }
 
 impl From<Status> for NoteKind {
     fn from(status: Status) -> Self {
-        match status {
-            Status::Met => Self::Met,
-            Status::Missed => Self::Missed,
-            Status::Undecided => Self::Undecided,
-        }
+        Self::Demand(status)
     }
 }
 
 impl Note {
-    pub(crate) fn new(kind: NoteKind, sentence: impl Into<String>) -> Self {
-        Self { kind, sentence: sentence.into(), cause: None, counters: None, confirm: None, cure: None }
+    pub(crate) fn new(kind: impl Into<NoteKind>, sentence: impl Into<String>) -> Self {
+        Self {
+            kind: kind.into(),
+            sentence: sentence.into(),
+            cause: None,
+            counters: None,
+            confirm: None,
+            cure: None,
+        }
     }
 
     pub(crate) fn error(sentence: impl Into<String>) -> Self {

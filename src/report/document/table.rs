@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::note::Level;
 use crate::analysis::{AcrossRuns, Figure, Percentile, SampleWarning};
-use crate::units::{count, fitted, three_digits};
+use crate::units::{count, fitted, span, three_digits};
 
 /// Stands where there is no figure.
 pub(crate) const NOTHING: &str = "–";
@@ -338,10 +338,7 @@ pub(crate) const fn mark(mark: Option<SampleWarning>) -> &'static str {
 pub(crate) fn range<Q: Copy>(percentile: &Percentile<Q>) -> Option<String> {
     match percentile.interval {
         (Some(low), Some(high)) if cell(low) == cell(high) => Some(cell(low)),
-        (Some(low), Some(high)) => Some(format!("{}–{}", cell(low), cell(high))),
-        (Some(low), None) => Some(format!("over {}", cell(low))),
-        (None, Some(high)) => Some(format!("under {}", cell(high))),
-        (None, None) => None,
+        ends => span(ends, "–", cell),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::parts::cells::{p_value, served_by, with_unit};
 use crate::analysis::FigureKind;
+use crate::analysis::statistics::Estimate;
 use crate::experiment::{
     AbMetric, AbOverall, AbPair, AbSide, AbTest, AbVerdict, CompletedRound, CompletedSide, DifferenceScale,
 };
@@ -11,7 +12,7 @@ use crate::report::chart::{
 use crate::report::document::{
     Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
 };
-use crate::units::{count, counted, percent};
+use crate::units::{count, counted, percent, span};
 
 /// Metrics that a screen has room for.
 const MOST: usize = 10;
@@ -52,12 +53,10 @@ pub fn document(test: &AbTest) -> Document {
 fn headline(test: &AbTest) -> Option<KeyFigure> {
     let differs = |metric: &&AbMetric| matches!(metric.verdict, Some(AbVerdict::Better | AbVerdict::Worse));
     let metric = test.metrics.iter().find(differs).or(test.metrics.first())?;
-    let [by, low, high] = change(metric);
-    let shown = |value| in_words(metric, value);
-    let interval = low.and(high).map(|_| format!("95 % interval {} to {}", shown(low), shown(high)));
-    by.map(|_| {
-        KeyFigure::new(format!("{} of B against A in rounds", metric.metric), shown(by), "").below(interval)
-    })
+    let by = change(metric)?;
+    let interval = interval(metric, by).map(|ends| format!("95 % interval {ends}"));
+    let name = format!("{} of B against A in rounds", metric.metric);
+    Some(KeyFigure::new(name, in_words(metric, by.value), "").below(interval))
 }
 
 fn what_was_compared(test: &AbTest) -> Section {
@@ -101,14 +100,13 @@ fn explored(test: &AbTest) -> Section {
 /// Figures of both sides with their difference; a verdict where the metric was chosen before the rounds.
 fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
     let is_judged = metrics.iter().any(|metric| metric.verdict.is_some());
-    let end = |end: usize| move |metric: &AbMetric| in_words(metric, change(metric)[end]);
     let mut table = Table::of(caption, metrics)
         .column("", titled)
         .column("A", |metric| figure(metric, metric.a))
         .column("B", |metric| figure(metric, metric.b))
-        .column("in rounds", end(0))
-        .column(("95 % from", 5), end(1))
-        .column(("to", 5), end(2))
+        .column("in rounds", |metric| Some(in_words(metric, change(metric)?.value)))
+        .column(("95 % from", 5), |metric| Some(in_words(metric, change(metric)?.ends().0?)))
+        .column(("to", 5), |metric| Some(in_words(metric, change(metric)?.ends().1?)))
         .column(("p", 3), |metric| metric.p.map(p_value))
         .column_if(is_judged, ("Holm's p", 4), |metric| metric.adjusted_p.map(p_value))
         .column_if(is_judged, "verdict", |metric| metric.verdict.map(AbVerdict::word))
@@ -123,13 +121,13 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
 /// Change between the medians of both sides, in words, where it is another than that in rounds.
 fn medians_apart(metric: &AbMetric) -> Option<String> {
     let (a, b) = metric.a.zip(metric.b).filter(|_| metric.scale == DifferenceScale::Ratio)?;
-    let changes = [change(metric)[0]?, (b / a - 1.0) * 100.0];
-    let [in_a_round, of_medians] = changes.map(|change| in_words(metric, Some(change)));
+    let changes = [change(metric)?.value, (b / a - 1.0) * 100.0];
+    let [in_a_round, of_medians] = changes.map(|change| in_words(metric, change));
     (in_a_round != of_medians).then(|| format!(", which give {} {of_medians}", metric.metric))
 }
 
-/// The change of B against A with the ends of its interval: in percent where the metric has a ratio, else in its own unit.
-fn change(metric: &AbMetric) -> [Option<f64>; 3] {
+/// The change of B against A: in percent where the metric has a ratio, else in its own unit.
+fn change(metric: &AbMetric) -> Option<Estimate> {
     let (estimate, scaled): (_, fn(f64) -> f64) = match metric.scale {
         DifferenceScale::Ratio => (metric.ratio, |ratio| (ratio - 1.0) * 100.0),
         DifferenceScale::Difference if metric.unit == FigureKind::Share => {
@@ -137,17 +135,20 @@ fn change(metric: &AbMetric) -> [Option<f64>; 3] {
         }
         DifferenceScale::Difference => (metric.difference, |difference| difference),
     };
-    let Some(estimate) = estimate else { return [None; 3] };
-    [Some(estimate.value), estimate.low, estimate.high].map(|value| value.map(scaled))
+    Some(estimate?.map(scaled))
 }
 
-fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
+/// Its interval in words.
+fn interval(metric: &AbMetric, change: Estimate) -> Option<String> {
+    span(change.ends(), " to ", |end| in_words(metric, end))
+}
+
+fn in_words(metric: &AbMetric, value: f64) -> String {
     let unit = match (metric.scale, metric.unit) {
         (DifferenceScale::Ratio, _) => " %",
         (DifferenceScale::Difference, FigureKind::Share) => " pt",
         (DifferenceScale::Difference, _) => "",
     };
-    let Some(value) = change else { return NOTHING.to_owned() };
     let sign = match value {
         more if more > 0.0 => "+",
         less if less < 0.0 => "−",
@@ -176,12 +177,13 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Option<Chart> {
             Some(AbVerdict::Worse) => Palette::Second,
             Some(AbVerdict::Inconclusive) | None => Palette::First,
         };
-        let [value, low, high] = change(metric);
-        let [shown, from, to] = [value, low, high].map(|end| in_words(metric, end));
-        let ends = if low.is_some() { format!(" ({from} to {to})") } else { String::new() };
+        let by = change(metric);
+        let shown = by.map_or(NOTHING.to_owned(), |by| in_words(metric, by.value));
+        let ends = by.and_then(|by| interval(metric, by)).map_or(String::new(), |ends| format!(" ({ends})"));
         let verdict = metric.verdict.map_or("", AbVerdict::word);
-        series.extend(value.map(|value| {
-            let point = Point { low, high, ..Point::at(value, rows.len() as f64, String::new()) };
+        series.extend(by.map(|by| {
+            let (low, high) = by.ends();
+            let point = Point { low, high, ..Point::at(by.value, rows.len() as f64, String::new()) };
             Series::points("", palette, LineStyle::None, vec![point])
         }));
         let words = format!("{}: {shown}{ends}, {verdict}", metric.metric);

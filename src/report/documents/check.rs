@@ -2,13 +2,11 @@
 
 use serde_json::json;
 
-use crate::analysis::{OddAnswers, Reproduction};
+use crate::analysis::{OddAnswers, Reproduction, Status};
 use crate::engine::{LengthTest, ServerAbilities, SmokeReport};
 use crate::record::{EngineFacts, Usage};
 use crate::report::data::json as indented;
-use crate::report::document::{
-    Document, Level, Note, NoteKind, Section, Table, TableColumn, Tone, VerdictLine,
-};
+use crate::report::document::{Document, Level, Note, Section, Table, TableColumn, Tone, VerdictLine};
 use crate::report::documents::parts::reproduction;
 use crate::units::{count, counted};
 
@@ -93,13 +91,13 @@ pub fn document(found: CheckedServer<'_>) -> Document {
     let changed = smoke.changed.as_ref().map_or_else(String::new, |changed| format!("; {changed}"));
     let length = smoke.length_in_words() + &changed;
     match smoke.length {
-        LengthTest::Ignored => section.notes([Note::new(NoteKind::Missed, length)]),
-        LengthTest::EndsEarly => section.notes([Note::new(NoteKind::Warning, length)]),
+        LengthTest::Ignored => section.notes([Note::new(Status::Missed, length)]),
+        LengthTest::EndsEarly => section.notes([Note::warning(length)]),
         LengthTest::Kept | LengthTest::NotTested => section.fact("requested length", length),
     }
     let mut odd = Vec::new();
     OddAnswers::add(&mut odd, &smoke.oddities, smoke.finish_reason.as_ref());
-    section.notes(odd.iter().map(|odd| Note::new(NoteKind::Warning, odd.sentence())));
+    section.notes(odd.iter().map(|odd| Note::warning(odd.sentence())));
     section.fact("length fields", abilities.length_fields.as_str());
     let facts_known = Reproduction::of_engine(facts);
     let [endpoints, series] = [endpoints(abilities), series(abilities)];
@@ -108,8 +106,8 @@ pub fn document(found: CheckedServer<'_>) -> Document {
     section.facts("facts", facts_in_brief(&facts_known));
     section.facts("not reported", reproduction::not_reported(&facts_known));
     section.notes(checks.iter().map(|(name, unmet)| match unmet {
-        None => Note::new(NoteKind::Met, format!("`{name}` passed")),
-        Some(why) => Note::new(NoteKind::Missed, why.clone()),
+        None => Note::new(Status::Met, format!("`{name}` passed")),
+        Some(why) => Note::new(Status::Missed, why.clone()),
     }));
     document.add([section]);
     document.add(abilities_in_full(abilities));

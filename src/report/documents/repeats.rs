@@ -42,7 +42,7 @@ pub fn document(repeats: &Repeats) -> Document {
     let judged = repeats.objectives.iter();
     reasons.notes(repeats.spoiled.iter().map(Note::info));
     let objectives = Section::summary("Objectives")
-        .with_notes(judged.map(|judgement| Note::new(judgement.status.into(), &judgement.line)));
+        .with_notes(judged.map(|judgement| Note::new(judgement.status, &judgement.line)));
     let flows = Section::summary("Rates and shares: over the same runs").with_table(flows(repeats));
     document.add([reasons, objectives, latencies(repeats), flows, precision(repeats)]);
     document.add([runs_one_by_one(&repeats.runs), what_was_run(repeats)]);

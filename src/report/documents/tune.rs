@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
+use crate::analysis::Status;
 use crate::experiment::tune::{
-    LoadSide, Tune, TuneDecision, TuneForecast, TuneRuns, TuneSpec, TuneStanding, TuneStopped, TuneVariant,
+    LOAD_WORDS, Tune, TuneDecision, TuneForecast, TuneRuns, TuneSpec, TuneStanding, TuneStopped, TuneVariant,
 };
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
-use crate::report::document::{
-    Chart, Document, KeyFigure, Level, Note, NoteKind, Section, Table, Tone, VerdictLine,
-};
-use crate::units::{counted, percent, spoken, three_digits};
+use crate::report::document::{Chart, Document, KeyFigure, Level, Note, Section, Table, Tone, VerdictLine};
+use crate::units::{counted, percent, span, spoken, three_digits};
 
 /// Variants that a screen has room for.
 const MOST: usize = 8;
@@ -64,10 +63,8 @@ fn best(tune: &Tune) -> Option<&TuneVariant> {
 fn limit(tune: &Tune, decision: &TuneDecision) -> Option<String> {
     let best = best(tune)?;
     let estimate = three_digits(decision.per_gpu);
-    if let Some([low, high]) =
-        decision.low.zip(decision.high).map(|(low, high)| [low, high].map(three_digits))
-    {
-        return Some(format!("its limit is estimated at {estimate}, 95 % interval {low} to {high}"));
+    if let Some(interval) = span((decision.low, decision.high), " to ", three_digits) {
+        return Some(format!("its limit is estimated at {estimate}, 95 % interval {interval}"));
     }
     match (best.met_per_gpu(), best.missed_per_gpu) {
         (Some(met), Some(missed)) if met < missed => {
@@ -131,12 +128,8 @@ fn variants(tune: &Tune) -> Section {
     let predicted = tune.variants.iter().any(|variant| variant.forecast.is_some());
     let forecast = |variant: &TuneVariant| {
         let forecast = variant.forecast?;
-        Some(format!(
-            "{} ({} to {})",
-            three_digits(forecast.per_gpu),
-            three_digits(forecast.low),
-            three_digits(forecast.high)
-        ))
+        let [load, low, high] = [forecast.per_gpu, forecast.low, forecast.high].map(three_digits);
+        Some(format!("{load} ({low} to {high})"))
     };
     let mut table = Table::of("Variants", ranked(tune))
         .column("variant", |variant| variant.name.clone())
@@ -245,7 +238,7 @@ fn runs(tune: &Tune) -> Section {
         .column("run", |trial| trial.run.clone())
         .column("round", |trial| trial.round as u64)
         .column("per GPU/s", |trial| three_digits(trial.per_gpu))
-        .column("load", |trial| trial.side.word())
+        .column("load", |trial| trial.side.choose(LOAD_WORDS))
         .column("requests", |trial| trial.requests)
         .column("lasts, s", |trial| trial.window_s)
         .column("over the bound", |trial| trial.over_share.map(percent))
@@ -253,10 +246,10 @@ fn runs(tune: &Tune) -> Section {
         .table();
     let mut section = Section::detail("Runs").with_table(table);
     let invalid = tune.variants.iter().flat_map(|variant| &variant.trials);
-    let invalid = invalid.filter(|trial| trial.side == LoadSide::Unknown || trial.replaced);
+    let invalid = invalid.filter(|trial| trial.side == Status::Undecided || trial.replaced);
     section.notes(invalid.map(|trial| {
         let why = trial.invalid.first().map_or("a figure is missing", String::as_str);
-        Note::new(NoteKind::Undecided, format!("{} does not count: {why}", trial.run))
+        Note::new(Status::Undecided, format!("{} does not count: {why}", trial.run))
     }));
     section
 }

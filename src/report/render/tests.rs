@@ -1,9 +1,10 @@
 //! A document that has every kind of block, for the tests of the renderers.
 
+use crate::analysis::Status;
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{
-    BarChart, BarRow, Chart, Document, KeyFigure, Level, Note, NoteKind, Section, Statement, Table,
-    TableCell, TableColumn, Tone, VerdictLine,
+    BarChart, BarRow, Chart, Document, KeyFigure, Level, Note, Section, Statement, Table, TableCell,
+    TableColumn, Tone, VerdictLine,
 };
 
 /// What a server might call itself.
@@ -54,7 +55,7 @@ pub(super) fn everything() -> Document {
     let mut notes = Section::summary("Findings");
     notes.note(Note::warning("the client stalled for 430 ms, limit: 100 ms").cure("free up CPU"));
     notes.note(Note::info(HOSTILE).cause("a cache miss").confirm("its counters"));
-    notes.note(Note::new(NoteKind::Missed, "p95 ttft < 100ms: 144 ms"));
+    notes.note(Note::new(Status::Missed, "p95 ttft < 100ms: 144 ms"));
     let mut run = Section::detail("What was run");
     run.fact("workload", "chat, seed 7");
     run.facts(

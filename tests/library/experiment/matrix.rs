@@ -1,9 +1,7 @@
 //! The table inside the program, flown in virtual time: its hypotheses are those of the physics that the model has.
 
-use skyline::analysis::summarise;
-use skyline::experiment::matrix::{
-    CellRuns, ClaimStanding, Experiments, InvalidRuns, Matrix, MatrixStopped, RowRun,
-};
+use skyline::analysis::{Status, summarise};
+use skyline::experiment::matrix::{CellRuns, Experiments, InvalidRuns, Matrix, MatrixStopped, RowRun};
 use skyline::experiment::repeats_of;
 use skyline::record::{RunHeader, RunLog};
 use skyline::report::{Extent, Style, documents, render};
@@ -36,10 +34,7 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
     let report: Vec<_> =
         matrix.cells.iter().flat_map(|cell| &cell.tests).map(|test| test.line.as_str()).collect();
     assert!(
-        matrix
-            .cells
-            .iter()
-            .all(|cell| cell.standing.is_none_or(|standing| standing == ClaimStanding::Confirmed)),
+        matrix.cells.iter().all(|cell| cell.standing.is_none_or(|standing| standing == Status::Met)),
         "{report:#?}"
     );
     assert_eq!(report.len(), 7);

@@ -51,7 +51,7 @@ fn matrix(cells: &[CellRuns]) -> Matrix {
 fn accepted_variants_are_ranked_by_the_cost_of_an_acceptable_answer() {
     let found = matrix(&[priced(0, Some(2), [200, 202, 201]), priced(1, Some(1), [100, 101, 103])]);
     let decision = found.decision.as_ref().unwrap();
-    assert!(decision.variants.iter().all(|variant| variant.standing == VariantStanding::Accepted));
+    assert!(decision.variants.iter().all(|variant| variant.standing == Status::Met));
     let ranked: Vec<_> = decision.ranking.iter().map(|ranked| ranked.variant.as_str()).collect();
     assert_eq!(ranked, ["tp2", "tp1"]);
     // One GPU at 0.001 a second, and between nine and ten answers in it.
@@ -81,7 +81,7 @@ fn a_variant_that_answers_faster_and_makes_less_with_each_gpu_is_noted() {
     let trade = second.per_gpu_trade.unwrap();
     assert_eq!(trade.latency.to_string(), "p50 ttft");
     assert!(trade.latency_change < -0.49 && (trade.per_gpu_change + 0.5).abs() < 0.02, "{trade:?}");
-    assert_eq!(second.tests[0].standing, ClaimStanding::Confirmed, "{:?}", second.tests);
+    assert_eq!(second.tests[0].standing, Status::Met, "{:?}", second.tests);
     let (_, as_many) = of(priced(1, Some(1), [100, 101, 103]));
     assert_eq!(as_many.per_gpu_trade, None);
 }

@@ -146,7 +146,7 @@ fn the_cost_is_held_against_the_contract_by_the_whole_of_its_interval() {
     };
     let (met, line, mean, standing) = cost("22");
     assert!(!met && mean < 22.0, "{line}");
-    assert_eq!((standing, cost("10").3), (VariantStanding::Undecided, VariantStanding::Rejected));
+    assert_eq!((standing, cost("10").3), (Status::Undecided, Status::Missed));
     assert!(line.starts_with("cannot tell: cost of 1M output tokens <= 22.0 (was "), "{line}");
     assert!(cost("40").0 && cost("40").1.contains(", interval "), "{:?}", cost("40"));
     assert!(cost("10").1.starts_with("missed: "), "{:?}", cost("10"));
@@ -164,11 +164,11 @@ fn a_part_of_the_runs_confirms_nothing() {
     for (cells, name) in [([a.clone(), cut(&b)], "B"), ([cut(&a), b.clone()], "A")] {
         let matrix = Matrix::new(&experiments, &cells, MatrixStopped::Interrupted, InvalidRuns::Counted);
         let test = &matrix.cells[1].tests[0];
-        assert_eq!(test.standing, ClaimStanding::Inconclusive);
+        assert_eq!(test.standing, Status::Undecided);
         assert!(test.line.contains(&format!("of row {name} 2 of 3 runs completed")), "{}", test.line);
     }
     let whole = Matrix::new(&experiments, &[a, b], MatrixStopped::AllRun, InvalidRuns::Counted);
-    assert_eq!(whole.cells[1].tests[0].standing, ClaimStanding::Confirmed);
+    assert_eq!(whole.cells[1].tests[0].standing, Status::Met);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn nothing_is_claimed_of_a_row_where_it_did_not_run() {
     let cells = [cell(0, 0, &[50, 51, 52]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
     let matrix = Matrix::new(&read(&text), &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
-    assert_eq!((claims, matrix.cells[1].standing), (vec![0, 1, 1], Some(ClaimStanding::Confirmed)));
+    assert_eq!((claims, matrix.cells[1].standing), (vec![0, 1, 1], Some(Status::Met)));
 }
 
 #[test]
@@ -233,9 +233,9 @@ fn a_rehearsal_shortens_runs_and_confirms_nothing() {
         (matrix.cells[1].standing.unwrap(), standing, matrix.rehearsal, matrix.cells[1].tests[0].line.clone())
     };
     let (claim, variant, ..) = judged(&whole);
-    assert_eq!((claim, variant), (ClaimStanding::Confirmed, VariantStanding::Accepted));
+    assert_eq!((claim, variant), (Status::Met, Status::Met));
     let (claim, variant, rehearsal, line) = judged(&rehearsed);
-    assert_eq!((claim, variant), (ClaimStanding::Inconclusive, VariantStanding::Undecided));
+    assert_eq!((claim, variant), (Status::Undecided, Status::Undecided));
     assert!(rehearsal && line.contains("a rehearsal"), "{line}");
 }
 

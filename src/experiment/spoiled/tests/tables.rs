@@ -1,7 +1,7 @@
 //! The same of tables of experiments, row by row.
 
 use super::*;
-use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun, VariantStanding};
+use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun};
 
 fn table(repeats: u64) -> Experiments {
     let text = format!(
@@ -55,7 +55,7 @@ fn a_spoiled_run_of_a_row_is_replaced_before_the_next_row() {
     assert!(b.tests[0].line.contains("over 3 pairs of runs"), "{:?}", b.tests);
     let low = paired_low(&[202.0 / 102.0, 203.0 / 103.0, 201.0 / 104.0]);
     assert!((b.tests[0].ratio_low.unwrap() - low).abs() < 1e-9, "{:?}", b.tests);
-    assert_eq!(matrix.decision.unwrap().variants[0].standing, VariantStanding::Accepted);
+    assert_eq!(matrix.decision.unwrap().variants[0].standing, Status::Met);
 }
 
 /// The lower end of the interval of the mean logarithm: `t.ppf(0.975, 2)` is 4.302653.

@@ -5,7 +5,7 @@ use crate::analysis::FigureLevel;
 use crate::experiment::compare::{Compared, RunTrend, TrendLine};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, NOTHING, Section, Table, cell, mark};
-use crate::units::count;
+use crate::units::{count, span};
 
 /// What the table says of each figure.
 const DRIFTS: &str = "each step: least squares from one folder to the next, as a share of the mean; drifts where its 95 % interval \
@@ -31,9 +31,8 @@ fn table(trend: &RunTrend) -> Table {
         let level = level?;
         Some(format!("{}{}", cell(level.value? * line.figure.kind().display_scale()), mark(level.mark)))
     };
-    let interval = |line: &TrendLine| {
-        Some(format!("{} to {}", signed(line.change_low?, "%"), signed(line.change_high?, "%")))
-    };
+    let interval =
+        |line: &TrendLine| span((line.change_low, line.change_high), " to ", |end| signed(end, "%"));
     let mut table = Table::of("Over time", &trend.lines)
         .column("", |line| label(&line.figure))
         .column("course", |line| sparkline(&line.levels))

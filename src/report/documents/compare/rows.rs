@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::flags;
+use crate::analysis::statistics::Estimate;
 use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic, Status};
 use crate::experiment::caution;
-use crate::experiment::compare::{
-    ChangeStanding, ComparedRow, Condition, Difference, GateJudgement, Interval, Role,
-};
+use crate::experiment::compare::{ChangeStanding, ComparedRow, Condition, Difference, GateJudgement, Role};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark,
 };
 use crate::report::documents::parts::cells::{INDICATIVE, p_value, with_unit};
-use crate::units::{count, counted, percent, three_digits};
+use crate::units::{count, counted, percent, span, three_digits};
 
 /// How many runs a side has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,15 +150,10 @@ pub(super) fn change(row: &ComparedRow) -> String {
 /// Its interval.
 pub(super) fn change_interval(row: &ComparedRow) -> Option<String> {
     let (change, unit) = row_change(row)?;
-    Some(match (change.low, change.high) {
-        (Some(low), Some(high)) => format!("{} to {}", signed(low, unit), signed(high, unit)),
-        (Some(low), None) => format!("over {}", signed(low, unit)),
-        (None, Some(high)) => format!("under {}", signed(high, unit)),
-        (None, None) => return None,
-    })
+    span(change.ends(), " to ", |end| signed(end, unit))
 }
 
-fn row_change(row: &ComparedRow) -> Option<(Interval, &'static str)> {
+fn row_change(row: &ComparedRow) -> Option<(Estimate, &'static str)> {
     match row.figure.kind() {
         FigureKind::Share => Some((row.difference?, "pt")),
         _ => Some((row.change?, "%")),
@@ -332,13 +326,13 @@ pub(super) fn verdict_line<'a>(
 /// Demands that were not met by a side whose section a screen has no room for.
 pub(super) fn unmet(side: &str, gates: &[GateJudgement]) -> Section {
     let unmet = gates.iter().filter(|gate| !gate.passes);
-    let note = |gate: &GateJudgement| Note::new(gate.status.into(), format!("{side}: {}", gate.line));
+    let note = |gate: &GateJudgement| Note::new(gate.status, format!("{side}: {}", gate.line));
     Section::continued(Level::Brief).with_notes(unmet.map(note))
 }
 
 /// Whether the demands are met.
 pub(super) fn demands(section: &mut Section, gates: &[GateJudgement]) {
-    section.notes(gates.iter().map(|gate| Note::new(gate.status.into(), gate.line.clone())));
+    section.notes(gates.iter().map(|gate| Note::new(gate.status, gate.line.clone())));
 }
 
 #[cfg(test)]
@@ -368,7 +362,7 @@ mod tests {
     fn an_interval_may_have_one_end() {
         let level = FigureLevel { value: Some(1.0), at_least: None, low: None, high: None, mark: None };
         let shown = |low, high| {
-            let change = Some(Interval { value: 0.3, low, high });
+            let change = Some(Estimate { value: 0.3, low, high });
             let figure = FigureKey::from_metric(Metric::Goodput);
             let (p, standing) = (None, ChangeStanding::NoSignificantChange);
             let row = ComparedRow {
@@ -384,10 +378,11 @@ mod tests {
             };
             change_interval(&row)
         };
-        assert_eq!(shown(Some(0.2), None).unwrap(), "over +20.0 %");
-        assert_eq!(shown(None, Some(0.4)).unwrap(), "under +40.0 %");
-        assert_eq!(shown(Some(0.2), Some(0.4)).unwrap(), "+20.0 % to +40.0 %");
-        assert_eq!(shown(None, None), None);
+        let (least, most) = (f64::NEG_INFINITY, f64::INFINITY);
+        assert_eq!(shown(0.2, most).unwrap(), "over +20.0 %");
+        assert_eq!(shown(least, 0.4).unwrap(), "under +40.0 %");
+        assert_eq!(shown(0.2, 0.4).unwrap(), "+20.0 % to +40.0 %");
+        assert_eq!(shown(least, most), None);
     }
 
     #[test]

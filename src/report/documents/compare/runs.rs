@@ -4,10 +4,11 @@ use super::over_time;
 use super::rows::{
     self, Runs, begun, change, conditions, demands, label, signed, unmet, value, verdict_line,
 };
+use crate::analysis::statistics::Estimate;
 use crate::analysis::{FigureKind, LoadForm, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
     AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign,
-    ComparedRow, Interval, Pairing, SideDescription,
+    ComparedRow, Pairing, SideDescription,
 };
 use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
 use crate::report::document::{Chart, Document, KeyFigure, Level, Note, Section};
@@ -162,14 +163,14 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
     let mut names = Vec::new();
     let mut series = Vec::new();
     for row in against.rows.iter().filter(|row| !is_share(row)) {
-        let least = rows::least_change(row).map(|value| Interval { value, low: None, high: None });
+        let least = rows::least_change(row).map(Estimate::bare);
         let Some(changed) = row.change.or(least) else { continue };
         let palette = match row.standing {
             ChangeStanding::Better => Palette::Third,
             ChangeStanding::Worse => Palette::Second,
             _ => Palette::First,
         };
-        let Interval { value: by, low, high } = changed;
+        let (by, (low, high)) = (changed.value, changed.ends());
         let at_least = by > FURTHEST || row.change.is_none();
         let [low, high] =
             [low, high].map(|end| end.filter(|_| !at_least).map(|end| end.min(FURTHEST) * 100.0));

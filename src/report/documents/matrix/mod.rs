@@ -7,10 +7,8 @@ mod tests;
 
 use self::plan::servers;
 use self::rows::{charts, contract, doubts, headline, hypotheses, open_questions, rows, why_stopped};
-use crate::experiment::matrix::{
-    Decision, Matrix, MatrixStopped, RankedVariant, VariantStanding, in_currency,
-};
-use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
+use crate::experiment::matrix::{Decision, Matrix, MatrixStopped, RankedVariant, VARIANT_WORDS, in_currency};
+use crate::report::document::{Document, Level, Note, Section, Tone, VerdictLine};
 
 pub use self::plan::{PlannedRow, matrix_plan};
 
@@ -47,12 +45,8 @@ fn decision(matrix: &Matrix) -> Section {
     let Some(decision) = &matrix.decision else { return section };
     section.text(contract(decision, matrix.currency.as_deref()));
     for decided in &decision.variants {
-        let (kind, word) = match decided.standing {
-            VariantStanding::Accepted => (NoteKind::Met, "accepted"),
-            VariantStanding::Rejected => (NoteKind::Missed, "rejected"),
-            VariantStanding::Undecided => (NoteKind::Undecided, "undecided"),
-        };
-        section.note(Note::new(kind, format!("{word}: {}", decided.variant)));
+        let word = decided.standing.choose(VARIANT_WORDS);
+        section.note(Note::new(decided.standing, format!("{word}: {}", decided.variant)));
         section
             .notes(decided.reasons.iter().map(|reason| Note::info(format!("{}: {reason}", decided.variant))));
     }

@@ -1,12 +1,12 @@
 //! The rows of a table of experiments: figures, verdicts, hypotheses, charts.
 
 use super::plan::row_name;
-use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Status};
 use crate::experiment::matrix::{
-    ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested, in_currency,
+    CLAIM_WORDS, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested, in_currency,
 };
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
-use crate::report::document::{ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, mean};
+use crate::report::document::{ALWAYS, Chart, Level, NOTHING, Note, Section, Table, mean};
 use crate::report::documents::compare::label;
 use crate::units::counted;
 
@@ -36,8 +36,8 @@ const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
 /// The result in one line.
 pub(super) fn headline(matrix: &Matrix) -> String {
     let of = |standing| matrix.cells.iter().filter(|cell| cell.standing == Some(standing)).count() as u64;
-    let hypotheses = [ClaimStanding::Confirmed, ClaimStanding::Refuted, ClaimStanding::Inconclusive];
-    let hypotheses = hypotheses.map(|standing| (of(standing), standing.word()));
+    let hypotheses = [Status::Met, Status::Missed, Status::Undecided];
+    let hypotheses = hypotheses.map(|standing| (of(standing), standing.choose(CLAIM_WORDS)));
     let judged: Vec<_> =
         hypotheses.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     let judged =
@@ -66,7 +66,7 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
     let mut table = Table::of("Rows", &matrix.cells)
         .column("row", |cell| name(matrix, cell))
         .column("verdict", verdict)
-        .column_where_known("hypothesis", |cell| cell.standing.map(ClaimStanding::word))
+        .column_where_known("hypothesis", |cell| Some(cell.standing?.choose(CLAIM_WORDS)))
         .column(("load", 2), load)
         .column(("runs", 3), |cell| {
             format!("{}/{}", cell.runs.iter().filter(|run| !run.replaced).count(), cell.planned_runs)
@@ -159,7 +159,7 @@ pub(super) fn hypotheses(matrix: &Matrix) -> Section {
         let said: Vec<_> = cell.question.clone().into_iter().chain(expected).collect();
         section.facts(name(matrix, cell), if said.is_empty() { vec![String::new()] } else { said });
         for test in &cell.tests {
-            let note = Note::new(kind(test.standing), test.line.clone());
+            let note = Note::new(test.standing, test.line.clone());
             section.note(match confounded(test) {
                 Some(confounded) => note.cause(confounded),
                 None => note,
@@ -169,20 +169,12 @@ pub(super) fn hypotheses(matrix: &Matrix) -> Section {
     section
 }
 
-const fn kind(standing: ClaimStanding) -> NoteKind {
-    match standing {
-        ClaimStanding::Confirmed => NoteKind::Met,
-        ClaimStanding::Inconclusive => NoteKind::Undecided,
-        ClaimStanding::Refuted => NoteKind::Missed,
-    }
-}
-
 /// The claims that were not confirmed, each in a line.
 pub(super) fn open_questions(matrix: &Matrix) -> Section {
     let tests = matrix.cells.iter().flat_map(|cell| cell.tests.iter().map(move |test| (cell, test)));
-    let open = tests.filter(|(_, test)| test.standing != ClaimStanding::Confirmed);
+    let open = tests.filter(|(_, test)| test.standing != Status::Met);
     let line = |(cell, test): (&MatrixCell, &Tested)| {
-        Note::new(kind(test.standing), format!("{}: {}", name(matrix, cell), test.line))
+        Note::new(test.standing, format!("{}: {}", name(matrix, cell), test.line))
     };
     Section::continued(Level::Brief).with_notes(open.map(line))
 }

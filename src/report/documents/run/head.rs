@@ -112,7 +112,7 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
 fn objective(judgement: &Judgement) -> Note {
     let interval = judgement.interval_in_words().filter(|_| judgement.status != Status::Undecided);
     let interval = interval.map_or(String::new(), |interval| format!("; 95 % interval {interval}"));
-    Note::new(judgement.status.into(), format!("{}{interval}", judgement.line))
+    Note::new(judgement.status, format!("{}{interval}", judgement.line))
 }
 
 fn key_figures(summary: &Summary) -> Vec<KeyFigure> {

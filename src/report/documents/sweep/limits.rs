@@ -2,7 +2,7 @@
 
 use crate::analysis::Metric;
 use crate::experiment::{HighestLoad, Load, ObjectiveLimit, Sweep};
-use crate::units::three_digits;
+use crate::units::{span, three_digits};
 
 /// `p95 TTFT allows 73.8/s (71.0 to 76.2), p95 TPOT 68.6/s`; `None` where there is one objective.
 pub(super) fn by_objective(sweep: &Sweep, answer: &HighestLoad) -> Option<String> {
@@ -27,13 +27,12 @@ fn name(limit: &ObjectiveLimit) -> String {
 }
 
 fn amount(limit: &ObjectiveLimit, like: Load, highest: Load) -> String {
-    match (limit.estimate, limit.interval_low.zip(limit.interval_high)) {
-        (Some(estimate), Some((low, high))) => {
-            format!("{} ({} to {})", like.of_amount(estimate), three_digits(low), three_digits(high))
-        }
-        (Some(estimate), None) => like.of_amount(estimate).to_string(),
-        (None, _) if limit.allows_more => format!("more than {highest}"),
-        (None, _) => "no measured load".to_owned(),
+    let interval = span((limit.interval_low, limit.interval_high), " to ", three_digits);
+    let interval = interval.map_or(String::new(), |ends| format!(" ({ends})"));
+    match limit.estimate {
+        Some(estimate) => format!("{}{interval}", like.of_amount(estimate)),
+        None if limit.allows_more => format!("more than {highest}"),
+        None => "no measured load".to_owned(),
     }
 }
 

@@ -9,8 +9,9 @@ mod setup;
 #[cfg(test)]
 mod tests;
 
+use crate::analysis::Status;
 use crate::experiment::{Diagnosis, LoadClass, Sweep};
-use crate::report::document::{Document, KeyFigure, Level, Note, NoteKind, Section, Tone, VerdictLine};
+use crate::report::document::{Document, KeyFigure, Level, Note, Section, Tone, VerdictLine};
 use crate::report::documents::parts::diagnosis;
 use crate::units::{counted, three_digits};
 
@@ -76,12 +77,12 @@ fn answer(sweep: &Sweep) -> Section {
         section.facts("throughput", limits::tokens(sweep, answer));
     }
     if let Some(sustained) = &sweep.sustained {
-        let kind = match (sustained.held, sustained.undecided || sustained.unknown.is_some()) {
-            (true, _) => NoteKind::Met,
-            (false, false) => NoteKind::Missed,
-            (false, true) => NoteKind::Undecided,
+        let status = match (sustained.held, sustained.undecided || sustained.unknown.is_some()) {
+            (true, _) => Status::Met,
+            (false, false) => Status::Missed,
+            (false, true) => Status::Undecided,
         };
-        section.note(Note::new(kind, sustained.sentence.clone()));
+        section.note(Note::new(status, sustained.sentence.clone()));
     }
     section
 }

@@ -121,9 +121,8 @@ fn table(out: &mut String, table: &Table) {
 
 fn note(out: &mut String, note: &Note) {
     let sign = match note.kind {
-        NoteKind::Met => "✅ ",
-        NoteKind::Missed | NoteKind::Error => "❌ ",
-        NoteKind::Undecided => "❔ ",
+        NoteKind::Demand(status) => status.choose(["✅ ", "❌ ", "❔ "]),
+        NoteKind::Error => "❌ ",
         NoteKind::Warning => "⚠️ ",
         NoteKind::Advice => "→ ",
         NoteKind::Info => "",

@@ -232,8 +232,7 @@ fn notes_in_brief(lines: &mut TextLines, notes: &[Note]) {
     let (mut demands, others): (Vec<&Note>, Vec<&Note>) =
         notes.iter().partition(|note| note.kind.is_demand());
     demands.sort_by_key(|note| match note.kind {
-        NoteKind::Missed => 0,
-        NoteKind::Undecided => 1,
+        NoteKind::Demand(status) => status.choose([2, 0, 1]),
         _ => 2,
     });
     for (notes, room) in [(demands, DEMANDS), (others, NOTES)] {

@@ -1,6 +1,7 @@
 //! Short forms for a screen: a text loses its last clauses, but never a limit, until it fits.
 
 use super::lines::wrap;
+use crate::analysis::Status;
 use crate::report::document::{Note, NoteKind};
 use crate::report::render::printable::printable;
 
@@ -56,7 +57,7 @@ pub(super) fn note_in_brief(note: &Note, width: usize) -> (String, Option<String
     let sentence = printable(&note.sentence);
     let Some(cure) = note.cure.as_deref().filter(|cure| !cure.is_empty()).map(printable) else {
         let short = if note.kind.is_demand() { fact_in_brief } else { brief };
-        let lines = if note.kind == NoteKind::Met { 1 } else { 2 };
+        let lines = if note.kind == NoteKind::Demand(Status::Met) { 1 } else { 2 };
         return (short(&sentence, lines, width), None);
     };
     let below = brief(&cure, 1, width.saturating_sub(ARROW));
