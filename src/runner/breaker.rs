@@ -82,16 +82,14 @@ impl FromStr for Breaker {
 
 fn parse(text: &str) -> Result<Breaker, String> {
     let (condition, lasting) = text.rsplit_once(" for ").ok_or("it does not say for how long")?;
-    let at = condition.find(['<', '>']).ok_or("it has no comparison")?;
-    let (name, rest) = condition.split_at(at);
-    let (sign, comparison) = Comparison::SIGNS
-        .into_iter()
-        .find(|(sign, comparison)| rest.starts_with(sign) && !comparison.is_upper())
-        .ok_or("a breaker looks for what is too high; use > or >=")?;
-    let name = name.trim().to_ascii_lowercase();
+    let (name, comparison, bound) = Comparison::split(condition).ok_or("it has no comparison")?;
+    if comparison.is_upper() {
+        return Err("a breaker looks for what is too high; use > or >=".to_owned());
+    }
+    let name = name.to_ascii_lowercase();
     let figure = name.parse().map_err(|_| format!("`{name}` is not a figure of a breaker"))?;
     let kind = if figure == BreakerFigure::ErrorRate { FigureKind::Share } else { FigureKind::Count };
-    let bound = parse_bound(kind, rest[sign.len()..].trim())?;
+    let bound = parse_bound(kind, bound)?;
     let lasting = parse_duration(lasting.trim())?;
     if lasting < EVERY {
         return Err(format!("a run looks once a second, so {} is too short", spoken(lasting)));

@@ -56,6 +56,15 @@ impl Statistic {
         Self::Percentile(Quantile::P999),
     ];
 
+    /// The share of samples at or below it, where it is a percentile.
+    pub fn fraction(self) -> Option<f64> {
+        match self {
+            Self::Mean | Self::Min | Self::Max => None,
+            Self::Percentile(quantile) => Some(quantile.fraction()),
+            Self::Asked(quantile) => Some(quantile.fraction()),
+        }
+    }
+
     /// Its name in files: `mean_ms`, `p99_9_ms`.
     pub fn field(self) -> String {
         format!("{}_ms", self.to_string().replace('.', "_"))

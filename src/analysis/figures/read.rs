@@ -2,11 +2,11 @@
 
 use super::catalogue::Metric;
 use super::info::FigureKind;
-use super::key::{FigureKey, Statistic};
+use super::key::FigureKey;
 use super::part::{Part, PartKind};
 use super::percentile::Figure;
 use super::quantile::{Quantile, SampleWarning};
-use crate::analysis::latency::row::LatencyRow;
+use crate::analysis::latency::row::{LatencyRow, Percentile};
 use crate::analysis::slo::group::Group;
 use crate::analysis::summary::run::Summary;
 
@@ -39,26 +39,18 @@ impl FigureKey {
 
     /// The share of the samples beyond it, where it is a percentile other than the median.
     pub(super) fn tail(&self) -> Option<f64> {
-        let fraction = match self.statistic? {
-            Statistic::Percentile(quantile) => quantile.fraction(),
-            Statistic::Asked(quantile) => quantile.fraction(),
-            Statistic::Mean | Statistic::Min | Statistic::Max => return None,
-        };
+        let fraction = self.statistic?.fraction()?;
         Some(fraction.min(1.0 - fraction)).filter(|&tail| tail < 0.5)
     }
 
-    /// The latency of which it is a percentile, and which one, where it is one.
-    pub(crate) fn percentile_row<'s>(&self, summary: &'s Summary) -> Option<(&'s LatencyRow, Quantile)> {
-        let quantile = self.quantile()?;
-        Some((self.row(summary)?, quantile))
+    /// The percentile of a latency that it is, where it is one.
+    pub(crate) fn percentile_in<'s>(&self, summary: &'s Summary) -> Option<&'s Percentile> {
+        self.row(summary)?.at(self.statistic?)
     }
 
     /// The 95 % interval that one run gives it, where it is a percentile.
     pub fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
-        match self.statistic? {
-            Statistic::Asked(quantile) => Some(self.row(summary)?.asked(quantile)?.interval),
-            _ => self.percentile_row(summary).map(|(row, quantile)| row.percentile(quantile).interval),
-        }
+        self.percentile_in(summary).map(|percentile| percentile.interval)
     }
 
     /// A reservation about it, and the samples it rests on.
@@ -68,19 +60,12 @@ impl FigureKey {
             let requests = summary.request_speed?.requests;
             return Some((Quantile::P95.mark(requests)?, requests));
         }
-        let row = self.row(summary)?;
-        let mark = match self.statistic? {
-            Statistic::Percentile(quantile) => row.percentile(quantile).mark,
-            Statistic::Asked(quantile) => row.asked(quantile)?.mark,
-            Statistic::Mean | Statistic::Min | Statistic::Max => None,
-        };
-        Some((mark?, row.n))
+        Some((self.percentile_in(summary)?.mark?, self.row(summary)?.n))
     }
 
     /// Half of the 95 % interval that one run gives it as a share of it; `None` where there is none.
     pub fn relative_half_width(&self, summary: &Summary) -> Option<f64> {
-        let (row, quantile) = self.percentile_row(summary)?;
-        let percentile = row.percentile(quantile);
+        let percentile = self.percentile_in(summary)?;
         let (low, high) = percentile.interval;
         let value = percentile.figure.exact().filter(|&value| value > 0.0)?;
         Some((high? - low?) / 2.0 / value)

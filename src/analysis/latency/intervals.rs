@@ -2,7 +2,7 @@
 
 use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{AskedQuantile, Quantile, SampleWarning, Unresolvable};
+use crate::analysis::figures::quantile::{Quantile, SampleWarning, Unresolvable};
 use crate::analysis::requests::stays::Occupancy;
 use crate::analysis::statistics::{
     CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, explained, ranks, von_neumann,
@@ -133,8 +133,7 @@ impl Counts {
 impl LatencyRow {
     /// The percentiles, those that were asked for behind the usual ones: each at the least that it can be.
     fn bounds(&self) -> Vec<f64> {
-        let usual = self.percentiles.iter().map(|percentile| percentile.figure);
-        usual.chain(self.asked.iter().map(|asked| asked.figure)).map(Figure::at_least).collect()
+        self.percentiles.iter().chain(&self.asked).map(|percentile| percentile.figure.at_least()).collect()
     }
 
     /// Adds the intervals of samples of so many requests, which `found` others in flight, by the `memory`
@@ -179,15 +178,9 @@ impl LatencyRow {
     /// Sets what is known of each percentile, in the same order: so many `requests` are worth the samples
     /// that `effective` gives for its place.
     fn know(&mut self, sample: &Sample, requests: u64, effective: impl Fn(usize) -> Option<Effective>) {
-        let usual = self.percentiles.len();
-        for (place, percentile) in self.percentiles.iter_mut().enumerate() {
+        for (place, percentile) in self.percentiles.iter_mut().chain(&mut self.asked).enumerate() {
             if let Some(effective) = effective(place) {
-                percentile.know(percentile.quantile.fraction(), sample, effective, requests);
-            }
-        }
-        for (place, asked) in self.asked.iter_mut().enumerate() {
-            if let Some(effective) = effective(usual + place) {
-                asked.know(asked.quantile.fraction(), sample, effective, requests);
+                percentile.know(sample, effective, requests);
             }
         }
     }
@@ -202,12 +195,11 @@ impl LatencyRow {
 
     /// Takes the intervals away, which take so many requests.
     fn lose(&mut self, needed: Option<u64>) {
-        self.percentiles.iter_mut().for_each(|percentile| percentile.lose(needed));
-        self.asked.iter_mut().for_each(|asked| asked.lose(needed));
+        self.percentiles.iter_mut().chain(&mut self.asked).for_each(|percentile| percentile.lose(needed));
     }
 }
 
-impl<Q: Copy> Percentile<Q> {
+impl Percentile {
     fn lose(&mut self, needed: Option<u64>) {
         self.interval = (None, None);
         self.unresolvable = Some(Unresolvable::WindowTooShort);
@@ -215,10 +207,11 @@ impl<Q: Copy> Percentile<Q> {
         self.requests_for_both_ends = needed;
     }
 
-    /// Sets what `effective` samples, those of so many `requests`, tell of the percentile at `p`.
-    fn know(&mut self, p: f64, sample: &Sample, effective: Effective, requests: u64) {
+    /// Sets what `effective` samples, those of so many `requests`, tell of the percentile.
+    fn know(&mut self, sample: &Sample, effective: Effective, requests: u64) {
+        let p = self.quantile.fraction();
         self.effective_samples = Some(effective.samples);
-        let few = AskedQuantile::of_percent(p * 100.0).mark_by_chance(effective.samples as u64);
+        let few = self.quantile.mark_by_chance(effective.samples as u64);
         self.mark = self.mark.or(few.map(|_| SampleWarning::Indicative));
         if !effective.is_enough() {
             return;

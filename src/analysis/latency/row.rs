@@ -27,7 +27,7 @@ pub struct LatencyRow {
     /// The percentiles of [`Quantile::ALL`], in that order.
     pub percentiles: [Percentile; 5],
     /// Percentiles that the user asked for, ascending; empty where none were asked for.
-    pub asked: Vec<Percentile<AskedQuantile>>,
+    pub asked: Vec<Percentile>,
     /// Whether requests that follow one another are alike beyond chance; absent where there are too few to tell, and
     /// for tokens and chunks, which depend on one another anyway.
     pub dependent: Option<bool>,
@@ -39,9 +39,9 @@ pub struct LatencyRow {
 
 /// A percentile with what makes it true.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Percentile<Q = Quantile> {
+pub struct Percentile {
     /// Which one.
-    pub quantile: Q,
+    pub quantile: AskedQuantile,
     /// Its value, milliseconds, exact over every sample (numpy's default interpolation).
     pub figure: Figure,
     /// 95 % interval, milliseconds, which respects that requests depend on one another: never narrower than the window
@@ -63,14 +63,9 @@ pub struct Percentile<Q = Quantile> {
 impl LatencyRow {
     /// Describes a sample by the usual percentiles and those that the user asked for, in percent; `None` for an empty one.
     pub(crate) fn new(sample: &Sample, percents: &[f64]) -> Option<Self> {
-        let usual = |quantile: Quantile| {
-            Percentile::new(quantile, quantile.fraction(), quantile.mark(sample.len()), sample)
-        };
-        let [p50, p90, p95, p99, p999] = Quantile::ALL.map(usual);
+        let [p50, p90, p95, p99, p999] =
+            Quantile::ALL.map(|quantile| Percentile::new(quantile.into(), sample));
         let quantiles: BTreeSet<_> = percents.iter().copied().map(AskedQuantile::of_percent).collect();
-        let asked = |quantile: AskedQuantile| {
-            Percentile::new(quantile, quantile.fraction(), quantile.mark(sample.len()), sample)
-        };
         Some(Self {
             n: sample.len(),
             censored: sample.censored(),
@@ -79,15 +74,24 @@ impl LatencyRow {
             min: sample.min()?,
             max: sample.max()?,
             percentiles: [p50?, p90?, p95?, p99?, p999?],
-            asked: quantiles.into_iter().filter_map(asked).collect(),
+            asked: quantiles.into_iter().filter_map(|asked| Percentile::new(asked, sample)).collect(),
             dependent: None,
             correlation_times: None,
         })
     }
 
-    /// One of those that the user asked for.
-    pub fn asked(&self, quantile: AskedQuantile) -> Option<&Percentile<AskedQuantile>> {
-        self.asked.iter().find(|asked| asked.quantile == quantile)
+    /// The percentile that a statistic is; `None` where it is none, or was not asked for.
+    pub fn at(&self, statistic: Statistic) -> Option<&Percentile> {
+        match statistic {
+            Statistic::Percentile(quantile) => Some(self.percentile(quantile)),
+            Statistic::Asked(quantile) => self.asked.iter().find(|asked| asked.quantile == quantile),
+            Statistic::Mean | Statistic::Min | Statistic::Max => None,
+        }
+    }
+
+    /// The usual percentiles and those that the user asked for beside them, each once.
+    pub fn shown(&self) -> impl Iterator<Item = &Percentile> {
+        self.percentiles.iter().chain(self.asked.iter().filter(|asked| asked.quantile.usual().is_none()))
     }
 
     /// One of the percentiles.
@@ -101,8 +105,7 @@ impl LatencyRow {
             Statistic::Mean => self.mean_ms.map(Figure::Exact),
             Statistic::Min => Some(self.min),
             Statistic::Max => Some(self.max),
-            Statistic::Percentile(quantile) => Some(self.percentile(quantile).figure),
-            Statistic::Asked(quantile) => Some(self.asked(quantile)?.figure),
+            Statistic::Percentile(_) | Statistic::Asked(_) => Some(self.at(statistic)?.figure),
         }
     }
 
@@ -114,34 +117,19 @@ impl LatencyRow {
     }
 }
 
-impl<Q: Copy> Percentile<Q> {
-    /// The percentile of a sample at `fraction`, so far without an interval; `None` where there is no sample.
-    fn new(quantile: Q, fraction: f64, mark: Option<SampleWarning>, sample: &Sample) -> Option<Self> {
+impl Percentile {
+    /// The percentile of a sample, so far without an interval; `None` where there is no sample.
+    fn new(quantile: AskedQuantile, sample: &Sample) -> Option<Self> {
         Some(Self {
             quantile,
-            figure: sample.quantile(fraction)?,
+            figure: sample.quantile(quantile.fraction())?,
             interval: (None, None),
             effective_samples: None,
             unresolvable: Some(Unresolvable::WindowTooShort),
             requests_for_ten_percent: None,
             requests_for_both_ends: None,
-            mark,
+            mark: quantile.mark(sample.len()),
         })
-    }
-
-    /// The same under another name.
-    #[must_use]
-    pub(crate) fn named<R>(self, quantile: R) -> Percentile<R> {
-        Percentile {
-            quantile,
-            figure: self.figure,
-            interval: self.interval,
-            effective_samples: self.effective_samples,
-            unresolvable: self.unresolvable,
-            requests_for_ten_percent: self.requests_for_ten_percent,
-            requests_for_both_ends: self.requests_for_both_ends,
-            mark: self.mark,
-        }
     }
 }
 
@@ -165,11 +153,8 @@ impl Serialize for LatencyRow {
         row.serialize_entry("min_at_least_ms", &at_least)?;
         row.serialize_entry("min_at_most_ms", &at_most)?;
         let key = |name: String| name.replace('.', "_");
-        for percentile in &self.percentiles {
+        for percentile in self.shown() {
             row.serialize_entry(&key(percentile.quantile.to_string()), percentile)?;
-        }
-        for asked in self.asked.iter().filter(|asked| asked.quantile.usual().is_none()) {
-            row.serialize_entry(&key(asked.quantile.to_string()), asked)?;
         }
         row.serialize_entry("max_ms", &self.max.exact())?;
         let (at_least, at_most) = bounds(self.max);
@@ -182,7 +167,7 @@ impl Serialize for LatencyRow {
     }
 }
 
-impl<Q> Serialize for Percentile<Q> {
+impl Serialize for Percentile {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (at_least, at_most) = bounds(self.figure);
         let mut out = serializer.serialize_struct("Percentile", 10)?;

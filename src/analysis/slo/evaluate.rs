@@ -83,6 +83,7 @@ impl Objective {
             mark: warning.map(|(mark, _)| mark),
             by_tail: !assumed.is_empty(),
             line: format!("{}: {}{assumed} ({was}{doubt})", status.word(), self.text),
+            found: format!("{was}{doubt}{assumed}"),
         }
     }
 
@@ -106,7 +107,7 @@ impl Objective {
 
     /// Met when both ends of what the figure can be hold, missed when neither does, else the question is open.
     fn status_of(&self, figure: Figure) -> Status {
-        self.holds(figure).map_or(Status::Undecided, |holds| Status::of_ends(holds, holds))
+        self.holds(figure).map_or(Status::Undecided, |holds| Status::of_both(holds, holds))
     }
 
     /// Whether the figure stands to the bound as it should, whatever it is of all that it can be.
@@ -119,7 +120,7 @@ impl Objective {
     /// Met when all of the interval holds, missed when nothing of it does.
     fn status_of_interval(&self, (low, high): (Option<f64>, Option<f64>)) -> Status {
         let holds = |end| self.comparison.holds(end, self.bound);
-        Status::of_ends(holds(low.unwrap_or(f64::NEG_INFINITY)), holds(high.unwrap_or(f64::INFINITY)))
+        Status::of_both(holds(low.unwrap_or(f64::NEG_INFINITY)), holds(high.unwrap_or(f64::INFINITY)))
     }
 
     /// Of a percentile: the share of the requests beyond the bound from which on it is missed.

@@ -40,6 +40,9 @@ pub struct Judgement {
     pub by_tail: bool,
     /// A reservation about the figure.
     pub mark: Option<SampleWarning>,
+    /// What was found, in words, with what is assumed or missing.
+    #[serde(skip)]
+    pub(crate) found: String,
     /// The judgement in words.
     pub line: String,
 }
@@ -85,9 +88,9 @@ impl Status {
         status.into().map(|status| status.choose(words)).serialize(serializer)
     }
 
-    /// The status of an interval by whether what is demanded holds at its ends.
-    pub const fn of_ends(low: bool, high: bool) -> Self {
-        match (low, high) {
+    /// Met where both hold, as a demand does at both ends of an interval, missed where neither does.
+    pub const fn of_both(one: bool, other: bool) -> Self {
+        match (one, other) {
             (true, true) => Self::Met,
             (false, false) => Self::Missed,
             _ => Self::Undecided,
@@ -142,7 +145,7 @@ mod tests {
         assert_eq!(Status::worst([met, missed, undecided]), Some(missed));
         assert_eq!((Status::worst([undecided, met]), Status::worst([])), (Some(undecided), None));
         assert_eq!(
-            [(true, true), (false, false), (true, false)].map(|(a, b)| Status::of_ends(a, b)),
+            [(true, true), (false, false), (true, false)].map(|(a, b)| Status::of_both(a, b)),
             [met, missed, undecided]
         );
     }

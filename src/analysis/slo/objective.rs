@@ -41,8 +41,15 @@ pub enum Comparison {
 
 impl Comparison {
     /// Longer signs first, so that `<=` is not read as `<`.
-    pub(crate) const SIGNS: [(&'static str, Self); 4] =
+    const SIGNS: [(&'static str, Self); 4] =
         [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
+
+    /// Cuts a condition into what is judged, how it must stand to its bound, and that; `None` without a comparison.
+    pub(crate) fn split(text: &str) -> Option<(&str, Self, &str)> {
+        let (figure, rest) = text.split_at(text.find(['<', '>'])?);
+        let (sign, comparison) = Self::SIGNS.into_iter().find(|(sign, _)| rest.starts_with(sign))?;
+        Some((figure.trim(), comparison, rest[sign.len()..].trim()))
+    }
 
     /// Whether the bound is an upper one.
     pub(crate) const fn is_upper(self) -> bool {
@@ -101,14 +108,9 @@ fn parse(text: &str) -> Result<Objective, String> {
     if let Some(mistake) = ObjectivePreset::mistake(text) {
         return Err(mistake);
     }
-    let at = text.find(['<', '>']).ok_or("it has no comparison")?;
-    let (figure, rest) = text.split_at(at);
-    let (sign, comparison) = Comparison::SIGNS
-        .into_iter()
-        .find(|(sign, _)| rest.starts_with(sign))
-        .ok_or("it has no comparison")?;
-    let key = FigureKey::parse(figure.trim())?;
-    let bound = bound(key.kind(), rest[sign.len()..].trim())?;
+    let (figure, comparison, typed) = Comparison::split(text).ok_or("it has no comparison")?;
+    let key = FigureKey::parse(figure)?;
+    let bound = bound(key.kind(), typed)?;
     Ok(Objective { text: text.trim().to_owned(), key, comparison, bound })
 }
 

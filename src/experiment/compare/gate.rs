@@ -200,24 +200,14 @@ impl Gate {
         let Change { least, most, low, high, .. } = *found;
         match self {
             Self::MaxRegression(Margin { share, .. }) => {
-                let status = if least > share + EXACT && low > 0.0 {
-                    Status::Missed
-                } else if most.max(high) <= share + EXACT {
-                    Status::Met
-                } else {
-                    Status::Undecided
-                };
-                (status, *share)
+                let most_worse = share + EXACT;
+                let may_be = least <= most_worse || low <= 0.0;
+                (Status::of_both(most.max(high) <= most_worse, may_be), *share)
             }
             Self::RequiredImprovement(Margin { share, .. }) => {
-                let status = if -most >= share - EXACT && high < 0.0 {
-                    Status::Met
-                } else if -least.min(low) < share - EXACT {
-                    Status::Missed
-                } else {
-                    Status::Undecided
-                };
-                (status, -share)
+                let least_better = share - EXACT;
+                let is_surely = -most >= least_better && high < 0.0;
+                (Status::of_both(is_surely, -least.min(low) >= least_better), -share)
             }
         }
     }

@@ -67,12 +67,10 @@ impl RequestPairs {
             let figures = pairs.iter().filter_map(|pair| pair[side]);
             mean(&figures.map(Figure::exact).collect::<Option<Vec<f64>>>()?)
         };
-        let fraction = match key.statistic {
-            Some(Statistic::Percentile(quantile)) => Some(quantile.fraction()),
-            Some(Statistic::Asked(quantile)) => Some(quantile.fraction()),
-            Some(Statistic::Min | Statistic::Max) => return None,
-            Some(Statistic::Mean) | None => None,
-        };
+        if matches!(key.statistic, Some(Statistic::Min | Statistic::Max)) {
+            return None;
+        }
+        let fraction = key.statistic.and_then(Statistic::fraction);
         let (contrast, value, most) = match (fraction, key.kind()) {
             (Some(fraction), _) => {
                 let base = before.mean.filter(|&base| base > 0.0)?;

@@ -36,11 +36,7 @@ pub(super) fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
     let is_of_all = |quantile: &AskedQuantile| {
         quantile.usual().is_some() || sides.iter().all(|side| shows(side, *quantile))
     };
-    let fraction = |key: &FigureKey| match key.statistic {
-        Some(Statistic::Percentile(quantile)) => quantile.fraction(),
-        Some(Statistic::Asked(quantile)) => quantile.fraction(),
-        _ => 0.0,
-    };
+    let fraction = |key: &FigureKey| key.statistic.and_then(Statistic::fraction).unwrap_or(0.0);
     let is_shared = sides.iter().any(|side| side.has_several_gpus());
     let has_one_currency = sides.windows(2).all(|pair| pair[0].currency() == pair[1].currency());
     let mut keys = SUBJECTS.to_vec();

@@ -69,51 +69,28 @@ impl<'r> Believed<'r> {
     }
 }
 
+/// The standing of a claim, the ratio that it is about, and what was found.
+type Finding = (Status, Option<Estimate>, String);
+
+fn open(reason: impl Into<String>) -> Finding {
+    (Status::Undecided, None, reason.into())
+}
+
 impl Claim {
     /// Tests this claim about `row`, and about `other` if it names one.
     pub(super) fn test(&self, row: &Believed<'_>, other: Option<&Believed<'_>>) -> Tested {
-        let known = match (row.runs(), other.map(Believed::runs)) {
-            (Err(reason), _) | (_, Some(Err(reason))) => return self.open(reason),
-            (Ok(runs), other) => (runs, other.and_then(Result::ok)),
-        };
-        let tested = match (known, &self.kind) {
-            ((runs, _), ClaimKind::Bound(objective)) => self.of_bound(objective, runs),
-            ((runs, Some(other)), ClaimKind::Ratio { subject, comparison, factor, .. }) => {
-                let holds = |ratio| comparison.holds(ratio, *factor);
-                self.of_ratio(subject, runs, other, |low, high| Status::of_ends(holds(low), holds(high)))
-            }
-            ((runs, Some(other)), ClaimKind::Within { subject, share, .. }) => {
-                let (least, most) = (1.0 - share, 1.0 + share);
-                self.of_ratio(subject, runs, other, |low, high| {
-                    Status::of_ends(low >= least && high <= most, high >= least && low <= most)
-                })
-            }
-            ((_, None), ClaimKind::Ratio { .. } | ClaimKind::Within { .. }) => {
-                self.open("the other row did not run")
-            }
+        let (standing, ratio, found) = match (row.runs(), other.map(Believed::runs)) {
+            (Err(reason), _) | (_, Some(Err(reason))) => open(reason),
+            (Ok(runs), other) => self.find(runs, other.and_then(Result::ok)),
         };
         let spoiled = [Some(row), other].into_iter().flatten().find_map(|believed| match believed {
             Believed::Spoiled(_, reason) => Some(reason),
             Believed::Runs(_) | Believed::No(_) => None,
         });
-        match spoiled {
-            Some(reason) if tested.standing == Status::Met => {
-                let standing = Status::Undecided;
-                let [was, is] = [tested.standing, standing].map(|status| status.choose(CLAIM_WORDS));
-                let line = tested.line.replacen(was, is, 1);
-                let found = line.strip_suffix(')').unwrap_or(&line);
-                Tested { line: format!("{found}; {reason})"), standing, ..tested }
-            }
-            _ => tested,
-        }
-    }
-
-    /// There is no result.
-    fn open(&self, reason: &str) -> Tested {
-        self.tested(Status::Undecided, None, reason)
-    }
-
-    fn tested(&self, standing: Status, ratio: Option<Estimate>, reason: &str) -> Tested {
+        let (standing, found) = match spoiled {
+            Some(reason) if standing == Status::Met => (Status::Undecided, format!("{found}; {reason}")),
+            _ => (standing, found),
+        };
         let (ratio_low, ratio_high) = ratio.map(Estimate::ends).unwrap_or_default();
         Tested {
             claim: self.text.clone(),
@@ -122,66 +99,69 @@ impl Claim {
             ratio_low,
             ratio_high,
             differing: Vec::new(),
-            line: format!("{}: {} ({reason})", standing.choose(CLAIM_WORDS), self.text),
+            line: format!("{}: {} ({found})", standing.choose(CLAIM_WORDS), self.text),
         }
     }
 
-    /// Like an objective of the runs, but of too few samples nothing is claimed, where it is not their number that tells.
-    fn of_bound(&self, objective: &Objective, runs: &[&Summary]) -> Tested {
-        let (status, line) = judged(objective, runs);
-        let by_share = |run: &Summary| objective.evaluate(run).over_share.is_some();
-        let few = runs.iter().any(|run| {
-            matches!(objective.key.warning(run), Some((SampleWarning::TooFewSamples, _))) && !by_share(run)
-        });
-        let standing = if few { Status::Undecided } else { status };
-        // What was found stands in parentheses behind the objective.
-        let found = line.split_once(&objective.text).map_or(line.as_str(), |(_, found)| found);
-        let found = found.trim().trim_matches(['(', ')']);
-        let doubt = if few { FEW } else { "" };
-        self.tested(standing, None, &format!("{found}{doubt}"))
+    fn find(&self, runs: &[&Summary], other: Option<&[&Summary]>) -> Finding {
+        match (&self.kind, other) {
+            (ClaimKind::Bound(objective), _) => of_bound(objective, runs),
+            (ClaimKind::Ratio { subject, comparison, factor, .. }, Some(other)) => {
+                let holds = |ratio| comparison.holds(ratio, *factor);
+                of_ratio(subject, runs, other, |low, high| Status::of_both(holds(low), holds(high)))
+            }
+            (ClaimKind::Within { subject, share, .. }, Some(other)) => {
+                let (least, most) = (1.0 - share, 1.0 + share);
+                of_ratio(subject, runs, other, |low, high| {
+                    Status::of_both(low >= least && high <= most, high >= least && low <= most)
+                })
+            }
+            (ClaimKind::Ratio { .. } | ClaimKind::Within { .. }, None) => open("the other row did not run"),
+        }
     }
+}
 
-    fn of_ratio(
-        &self,
-        subject: &FigureKey,
-        runs: &[&Summary],
-        other: &[&Summary],
-        judge: impl Fn(f64, f64) -> Status,
-    ) -> Tested {
-        let (runs, other) = (shared_first(runs, other), shared_first(other, runs));
-        let (one, two) = (AcrossRuns::new(subject, &runs), AcrossRuns::new(subject, &other));
-        if !one.is_known() || !two.is_known() {
-            return self.open("one of the rows has no such figure");
-        }
-        let (Some(here), Some(there)) = (one.mean, two.mean) else {
-            return self.open("the figure of one of the rows is unknown, because requests were cut off");
-        };
-        let found = format!("{} against {}", subject.show(here), subject.show(there));
-        let Some(ratio) = ratio(&one, &two) else {
-            return self.open(&format!("{found}; there is no ratio to 0"));
-        };
-        let times = |value: f64| format!("{} x", three_digits(value));
-        let found = format!("{found}: {}", times(ratio.value));
-        let few = [&one, &two].iter().any(|figure| figure.mark == Some(SampleWarning::TooFewSamples));
-        match ratio.interval() {
-            None => {
-                let reason = format!("{found}, by runs without an interval; run as many repeats of both");
-                self.tested(Status::Undecided, Some(ratio), &reason)
-            }
-            Some((low, high)) => {
-                let standing = if few { Status::Undecided } else { judge(low, high) };
-                let doubt = if few { FEW } else { "" };
-                let over = match (one.values.len(), two.values.len()) {
-                    (1, 1) => String::new(),
-                    (one, two) if one == two => format!(" over {one} pairs of runs"),
-                    (one, two) => format!(" over {one} against {two} runs, which make no pairs"),
-                };
-                let reason =
-                    format!("{found}, interval {} to {}{over}{doubt}", three_digits(low), times(high));
-                self.tested(standing, Some(ratio), &reason)
-            }
-        }
+/// Like an objective of the runs, but of too few samples nothing is claimed, where it is not their number that tells.
+fn of_bound(objective: &Objective, runs: &[&Summary]) -> Finding {
+    let (status, found, _) = judged(objective, runs);
+    let by_share = |run: &Summary| objective.evaluate(run).over_share.is_some();
+    let few = runs.iter().any(|run| {
+        matches!(objective.key.warning(run), Some((SampleWarning::TooFewSamples, _))) && !by_share(run)
+    });
+    if few { open(found + FEW) } else { (status, None, found) }
+}
+
+fn of_ratio(
+    subject: &FigureKey,
+    runs: &[&Summary],
+    other: &[&Summary],
+    judge: impl Fn(f64, f64) -> Status,
+) -> Finding {
+    let (runs, other) = (shared_first(runs, other), shared_first(other, runs));
+    let (one, two) = (AcrossRuns::new(subject, &runs), AcrossRuns::new(subject, &other));
+    if !one.is_known() || !two.is_known() {
+        return open("one of the rows has no such figure");
     }
+    let (Some(here), Some(there)) = (one.mean, two.mean) else {
+        return open("the figure of one of the rows is unknown, because requests were cut off");
+    };
+    let found = format!("{} against {}", subject.show(here), subject.show(there));
+    let Some(ratio) = ratio(&one, &two) else { return open(format!("{found}; there is no ratio to 0")) };
+    let times = |value: f64| format!("{} x", three_digits(value));
+    let found = format!("{found}: {}", times(ratio.value));
+    let Some((low, high)) = ratio.interval() else {
+        let found = format!("{found}, by runs without an interval; run as many repeats of both");
+        return (Status::Undecided, Some(ratio), found);
+    };
+    let few = [&one, &two].iter().any(|figure| figure.mark == Some(SampleWarning::TooFewSamples));
+    let (standing, doubt) = if few { (Status::Undecided, FEW) } else { (judge(low, high), "") };
+    let over = match (one.values.len(), two.values.len()) {
+        (1, 1) => String::new(),
+        (one, two) if one == two => format!(" over {one} pairs of runs"),
+        (one, two) => format!(" over {one} against {two} runs, which make no pairs"),
+    };
+    let found = format!("{found}, interval {} to {}{over}{doubt}", three_digits(low), times(high));
+    (standing, Some(ratio), found)
 }
 
 /// The result of the contract in a row.
@@ -227,15 +207,15 @@ impl ContractResult {
     }
 }
 
-/// Whether a row of these runs meets the objective, and the result in words.
-fn judged(objective: &Objective, runs: &[&Summary]) -> (Status, String) {
+/// Whether a row of these runs meets the objective, what was found, and the result, in words.
+fn judged(objective: &Objective, runs: &[&Summary]) -> (Status, String, String) {
     if let [run] = runs {
         let judgement = objective.evaluate(run);
-        return (judgement.status, judgement.line);
+        return (judgement.status, judgement.found, judgement.line);
     }
     let load_s = runs.first().map_or(0.0, |run| run.window.planned_end_s);
     let judgement = AcrossJudgement::new(objective, runs, load_s);
-    (judgement.status, judgement.line)
+    (judgement.status, judgement.found, judgement.line)
 }
 
 impl ContractDemand {
@@ -244,12 +224,12 @@ impl ContractDemand {
     }
 
     fn from_parts(objective: &Objective, runs: &[&Summary]) -> Self {
-        let (status, line) = judged(objective, runs);
+        let (status, _, line) = judged(objective, runs);
         Self::new(status, line)
     }
 
     fn of_cost(cost: Option<Estimate>, most: f64, currency: Option<&str>) -> Self {
-        let status = cost.map_or(Status::Missed, |cost| Status::of_ends(cost.low <= most, cost.high <= most));
+        let status = cost.map_or(Status::Missed, |cost| Status::of_both(cost.low <= most, cost.high <= most));
         let was = cost.map_or("no output tokens".to_owned(), cost_in_words);
         let most = in_currency(most, currency);
         let line = format!("{}: cost of 1M output tokens <= {most} ({was})", status.word());

@@ -25,6 +25,9 @@ pub struct AcrossJudgement {
     /// Where it is undecided: about how many more repeats would decide it, if the mean stays where it is and runs
     /// continue to differ as these do.
     pub more_repeats: Option<u64>,
+    /// What was found, in words, with what is assumed or missing.
+    #[serde(skip)]
+    pub(in crate::experiment) found: String,
     /// The judgement in words.
     pub line: String,
 }
@@ -72,14 +75,11 @@ impl AcrossJudgement {
         let assumed = over.filter(|_| status == Status::Met).and_then(|over| objective.assumed(over));
         let (assumed, evidence) = assumed.unwrap_or_default();
         let was = figure.mean_figure().map_or("unknown".to_owned(), |mean| objective.shown(mean));
-        let line = format!(
-            "{}: {}{assumed} ({was} on average of {}{evidence}{doubt})",
-            status.word(),
-            objective.text,
-            counted(runs, "run")
-        );
-        let over_share = over.map(|over| over.share());
-        Self { objective: objective.clone(), status, figure: Some(figure), over_share, more_repeats, line }
+        let found = format!("{was} on average of {}{evidence}{doubt}", counted(runs, "run"));
+        let line = format!("{}: {}{assumed} ({found})", status.word(), objective.text);
+        let (over_share, found) = (over.map(|over| over.share()), found + assumed);
+        let (objective, figure) = (objective.clone(), Some(figure));
+        Self { objective, status, figure, over_share, more_repeats, found, line }
     }
 
     /// By the interval of the figure over the runs.
@@ -87,7 +87,7 @@ impl AcrossJudgement {
         let holds = |value| objective.comparison.holds(value, objective.bound);
         let interval = figure.as_ref().and_then(AcrossRuns::interval);
         let status = match interval {
-            Some((low, high)) => Status::of_ends(holds(low), holds(high)),
+            Some((low, high)) => Status::of_both(holds(low), holds(high)),
             None if figure.as_ref().is_some_and(|figure| missed_by_all(objective, figure)) => Status::Missed,
             None => Status::Undecided,
         };
@@ -115,9 +115,9 @@ impl AcrossJudgement {
             (Status::Undecided, true, None) => "; too close to the bound to tell".to_owned(),
             (Status::Undecided, false, _) | (Status::Met | Status::Missed, ..) => String::new(),
         };
-        let word = status.word();
-        let line = format!("{word}: {} ({found}{cure})", objective.text);
-        Self { objective: objective.clone(), status, figure, over_share: None, more_repeats, line }
+        let found = found + &cure;
+        let line = format!("{}: {} ({found})", status.word(), objective.text);
+        Self { objective: objective.clone(), status, figure, over_share: None, more_repeats, found, line }
     }
 }
 

@@ -111,7 +111,7 @@ impl<W: io::Write> Rows<W> {
             let (low, high) = judged.interval.unwrap_or_default();
             let objective = text(judged.objective.text.as_str().into());
             let key = &judged.objective.key;
-            let percentile = key.percentile_row(summary).map(|(row, quantile)| row.percentile(quantile));
+            let percentile = key.percentile_in(summary);
             self.push(&FigureRow {
                 at_least: judged.at_least.filter(|_| open),
                 at_most: judged.at_most.filter(|_| open),
@@ -190,21 +190,14 @@ impl<W: io::Write> Rows<W> {
             self.push(&of.with(name, "mean", row.mean_ms, "ms"))?;
             self.push(&of.with(name, "std", row.std_ms, "ms"))?;
             self.push(&of.open(name, "min", row.min, "ms"))?;
-            row.percentiles.iter().try_for_each(|percentile| self.percentile(of, name, percentile))?;
-            let mut asked = row.asked.iter().filter(|asked| asked.quantile.usual().is_none());
-            asked.try_for_each(|asked| self.percentile(of, name, asked))?;
+            row.shown().try_for_each(|percentile| self.percentile(of, name, percentile))?;
             self.push(&of.open(name, "max", row.max, "ms"))?;
             self.push(&of.with(name, "censored", Some(row.censored as f64), "samples"))?;
         }
         Ok(())
     }
 
-    fn percentile<Q: Copy + ToString>(
-        &mut self,
-        of: FigureRow<'_>,
-        metric: &str,
-        percentile: &Percentile<Q>,
-    ) -> io::Result<()> {
+    fn percentile(&mut self, of: FigureRow<'_>, metric: &str, percentile: &Percentile) -> io::Result<()> {
         let statistic = percentile.quantile.to_string();
         let (low, high) = percentile.interval;
         self.push(&FigureRow {

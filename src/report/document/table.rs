@@ -252,8 +252,8 @@ impl From<Figure> for TableCell {
 }
 
 /// A percentile with the mark of its reservation and its interval.
-impl<Q: Copy> From<&Percentile<Q>> for TableCell {
-    fn from(shown: &Percentile<Q>) -> Self {
+impl From<&Percentile> for TableCell {
+    fn from(shown: &Percentile) -> Self {
         Self { text: percentile(shown), interval: range(shown) }
     }
 }
@@ -321,7 +321,7 @@ pub(crate) fn mean(across: &AcrossRuns, scale: f64) -> String {
 }
 
 /// A percentile with the mark of its reservation.
-pub(crate) fn percentile<Q>(percentile: &Percentile<Q>) -> String {
+pub(crate) fn percentile(percentile: &Percentile) -> String {
     format!("{}{}", figure(percentile.figure), mark(percentile.mark))
 }
 
@@ -335,7 +335,7 @@ pub(crate) const fn mark(mark: Option<SampleWarning>) -> &'static str {
 }
 
 /// The interval of a percentile: `137–160`; `over 137` where there is no upper end.
-pub(crate) fn range<Q: Copy>(percentile: &Percentile<Q>) -> Option<String> {
+pub(crate) fn range(percentile: &Percentile) -> Option<String> {
     match percentile.interval {
         (Some(low), Some(high)) if cell(low) == cell(high) => Some(cell(low)),
         ends => span(ends, "–", cell),

@@ -91,19 +91,15 @@ fn parse(text: &str) -> Result<ClaimKind, String> {
         let (subject, other) = (FigureKey::parse(figure.trim())?, Reference::parse(other)?);
         return Ok(ClaimKind::Within { subject, share: share / 100.0, other });
     }
-    let Some(at) = text.find(['<', '>']) else {
-        return Err("it has neither a comparison nor `within`".to_owned());
-    };
-    let (figure, rest) = text.split_at(at);
-    let sign = Comparison::SIGNS.into_iter().find(|(sign, _)| rest.starts_with(sign));
-    let (sign, comparison) = sign.ok_or("it has no comparison")?;
-    let Some((factor, other)) = multiple(rest[sign.len()..].trim())? else {
+    let (figure, comparison, bound) =
+        Comparison::split(text).ok_or("it has neither a comparison nor `within`")?;
+    let Some((factor, other)) = multiple(bound)? else {
         let objective = text
             .parse::<Objective>()
             .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())?;
         return Ok(ClaimKind::Bound(objective));
     };
-    Ok(ClaimKind::Ratio { subject: FigureKey::parse(figure.trim())?, comparison, factor, other })
+    Ok(ClaimKind::Ratio { subject: FigureKey::parse(figure)?, comparison, factor, other })
 }
 
 /// `1.5 x A`, `150% of A` or `A`; `None` for a bound.

@@ -1,6 +1,7 @@
 //! The same of tables of experiments, row by row.
 
 use super::*;
+use crate::analysis::Status;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun};
 
 fn table(repeats: u64) -> Experiments {

@@ -98,9 +98,9 @@ fn tables(summary: &Summary, rows: &[Row<'_>]) -> Vec<Table> {
 
 /// A percentile of a latency, marked where this machine's lateness could have raised it.
 fn percentile_cell(summary: &Summary, (metric, row): Row<'_>, quantile: AskedQuantile) -> TableCell {
-    let Some(usual) = quantile.usual() else { return row.asked(quantile).into() };
-    let cell = TableCell::from(row.percentile(usual));
-    if is_raised(summary, metric, usual) { cell.marked(RAISED) } else { cell }
+    let cell = TableCell::from(row.at(quantile.into()));
+    let is_raised = quantile.usual().is_some_and(|usual| is_raised(summary, metric, usual));
+    if is_raised { cell.marked(RAISED) } else { cell }
 }
 
 /// The mark of a percentile that this machine's lateness could have raised.
@@ -242,8 +242,10 @@ fn needs(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
 /// where the window is long enough to tell how much requests depend on one another.
 fn need(summary: &Summary) -> Option<(SampleWarning, String)> {
     let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
-    let marked =
-        row.percentiles.iter().filter_map(|percentile| Some((percentile.mark?, percentile.quantile)));
+    let marked = row
+        .percentiles
+        .iter()
+        .filter_map(|percentile| Some((percentile.mark?, percentile.quantile.usual()?)));
     let is_detail = |quantile| !USUAL.contains(&(quantile, None));
     let (mark, next) = marked
         .min_by_key(|(mark, quantile)| (is_detail(*quantile), *mark != SampleWarning::TooFewSamples))?;

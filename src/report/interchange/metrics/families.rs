@@ -1,8 +1,8 @@
 //! The series of a run: families of points that share a name.
 
 use crate::analysis::{
-    AskedQuantile, Attainment, Figure, FigureKey, FigureKind, Group, Judgement, LatencyRow, LatencyTable,
-    Metric, Part, PartKind, Percentile, Quantile, Status, Summary,
+    Attainment, Figure, FigureKey, FigureKind, Group, Judgement, LatencyRow, LatencyTable, Metric, Part,
+    PartKind, Percentile, Status, Summary,
 };
 use crate::report::interchange::facts;
 use crate::report::sides::side_figures;
@@ -173,16 +173,15 @@ fn state(summary: &Summary) -> Vec<Family> {
 fn latency(metric: Metric, scopes: &[Scope<'_>]) -> [Family; 7] {
     let rows = || scopes.iter().filter_map(|scope| Some((&scope.labels, scope.latency.row(metric)?)));
     let what = metric.info().meaning;
-    let by_quantile =
-        |ending: &str, help: &str, unit, value: fn(&Percentile<AskedQuantile>) -> Option<f64>| {
-            let points = rows().flat_map(|(labels, row)| {
-                percentiles(row).map(move |shown| {
-                    let labels = with(labels.clone(), "quantile", shown.quantile.fraction().to_string());
-                    (labels, value(&shown))
-                })
-            });
-            Family::new(format!("{metric}{ending}"), format!("{help}: {what}"), unit, points)
-        };
+    let by_quantile = |ending: &str, help: &str, unit, value: fn(&Percentile) -> Option<f64>| {
+        let points = rows().flat_map(|(labels, row)| {
+            row.shown().map(move |shown| {
+                let labels = with(labels.clone(), "quantile", shown.quantile.fraction().to_string());
+                (labels, value(shown))
+            })
+        });
+        Family::new(format!("{metric}{ending}"), format!("{help}: {what}"), unit, points)
+    };
     let by_row = |ending: &str, help: String, unit, value: fn(&LatencyRow) -> Option<f64>| {
         let points = rows().map(|(labels, row)| (labels.clone(), value(row)));
         Family::new(format!("{metric}{ending}"), help, unit, points)
@@ -213,13 +212,6 @@ fn latency(metric: Metric, scopes: &[Scope<'_>]) -> [Family; 7] {
             Some(row.n as f64)
         }),
     ]
-}
-
-/// The percentiles of a latency, with those that the user asked for.
-fn percentiles(row: &LatencyRow) -> impl Iterator<Item = Percentile<AskedQuantile>> {
-    let usual = Quantile::ALL.map(|quantile| row.percentile(quantile).named(quantile.into()));
-    let asked = row.asked.iter().filter(|asked| asked.quantile.usual().is_none());
-    usual.into_iter().chain(asked.copied())
 }
 
 fn requests(summary: &Summary) -> [Family; 2] {

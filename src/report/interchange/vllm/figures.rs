@@ -61,10 +61,8 @@ fn statistics(map: &mut Map<String, Value>, name: &str, sample: &Sample, asked: 
     map.insert(format!("mean_{name}_ms"), json!(sample.mean()));
     map.insert(format!("median_{name}_ms"), quantile(0.5));
     map.insert(format!("std_{name}_ms"), json!(std));
-    for percentile in Quantile::ALL {
-        map.insert(format!("{percentile}_{name}_ms"), quantile(percentile.fraction()));
-    }
-    for percentile in asked.iter().copied().map(AskedQuantile::of_percent) {
+    let asked = asked.iter().copied().map(AskedQuantile::of_percent);
+    for percentile in Quantile::ALL.map(AskedQuantile::from).into_iter().chain(asked) {
         map.insert(format!("{percentile}_{name}_ms"), quantile(percentile.fraction()));
     }
 }
