@@ -175,23 +175,14 @@ impl AcrossRuns {
 
     /// The mean, as far as it is known; `None` where a run does not have the figure.
     pub fn mean_figure(&self) -> Option<Figure> {
-        let low = self.mean_at_least?;
-        Some(match (self.mean, self.mean_at_most) {
-            (Some(mean), _) => Figure::Exact(mean),
-            (None, Some(high)) => Figure::Between { low, high },
-            (None, None) => Figure::AtLeast(low),
-        })
+        Some(Figure::from_parts(self.mean, self.mean_at_least?, self.mean_at_most))
     }
 
     /// What each run knows of its figure.
     pub(crate) fn figures(&self) -> impl Iterator<Item = Option<Figure>> + '_ {
-        self.values.iter().zip(&self.at_least).zip(&self.at_most).map(|((value, low), high)| {
-            Some(match (*value, (*low)?, *high) {
-                (Some(value), ..) => Figure::Exact(value),
-                (None, low, Some(high)) => Figure::Between { low, high },
-                (None, low, None) => Figure::AtLeast(low),
-            })
-        })
+        let bounds = self.at_least.iter().zip(&self.at_most);
+        let figures = self.values.iter().zip(bounds);
+        figures.map(|(value, (low, high))| Some(Figure::from_parts(*value, (*low)?, *high)))
     }
 
     /// The ends of the interval, where there is one.

@@ -48,6 +48,19 @@ impl Figure {
         }
     }
 
+    /// The least and the most that it can be, where it is not known.
+    pub const fn bounds(self) -> (Option<f64>, Option<f64>) {
+        match self {
+            Self::Exact(_) => (None, None),
+            open => (Some(open.at_least()), open.at_most()),
+        }
+    }
+
+    /// The `value`, or where it is not known what lies between `low` and `high`.
+    pub(crate) fn from_parts(value: Option<f64>, low: f64, high: Option<f64>) -> Self {
+        value.map_or_else(|| Self::within(low, high), Self::Exact)
+    }
+
     /// What is known of a value that lies between `low` and `high`, where there is a `high`.
     fn within(low: f64, high: Option<f64>) -> Self {
         match high {

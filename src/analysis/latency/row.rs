@@ -133,14 +133,6 @@ impl Percentile {
     }
 }
 
-/// The least and the most that a figure can be, where it is not known.
-fn bounds(figure: Figure) -> (Option<f64>, Option<f64>) {
-    match figure {
-        Figure::Exact(_) => (None, None),
-        open => (Some(open.at_least()), open.at_most()),
-    }
-}
-
 impl Serialize for LatencyRow {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut row = serializer.serialize_map(None)?;
@@ -149,7 +141,7 @@ impl Serialize for LatencyRow {
         row.serialize_entry("mean_ms", &self.mean_ms)?;
         row.serialize_entry("std_ms", &self.std_ms)?;
         row.serialize_entry("min_ms", &self.min.exact())?;
-        let (at_least, at_most) = bounds(self.min);
+        let (at_least, at_most) = self.min.bounds();
         row.serialize_entry("min_at_least_ms", &at_least)?;
         row.serialize_entry("min_at_most_ms", &at_most)?;
         let key = |name: String| name.replace('.', "_");
@@ -157,7 +149,7 @@ impl Serialize for LatencyRow {
             row.serialize_entry(&key(percentile.quantile.to_string()), percentile)?;
         }
         row.serialize_entry("max_ms", &self.max.exact())?;
-        let (at_least, at_most) = bounds(self.max);
+        let (at_least, at_most) = self.max.bounds();
         row.serialize_entry("max_at_least_ms", &at_least)?;
         row.serialize_entry("max_at_most_ms", &at_most)?;
         row.serialize_entry("p99_over_p50", &self.p99_over_p50())?;
@@ -169,7 +161,7 @@ impl Serialize for LatencyRow {
 
 impl Serialize for Percentile {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (at_least, at_most) = bounds(self.figure);
+        let (at_least, at_most) = self.figure.bounds();
         let mut out = serializer.serialize_struct("Percentile", 10)?;
         out.serialize_field("value_ms", &self.figure.exact())?;
         out.serialize_field("at_least_ms", &at_least)?;

@@ -69,13 +69,13 @@ impl Objective {
                 format!("; {} are too few for it", counted(requests, "request"))
             }),
         };
-        let open = figure.filter(|figure| figure.exact().is_none());
+        let (at_least, at_most) = figure.map(Figure::bounds).unwrap_or_default();
         Judgement {
             objective: self.clone(),
             status,
             value: figure.and_then(Figure::exact),
-            at_least: open.map(Figure::at_least),
-            at_most: open.and_then(Figure::at_most),
+            at_least,
+            at_most,
             interval,
             over_share: over.map(|over| over.share()),
             needed_requests,

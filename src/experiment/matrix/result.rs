@@ -232,8 +232,8 @@ pub struct RankedVariant {
 pub struct VariantDecision {
     /// Its name.
     pub variant: String,
-    /// Accepted where every row that counts met the contract, rejected where one did not or the server failed, undecided
-    /// where rows that count did not complete, cannot be trusted or cannot tell, and none of the others broke it.
+    /// Accepted where every row that counts met the contract, rejected where one did not or the server failed,
+    /// undecided where rows that count did not complete, cannot be trusted or cannot tell, and no other broke it.
     #[serde(serialize_with = "in_variant_words")]
     #[cfg_attr(test, schemars(with = "String", extend("enum" = VARIANT_WORDS)))]
     pub standing: Status,

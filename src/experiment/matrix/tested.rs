@@ -243,8 +243,8 @@ pub(crate) fn in_currency(amount: f64, currency: Option<&str>) -> String {
     currency.map_or_else(|| amount.clone(), |currency| format!("{amount} {currency}"))
 }
 
-/// Cost of a million output tokens, with its interval, which has no end where the rate may be 0: the price of an hour of all
-/// accelerators ÷ output tokens in it × 10⁶.
+/// Cost of a million output tokens: the price of an hour of all accelerators ÷ output tokens in it × 10⁶. Its interval
+/// has no end where the rate may be 0.
 pub(super) fn cost(variant: &Variant, figures: &FigureSet) -> Option<Estimate> {
     let per_s = figures.metric(Metric::OutputTokens)?.level();
     let value = per_s.value.filter(|rate| *rate > 0.0)?;

@@ -188,14 +188,10 @@ impl Repeats {
 }
 
 /// The statistics of each latency.
-const STATISTICS: [Statistic; 6] = [
-    Statistic::Mean,
-    Statistic::Percentile(Quantile::P50),
-    Statistic::Percentile(Quantile::P90),
-    Statistic::Percentile(Quantile::P95),
-    Statistic::Percentile(Quantile::P99),
-    Statistic::Percentile(Quantile::P999),
-];
+const STATISTICS: [Statistic; 6] = {
+    let [mean, _, _, p50, p90, p95, p99, p999] = Statistic::ALL;
+    [mean, p50, p90, p95, p99, p999]
+};
 
 /// The same with the percentiles that the user asked for.
 fn statistics(runs: &[&Summary]) -> Vec<Statistic> {

@@ -130,8 +130,8 @@ pub struct TuneVariant {
     pub trials: Vec<TuneTrial>,
 }
 
-/// Where a variant stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Where a variant stands, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TuneStanding {
@@ -143,10 +143,10 @@ pub enum TuneStanding {
     Behind,
     /// It surely does worse than another on the same requests.
     Dropped,
-    /// It could not be run.
-    Failed,
     /// It did not run, or met nothing yet.
     Open,
+    /// It could not be run.
+    Failed,
 }
 
 impl TuneStanding {

@@ -88,8 +88,7 @@ impl<'a> FigureRow<'a> {
 
     /// The same of a figure of which perhaps only bounds are known.
     fn open(self, metric: &'a str, statistic: &'a str, figure: Figure, unit: &'static str) -> Self {
-        let open = Some(figure).filter(|figure| figure.exact().is_none());
-        let (at_least, at_most) = (open.map(Figure::at_least), open.and_then(Figure::at_most));
+        let (at_least, at_most) = figure.bounds();
         Self { at_least, at_most, ..self.with(metric, statistic, figure.exact(), unit) }
     }
 }

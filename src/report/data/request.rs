@@ -100,10 +100,7 @@ impl RequestRow<'_> {
     /// The least that a latency can be which is not known, because the request was cut off.
     fn at_least(metric: Metric) -> DataColumn<Self> {
         let meaning = format!("Of one that was cut off: the least that {metric} can be");
-        ms(format!("{metric}_at_least_ms"), meaning, move |row: &Self| {
-            let open = row.latency.get(metric).filter(|figure| figure.exact().is_none());
-            open.map(Figure::at_least)
-        })
+        ms(format!("{metric}_at_least_ms"), meaning, move |row: &Self| row.latency.get(metric)?.bounds().0)
     }
 
     /// What was asked of it, and when what happened.

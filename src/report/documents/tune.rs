@@ -106,18 +106,10 @@ fn decision(tune: &Tune) -> Section {
 /// The variants, the best first.
 fn ranked(tune: &Tune) -> Vec<&TuneVariant> {
     let mut order: Vec<&TuneVariant> = tune.variants.iter().collect();
-    let rank = |variant: &TuneVariant| match variant.standing {
-        TuneStanding::Best => 0,
-        TuneStanding::Tied => 1,
-        TuneStanding::Behind => 2,
-        TuneStanding::Dropped => 3,
-        TuneStanding::Open => 4,
-        TuneStanding::Failed => 5,
-    };
     let met = |variant: &TuneVariant| variant.met_per_gpu().unwrap_or(0.0);
     let missed = |variant: &TuneVariant| variant.missed_per_gpu.unwrap_or(0.0);
     order.sort_by(|a, b| {
-        let by_met = rank(a).cmp(&rank(b)).then(met(b).total_cmp(&met(a)));
+        let by_met = a.standing.cmp(&b.standing).then(met(b).total_cmp(&met(a)));
         by_met.then(missed(b).total_cmp(&missed(a)))
     });
     order
