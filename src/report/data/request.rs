@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::column::{DataColumn, at, flag, ms, per_second, text, tokens, whole};
-use crate::analysis::{Figure, Metric, RequestLatency, StreamDelivery, tokens_per_s};
+use crate::analysis::{Metric, RequestLatency, StreamDelivery, tokens_per_s};
 use crate::clock::Timestamp;
 use crate::record::{
     Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog,

@@ -89,14 +89,8 @@ impl From<Status> for NoteKind {
 
 impl Note {
     pub(crate) fn new(kind: impl Into<NoteKind>, sentence: impl Into<String>) -> Self {
-        Self {
-            kind: kind.into(),
-            sentence: sentence.into(),
-            cause: None,
-            counters: None,
-            confirm: None,
-            cure: None,
-        }
+        let (kind, sentence) = (kind.into(), sentence.into());
+        Self { kind, sentence, cause: None, counters: None, confirm: None, cure: None }
     }
 
     pub(crate) fn error(sentence: impl Into<String>) -> Self {
