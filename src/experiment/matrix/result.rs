@@ -244,6 +244,7 @@ pub struct VariantDecision {
 /// Words for a variant that met the contract, broke it, or may have done either.
 pub const VARIANT_WORDS: [&str; 3] = ["accepted", "rejected", "undecided"];
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
 fn in_variant_words<S: Serializer>(standing: &Status, serializer: S) -> Result<S::Ok, S::Error> {
     Status::store(*standing, VARIANT_WORDS, serializer)
 }

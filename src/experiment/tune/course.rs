@@ -28,6 +28,7 @@ const FAR_BEHIND: f64 = 3.0;
 /// Words for a load that meets all objectives, misses one, or has no run that can be trusted with all figures.
 pub const LOAD_WORDS: [&str; 3] = ["met", "missed", "unknown"];
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
 fn in_load_words<S: Serializer>(side: &Status, serializer: S) -> Result<S::Ok, S::Error> {
     Status::store(*side, LOAD_WORDS, serializer)
 }
