@@ -176,6 +176,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_interval_may_have_one_end_or_none() {
+        let words = |low, high| span((low, high), "–", three_digits);
+        assert_eq!(words(Some(1.0), Some(2.5)).unwrap(), "1.00–2.50");
+        assert_eq!(words(Some(1.0), None).unwrap(), "over 1.00");
+        assert_eq!(words(None, Some(2.5)).unwrap(), "under 2.50");
+        assert_eq!(words(None, None), None);
+    }
+
+    #[test]
     fn durations_are_read_as_written() {
         for (text, millis) in [
             ("250ms", 250.0),
