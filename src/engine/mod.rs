@@ -13,7 +13,6 @@ mod http_url;
 mod intake;
 mod limits;
 mod metrics;
-mod metrics_url;
 mod openai;
 mod protocol;
 mod proxy;
@@ -35,7 +34,7 @@ pub(crate) use intake::ServerText;
 pub(crate) use limits::ConnectionLimits;
 pub(crate) use metrics::exposition::{MetricSample, metric_samples};
 pub(crate) use metrics::series::MetricSeries;
-pub use metrics_url::MetricsUrl;
+pub use metrics::url::MetricsUrl;
 pub(crate) use openai::MOCK_SERVER;
 pub use openai::{
     ConnectProgress, CounterReading, DEFAULT_WAIT, EndpointAnswer, EndpointPurpose, KnownEndpoint,

@@ -3,3 +3,4 @@
 pub(crate) mod exporters;
 pub(crate) mod exposition;
 pub(crate) mod series;
+pub(crate) mod url;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
-use super::http_url::Scheme;
+use crate::engine::http_url::Scheme;
 
 /// The address of a metrics page. It is shown and stored without its credentials and query.
 #[derive(Clone, PartialEq, Eq)]
