@@ -14,7 +14,7 @@ use crate::clock::RunClock;
 use crate::engine::answer::{Engine, PreparedRequest};
 use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
-use crate::engine::metrics_url::MetricsUrl;
+use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::Target;

@@ -12,7 +12,7 @@ use reqwest::{Client, RequestBuilder, Response};
 use rustls::ClientConfig;
 
 use crate::engine::dialect_traits::IdleConnections;
-use crate::engine::metrics_url::MetricsUrl;
+use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 use crate::engine::wire::addresses_of;
