@@ -38,8 +38,8 @@ mod ceiling {
     /// Lines of production code: no blanks, no comments, no tests.
     pub(crate) const PRODUCTION_LINES: usize = 91_958;
     /// Types that are `pub`, and those that are `pub(…)`.
-    pub(crate) const PUBLIC_TYPES: usize = 685;
-    pub(crate) const RESTRICTED_TYPES: usize = 534;
+    pub(crate) const PUBLIC_TYPES: usize = 679;
+    pub(crate) const RESTRICTED_TYPES: usize = 531;
     /// Names that several public types share.
     pub(crate) const SHARED_NAMES: usize = 0;
     /// Files that need each other in a circle.
@@ -61,11 +61,11 @@ mod ceiling {
     /// Characters of a line.
     pub(crate) const WIDTH: usize = 120;
     /// Lines that have more.
-    pub(crate) const WIDE_LINES: usize = 809;
+    pub(crate) const WIDE_LINES: usize = 81;
     /// Functions named just `of`: another name says from what, and can be searched for.
     pub(crate) const NAMED_OF: usize = 21;
     /// Folders with nothing but a `tests.rs`.
-    pub(crate) const FOLDERS_OF_TESTS: usize = 44;
+    pub(crate) const FOLDERS_OF_TESTS: usize = 38;
     /// Folders of one room that need each other in a circle.
     pub(crate) const FOLDERS_IN_CIRCLES: usize = 17;
     /// `told`, and forms of *fly*, in all of `src`.

@@ -51,8 +51,8 @@ struct Row {
     /// Whether successive requests are correlated; null if there are too few of them, and for tokens and chunks.
     dependent: Option<bool>,
     /// How many times the requests' correlation time, cautiously judged, fits into the window: with fewer than 20 it is
-    /// too short for an interval. Of a pace of tokens, where the rate is even, that of the number in flight, and ten are
-    /// enough. Null where there are too few requests to tell.
+    /// too short for an interval. Of a pace of tokens, where the rate is even, that of the number in flight,
+    /// and ten are enough. Null where there are too few requests to tell.
     correlation_times: Option<f64>,
 }
 
@@ -65,7 +65,8 @@ struct PercentileFields {
     at_least_ms: Option<f64>,
     /// The most that it can be, where it is not known and there is a most.
     at_most_ms: Option<f64>,
-    /// Lower end of the 95 % interval, which respects that requests depend on one another; null where nothing bounds it.
+    /// Lower end of the 95 % interval, which respects that requests depend on one another; null where nothing
+    /// bounds it.
     interval_low_ms: Option<f64>,
     /// Upper end.
     interval_high_ms: Option<f64>,

@@ -4,8 +4,8 @@
 //! experiment (the repeats of a run, of a row under a variant or of a load; the rounds of an A/B test) replaces up to
 //! [`Repeat::MOST_SPARE`] spoiled runs by spare ones, which come after the planned ones and have seeds of their own.
 //! What the server did never spoils a run: leaving out that it was overloaded or failed requests would make a server
-//! near its limit look better, and where its tokens do not add up, a spare run would find the same. What heat or the power
-//! supply did to its devices does: the next run may find them cool.
+//! near its limit look better, and where its tokens do not add up, a spare run would find the same. What heat
+//! or the power supply did to its devices does: the next run may find them cool.
 
 use std::fmt::Display;
 
@@ -17,8 +17,8 @@ use crate::units::counted;
 pub(super) const SERVER_RULES: [Rule; 4] =
     [Rule::ServerStayed, Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
 
-/// Rules that a server breaks in every run, if in one: the run is INVALID, and no spare one replaces it. A proxy that holds streams
-/// back counts as the server.
+/// Rules that a server breaks in every run, if in one: the run is INVALID, and no spare one replaces it. A
+/// proxy that holds streams back counts as the server.
 const LASTING: [Rule; 3] = [Rule::TokenIdentity, Rule::CounterIdentity, Rule::StreamsWhole];
 
 /// Why `run` is INVALID by the rules that `counts` picks, a sentence each.
@@ -33,8 +33,8 @@ pub(super) fn distrust(run: &Summary) -> impl Iterator<Item = &str> {
     broken(run, |rule| !SERVER_RULES.contains(&rule))
 }
 
-/// Why the devices of a run were not as fast as they are otherwise; `None` where they were. It is no reason to distrust what was
-/// measured, but a run that was slowed by heat says nothing beside one that was not.
+/// Why the devices of a run were not as fast as they are otherwise; `None` where they were. It is no reason
+/// to distrust what was measured, but a run that was slowed by heat says nothing beside one that was not.
 pub(super) fn slowed(run: &Summary) -> Option<&str> {
     let finding = run.findings.iter().find(|finding| finding.kind == FindingKind::Throttled)?;
     Some(&finding.sentence)

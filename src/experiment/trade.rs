@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::analysis::{FigureKey, Metric};
 use crate::units::percent;
 
-/// A latency that fell together with the output tokens per second and GPU, both by more than chance, while no other grew:
-/// more GPUs for each answer make it faster, and each of them makes fewer tokens.
+/// A latency that fell together with the output tokens per second and GPU, both by more than chance, while no
+/// other grew: more GPUs for each answer make it faster, and each of them makes fewer tokens.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PerGpuTrade {
@@ -22,7 +22,8 @@ pub struct PerGpuTrade {
 const SLOWER: f64 = 0.05;
 
 impl PerGpuTrade {
-    /// The trade among changes, each a share of the baseline and whether it is more than chance; `None` where there is none.
+    /// The trade among changes, each a share of the baseline and whether it is more than chance; `None` where
+    /// there is none.
     pub(in crate::experiment) fn from_changes(
         changes: impl Iterator<Item = (FigureKey, f64, bool)>,
     ) -> Option<Self> {

@@ -13,7 +13,8 @@ use crate::record::{
 use crate::workload::{Priority, Slo};
 
 /// Signs that mean something to Markdown, HTML, XML, a terminal, `OpenMetrics` or `GitHub`.
-pub(super) const HOSTILE: &str = "a|b\\|c `x` ``` *d* _e_ <script>alert(1)</script> ]]> & \"q\" 'q' @all #1 ![i](u)\n# EOF\n\u{1b}[31m\u{202e}\0$f$";
+pub(super) const HOSTILE: &str = "a|b\\|c `x` ``` *d* _e_ <script>alert(1)</script> ]]> & \"q\" 'q' @all #1 ![i](u)\n# \
+    EOF\n\u{1b}[31m\u{202e}\0$f$";
 
 /// What `write` makes of a run with these objectives.
 pub(super) fn report<T>(log: &RunLog, objectives: &[&str], write: impl FnOnce(RunReport<'_>) -> T) -> T {
@@ -79,8 +80,8 @@ pub(super) fn hostile() -> RunLog {
     log
 }
 
-/// The minute again, with all that a server, its two GPUs and the client can tell: the server at its begin, its middle and its end, the
-/// GPUs every ten seconds.
+/// The minute again, with all that a server, its two GPUs and the client can tell: the server at its begin,
+/// its middle and its end, the GPUs every ten seconds.
 pub(super) fn observed() -> RunLog {
     let mut log = minute();
     let source = |kind| {

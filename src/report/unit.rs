@@ -9,8 +9,9 @@ pub(super) struct Unit {
     pub(super) sign: &'static str,
     /// Its base unit by the Unified Code for Units of Measure, as OTLP wants it.
     pub(super) ucum: &'static str,
-    /// What names of series in its base unit end with: what Prometheus makes of the OTLP unit, so that a figure has one name
-    /// there however it came (`OpenTelemetry`, *Prometheus and `OpenMetrics` Compatibility*).
+    /// What names of series in its base unit end with: what Prometheus makes of the OTLP unit, so that a
+    /// figure has one name there however it came (`OpenTelemetry`, *Prometheus and `OpenMetrics`
+    /// Compatibility*).
     pub(super) ending: &'static str,
     /// How many of it are one of its base unit.
     pub(super) per_base: u16,

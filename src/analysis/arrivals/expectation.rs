@@ -172,7 +172,8 @@ impl DeclaredGaps {
     /// The same over the rest of a gap that was under way when the run began: −ln of rate · ∫ P(gap > u) du from
     /// `seconds` on (Cox, *Renewal Theory*, 1962, section 5.4).
     ///
-    /// Gamma with shape k at z = k·rate·seconds: Q(k + 1, z) − z/k · Q(k, z). Weibull: Q(1/shape, (seconds/scale)^shape).
+    /// Gamma with shape k at z = k·rate·seconds: Q(k + 1, z) − z/k · Q(k, z). Weibull: Q(1/shape,
+    /// (seconds/scale)^shape).
     fn hazard_of_rest(self, seconds: f64) -> f64 {
         let due = match self.form {
             GapForm::Gamma(shape) => {

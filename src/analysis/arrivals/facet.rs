@@ -83,7 +83,8 @@ impl Facet {
     fn statistic(self) -> &'static str {
         match self {
             Self::Gaps => {
-                "the lesser of two, each as a multiple of its limit: Anderson–Darling A² of the gaps, their largest CDF deviation"
+                "the lesser of two, each as a multiple of its limit: Anderson–Darling A² of the gaps, their largest \
+                 CDF deviation"
             }
             Self::Neighbours => "Spearman correlation of neighbouring gaps",
             Self::Spread => "index of dispersion of counts",
@@ -202,8 +203,8 @@ fn landing(
         allowance.alpha(Facet::Landing) * half_root_of_two_pi * law.deviation_of(sequence.arrivals as f64);
     let value = fit.last_arrival_offset;
     let sentence = format!(
-        "the last {} arrival is {} arrivals from the moment at which {} are expected; limit: {} at least, within which a \
-         plan was almost certainly stretched",
+        "the last {} arrival is {} arrivals from the moment at which {} are expected; limit: {} at least, within which \
+         a plan was almost certainly stretched",
         adjective(measure.rule),
         three_digits(value.abs()),
         sequence.arrivals,

@@ -10,8 +10,8 @@ use crate::units::{counted, three_digits};
 use crate::workload::ArrivalPattern;
 
 /// Why the arrivals of a trace are not put to tests of a process.
-const REPLAYED: &str = "a trace declares no process to test: its timestamps are the plan, and each dispatch is compared with \
-                        its timestamp";
+const REPLAYED: &str = "a trace declares no process to test: its timestamps are the plan, and each dispatch is \
+    compared with its timestamp";
 
 impl ArrivalSequence {
     /// Tests of a plan: together they refuse 1 in 10,000 honest ones.

@@ -23,8 +23,8 @@ pub struct ArrivalSequence {
     /// How many arrived.
     pub arrivals: u64,
     /// How many the declared process expects over the same stretch: rate × time or its integral; of states, given
-    /// those that were drawn; of independent gaps and clients the hazard integrated from arrival to arrival; of a trace,
-    /// what its survey counted.
+    /// those that were drawn; of independent gaps and clients the hazard integrated from arrival to arrival;
+    /// of a trace, what its survey counted.
     pub expected: f64,
     /// The stretch that they are counted over, seconds.
     pub span_s: f64,

@@ -1,4 +1,5 @@
-//! What a result bears: its checklist, the strongest sentence, what cannot be concluded, and what its method makes wrong.
+//! What a result bears: its checklist, the strongest sentence, what cannot be concluded, and what its method
+//! makes wrong.
 
 use serde::Serialize;
 

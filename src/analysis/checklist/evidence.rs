@@ -248,8 +248,8 @@ impl Evidence {
         self.latency(&[Metric::Ttft, Metric::TtftFromSend, Metric::E2e, Metric::E2eFromSend])
     }
 
-    /// Samples of that latency, else requests that were answered, and how many independent ones they are worth, as far as
-    /// that is known.
+    /// Samples of that latency, else requests that were answered, and how many independent ones they are
+    /// worth, as far as that is known.
     pub(super) fn samples(&self) -> Option<(u64, u64)> {
         let answered = || Some(self.sent?.saturating_sub(self.failed?));
         let latency = self.main_latency();

@@ -1,4 +1,5 @@
-//! The strongest sentence that a result bears: throughput, the tail of a latency with its bound, and what they hold for.
+//! The strongest sentence that a result bears: throughput, the tail of a latency with its bound, and what
+//! they hold for.
 
 use super::evidence::{ArrivalShape, Evidence, LatencyEvidence, PercentileEvidence, ResultSource};
 use crate::analysis::figures::quantile::Quantile;

@@ -223,9 +223,9 @@ fn sentence(change: impl FnOnce(&mut Evidence)) -> Option<String> {
 fn the_strongest_sentence_is_what_the_data_bears() {
     assert_eq!(
         sentence(|_| {}).unwrap(),
-        "1,280 output tokens/s at p99 TTFT < 440 ms (n = 1,197 in each run, 95 % interval 360 to 440 ms), poisson, 10.0 \
-         requests/s, 3 of 1,200 requests failed and not counted, llama by vllm 0.11.0 on 2 × h100, on average over 5 runs of \
-         2 min each"
+        "1,280 output tokens/s at p99 TTFT < 440 ms (n = 1,197 in each run, 95 % interval 360 to 440 ms), poisson, \
+         10.0 requests/s, 3 of 1,200 requests failed and not counted, llama by vllm 0.11.0 on 2 × h100, on average \
+         over 5 runs of 2 min each"
     );
     let few = sentence(|of| of.latencies[0].n = Some(300)).unwrap();
     assert!(few.contains("at p50 TTFT < 110 ms (n = 300"), "{few}");
@@ -288,8 +288,8 @@ fn what_cannot_be_concluded_has_its_reason() {
     assert_eq!(invalid, ["nothing: the run is INVALID (it sent late)"]);
 }
 
-/// The example of the articles' anti-patterns: fixed lengths, constant arrivals, no warm-up, six seconds, one tenant, no
-/// checks.
+/// The example of the articles' anti-patterns: fixed lengths, constant arrivals, no warm-up, six seconds, one
+/// tenant, no checks.
 #[test]
 fn a_valid_run_that_measures_little_meets_little() {
     let records =

@@ -33,8 +33,8 @@ pub(super) fn lengths(evidence: &Evidence) -> Found {
     let faults: Vec<_> = narrow.into_iter().chain(short).collect();
     let sentence = words.join(", ");
     if !faults.is_empty() {
-        let cure = "take lengths from production: --dataset FILE, --trace FILE, or --input-tokens and --output-tokens as \
-                    a distribution (skyline guide workloads)";
+        let cure = "take lengths from production: --dataset FILE, --trace FILE, or --input-tokens and --output-tokens \
+            as a distribution (skyline guide workloads)";
         return not_met(format!("{sentence}: {}", faults.join("; ")), cure);
     }
     if known.iter().any(|(_, spread)| spread.is_none()) {

@@ -32,15 +32,16 @@ pub(crate) const SPOILED: f64 = 0.05;
 /// - Sending late: M counts from the scheduled moment, so for each request it is known how much of its TTFT or e2e
 ///   passed in this program: `dispatched − scheduled`, and on a connection that stood already `sent − dispatched` (from
 ///   the slot on, where it waited for one), of which no more than the event loop's longest delay is laid to this
-///   program. The percentile is taken anew without that time: the effect is exact. In a closed loop latencies count from
-///   sending, and there is none; what late sending does there is to the load, see
+///   program. The percentile is taken anew without that time: the effect is exact. In a closed loop latencies
+///   count from sending, and there is none; what late sending does there is to the load, see
 ///   [`ClosedLoop::held_share`](crate::analysis::ClosedLoop::held_share).
 /// - Reading late: stamps that are taken when a read returns have the event loop's delay in them, and nobody knows how
-///   much of it each has. The effect on a percentile of TTFT or e2e is bounded by that of the delay: its median for p50,
-///   its p99 for p90 to p99, its longest for p99.9, each less what the timer that measures it may be late itself. TPOT
-///   divides the delay of two stamps by the tokens between them, and is not judged. Stamps of the kernel are free of all
-///   this, but for those of first tokens that came in one read with later ones after the client did not look for a while:
-///   the percentile of TTFT is taken anew with the earliest moments at which they can have come ([`LateStamps`](crate::record::LateStamps)).
+///   much of it each has. The effect on a percentile of TTFT or e2e is bounded by that of the delay: its
+///   median for p50, its p99 for p90 to p99, its longest for p99.9, each less what the timer that measures it
+///   may be late itself. TPOT divides the delay of two stamps by the tokens between them, and is not judged.
+///   Stamps of the kernel are free of all this, but for those of first tokens that came in one read with
+///   later ones after the client did not look for a while: the percentile of TTFT is taken anew with the
+///   earliest moments at which they can have come ([`LateStamps`](crate::record::LateStamps)).
 /// - Standing still: the least that a latency can have been is its length without the stalls in it, so the effect is
 ///   no more than the percentile less that of the latencies without stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -27,8 +27,8 @@ pub struct ClientLoad {
     pub read_delay: Option<DelaySummary>,
     /// Where the moments of arriving bytes come from.
     pub stamps: StampSource,
-    /// Stamps of tokens that may be late, for the client read so late that one read brought several packets, which all have
-    /// the kernel's time of the last; absent if there is none.
+    /// Stamps of tokens that may be late, for the client read so late that one read brought several packets,
+    /// which all have the kernel's time of the last; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_stamps: Option<LateStampSummary>,
     /// Peak memory of the process, bytes, if the system reports it.

@@ -27,7 +27,8 @@ pub struct HostStallImpact {
     /// The longest time in which nothing ran at all.
     #[serde(skip)]
     pub(crate) unbroken_ms: Option<f64>,
-    /// How long the machine slept besides, by a clock that counts it, seconds; absent where it did not. No latency counts it.
+    /// How long the machine slept besides, by a clock that counts it, seconds; absent where it did not. No
+    /// latency counts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slept_s: Option<f64>,
     /// Measured requests with a stall between their scheduled moment and the last that a latency of theirs is taken

@@ -11,9 +11,9 @@ use crate::analysis::summary::run::Summary;
 /// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
 pub const TARGET_PRECISION: f64 = 0.1;
 
-/// Fewest effective samples of a run, on average, beyond a percentile other than the median. With fewer, most runs miss the
-/// rare busy spells that make it: the mean of their figures is too low and its interval with it, however many runs there
-/// are. A median errs to neither side.
+/// Fewest effective samples of a run, on average, beyond a percentile other than the median. With fewer, most
+/// runs miss the rare busy spells that make it: the mean of their figures is too low and its interval with
+/// it, however many runs there are. A median errs to neither side.
 const LEAST_BEYOND: f64 = 5.0;
 
 /// More repeats than this are not worth suggesting.
@@ -108,8 +108,8 @@ impl AcrossRuns {
         Self { mark: SampleWarning::gravest(marks), ..joined.with_tail(key, harmonic_mean(beyond)) }
     }
 
-    /// The same without an interval where runs are too short for a percentile other than the median, of each of which so many
-    /// effective samples lie beyond it.
+    /// The same without an interval where runs are too short for a percentile other than the median, of each
+    /// of which so many effective samples lie beyond it.
     fn with_tail(self, key: &FigureKey, effective_beyond: Option<f64>) -> Self {
         let enough = effective_beyond.is_some_and(|beyond| beyond >= LEAST_BEYOND);
         if enough || self.unresolvable.is_some() || key.tail().is_none() {
@@ -219,7 +219,8 @@ fn beyond(key: &FigureKey, run: &Summary) -> Option<f64> {
     Some(key.row(run)?.correlation_times? * key.tail()?)
 }
 
-/// The harmonic mean of numbers with their weights, so that the longest memory weighs most; `None` where one is unknown.
+/// The harmonic mean of numbers with their weights, so that the longest memory weighs most; `None` where one
+/// is unknown.
 fn harmonic_mean(numbers: impl Iterator<Item = (Option<f64>, f64)>) -> Option<f64> {
     let (mut weights, mut sum) = (0.0, 0.0);
     for (number, weight) in numbers {
@@ -281,8 +282,8 @@ mod tests {
         AcrossRuns::of_figures(&figures, f64::INFINITY)
     }
 
-    /// By hand: mean 10, standard deviation 2; t of two degrees of freedom is 4.3027, and 4.3027 · 2 / √3 = 4.9683. Of 18
-    /// runs t is 2.1098 and (2.1098 · 2)² = 17.8; of 17 it is 2.1199 and 17.98.
+    /// By hand: mean 10, standard deviation 2; t of two degrees of freedom is 4.3027, and 4.3027 · 2 /
+    /// √3 = 4.9683. Of 18 runs t is 2.1098 and (2.1098 · 2)² = 17.8; of 17 it is 2.1199 and 17.98.
     #[test]
     fn three_runs_have_students_interval_and_say_how_many_would_do() {
         let runs = known(&[8.0, 10.0, 12.0]);

@@ -1,4 +1,5 @@
-//! Writes the guide's chapter of figures from the catalogue: `INSTA_UPDATE=always` writes the file, else it is compared.
+//! Writes the guide's chapter of figures from the catalogue: `INSTA_UPDATE=always` writes the file, else it
+//! is compared.
 
 use std::fmt::Write as _;
 
@@ -39,7 +40,8 @@ fn chapter() -> String {
         (
             FigureKind::Cost,
             "Costs",
-            "Less is better. Money is in the currency of `--gpu-hour` and needs `--gpus`;\nenergy needs a page of metrics of the devices. `skyline guide objectives` says\nwhich answers are acceptable.",
+            "Less is better. Money is in the currency of `--gpu-hour` and needs `--gpus`;\nenergy needs a page of \
+             metrics of the devices. `skyline guide objectives` says\nwhich answers are acceptable.",
         ),
         (FigureKind::Share, "Shares", "An objective takes a percentage. Files hold a number from 0 to 1."),
     ] {

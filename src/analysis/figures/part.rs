@@ -105,7 +105,8 @@ impl Part {
             [kind, name] => match PartKind::ALL.iter().copied().find(|known| known.name() == *kind) {
                 Some(kind) => Ok(Self { kind: Some(kind), name: (*name).to_owned() }),
                 None => Err(format!(
-                    "`{kind}` is not a group of requests; use class, priority, tenant, model or tag, or slice for checks"
+                    "`{kind}` is not a group of requests; use class, priority, tenant, model or tag, or slice for \
+                     checks"
                 )),
             },
             more => Err(format!("`{}` is more than a name", more.join(" "))),

@@ -141,8 +141,8 @@ impl Sample {
         Some(Figure::within(self.at_rank(&self.least, rank)?, self.at_rank(&self.most, rank)))
     }
 
-    /// The share of the samples that are at most `value`, between 0 and 1, each censored one at its bound; 0 for an empty
-    /// sample.
+    /// The share of the samples that are at most `value`, between 0 and 1, each censored one at its bound; 0
+    /// for an empty sample.
     pub fn share_at_most(&self, value: f64) -> f64 {
         let all = self.len();
         if all == 0 {
@@ -182,8 +182,8 @@ impl Sample {
         Some(Figure::within(self.at(&self.least, rank)?, self.at(&self.most, rank)))
     }
 
-    /// The value at a rank counted from 0, which may lie between two samples, of the exact ones and these `others`; `None`
-    /// past the end.
+    /// The value at a rank counted from 0, which may lie between two samples, of the exact ones and these
+    /// `others`; `None` past the end.
     fn at_rank(&self, others: &[f64], rank: f64) -> Option<f64> {
         let low = self.at(others, rank as u64)?;
         let share = rank.fract();

@@ -47,8 +47,8 @@ impl Quantile {
         }
     }
 
-    /// What it needs: from so many independent samples on nothing is reserved about it. Ten of them lie above a p99 and a
-    /// p99.9, and two on each side of a median, but once in a hundred times.
+    /// What it needs: from so many independent samples on nothing is reserved about it. Ten of them lie above
+    /// a p99 and a p99.9, and two on each side of a median, but once in a hundred times.
     pub const fn plenty(self) -> u64 {
         match self {
             Self::P50 => 11,
@@ -167,8 +167,8 @@ pub enum SampleWarning {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unresolvable {
-    /// The window is too short against the time for which the server remembers, or has too few requests to tell it: what
-    /// it does at other times may be missing.
+    /// The window is too short against the time for which the server remembers, or has too few requests to
+    /// tell it: what it does at other times may be missing.
     WindowTooShort,
     /// Too few independent samples lie beyond the percentile.
     TooFewBeyond,

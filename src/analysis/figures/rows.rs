@@ -17,7 +17,8 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ..latency("ttft_from_send", "TTFT from send", "first token − sent")
     },
     FigureInfo {
-        meaning: "time to the first token that is not reasoning, from the scheduled moment; in a closed loop from sending",
+        meaning: "time to the first token that is not reasoning, from the scheduled moment; in a closed loop from \
+            sending",
         ..latency("ttfa", "TTFA", "first token that is not reasoning − scheduled")
     },
     FigureInfo {
@@ -74,7 +75,8 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
     FigureInfo {
         field: "goodput_per_s",
         of_parts: true,
-        meaning: "requests scheduled in the window that completed and met their SLO; where none has an SLO, those completed",
+        meaning: "requests scheduled in the window that completed and met their SLO; where none has an SLO, those \
+            completed",
         source: "DistServe (OSDI 2024)",
         ..rate(
             "goodput",
@@ -111,8 +113,8 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         )
     },
     FigureInfo {
-        meaning: "answer tokens that arrived in the window, of answers that did not fail, per GPU; absent where their number \
-                  is not declared",
+        meaning: "answer tokens that arrived in the window, of answers that did not fail, per GPU; absent where their \
+            number is not declared",
         ..rate(
             "output_tokens_per_s_per_gpu",
             "output tokens/s per GPU",
@@ -130,7 +132,8 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ..rate("tokens_per_s_per_user", "tokens/s per user", FigureUnit::TokensPerSecond, "1 s / median TPOT")
     },
     FigureInfo {
-        meaning: "answer tokens per second of a request from its scheduled moment to its last token: half are at least so fast",
+        meaning: "answer tokens per second of a request from its scheduled moment to its last token: half are at least \
+            so fast",
         elsewhere: &[Elsewhere {
             tool: AIPERF,
             name: "e2e_output_token_throughput",
@@ -206,7 +209,8 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         [
             "cost_per_million_output_tokens",
             "cost of 1M output tokens",
-            "price of the GPUs for a million answer tokens; absent where the price or the number of GPUs is not declared",
+            "price of the GPUs for a million answer tokens; absent where the price or the number of GPUs is not \
+             declared",
             "price of a GPU hour × GPUs × window / answer tokens × 10⁶",
         ],
     ),
@@ -215,7 +219,8 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         [
             "cost_per_answer",
             "cost of an answer",
-            "price of the GPUs for an answer that was complete in the window; absent where the price or the number of GPUs is not declared",
+            "price of the GPUs for an answer that was complete in the window; absent where the price or the number of \
+             GPUs is not declared",
             "price of a GPU hour × GPUs × window / answers completed in the window",
         ],
     ),
@@ -224,7 +229,8 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         [
             "cost_per_acceptable_answer",
             "cost of an acceptable answer",
-            "price of the GPUs for such an answer within its SLO, of the requested form, and with golden prompts that passed; absent where the price or the number of GPUs is not declared",
+            "price of the GPUs for such an answer within its SLO, of the requested form, and with golden prompts that \
+             passed; absent where the price or the number of GPUs is not declared",
             "price of a GPU hour × GPUs × window / acceptable answers to the requests of the window",
         ],
     ),
@@ -242,7 +248,8 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         [
             "energy_per_answer",
             "energy of an answer",
-            "energy of all devices for an answer that was complete in the window; absent where not all devices report it",
+            "energy of all devices for an answer that was complete in the window; absent where not all devices report \
+             it",
             "power × window / answers completed in the window",
         ],
     ),
@@ -251,7 +258,8 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         [
             "energy_per_acceptable_answer",
             "energy of an acceptable answer",
-            "energy of all devices for such an answer within its SLO, of the requested form, and with golden prompts that passed; absent where not all devices report it",
+            "energy of all devices for such an answer within its SLO, of the requested form, and with golden prompts \
+             that passed; absent where not all devices report it",
             "power × window / acceptable answers to the requests of the window",
         ],
     ),

@@ -27,7 +27,8 @@ pub(super) fn impossible_usage(summary: &Summary) -> Option<Said> {
 
 pub(super) fn odd_answers(summary: &Summary) -> Option<Said> {
     let lines: Vec<_> = summary.oddities.iter().map(OddAnswers::sentence).collect();
-    let cure = "look at the bytes of one answer (curl -N), and at the gateway before the server: clients may read it otherwise";
+    let cure = "look at the bytes of one answer (curl -N), and at the gateway before the server: clients may read it \
+        otherwise";
     (!lines.is_empty()).then(|| (lines.join("; "), cure.into()))
 }
 
@@ -46,15 +47,16 @@ pub(super) fn estimated_tokens(summary: &Summary) -> Option<Said> {
     let sentence =
         format!("output tokens of {} of {} {how}", count(tokens.from_chunks), counted(all, "answer"));
     let cure = if tokens.uncounted_usage > 0 {
-        "the server's usage has no count of them, or fewer than chunks came: look at what counts tokens, the server or a proxy \
-         before it; or give --tokenizer, which counts answers after the run"
+        "the server's usage has no count of them, or fewer than chunks came: look at what counts tokens, the server or \
+         a proxy before it; or give --tokenizer, which counts answers after the run"
     } else if !summary.run.engine.streamed {
         "let the server send usage, or give --tokenizer, which counts answers after the run"
     } else if tokens.from_tokenizer > 0 {
-        "the tokenizer counts only complete answers, and only after a run that is not aborted; let the server send usage \
-         (stream_options.include_usage)"
+        "the tokenizer counts only complete answers, and only after a run that is not aborted; let the server send \
+         usage (stream_options.include_usage)"
     } else {
-        "let the server send usage (stream_options.include_usage), or give --tokenizer, which counts answers after the run"
+        "let the server send usage (stream_options.include_usage), or give --tokenizer, which counts answers after the \
+         run"
     };
     Some((sentence, cure.into()))
 }
@@ -96,7 +98,8 @@ pub(super) fn token_mismatch(summary: &Summary) -> Option<Said> {
         percent(MISMATCH_BAR)
     );
     let cure = if counts_chunks(&summary.run.engine) {
-        "the server was asked to count the tokens of each chunk (continuous_usage_stats) and did not: compare TPOT, not ITL"
+        "the server was asked to count the tokens of each chunk (continuous_usage_stats) and did not: compare TPOT, \
+         not ITL"
     } else {
         "compare TPOT, not ITL; vLLM, SGLang and TensorRT-LLM count the tokens of each chunk under their own --engine"
     };
@@ -131,8 +134,8 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Said> {
     let sentence = if delivery.tpot_withheld {
         let (gathered, answers) = (count(delivery.gathered_answers), counted(delivery.answers, "answer"));
         format!(
-            "{what}{gathered} of {answers} came gathered, {share} of their chunks together with the chunk before (limit: \
-             {} of the answers): {cause}",
+            "{what}{gathered} of {answers} came gathered, {share} of their chunks together with the chunk before \
+             (limit: {} of the answers): {cause}",
             percent(GATHERED_BAR)
         )
     } else {
@@ -164,13 +167,13 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Said> {
     }
     if summary.run.datasets.iter().any(|taken| !taken.salted) {
         let sentence = format!(
-            "{} of the prompt tokens came from a prefix cache: a dataset is sent unchanged, and rows that the server has \
-             seen before cost less than new ones; limit: {}",
+            "{} of the prompt tokens came from a prefix cache: a dataset is sent unchanged, and rows that the server \
+             has seen before cost less than new ones; limit: {}",
             percent(rate),
             percent(CACHED_BAR)
         );
-        let cure = "for cold prompts, reset the server's prefix cache before the run, or set salt = true, which begins each \
-                    prompt with different words";
+        let cure = "for cold prompts, reset the server's prefix cache before the run, or set salt = true, which begins \
+            each prompt with different words";
         return Some((sentence, cure.into()));
     }
     let typed = |option| summary.run.command.iter().any(|word| word.starts_with(option));
@@ -184,7 +187,8 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Said> {
         || format!("{rate} of the prompt tokens came from a prefix cache {although}; limit: {bar}"),
         |most| {
             let most = percent(most);
-            format!("{rate} of the prompt tokens came from a prefix cache, and at most {most} are shared; limit: {bar} more")
+            format!("{rate} of the prompt tokens came from a prefix cache, and at most {most} are shared; limit: {bar} \
+                more")
         },
     );
     let cure = if typed("--salt") {
@@ -219,8 +223,8 @@ pub(super) fn lost_prefixes(summary: &Summary) -> Option<Said> {
 pub(super) fn empty_turns(summary: &Summary) -> Option<Said> {
     let empty = counted(summary.sessions.as_ref()?.empty_answers?, "answer");
     let sentence = format!(
-        "{empty} of conversations had no text, only reasoning or nothing, so that the next turn repeated an empty message of \
-         the assistant, which some servers refuse; limit: none"
+        "{empty} of conversations had no text, only reasoning or nothing, so that the next turn repeated an empty \
+         message of the assistant, which some servers refuse; limit: none"
     );
     let cure = "raise output_tokens, so that the model comes to its answer, or limit its reasoning";
     Some((sentence, cure.into()))
@@ -242,7 +246,8 @@ pub(super) fn wrong_forms(summary: &Summary) -> Option<Said> {
             match class.invalid {
                 0 => format!("`{name}`: {cut} of {of}; the other {has} have the form {form}"),
                 _ => format!(
-                    "`{name}`: {has_not} of {of} do not have the form {form}, and {cut} were cut off before they could have it"
+                    "`{name}`: {has_not} of {of} do not have the form {form}, and {cut} were cut off before they could \
+                     have it"
                 ),
             }
         })
@@ -259,11 +264,11 @@ pub(super) fn wrong_forms(summary: &Summary) -> Option<Said> {
     };
     let (what, cure) = if classes.iter().any(|class| class.invalid > 0) {
         let cure = if classes.iter().any(off_schema) {
-            "set strict = true in the tools: vLLM and OpenAI hold the arguments of a call to its schema only then; if answers \
-             are cut off, raise output_tokens"
+            "set strict = true in the tools: vLLM and OpenAI hold the arguments of a call to its schema only then; if \
+             answers are cut off, raise output_tokens"
         } else {
-            "check that the server enforces the form (guided decoding, a parser of tool calls); if answers are cut off, raise \
-             output_tokens"
+            "check that the server enforces the form (guided decoding, a parser of tool calls); if answers are cut \
+             off, raise output_tokens"
         };
         ("answers do not have the requested form (limits: none invalid,", cure)
     } else {
@@ -273,8 +278,8 @@ pub(super) fn wrong_forms(summary: &Summary) -> Option<Said> {
     Some((sentence, cure.into()))
 }
 
-/// Golden prompts are answered at temperature 0, so that one which passed before the run passes under load, if the server
-/// does the same work there.
+/// Golden prompts are answered at temperature 0, so that one which passed before the run passes under load,
+/// if the server does the same work there.
 pub(super) fn worse_under_load(summary: &Summary) -> Option<Said> {
     let checks = &summary.quality.as_ref()?.checks;
     let worse: Vec<_> = checks

@@ -22,8 +22,8 @@ pub(in crate::analysis) fn keep_alive(summary: &Summary) -> String {
         _ => "",
     };
     format!(
-        "raise the keep-alive timeout of the server{option}, or of the proxy before it: over 4 s, for which Skyline keeps idle \
-         connections"
+        "raise the keep-alive timeout of the server{option}, or of the proxy before it: over 4 s, for which Skyline \
+         keeps idle connections"
     )
 }
 
@@ -41,8 +41,8 @@ pub(super) fn cold_connections(summary: &Summary) -> Option<Said> {
     }
     let opened = over_bar(summary, summary.requests.opened_connection)?;
     let sentence = format!(
-        "{opened} had to open a connection first, because none was ready: many came at once, or the last ones were idle for \
-         over 4 s; that counts in the latency; limit: {limit}"
+        "{opened} had to open a connection first, because none was ready: many came at once, or the last ones were \
+         idle for over 4 s; that counts in the latency; limit: {limit}"
     );
     let cure = "nothing is wrong with the server; a longer warm-up at this load leaves more connections open";
     Some((sentence, cure.into()))

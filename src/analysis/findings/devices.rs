@@ -69,8 +69,8 @@ pub(super) fn busy_before(summary: &Summary) -> Option<Said> {
         percent(busy),
         percent(IDLE)
     );
-    let cure = "stop what else uses the device (nvidia-smi shows its processes); an exporter that is slow to collect may also \
-                report what was before (dcgm-exporter -c 1000 collects every second)";
+    let cure = "stop what else uses the device (nvidia-smi shows its processes); an exporter that is slow to collect \
+        may also report what was before (dcgm-exporter -c 1000 collects every second)";
     Some((sentence, cure.into()))
 }
 

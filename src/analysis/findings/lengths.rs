@@ -36,7 +36,8 @@ pub(super) fn output_length(summary: &Summary) -> Option<Said> {
     );
     let own = if by_tokenizer { "check that the tokenizer is the served model's; if it is, " } else { "" };
     let cure = if ignored {
-        "`skyline check` says which fields the server goes by: choose its own --engine, or set its field with --extra-body"
+        "`skyline check` says which fields the server goes by: choose its own --engine, or set its field with \
+         --extra-body"
             .to_owned()
     } else if forces_length(&summary.run.engine) {
         format!(
@@ -45,8 +46,8 @@ pub(super) fn output_length(summary: &Summary) -> Option<Said> {
         )
     } else {
         format!(
-            "{own}check the model's longest answer; an answer ends where the model ends it unless the server forces its \
-             length, as vLLM, SGLang, TensorRT-LLM and llama.cpp do under their own --engine"
+            "{own}check the model's longest answer; an answer ends where the model ends it unless the server forces \
+             its length, as vLLM, SGLang, TensorRT-LLM and llama.cpp do under their own --engine"
         )
     };
     Some((sentence, cure))
@@ -61,13 +62,14 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Said> {
     let error = balance.relative_error.filter(|error| error.abs() > LENGTH_BAR)?;
     if let Some((requested, counted)) = far_above(&summary.tokens) {
         let sentence = format!(
-            "the server counts {} tokens in the median prompt, and {} were planned, its chat template included; limit: twice as many and 1,000 more",
+            "the server counts {} tokens in the median prompt, and {} were planned, its chat template included; limit: \
+             twice as many and 1,000 more",
             count(counted.round() as u64),
             count(requested.round() as u64)
         );
-        let cure = "look at the usage of one answer (curl): a system prompt or tools that a gateway adds are some thousand \
-                    tokens, more is a wrong count (of bytes, padding or other requests), and input tokens/s and cache rates \
-                    are as wrong";
+        let cure = "look at the usage of one answer (curl): a system prompt or tools that a gateway adds are some \
+            thousand tokens, more is a wrong count (of bytes, padding or other requests), and input tokens/s and cache \
+            rates are as wrong";
         return Some((sentence, cure.into()));
     }
     let (added, included) = match summary.tokens.template_tokens {

@@ -36,8 +36,8 @@ pub(super) fn interrupted(summary: &Summary) -> Option<Said> {
 pub(super) fn cut_off(summary: &Summary) -> Option<Said> {
     summary.window.ending.is_none().then(|| {
         let sentence = format!(
-            "the log has no last line: the run was cut off (a crash, a kill, a full disk) with {} in flight; what ended in its \
-             last 20 ms may count among them",
+            "the log has no last line: the run was cut off (a crash, a kill, a full disk) with {} in flight; what \
+             ended in its last 20 ms may count among them",
             counted(summary.requests.in_flight, "request")
         );
         (sentence, "run again; finished requests are saved and shown".into())
@@ -71,8 +71,8 @@ pub(super) fn metastable(summary: &Summary) -> Option<Said> {
     );
     let retried = summary.run.clients.as_ref().is_some_and(|clients| clients.retries > 0);
     let cure = if retried {
-        "let clients retry less, for longer waits put off the same load; let the server refuse early, and stop work for \
-         clients that have gone"
+        "let clients retry less, for longer waits put off the same load; let the server refuse early, and stop work \
+         for clients that have gone"
     } else {
         "let the server refuse early, and stop work for clients that have gone; let clients hedge later or not at all"
     };
@@ -101,7 +101,8 @@ pub(super) fn cap_bound(summary: &Summary) -> Option<Said> {
         return None;
     }
     let sentence = format!(
-        "requests over the cap of {cap} in flight waited for up to {} (p50 {} ms; limit: {} ms); latencies include the wait",
+        "requests over the cap of {cap} in flight waited for up to {} (p50 {} ms; limit: {} ms); latencies include the \
+         wait",
         seconds(wait.max.at_least() / 1e3),
         three_digits(wait.percentile(Quantile::P50).figure.at_least()),
         three_digits(QUEUE_BAR_MS),
@@ -114,8 +115,8 @@ pub(super) fn asked_waits(summary: &Summary) -> Option<Said> {
     let waits = summary.attempts.as_ref()?.asked_waits?;
     let own = summary.run.clients.as_ref()?.backoff_max_s;
     let sentence = format!(
-        "{} before a retry lasted as long as the server asked (Retry-After), up to {}; limit: the clients' own wait of up to \
-         {}; latencies include these waits",
+        "{} before a retry lasted as long as the server asked (Retry-After), up to {}; limit: the clients' own wait of \
+         up to {}; latencies include these waits",
         counted(waits.waits, "wait"),
         seconds(waits.longest_s),
         seconds(own)
@@ -141,8 +142,8 @@ pub(super) fn short_window(summary: &Summary) -> Option<Said> {
     if let Some(counted_s) = summary.window.answers_s().filter(|_| summary.window.load_end_s.is_none()) {
         let window = summary.window.length_s();
         let sentence = format!(
-            "most answers came after the window of {}: completed requests, tokens and goodput are per second of the {} until \
-             the last answer",
+            "most answers came after the window of {}: completed requests, tokens and goodput are per second of the {} \
+             until the last answer",
             seconds(window),
             seconds(counted_s)
         );
@@ -177,8 +178,8 @@ pub(super) fn end_without_load(summary: &Summary) -> Option<Said> {
         return None;
     }
     let sentence = format!(
-        "the last {} of {} saw no new request ({} of the time; limit: {}): a server that empties completes fewer requests \
-         a second than under steady load, and its last answers come faster",
+        "the last {} of {} saw no new request ({} of the time; limit: {}): a server that empties completes fewer \
+         requests a second than under steady load, and its last answers come faster",
         seconds(counted_s - load_s),
         seconds(counted_s),
         percent(share),
@@ -221,7 +222,8 @@ pub(super) fn not_settled(summary: &Summary) -> Option<Said> {
         three_digits(halves.present),
         three_digits(halves.present_after)
     );
-    let cure = "run for several times as long, with a longer --warmup: the run does not show yet when the system settles";
+    let cure = "run for several times as long, with a longer --warmup: the run does not show yet when the system \
+        settles";
     Some((sentence, cure.into()))
 }
 
@@ -259,8 +261,8 @@ pub(super) fn cooldown_failures(summary: &Summary) -> Option<Said> {
         return None;
     }
     let sentence = format!(
-        "{} of {} sent as cool-down failed ({}), mostly {} ({}), such as: {}; limit: {}: the last requests of the window \
-         ran under less load than planned",
+        "{} of {} sent as cool-down failed ({}), mostly {} ({}), such as: {}; limit: {}: the last requests of the \
+         window ran under less load than planned",
         count(failed),
         counted(all, "request"),
         percent(share),

@@ -10,7 +10,8 @@ use crate::units::{counted, percent, three_digits};
 
 /// A key-value cache that is fuller than this has no room for another request's context.
 const FULL: f64 = 0.95;
-/// More of the client's mean TTFT than this share, and than so many milliseconds, outside of the server is worth a look.
+/// More of the client's mean TTFT than this share, and than so many milliseconds, outside of the server is
+/// worth a look.
 const OUTSIDE_BAR: f64 = 0.1;
 const OUTSIDE_BAR_MS: f64 = 5.0;
 
@@ -70,7 +71,8 @@ pub(super) fn cache_full(summary: &Summary) -> Option<Said> {
             counted(preemptions.round() as u64, "request"),
             percent(FULL)
         );
-        let cure = "give the cache more memory (--gpu-memory-utilization), or let fewer requests in at a time (max_num_seqs)";
+        let cure = "give the cache more memory (--gpu-memory-utilization), or let fewer requests in at a time \
+            (max_num_seqs)";
         (sentence, in_words_of(&summary.run.engine, cure))
     })
 }
@@ -86,8 +88,8 @@ pub(super) fn outside_server(summary: &Summary) -> Option<Said> {
     let once = summary.attempts.as_ref().is_none_or(|found| found.attempts <= found.requests);
     (far && once && ttft.same_requests && !reads_late).then(|| {
         let sentence = format!(
-            "{} ms ({}) of the mean TTFT lie outside of what the server counts, {} ms of the {} ms from sending; limit: {} and \
-             {OUTSIDE_BAR_MS} ms",
+            "{} ms ({}) of the mean TTFT lie outside of what the server counts, {} ms of the {} ms from sending; \
+             limit: {} and {OUTSIDE_BAR_MS} ms",
             three_digits(ttft.outside_ms),
             percent(ttft.outside_share),
             three_digits(ttft.server_ms),
@@ -95,13 +97,14 @@ pub(super) fn outside_server(summary: &Summary) -> Option<Said> {
             percent(OUTSIDE_BAR)
         );
         let cure = if delivery.tpot_withheld {
-            "let events pass as they come: first tokens that are gathered with later ones are held back outside of that count"
+            "let events pass as they come: first tokens that are gathered with later ones are held back outside of \
+             that count"
         } else if summary.run.engine.is_on_this_machine() {
-            "no network lies between: look at the server's own HTTP front end (it reads, tokenizes and sends outside of that \
-             count), and at a router before it"
+            "no network lies between: look at the server's own HTTP front end (it reads, tokenizes and sends outside \
+             of that count), and at a router before it"
         } else {
-            "run the client on the server's machine: what stays is the server's own HTTP front end (it reads, tokenizes \
-             and sends outside of that count), what goes is the network or a proxy"
+            "run the client on the server's machine: what stays is the server's own HTTP front end (it reads, \
+             tokenizes and sends outside of that count), what goes is the network or a proxy"
         };
         (sentence, cure.into())
     })

@@ -38,7 +38,8 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Said> {
         (ArrivalPattern::Stages { stages }, _) => {
             let all = stages.iter().map(|stage| stage.duration_s).sum();
             format!(
-                "set the horizon to {}, the length of all stages, and shorten the warm-up or move its load into a first stage",
+                "set the horizon to {}, the length of all stages, and shorten the warm-up or move its load into a \
+                 first stage",
                 seconds(all)
             )
         }
@@ -53,8 +54,8 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Said> {
         return None;
     }
     let sentence = format!(
-        "the window of {} covers a part of the arrival pattern that differs from the whole: {} requests/s, and the pattern's \
-         mean is {}; limit: {}",
+        "the window of {} covers a part of the arrival pattern that differs from the whole: {} requests/s, and the \
+         pattern's mean is {}; limit: {}",
         seconds(length),
         three_digits(here),
         three_digits(whole),
@@ -86,8 +87,8 @@ fn other_lengths(summary: &Summary) -> Option<Said> {
         ((here - whole).abs() > TRACE_BAR * whole).then_some((what, here, whole))
     })?;
     let sentence = format!(
-        "the window replays {} of the trace's {}, which are not typical of it: {what} of {} tokens on average, and {} in all \
-         of it; limit: {} apart",
+        "the window replays {} of the trace's {}, which are not typical of it: {what} of {} tokens on average, and {} \
+         in all of it; limit: {} apart",
         seconds(summary.window.length_s()),
         seconds(found.ends_s),
         three_digits(here),
@@ -107,8 +108,8 @@ fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -
     }
     let [here, whole] = [here, whole].map(|requests| three_digits(requests / length));
     let sentence = format!(
-        "the window replays {} of the trace's {}, which are not typical of it: {here} requests/s, and {whole} in all of it; \
-         limit: {} apart",
+        "the window replays {} of the trace's {}, which are not typical of it: {here} requests/s, and {whole} in all \
+         of it; limit: {} apart",
         seconds(length),
         seconds(found.ends_s),
         percent(TRACE_BAR)

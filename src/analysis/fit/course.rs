@@ -15,8 +15,8 @@ pub struct Stretch {
     pub arrivals: u64,
 }
 
-/// The stretches of `moments` (seconds, in order, from 0 to below `ends_s`) in which the rate stays; one where no change
-/// differs from chance.
+/// The stretches of `moments` (seconds, in order, from 0 to below `ends_s`) in which the rate stays; one
+/// where no change differs from chance.
 ///
 /// Arrivals are counted in up to 120 equal bins of at least 20 on average. Among all ways of cutting these into
 /// stretches the one is taken with the least cost (Jackson et al., *An algorithm for optimal partitioning of data on an

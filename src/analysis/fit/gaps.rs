@@ -49,8 +49,9 @@ pub struct GapFit {
 /// Fits gaps, whose unit does not matter, recorded by a clock that steps by `step` of that unit.
 ///
 /// The exponential and the gamma of greatest likelihood are compared by their BIC; the shape k of the gamma is where
-/// ln k − ψ(k) = ln x̄ − mean ln x, which is monotone and bisected (Johnson, Kotz and Balakrishnan, *Continuous Univariate
-/// Distributions* 1, 1994, section 17.7). A gap of nothing counts as half a step of the clock.
+/// ln k − ψ(k) = ln x̄ − mean ln x, which is monotone and bisected (Johnson, Kotz and Balakrishnan,
+/// *Continuous Univariate Distributions* 1, 1994, section 17.7). A gap of nothing counts as half a step of
+/// the clock.
 pub fn fit_gaps(gaps: &[f64], step: f64) -> GapFit {
     let gaps = gaps.get(..MOST).unwrap_or(gaps);
     let cv = mean(gaps).zip(variance(gaps)).map(|(mean, variance)| libm::sqrt(variance) / mean);

@@ -128,10 +128,11 @@ pub struct LengthFigures {
 
 /// Fits token counts; none where there are none.
 ///
-/// Tried are the constant, the uniform, and the normal, log-normal and exponential truncated to the smallest and largest
-/// count seen, which are where a truncated law's bounds are likeliest. Likelihoods are those of whole counts: of what is
-/// rounded to each. Where few different counts came, their table is tried too, each value but one a parameter. A law
-/// whose distance is over [`distance_bar`] makes room for a table of 200 slices.
+/// Tried are the constant, the uniform, and the normal, log-normal and exponential truncated to the smallest
+/// and largest count seen, which are where a truncated law's bounds are likeliest. Likelihoods are those of
+/// whole counts: of what is rounded to each. Where few different counts came, their table is tried too, each
+/// value but one a parameter. A law whose distance is over [`distance_bar`] makes room for a table of 200
+/// slices.
 pub fn fit_lengths(counts: &[u32]) -> Option<LengthFit> {
     let observed = ObservedLengths::from_counts(counts)?;
     let cells = observed.cells();

@@ -2,8 +2,8 @@
 //!
 //! Parameters are those of greatest likelihood. Among families the one with the least BIC = p·ln n − 2·ln L is chosen
 //! (Schwarz, *Estimating the dimension of a model*, Annals of Statistics 6, 1978, 461–464), p being its parameters, and
-//! then compared with the data by the Kolmogorov distance, whatever the rank among families: the best of five wrong laws
-//! is wrong all the same, and the report says so.
+//! then compared with the data by the Kolmogorov distance, whatever the rank among families: the best of five
+//! wrong laws is wrong all the same, and the report says so.
 
 mod course;
 mod gaps;

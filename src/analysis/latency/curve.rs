@@ -18,8 +18,9 @@ const TAIL: [f64; 8] = [0.99, 0.995, 0.997, 0.998, 0.999, 0.999_5, 0.999_9, 1.0]
 pub struct LatencyCurve {
     /// Samples; tokens for `itl`.
     pub n: u64,
-    /// Shares of the samples, between 0 and 1, with the milliseconds that they are at most, ascending. Requests that were
-    /// cut off count with the most that they can have taken; where there is no such most, it ends.
+    /// Shares of the samples, between 0 and 1, with the milliseconds that they are at most, ascending.
+    /// Requests that were cut off count with the most that they can have taken; where there is no such most,
+    /// it ends.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -115,8 +116,8 @@ impl GapHistogram {
         self.tiny + self.whole.len()
     }
 
-    /// The milliseconds that a share of the gaps, between 0 and 1, are at most, to three digits; 0 where these are too short
-    /// to be measured, and `None` where some of them were cut off.
+    /// The milliseconds that a share of the gaps, between 0 and 1, are at most, to three digits; 0 where
+    /// these are too short to be measured, and `None` where some of them were cut off.
     pub fn at_share(&self, share: f64) -> Option<f64> {
         let rank = ((share * self.count() as f64).ceil() as u64).max(1);
         let of_whole = rank.saturating_sub(self.tiny);
@@ -133,8 +134,8 @@ impl GapHistogram {
     }
 
     /// The bars from the shortest gap to the longest, those without a gap left out; each a like share of a power of ten
-    /// wide, but for the first where it holds all that are too short. A gap that was cut off is in the bar of the length
-    /// that it had reached.
+    /// wide, but for the first where it holds all that are too short. A gap that was cut off is in the bar of
+    /// the length that it had reached.
     pub fn bars(&self) -> Vec<GapBar> {
         let tiny = GapBar { from_ms: 0.0, to_ms: SHORTEST_MS, count: self.tiny };
         let mut bars: Vec<GapBar> = if self.tiny > 0 { vec![tiny] } else { Vec::new() };
@@ -199,7 +200,8 @@ mod tests {
         assert_eq!(LatencyCurve::new(&run(1_000, Vec::new()), Metric::Ttft), None);
     }
 
-    /// Nine gaps of 10 ms and a silence of 2 s that a time limit ended: of the tenth nothing is known but that it is longer.
+    /// Nine gaps of 10 ms and a silence of 2 s that a time limit ended: of the tenth nothing is known but
+    /// that it is longer.
     #[test]
     fn that_of_gaps_ends_before_those_that_were_cut_off() {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
@@ -230,7 +232,8 @@ mod tests {
         assert_eq!(bars.iter().map(|bar| bar.count).collect::<Vec<_>>(), [500, 1_500, 1]);
         for (bar, gap) in bars.iter().zip([20.0, 31.0, 900.0]) {
             assert!(bar.from_ms <= gap * 1.001 && gap * 0.999 < bar.to_ms, "{bar:?}");
-            // From 20 to 900 ms is a ratio of 45 or 1.65 powers of ten: with 20 bars each that is 33 bars, with 40 too many.
+            // From 20 to 900 ms is a ratio of 45 or 1.65 powers of ten: with 20 bars each that is 33 bars,
+            // with 40 too many.
             assert!(((bar.to_ms / bar.from_ms).log10() - 0.05).abs() < 1e-9, "{bar:?}");
         }
         assert!((histogram.at_share(0.5).unwrap() - 31.0).abs() < 0.1);

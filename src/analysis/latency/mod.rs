@@ -1,7 +1,7 @@
 //! Latencies of requests and of gaps between tokens, and their distributions.
 //!
-//! `request` computes those of one request; `table` and `row` gather them; `intervals` says how sure a percentile is, by
-//! how much the requests depend on one another.
+//! `request` computes those of one request; `table` and `row` gather them; `intervals` says how sure a
+//! percentile is, by how much the requests depend on one another.
 
 pub(super) mod curve;
 pub(super) mod gaps;

@@ -35,8 +35,8 @@ pub struct RequestLatency {
     pub e2e: Option<Figure>,
     /// Last chunk (for an answer that was not streamed: its arrival) − sent.
     pub e2e_from_send: Option<Figure>,
-    /// Time per output token: (last chunk − first chunk) / (output tokens − 1), from two tokens on (as vLLM). Tokens whose text
-    /// never came are left out; each choice has its own time and first token.
+    /// Time per output token: (last chunk − first chunk) / (output tokens − 1), from two tokens on (as vLLM).
+    /// Tokens whose text never came are left out; each choice has its own time and first token.
     pub tpot: Option<Figure>,
     /// (last chunk − first chunk) / (output tokens − tokens of the first chunk), where the first chunk carried
     /// more than one token.
@@ -127,8 +127,8 @@ impl RequestLatency {
     }
 }
 
-/// The time per token of what came of an answer that was cut off between two tokens: the silence at its end is no longer
-/// than one before it. After a longer silence only a least is known.
+/// The time per token of what came of an answer that was cut off between two tokens: the silence at its end
+/// is no longer than one before it. After a longer silence only a least is known.
 fn pace(record: &RequestRecord) -> Option<Figure> {
     let stamps = || record.chunks.iter().map(|chunk| chunk.at);
     let longest = stamps().zip(stamps().skip(1)).map(|(one, next)| next.since(one)).max()?;

@@ -32,8 +32,8 @@ pub struct LatencyRow {
     /// for tokens and chunks, which depend on one another anyway.
     pub dependent: Option<bool>,
     /// How many times the requests' correlation time, cautiously judged, fits into the window: with fewer than 20 it is
-    /// too short for an interval. Of a pace of tokens, where the rate is even, that of the number in flight, and ten are
-    /// enough. Absent where there are too few requests to tell.
+    /// too short for an interval. Of a pace of tokens, where the rate is even, that of the number in flight,
+    /// and ten are enough. Absent where there are too few requests to tell.
     pub correlation_times: Option<f64>,
 }
 
@@ -54,14 +54,16 @@ pub struct Percentile {
     /// About how many requests would tell it within a tenth of itself, by the correlation time of these; absent where
     /// that cannot be estimated.
     pub requests_for_ten_percent: Option<u64>,
-    /// About how many requests would give its interval both ends; absent where it has both, or that cannot be estimated.
+    /// About how many requests would give its interval both ends; absent where it has both, or that cannot be
+    /// estimated.
     pub requests_for_both_ends: Option<u64>,
     /// A reservation, when samples are few.
     pub mark: Option<SampleWarning>,
 }
 
 impl LatencyRow {
-    /// Describes a sample by the usual percentiles and those that the user asked for, in percent; `None` for an empty one.
+    /// Describes a sample by the usual percentiles and those that the user asked for, in percent; `None` for
+    /// an empty one.
     pub(crate) fn new(sample: &Sample, percents: &[f64]) -> Option<Self> {
         let [p50, p90, p95, p99, p999] =
             Quantile::ALL.map(|quantile| Percentile::new(quantile.into(), sample));

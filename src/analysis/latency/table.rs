@@ -145,8 +145,8 @@ fn in_order(
     Some(row)
 }
 
-/// The row of one figure a request, in order of arrival, with the percentiles that the user asked for, in percent; `None`
-/// without one.
+/// The row of one figure a request, in order of arrival, with the percentiles that the user asked for, in
+/// percent; `None` without one.
 pub(crate) fn of_requests(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<LatencyRow> {
     row_and_values(figures.map(|figure| (figure, 0)), asked, None).map(|(row, _)| row)
 }

@@ -7,21 +7,22 @@ use crate::analysis::requests::observed::{Measured, Observed};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RunHeader};
 
-/// A run has recovered when the share of requests that end well is at least this part of that before the spike (a choice;
-/// a load within capacity loses next to nothing).
+/// A run has recovered when the share of requests that end well is at least this part of that before the
+/// spike (a choice; a load within capacity loses next to nothing).
 const BACK: f64 = 0.9;
 /// The part of the time after the spike that says whether a run has recovered: its end.
 const LAST: f64 = 0.25;
-/// Fewest requests on average in a part of the course, before the spike and in the last part of the time after it: a share
-/// of fewer says little.
+/// Fewest requests on average in a part of the course, before the spike and in the last part of the time
+/// after it: a share of fewer says little.
 const FEWEST: f64 = 50.0;
 /// Most parts of the course.
 const PARTS: f64 = 30.0;
-/// Clients amplify the load after the spike where they send this many times as much for each request as before it (a choice).
+/// Clients amplify the load after the spike where they send this many times as much for each request as
+/// before it (a choice).
 const AMPLIFIED: f64 = 1.1;
 
-/// Goodput recovery: how requests fared before the only burst of the load, in it and after it, where clients have a declared
-/// behaviour or a time limit that may end within the run.
+/// Goodput recovery: how requests fared before the only burst of the load, in it and after it, where clients
+/// have a declared behaviour or a time limit that may end within the run.
 ///
 /// A metastable failure outlasts its trigger: the load is back and goodput is not, because retries, or work for clients
 /// that have gone, keep up the overload (Bronson et al., *Metastable Failures in Distributed Systems*, `HotOS` 2021).
@@ -34,11 +35,11 @@ pub struct SpikeAftermath {
     pub spike: GoodputStretch,
     /// The last quarter of the window's time after it.
     pub after: GoodputStretch,
-    /// Whether the share of requests that end well is back: that of `after` is at least 90 % of that of `before`. Absent
-    /// where too few requests come in `after` to tell.
+    /// Whether the share of requests that end well is back: that of `after` is at least 90 % of that of
+    /// `before`. Absent where too few requests come in `after` to tell.
     pub recovered: Option<bool>,
-    /// Seconds from the end of the spike until that share was back to stay, to the end of the last part of `course` in which
-    /// it was lower; absent: it never was, or nobody can tell.
+    /// Seconds from the end of the spike until that share was back to stay, to the end of the last part of
+    /// `course` in which it was lower; absent: it never was, or nobody can tell.
     pub recovery_s: Option<f64>,
     /// The window in equal parts.
     pub course: Vec<GoodputStretch>,
@@ -87,16 +88,17 @@ impl GoodputStretch {
 }
 
 impl SpikeAftermath {
-    /// Whether clients send clearly more for each request after the spike than before it: what keeps up a metastable failure.
+    /// Whether clients send clearly more for each request after the spike than before it: what keeps up a
+    /// metastable failure.
     pub fn is_amplified(&self) -> bool {
         let [before, after] =
             [&self.before, &self.after].map(|stretch| stretch.amplification().unwrap_or(1.0));
         after > AMPLIFIED * before
     }
 
-    /// Of a run whose load rises once above its base rate and comes back for good, inside the window; `None` where it does not,
-    /// where clients neither have a declared behaviour nor give up within the run, and where too few requests end well before
-    /// the spike to compare with.
+    /// Of a run whose load rises once above its base rate and comes back for good, inside the window; `None`
+    /// where it does not, where clients neither have a declared behaviour nor give up within the run, and
+    /// where too few requests end well before the spike to compare with.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let RunHeader { workload, limits, .. } = &observed.log.header;
         let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());

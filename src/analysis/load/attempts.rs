@@ -11,8 +11,9 @@ use crate::clock::Timestamp;
 use crate::record::{Attempt, AttemptEnd, AttemptKind, FailureKind, Outcome, RequestRecord};
 use crate::workload::{RetryPolicy, WorkloadSpec};
 
-/// Attempts of the requests of the window. An attempt is one sending of a request: the first, a retry after a failure, or a
-/// hedge beside one that is slow. Latencies count from the scheduled moment, so they include all of them.
+/// Attempts of the requests of the window. An attempt is one sending of a request: the first, a retry after a
+/// failure, or a hedge beside one that is slow. Latencies count from the scheduled moment, so they include
+/// all of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AttemptFigures {
@@ -36,8 +37,8 @@ pub struct AttemptFigures {
     pub hedges: u64,
     /// Those of them that answered.
     pub hedges_won: u64,
-    /// Waits before a retry that were longer than the client's own, as the server asked (`Retry-After`); those that the end
-    /// of the run cut off included. Left out where there were none.
+    /// Waits before a retry that were longer than the client's own, as the server asked (`Retry-After`);
+    /// those that the end of the run cut off included. Left out where there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_waits: Option<AskedWaits>,
     /// Answer tokens that came and were thrown away.

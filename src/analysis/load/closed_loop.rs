@@ -12,8 +12,8 @@ use crate::workload::{ArrivalPattern, ThinkTime};
 /// A closed loop over its window: users, throughput, response time, and the law that ties them together.
 ///
 /// **X = N ÷ (R + Z)**, the interactive response time law (Lazowska, Zahorjan, Graham and Sevcik, *Quantitative System
-/// Performance*, 1984, chapter 3): whoever is not waiting for an answer is thinking. Turned round, X (R + Z) is the number of
-/// users that requests and declared think times account for.
+/// Performance*, 1984, chapter 3): whoever is not waiting for an answer is thinking. Turned round, X (R + Z)
+/// is the number of users that requests and declared think times account for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClosedLoop {
@@ -35,7 +35,8 @@ pub struct ClosedLoop {
     pub accounted_users: Option<f64>,
     /// Standard error of that, for the chance in think times; 0 where all are the same.
     pub accounted_error: Option<f64>,
-    /// What began per second of the window: requests, or conversations where users hold them; absent for an empty window.
+    /// What began per second of the window: requests, or conversations where users hold them; absent for an
+    /// empty window.
     pub begun_per_s: Option<f64>,
 }
 

@@ -13,8 +13,9 @@ use crate::analysis::server::devices::EnergyUse;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Costs {
-    /// Acceptable answers per second: complete while answers count, within their SLO where they have one, of the requested
-    /// form where one was requested, of a run whose golden prompts let answers count. Absent where an SLO cannot be measured.
+    /// Acceptable answers per second: complete while answers count, within their SLO where they have one, of
+    /// the requested form where one was requested, of a run whose golden prompts let answers count. Absent
+    /// where an SLO cannot be measured.
     pub acceptable_answers_per_s: Option<f64>,
     /// Why no answer is acceptable; left out where nothing bars them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,8 +23,8 @@ pub struct Costs {
     /// Currency of the money; left out where it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
-    /// Money: price of a GPU hour × GPUs × time ÷ count. Absent where the price or the number of GPUs is not given, or where
-    /// the client is one of several generators and saw only a share of the answers.
+    /// Money: price of a GPU hour × GPUs × time ÷ count. Absent where the price or the number of GPUs is not
+    /// given, or where the client is one of several generators and saw only a share of the answers.
     pub money: Option<UnitCosts>,
     /// Energy of all devices, joules: power × time ÷ count. Absent where it is not known, or of a share of the answers.
     pub joules: Option<UnitCosts>,

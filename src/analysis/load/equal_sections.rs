@@ -75,8 +75,8 @@ impl EqualSections {
         groups
     }
 
-    /// Requests that were to arrive in them. Of later turns, of a shard and of a closed loop nobody knows the rate, so that
-    /// those count which came.
+    /// Requests that were to arrive in them. Of later turns, of a shard and of a closed loop nobody knows the
+    /// rate, so that those count which came.
     pub(super) fn expected(&self, observed: &Observed<'_>) -> f64 {
         let log = observed.log;
         let start_s = self.start.as_secs_f64();

@@ -6,8 +6,9 @@ use crate::clock::Timestamp;
 use crate::record::RequestRecord;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
-/// What makes a request wait for an answer before it. The names are those of Schroeder, Wierman and Harchol-Balter, *Open
-/// versus closed: a cautionary tale*, NSDI 2006: the same server under the same throughput has other latencies in each.
+/// What makes a request wait for an answer before it. The names are those of Schroeder, Wierman and
+/// Harchol-Balter, *Open versus closed: a cautionary tale*, NSDI 2006: the same server under the same
+/// throughput has other latencies in each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -19,7 +20,8 @@ pub enum LoadForm {
     /// it. A slow server so meets fewer turns at once, and not fewer conversations.
     PartlyOpen,
     /// So many users: each waits for its answer, thinks, and asks again. A slow server gets fewer requests, and the
-    /// requests that it would have delayed are not measured. So does a slow client: it makes its users think for longer.
+    /// requests that it would have delayed are not measured. So does a slow client: it makes its users think
+    /// for longer.
     Closed,
 }
 

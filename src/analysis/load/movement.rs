@@ -12,17 +12,17 @@ const DOUBLINGS: usize = 8;
 
 /// How far the latency of a window's sections moved, beside the least that an overload of 5 % would have moved it.
 ///
-/// A server that cannot keep up works at its limit, whatever comes. So the work that waits is a random walk: each arrival
-/// adds to it, and it falls at a level rate. Latency is that work: in a window of T with n arrivals it walks by T·√(D/n),
-/// where D is the arrivals' index of dispersion plus the squared coefficient of variation of the work of a request (a
-/// compound process: Cox, *Renewal Theory*, 1962, chapter 8), and under an overload of 5 % it rises by 5 % of T besides.
-/// [`least_spread`] says what such a walk exceeds in 39 windows of 40. A latency that moved less rules the overload out,
-/// however many requests wait.
+/// A server that cannot keep up works at its limit, whatever comes. So the work that waits is a random walk:
+/// each arrival adds to it, and it falls at a level rate. Latency is that work: in a window of T with n
+/// arrivals it walks by T·√(D/n), where D is the arrivals' index of dispersion plus the squared coefficient
+/// of variation of the work of a request (a compound process: Cox, *Renewal Theory*, 1962, chapter 8), and
+/// under an overload of 5 % it rises by 5 % of T besides. [`least_spread`] says what such a walk exceeds in
+/// 39 windows of 40. A latency that moved less rules the overload out, however many requests wait.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Movement {
-    /// Standard deviation of the sections' mean latencies, milliseconds, less what the difference of single requests adds to
-    /// it (a one-way analysis of variance).
+    /// Standard deviation of the sections' mean latencies, milliseconds, less what the difference of single
+    /// requests adds to it (a one-way analysis of variance).
     pub std_ms: f64,
     /// The standard deviation that an overload of 5 % exceeds in 39 of 40 windows as long as this one.
     pub overload_std_ms: f64,
@@ -73,8 +73,8 @@ fn dispersion(arrival: &ArrivalPattern) -> f64 {
     }
 }
 
-/// How much of that moves a server for certain: at least ¼, because it is not as regular as the most regular arrivals; at
-/// most 1, because bursts that did not come moved nothing.
+/// How much of that moves a server for certain: at least ¼, because it is not as regular as the most regular
+/// arrivals; at most 1, because bursts that did not come moved nothing.
 pub(super) fn least_dispersion(arrival: &ArrivalPattern) -> f64 {
     dispersion(arrival).clamp(0.25, 1.0)
 }
@@ -83,7 +83,8 @@ pub(super) fn least_dispersion(arrival: &ArrivalPattern) -> f64 {
 mod tests {
     use super::*;
 
-    /// By hand: 400 Poisson arrivals in 100 s walk by 100 s / 20 = 5 s, and drift by 5 s, one step: 0.163 of 5 s is 815 ms.
+    /// By hand: 400 Poisson arrivals in 100 s walk by 100 s / 20 = 5 s, and drift by 5 s, one step: 0.163 of
+    /// 5 s is 815 ms.
     #[test]
     fn a_latency_that_moves_less_than_a_walk_is_steady() {
         let moved = |apart: f64, noise: f64| {

@@ -15,7 +15,8 @@ use crate::workload::ArrivalPattern;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadPhase {
-    /// `base`, `burst`, `after_burst`, `dip` (below the base rate), or `stage_1` and so on; `after_stages` follows the last stage.
+    /// `base`, `burst`, `after_burst`, `dip` (below the base rate), or `stage_1` and so on; `after_stages`
+    /// follows the last stage.
     pub phase: String,
     /// Of a stage: the declared rate at its beginning, requests per second.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,8 +45,8 @@ pub struct LoadPhase {
 }
 
 impl LoadPhase {
-    /// Of bursts, spikes and stages, in this order: base, burst, after, or the stages as they come. Empty for other loads, and
-    /// where the window has one phase only.
+    /// Of bursts, spikes and stages, in this order: base, burst, after, or the stages as they come. Empty for
+    /// other loads, and where the window has one phase only.
     pub(crate) fn all(observed: &Observed<'_>) -> Vec<Self> {
         let (start_s, end_s) = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
         let workload = &observed.log.header.workload;

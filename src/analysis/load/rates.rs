@@ -108,8 +108,8 @@ pub struct Rates {
     pub achieved_requests_per_s: Option<f64>,
     /// Requests whose answer was whole in the window.
     pub completed_requests_per_s: Option<f64>,
-    /// Prompt tokens of requests whose first token arrived in the window, without those that failed: the server's count, else
-    /// those requested.
+    /// Prompt tokens of requests whose first token arrived in the window, without those that failed: the
+    /// server's count, else those requested.
     pub input_tokens_per_s: Option<f64>,
     /// The part of them that came from a prefix cache, if the server reports it.
     pub cached_input_tokens_per_s: Option<f64>,
@@ -119,7 +119,8 @@ pub struct Rates {
     pub output_tokens_per_s: Option<f64>,
     /// All answer tokens that arrived in the window, whatever became of their answers.
     pub arrived_output_tokens_per_s: Option<f64>,
-    /// Those of answers that did not fail ÷ the accelerators that serve together, where it was said how many (`--gpus`).
+    /// Those of answers that did not fail ÷ the accelerators that serve together, where it was said how many
+    /// (`--gpus`).
     pub output_tokens_per_s_per_gpu: Option<f64>,
 }
 

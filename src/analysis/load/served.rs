@@ -13,8 +13,8 @@ use crate::record::RequestRecord;
 const NEW: usize = 10;
 /// … so many.
 const FEWEST_NEW: usize = 10;
-/// A server that keeps up takes no longer than this many times as long. Late in 30 s at 80 and 90 % of the limit of an A10G
-/// and an L40S answers take 0.6 to 2.2 times as long, 1.1 times on average.
+/// A server that keeps up takes no longer than this many times as long. Late in 30 s at 80 and 90 % of the
+/// limit of an A10G and an L40S answers take 0.6 to 2.2 times as long, 1.1 times on average.
 pub(super) const SLOWER: f64 = 1.5;
 /// Share of what was offered below which an end is not a delay.
 pub(crate) const LEAST_SERVED: f64 = 0.75;
@@ -31,7 +31,8 @@ pub(crate) struct Served {
     pub(crate) ended: u64,
     /// Mean time of the first tenth of all requests, seconds.
     pub(crate) first_s: f64,
-    /// Requests that would have ended in it, had each taken 1.5 times as long as those, and longer where its answer is longer.
+    /// Requests that would have ended in it, had each taken 1.5 times as long as those, and longer where its
+    /// answer is longer.
     pub(crate) expected: u64,
 }
 
@@ -71,8 +72,8 @@ impl Served {
     }
 }
 
-/// Mean stay of the first requests, and mean tokens of their answers, at least 1; `None` where nothing was scheduled before the
-/// window's end.
+/// Mean stay of the first requests, and mean tokens of their answers, at least 1; `None` where nothing was
+/// scheduled before the window's end.
 pub(super) fn first_stay(observed: &Observed<'_>) -> Option<(Duration, f64)> {
     let records = observed.log.records.iter().filter(|record| record.scheduled < observed.end);
     let stay = |record: &RequestRecord| record.ended.since(record.dispatched);

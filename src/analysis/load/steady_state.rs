@@ -34,11 +34,11 @@ impl Trend {
     /// Fits a line through `points` (moment in seconds, figure of the section around it) of a window of `length_s`.
     ///
     /// What is left over of neighbouring sections is alike where a queue has memory, and the line is then less sure
-    /// than `slope` takes it to be: with r their lag-1 correlation, n sections are worth nₑ = n(1 − r)/(1 + r), and nₑ − 2
-    /// takes the place of n − 2 in the variance of what is left over and in Student's t (Santer et al., *Journal of
-    /// Geophysical Research* 105, 2000, eqs. 4–6), but never less than 4: r itself is uncertain in 20 sections, and with
-    /// a floor of 2 as few false alarms at 87 % load (6 of 400 for 7) cost a fifth of the power at 119 % (66 % of runs
-    /// for 83 %). Absent for fewer than three points.
+    /// than `slope` takes it to be: with r their lag-1 correlation, n sections are worth nₑ = n(1 −
+    /// r)/(1 + r), and nₑ − 2 takes the place of n − 2 in the variance of what is left over and in Student's
+    /// t (Santer et al., *Journal of Geophysical Research* 105, 2000, eqs. 4–6), but never less than 4: r
+    /// itself is uncertain in 20 sections, and with a floor of 2 as few false alarms at 87 % load (6 of 400
+    /// for 7) cost a fifth of the power at 119 % (66 % of runs for 83 %). Absent for fewer than three points.
     pub(crate) fn new(points: &[(f64, f64)], length_s: f64) -> Option<Self> {
         let line = slope(points)?;
         let n = points.len() as f64;
@@ -117,8 +117,8 @@ pub struct Beginning {
 
 impl SteadyState {
     /// Of the window in at most [`SECTIONS`] sections, each of five requests or more on average; where the pattern has
-    /// periods, of the last whole ones in the window, each a section, so that like is compared with like. A latency that
-    /// was cut off counts with the least that it can be.
+    /// periods, of the last whole ones in the window, each a section, so that like is compared with like. A
+    /// latency that was cut off counts with the least that it can be.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let stretch = EqualSections::judged(observed)?;
         let streamed = observed.log.header.engine.streamed;
@@ -178,7 +178,8 @@ fn of_mean_answers(observed: &Observed<'_>) -> (Vec<(Timestamp, f64)>, f64) {
     (due.into_iter().zip(points).map(of_mean).collect(), by_length)
 }
 
-/// What MSER-5 cuts off, or the halves where it would cut in the second, if they are unlike beyond the noise of a queue.
+/// What MSER-5 cuts off, or the halves where it would cut in the second, if they are unlike beyond the noise
+/// of a queue.
 fn truncated(observed: &Observed<'_>) -> (Option<Beginning>, Option<Unsettled>) {
     if observed.log.header.workload.arrival.rate_profile() != RateProfile::Level {
         return (None, None);
@@ -219,8 +220,8 @@ mod tests {
         assert_eq!(Trend::new(&points[..2], 60.0), None);
     }
 
-    /// A level sequence with memory 0.7: at 95 % two-sided one in forty should seem to grow. Of 400, 32 do, because 20 points
-    /// tell r too low; without the correction a fifth.
+    /// A level sequence with memory 0.7: at 95 % two-sided one in forty should seem to grow. Of 400, 32 do,
+    /// because 20 points tell r too low; without the correction a fifth.
     #[test]
     fn memory_is_not_taken_for_growth() {
         let alarms = (0..400).filter(|&seed| {

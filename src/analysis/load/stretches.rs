@@ -52,8 +52,8 @@ pub(crate) struct LoadCourse {
 }
 
 impl LoadCourse {
-    /// Until `end_s`, seconds of the run: of bursts, spikes and stages. Where classes have arrivals of their own, those of
-    /// the only class whose rate changes so. Empty for other loads.
+    /// Until `end_s`, seconds of the run: of bursts, spikes and stages. Where classes have arrivals of their
+    /// own, those of the only class whose rate changes so. Empty for other loads.
     pub(crate) fn new(workload: &WorkloadSpec, end_s: f64) -> Self {
         match changing(&workload.arrival) {
             Some(ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s }) => {
@@ -102,8 +102,8 @@ impl LoadCourse {
         course
     }
 
-    /// Stages, the last without an end. A burst begins where the rate rises above that of a level stage, and ends where a
-    /// level stage has that rate again, or less.
+    /// Stages, the last without an end. A burst begins where the rate rises above that of a level stage, and
+    /// ends where a level stage has that rate again, or less.
     fn of_stages(stages: &[RateStage], end_s: f64) -> Self {
         let mut course = Self::default();
         let mut begins = Vec::new();

@@ -19,8 +19,8 @@ pub struct Timeline {
     pub bin_s: f64,
     /// The latency of [`Bin::wait`]: TTFT, or e2e of answers that are not streamed.
     pub metric: Metric,
-    /// One after another from the run's zero; the last is as long as the run goes on, from half to one and a half of the
-    /// others: rates over a shorter rest would say little. None without a request.
+    /// One after another from the run's zero; the last is as long as the run goes on, from half to one and a
+    /// half of the others: rates over a shorter rest would say little. None without a request.
     pub bins: Vec<Bin>,
 }
 

@@ -22,10 +22,11 @@ const LEAST: f64 = 1e-3;
 ///
 /// Work is answer tokens, which a request does evenly between its first token and its end; offered are those of as many
 /// requests as were to arrive. Where a queue is there by chance, the server works at its limit, which is more than is
-/// offered, however long the queue lasts: so chance does not look like an overload. A load that is new does: batches are not
-/// full yet. There more requests at once do more work. The time in which all that are present are served once, N/X, rises
-/// with their number N along a line: level while the server has room, by 1/μ for each where it does μ at the most. It is
-/// judged where that line has come to when so many more are there as would come with two more answers.
+/// offered, however long the queue lasts: so chance does not look like an overload. A load that is new does:
+/// batches are not full yet. There more requests at once do more work. The time in which all that are present
+/// are served once, N/X, rises with their number N along a line: level while the server has room, by 1/μ for
+/// each where it does μ at the most. It is judged where that line has come to when so many more are there as
+/// would come with two more answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Work {
@@ -36,7 +37,8 @@ pub(crate) struct Work {
     /// Work offered, as a multiple of what would be done with more requests present.
     pub(crate) offered_to_more: f64,
     /// The same, or 75 % of the work offered as a multiple of the most that was done, whichever is more: whatever more
-    /// requests would change, who does so little is far behind, unless answers take so long that the server still fills.
+    /// requests would change, who does so little is far behind, unless answers take so long that the server
+    /// still fills.
     pub(crate) behind: f64,
 }
 
@@ -87,8 +89,8 @@ mod tests {
     use crate::analysis::test_runs::{record, run};
     use crate::record::Phase;
 
-    /// Ten requests a second for a minute, each of which answers from a moment on, with chunks so far apart; and as many
-    /// after it, which are cut off before they answer.
+    /// Ten requests a second for a minute, each of which answers from a moment on, with chunks so far apart;
+    /// and as many after it, which are cut off before they answer.
     fn work(answers: impl Fn(u64) -> (u64, u64, u64)) -> Work {
         let records = (0..600).map(|i| {
             let (from, apart, chunks) = answers(i);
@@ -111,7 +113,8 @@ mod tests {
         assert!(full.behind >= full.offered_to_more && full.behind > 1.4, "{full:?}");
     }
 
-    /// Each answer takes 40 s, so that 400 are there in the end: half as much as offered is done after 20 s, all after 40 s.
+    /// Each answer takes 40 s, so that 400 are there in the end: half as much as offered is done after 20 s,
+    /// all after 40 s.
     #[test]
     fn a_server_that_fills_does_more_for_more() {
         let filling = work(|i| (i * 100, 10_000, 5));

@@ -9,12 +9,12 @@ use crate::units::percent;
 
 /// Acceptable answers of a run.
 ///
-/// An answer is acceptable if its request completed, met its SLO where it has one, is of the form that was requested where
-/// one was, and if the golden prompts let answers count.
+/// An answer is acceptable if its request completed, met its SLO where it has one, is of the form that was
+/// requested where one was, and if the golden prompts let answers count.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::analysis) struct Acceptable {
-    /// Acceptable answers per second, of the requests that goodput counts: those scheduled in the window. `None` where an
-    /// SLO cannot be measured, and for an empty window.
+    /// Acceptable answers per second, of the requests that goodput counts: those scheduled in the window.
+    /// `None` where an SLO cannot be measured, and for an empty window.
     pub(in crate::analysis) answers_per_s: Option<f64>,
     /// Why none is, whatever the answers are; `None` where nothing bars them.
     pub(in crate::analysis) barred: Option<String>,
@@ -36,8 +36,8 @@ impl Acceptable {
     }
 }
 
-/// Whether the answer of a request that completed is; `None` where that cannot be measured. What the form of an answer is
-/// that no one looked at, as in virtual time, speaks against none.
+/// Whether the answer of a request that completed is; `None` where that cannot be measured. What the form of
+/// an answer is that no one looked at, as in virtual time, speaks against none.
 fn is_acceptable(request: &Measured<'_>) -> Option<bool> {
     let in_slo = if request.slo.has_slo() { request.slo.is_met()? } else { true };
     Some(in_slo && matches!(request.record().validity, None | Some(Validity::Valid)))

@@ -33,13 +33,14 @@ pub(crate) const TOGETHER_BAR: f64 = 0.5;
 /// Above this share of answers that came whole TTFT is doubtful.
 pub(crate) const WHOLE_BAR: f64 = 0.5;
 
-/// A read loop that is late by this part of the time between two reads of an answer may itself gather what comes between.
+/// A read loop that is late by this part of the time between two reads of an answer may itself gather what
+/// comes between.
 const LATE_SHARE: f64 = 0.25;
 
 /// What to do about streams that come gathered.
-pub(crate) const UNGATHERED: &str = "let the proxy or gateway pass events on as they come (nginx: proxy_buffering off and gzip \
-                                     off; HAProxy: option http-no-delay and no compression; or the answer's header \
-                                     X-Accel-Buffering: no); to measure whole answers, --no-stream";
+pub(crate) const UNGATHERED: &str = "let the proxy or gateway pass events on as they come (nginx: proxy_buffering off \
+    and gzip off; HAProxy: option http-no-delay and no compression; or the answer's header X-Accel-Buffering: no); to \
+    measure whole answers, --no-stream";
 
 /// How the streams of the measured requests came. What came together because the client read late does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -93,8 +94,8 @@ impl StreamDelivery {
             && self.long_answers as f64 >= FEWEST_LONG_SHARE * self.completed as f64
     }
 
-    /// Whether this client may have gathered the chunks that came together itself: most of them where half of its reads are
-    /// late enough, some where one in a hundred is.
+    /// Whether this client may have gathered the chunks that came together itself: most of them where half of
+    /// its reads are late enough, some where one in a hundred is.
     pub(crate) fn may_be_of_client(&self, client: Option<&ClientLoad>) -> bool {
         let (time, reads) = self.between_reads;
         let bar_ms = LATE_SHARE * millis(time) / reads as f64;
@@ -103,8 +104,8 @@ impl StreamDelivery {
         reads > 0 && delay_ms.is_some_and(|delay_ms| delay_ms - TIMER_MS > bar_ms)
     }
 
-    /// Whether this client may have gathered them, and whether something else may have: of a client that is late by its own
-    /// rules nobody can tell.
+    /// Whether this client may have gathered them, and whether something else may have: of a client that is
+    /// late by its own rules nobody can tell.
     pub(crate) fn gathered_by(&self, client: Option<&ClientLoad>) -> (bool, bool) {
         let by_reads = self.may_be_of_client(client);
         (by_reads || client.is_some_and(ClientLoad::reads_late), !by_reads)

@@ -217,8 +217,7 @@ impl<'a> Observed<'a> {
         self.start <= moment && moment < self.answers_end
     }
 
-    /// Measured requests whose moment came: the denominator of attainment and of failure rates. A request that
-    /// left no record counts, unless the run stopped before its moment came.
+    /// Measured requests whose moment came, with or without a record: the denominator of attainment and failures.
     pub(crate) fn due(&self) -> u64 {
         self.requests.len() as u64 + self.in_flight + self.unrecorded
     }
@@ -273,7 +272,8 @@ fn in_flight(log: &RunLog) -> impl Iterator<Item = &UnendedRequest> {
 /// Most requests without a record that are listed.
 const MOST_UNRECORDED: usize = 100_000;
 
-/// Indices of the first requests of the plan up to the window's end, and of later turns, that were due and left no record.
+/// Indices of the first requests of the plan up to the window's end, and of later turns, that were due and
+/// left no record.
 pub(crate) fn unrecorded_requests(observed: &Observed<'_>) -> Vec<u64> {
     if observed.unrecorded + observed.warm_up.unrecorded == 0 {
         return Vec::new();

@@ -9,7 +9,8 @@ use crate::record::{FailureKind, LostConnection, Outcome, Phase, RecordRef};
 
 /// Outcomes of the requests planned for the window.
 ///
-/// `planned + unplanned = completed + failed + censored + in_flight + never_due + unrecorded`, exactly: nothing is lost.
+/// `planned + unplanned = completed + failed + censored + in_flight + never_due + unrecorded`, exactly:
+/// nothing is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestCounts {

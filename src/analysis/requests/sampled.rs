@@ -126,8 +126,8 @@ pub struct SampledRequests<'a> {
 }
 
 impl<'a> SampledRequests<'a> {
-    /// Picks no more than 60: the ten that took longest, of those that did not complete ten evenly, the others evenly in
-    /// order of arrival.
+    /// Picks no more than 60: the ten that took longest, of those that did not complete ten evenly, the
+    /// others evenly in order of arrival.
     pub fn from_log(log: &'a RunLog) -> Self {
         let mut places = log.records.places_by(|record| {
             (record.phase == Phase::Measured).then_some((record.scheduled, record.index))
@@ -176,7 +176,8 @@ fn some_of(of: usize, most: usize, wanted: impl Fn(usize) -> bool) -> impl Itera
     evenly(wanted.len(), most).map(move |step| wanted[step])
 }
 
-/// The places that were `picked`, and of the rest so many evenly that there are `most`, if there are; each once, in order.
+/// The places that were `picked`, and of the rest so many evenly that there are `most`, if there are; each
+/// once, in order.
 fn filled_up(mut picked: Vec<usize>, of: usize, most: usize) -> Vec<usize> {
     picked.sort_unstable();
     picked.dedup();

@@ -12,8 +12,8 @@ use crate::analysis::statistics::mean;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, Turn};
 
-/// The conversations of a run. Counts and durations are about those that began in the window; `by_turn` about the requests
-/// of the window, whichever conversation they belong to.
+/// The conversations of a run. Counts and durations are about those that began in the window; `by_turn` about
+/// the requests of the window, whichever conversation they belong to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sessions {
@@ -32,8 +32,8 @@ pub struct Sessions {
     /// Share of the planned turns that were never sent, because the conversation broke off, had no more room in the
     /// context, or the run ended; absent if none were planned, or the number is unknown.
     pub turns_not_reached: Option<f64>,
-    /// Answers without a word, only reasoning or nothing, which the next turn repeated as an empty one; left out where there
-    /// were none.
+    /// Answers without a word, only reasoning or nothing, which the next turn repeated as an empty one; left
+    /// out where there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub empty_answers: Option<u64>,
     /// Time from the first turn's scheduled moment to the last token of the last turn, milliseconds; one that broke off

@@ -16,18 +16,18 @@ const Z: f64 = 2.326_347_874_040_841;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occupancy {
     /// Correlation time of that number where none waits for another: twice the integral of its autocorrelation,
-    /// E\[S²\]/E\[S\] of the times S for which complete requests stayed (one that hangs says little of how the others change), or
-    /// sessions did.
+    /// E\[S²\]/E\[S\] of the times S for which complete requests stayed (one that hangs says little of how
+    /// the others change), or sessions did.
     ///
-    /// With Poisson arrivals it is that of M/G/∞, whose autocovariance at lag t is λ·∫ₜ^∞ P(S > s) ds (Cox and Isham, *Point
-    /// Processes*, 1980, section 5.6).
+    /// With Poisson arrivals it is that of M/G/∞, whose autocovariance at lag t is λ·∫ₜ^∞ P(S > s) ds (Cox
+    /// and Isham, *Point Processes*, 1980, section 5.6).
     memory_s: f64,
     /// Time of the requests.
     window_s: f64,
     /// Memory of the samples of a latency as a multiple, as they may weigh the requests otherwise.
     pub(crate) times: f64,
-    /// Relaxation time, in requests, of a queue whose server is no faster than this one may be; `None` for a latency that follows
-    /// that number itself.
+    /// Relaxation time, in requests, of a queue whose server is no faster than this one may be; `None` for a
+    /// latency that follows that number itself.
     pub(crate) queue: Option<f64>,
     /// Certainty of the memory: false of sessions, as those that the window cuts off look shorter than they are.
     pub(crate) is_whole: bool,
@@ -52,8 +52,8 @@ impl Occupancy {
     }
 }
 
-/// The requests that each of the measured `records`, in the order of the schedule, found in flight, and what these numbers tell;
-/// nothing where the rate changes.
+/// The requests that each of the measured `records`, in the order of the schedule, found in flight, and what
+/// these numbers tell; nothing where the rate changes.
 pub(super) fn occupancy<'a>(
     log: &RunLog,
     records: &(impl Iterator<Item = RecordRef<'a>> + Clone),
@@ -98,13 +98,14 @@ fn sessions(log: &RunLog) -> HashMap<u64, (Timestamp, Timestamp)> {
     sessions
 }
 
-/// Relaxation time, in requests, of a queue whose server is as little faster than its arrivals as it may be while many requests
-/// are in flight.
+/// Relaxation time, in requests, of a queue whose server is as little faster than its arrivals as it may be
+/// while many requests are in flight.
 ///
-/// While their number is in the upper quarter of what requests `found`, a server that ends D of them in the time T has D ÷ λT − 1
-/// more than arrive at the rate λ; the least of that counts which the window does not rule out, 99 % one-sided with Poisson
-/// counts. A queue that falls by d a request is a reflected random walk with the relaxation time 2σ²/d², σ² = 2 (Abate and Whitt,
-/// *Advances in Applied Probability* 19, 1987, 560–598).
+/// While their number is in the upper quarter of what requests `found`, a server that ends D of them in the
+/// time T has D ÷ λT − 1 more than arrive at the rate λ; the least of that counts which the window does not
+/// rule out, 99 % one-sided with Poisson counts. A queue that falls by d a request is a reflected random walk
+/// with the relaxation time 2σ²/d², σ² = 2 (Abate and Whitt, *Advances in Applied Probability* 19, 1987,
+/// 560–598).
 fn slowest(
     sent: &[Timestamp],
     ended: &[Timestamp],

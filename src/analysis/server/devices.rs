@@ -9,7 +9,8 @@ use crate::analysis::load::rates::Rates;
 use crate::record::{Counter, Gauge, Reading, TelemetrySource};
 
 /// Fewest steps of a counter of energy that power is taken from, and the share of the window that they cover at least:
-/// exporters bring it up to date at their own, often much slower pace (dcgm-exporter: every 30 s, `--collect-interval`).
+/// exporters bring it up to date at their own, often much slower pace (dcgm-exporter: every 30 s,
+/// `--collect-interval`).
 const STEPS: usize = 3;
 pub(super) const COVERED: f64 = 0.8;
 
@@ -49,13 +50,14 @@ pub struct DeviceSummary {
     pub memory_clock_mhz: Option<GaugeSummary>,
     /// Temperature, degrees Celsius.
     pub temperature_c: Option<GaugeSummary>,
-    /// Share of the window in which its clocks were lowered, 0 to 1, by the reason that it reports; empty where it reports
-    /// none.
+    /// Share of the window in which its clocks were lowered, 0 to 1, by the reason that it reports; empty
+    /// where it reports none.
     pub throttled: BTreeMap<Gauge, f64>,
     /// What it reported before the first request was sent; absent where it was not read then.
     pub before: Option<IdleDevice>,
-    /// Mean power by the counter of energy, watts: its rise from the first reading in which it had moved to the last ÷ the
-    /// time between them. Absent where it moved fewer than three times, or where the two cover less than 80 % of the window.
+    /// Mean power by the counter of energy, watts: its rise from the first reading in which it had moved to
+    /// the last ÷ the time between them. Absent where it moved fewer than three times, or where the two cover
+    /// less than 80 % of the window.
     pub power_by_energy_w: Option<f64>,
 }
 
@@ -193,9 +195,9 @@ impl EnergyUse {
         gpus.is_none_or(|gpus| u64::from(gpus) == self.devices)
     }
 
-    /// Of all `devices`, for the whole work, if that is known. `None` where not every device tells for most of the window: the
-    /// energy of some, or of a part of the time, is not that of the work.
-    /// Energy of another number of devices than the deployment's `gpus` is not that of an answer.
+    /// Of all `devices`, for the whole work, if that is known. `None` where not every device tells for most
+    /// of the window: the energy of some, or of a part of the time, is not that of the work. Energy of
+    /// another number of devices than the deployment's `gpus` is not that of an answer.
     pub(super) fn new(
         devices: &[DeviceSummary],
         gpus: Option<u32>,

@@ -31,8 +31,8 @@ pub struct TimeSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BucketQuantile {
-    /// The guess, milliseconds: times are taken to lie evenly in the bucket, as Prometheus' `histogram_quantile` does. Of the
-    /// last bucket, which has no end, where it begins.
+    /// The guess, milliseconds: times are taken to lie evenly in the bucket, as Prometheus'
+    /// `histogram_quantile` does. Of the last bucket, which has no end, where it begins.
     pub ms: f64,
     /// Lower end of the bucket, milliseconds.
     pub from_ms: f64,
@@ -81,12 +81,12 @@ pub(super) fn sum(histograms: Vec<TimeHistogram>) -> Option<TimeHistogram> {
     })?
 }
 
-/// `histogram_quantile` of Prometheus for classic histograms: the bucket in which the rank q · n falls, and a straight line
-/// between its ends; the first bucket begins at 0, unless its end is no more than that.
+/// `histogram_quantile` of Prometheus for classic histograms: the bucket in which the rank q · n falls, and a
+/// straight line between its ends; the first bucket begins at 0, unless its end is no more than that.
 ///
-/// A wide bucket says little, and the sum of the times says more: what the other buckets leave of it lies in this one. Its
-/// mean m is at least that of the share s of its times at its beginning, and of the others at the quantile, which so is at
-/// most (m − s · beginning) ÷ (1 − s); and at least (m − (1 − s) · end) ÷ s.
+/// A wide bucket says little, and the sum of the times says more: what the other buckets leave of it lies in
+/// this one. Its mean m is at least that of the share s of its times at its beginning, and of the others at
+/// the quantile, which so is at most (m − s · beginning) ÷ (1 − s); and at least (m − (1 − s) · end) ÷ s.
 fn quantile(histogram: &TimeHistogram, q: f64) -> Option<BucketQuantile> {
     let rank = q * histogram.count;
     let place = histogram.buckets.partition_point(|bucket| bucket.1 < rank);
@@ -142,15 +142,15 @@ pub struct TimeBeside {
     pub server_ms: f64,
     /// Number of requests in it.
     pub server_n: f64,
-    /// What lies outside of the server, milliseconds: the network, proxies, both kernels, and this program. The difference
-    /// of the means; below 0 where the two are about different requests.
+    /// What lies outside of the server, milliseconds: the network, proxies, both kernels, and this program.
+    /// The difference of the means; below 0 where the two are about different requests.
     pub outside_ms: f64,
     /// The same as a share of the client's mean.
     pub outside_share: f64,
-    /// Whether both may be about the same requests: their numbers differ by no more than one, 2 %, or the requests in flight
-    /// at the ends of the stretch. At its beginning the server may have counted those before, at its end those alone, and no
-    /// more than the client's number. If not, for example because other clients used the server too, the difference of the
-    /// means says nothing.
+    /// Whether both may be about the same requests: their numbers differ by no more than one, 2 %, or the
+    /// requests in flight at the ends of the stretch. At its beginning the server may have counted those
+    /// before, at its end those alone, and no more than the client's number. If not, for example because
+    /// other clients used the server too, the difference of the means says nothing.
     pub same_requests: bool,
 }
 
@@ -164,7 +164,8 @@ pub struct CountBeside {
     pub server: f64,
 }
 
-/// Numbers of requests on both sides may differ by so much of the client's, for what happens at the ends of the stretch.
+/// Numbers of requests on both sides may differ by so much of the client's, for what happens at the ends of
+/// the stretch.
 const SAME: f64 = 0.02;
 
 impl BothAccounts {
@@ -245,8 +246,8 @@ fn tokens_inside(record: &RequestRecord, inside: impl Fn(Timestamp) -> bool) -> 
 }
 
 impl TimeBeside {
-    /// `None` where the client has seen none. So many requests were `open` at the two ends: the server's moment of a request
-    /// is the earlier one.
+    /// `None` where the client has seen none. So many requests were `open` at the two ends: the server's
+    /// moment of a request is the earlier one.
     fn new(client: &[f64], server: &TimeSummary, open: (f64, f64)) -> Option<Self> {
         let number = client.len() as f64;
         let client_ms = client.iter().sum::<f64>() / number;
@@ -303,8 +304,9 @@ mod tests {
         assert_eq!((none.p50, none.p99), (zero, zero));
     }
 
-    /// By hand. 100 times of at most 10 ms whose mean is 9.99: half of them are 9.98 or more. With 10 more of 10 to 20 ms
-    /// the 100 have 0.799 to 0.899 s, so that their middle one of 55 is 10 · 55 ÷ 45 below a mean of 7.99 or more.
+    /// By hand. 100 times of at most 10 ms whose mean is 9.99: half of them are 9.98 or more. With 10 more of
+    /// 10 to 20 ms the 100 have 0.799 to 0.899 s, so that their middle one of 55 is 10 · 55 ÷ 45 below a mean
+    /// of 7.99 or more.
     #[test]
     fn a_bucket_begins_where_the_sum_lets_it() {
         let quantiles = |buckets: &[(f64, f64)]| {

@@ -26,8 +26,9 @@ pub struct PageSummary {
     pub driver: Option<String>,
     /// How often it was read in the whole run.
     pub readings: u64,
-    /// Longest stretch of the window without a reading, seconds since the run began, where it is longer than three times
-    /// the usual from one reading to the next. Absent where there is none, and where the page was never read.
+    /// Longest stretch of the window without a reading, seconds since the run began, where it is longer than
+    /// three times the usual from one reading to the next. Absent where there is none, and where the page was
+    /// never read.
     pub gap_s: Option<(f64, f64)>,
     /// How its totals went back inside the window; absent where they only grew, as totals do.
     pub went_back: Option<WentBack>,
@@ -79,7 +80,8 @@ fn went_back(span: &Span<'_>) -> Option<WentBack> {
     let [once] = falls[..] else { return (!falls.is_empty()).then_some(WentBack::AndForth) };
     let mut soon = span.between.iter().skip(once + 1).take(SOON);
     let fallen = span.fallen(once);
-    // A total that was small is soon there again after a new start; those of another server are all there in one reading.
+    // A total that was small is soon there again after a new start; those of another server are all there in
+    // one reading.
     let again = soon.any(|reading| {
         let is_back = |(counter, before): &(Counter, f64)| {
             reading.counters.get(counter).is_some_and(|now| now >= before)

@@ -23,11 +23,11 @@ pub struct PrefixCache {
     /// Tokens of a block: a cache finds whole ones only. Absent if unknown; then the most expected is that of blocks
     /// of one token, and the least that of blocks of 64.
     pub block_tokens: Option<u32>,
-    /// Different prefixes among the requests that were sent, each counted once a model: models share none. Absent where a
-    /// trace says what prompts have in common.
+    /// Different prefixes among the requests that were sent, each counted once a model: models share none.
+    /// Absent where a trace says what prompts have in common.
     pub prefixes: Option<u64>,
-    /// Tokens of all of them: with less room a cache forgets some, and the expected rate is not reached. Absent with the
-    /// number.
+    /// Tokens of all of them: with less room a cache forgets some, and the expected rate is not reached.
+    /// Absent with the number.
     pub prefix_tokens: Option<u64>,
     /// Share of all prompt tokens that an endless cache finds, by the plan: of each prefix the whole blocks, from the
     /// second request on that has it, or from the first where it was sent before the run; of a later turn of a
@@ -195,8 +195,9 @@ fn was_looked_up(record: &RequestRecord) -> bool {
     record.sent.is_some() && !matches!(&record.outcome, Outcome::Failed(failure) if refused(failure))
 }
 
-/// Tokens of what was said before a later turn of a conversation whose keys and values are there to be found: all but the
-/// last, as it was asked for and with all that a template may have put between. `None` for other requests.
+/// Tokens of what was said before a later turn of a conversation whose keys and values are there to be found:
+/// all but the last, as it was asked for and with all that a template may have put between. `None` for other
+/// requests.
 fn said_before(
     record: &RequestRecord,
     template: u64,

@@ -26,18 +26,18 @@ pub struct ServerSide {
     pub pages: Vec<PageSummary>,
     /// Values of the server over the window, its engines added up.
     pub gauges: BTreeMap<Gauge, GaugeSummary>,
-    /// The stretch between the two readings next to the ends of the window, seconds since the run began: counters and times
-    /// are about it. Absent where there are no two.
+    /// The stretch between the two readings next to the ends of the window, seconds since the run began:
+    /// counters and times are about it. Absent where there are no two.
     pub span_s: Option<(f64, f64)>,
-    /// Whether a counter of some page went back in it: the server was started anew, or its address leads to several servers,
-    /// so that there are no counters and no times.
+    /// Whether a counter of some page went back in it: the server was started anew, or its address leads to
+    /// several servers, so that there are no counters and no times.
     pub restarted: bool,
     /// By how much the server's totals rose.
     pub counters: BTreeMap<Counter, f64>,
     /// The server's own times of requests.
     pub times: BTreeMap<ServerTime, TimeSummary>,
-    /// The same by both accounts; absent where the client is one of several generators and saw only a share, or where the
-    /// server reported no totals.
+    /// The same by both accounts; absent where the client is one of several generators and saw only a share,
+    /// or where the server reported no totals.
     pub accounts: Option<BothAccounts>,
     /// The devices, where a page reports them.
     pub devices: Vec<DeviceSummary>,

@@ -2,8 +2,8 @@
 
 use crate::record::EngineFacts;
 
-/// A setting or metric in vLLM's words; then in SGLang's, TensorRT-LLM's, TGI's and llama.cpp's, and in words for any other
-/// server.
+/// A setting or metric in vLLM's words; then in SGLang's, TensorRT-LLM's, TGI's and llama.cpp's, and in words
+/// for any other server.
 const NAMES: [(&str, [&str; 5]); 5] = [
     (
         "--gpu-memory-utilization",

@@ -6,12 +6,12 @@ use crate::analysis::rules::Said;
 use crate::record::Gauge;
 use crate::units::{counted, percent, three_digits};
 
-/// A device that heat, its power supply or its hardware slowed down for a larger share of the window than this is not the
-/// device that it is otherwise. A shorter stretch moves no p90, and little of a mean.
+/// A device that heat, its power supply or its hardware slowed down for a larger share of the window than
+/// this is not the device that it is otherwise. A shorter stretch moves no p90, and little of a mean.
 pub(crate) const SLOWED: f64 = 0.05;
 
-/// The device of a run that was slowed down for longest, with its figures, and the cure; `None` where no device that served was
-/// slowed down for so long, or none reports it.
+/// The device of a run that was slowed down for longest, with its figures, and the cure; `None` where no
+/// device that served was slowed down for so long, or none reports it.
 pub(crate) fn longest_slowdown(server: &ServerSide) -> Option<Said> {
     let busy = server.devices.iter().filter(|device| device.was_busy());
     let slowed = busy.filter_map(|device| Some((device, device.slowed_down()?)));
@@ -30,8 +30,8 @@ pub(crate) fn longest_slowdown(server: &ServerSide) -> Option<Said> {
     );
     let cure = match reason {
         Gauge::HwThermalSlowdown | Gauge::SwThermalSlowdown => {
-            "cool the device (airflow, inlet temperature, fans), or lower its power limit, and run again: these figures are \
-             those of its cooling"
+            "cool the device (airflow, inlet temperature, fans), or lower its power limit, and run again: these \
+             figures are those of its cooling"
         }
         Gauge::HwPowerBrakeSlowdown => {
             "look at the machine's power supply, which asked the device to slow down, and run again"

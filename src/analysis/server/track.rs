@@ -27,8 +27,8 @@ impl<'a> Span<'a> {
             let away = |reading: &Reading| (reading.moment_s() - end).abs();
             among.min_by(|a, b| away(a.1).total_cmp(&away(b.1))).map(|(_, reading)| *reading)
         };
-        // The first reading of all and the first of the window are whole too: where none before has histograms, there were
-        // none yet.
+        // The first reading of all and the first of the window are whole too: where none before has
+        // histograms, there were none yet.
         let begun = readings.iter().position(|reading| reading.asked.as_secs_f64() >= window.0);
         let before_all = |place: usize| {
             let is_whole = place == 0 || Some(place) == begun;
@@ -49,8 +49,8 @@ impl<'a> Span<'a> {
         fell.map(|(counter, before)| (*counter, *before)).collect()
     }
 
-    /// By how much a total rose. One that the first reading does not have was 0 then: Prometheus' clients show a series with
-    /// labels only once it has counted something.
+    /// By how much a total rose. One that the first reading does not have was 0 then: Prometheus' clients
+    /// show a series with labels only once it has counted something.
     pub(super) fn rise(&self, counter: Counter) -> Option<f64> {
         let after = self.last.counters.get(&counter)?;
         let reported = !self.first.counters.is_empty() || !self.first.gauges.is_empty();
@@ -156,8 +156,8 @@ impl Track {
     }
 }
 
-/// A gauge of all pages and devices together over a run, straight lines between readings: their sum, or their mean where values
-/// do not add up.
+/// A gauge of all pages and devices together over a run, straight lines between readings: their sum, or their
+/// mean where values do not add up.
 #[derive(Clone, Debug)]
 pub struct FollowedGauge(Track);
 

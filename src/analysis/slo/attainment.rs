@@ -19,13 +19,13 @@ pub struct Attainment {
     pub scheduled: u64,
     /// Requests of them that had a bound to meet: the denominator.
     pub with_slo: u64,
-    /// Requests with an SLO that completed and met every bound; absent when a bound cannot be measured, as TTFT and TPOT
-    /// of answers that are not streamed.
+    /// Requests with an SLO that completed and met every bound; absent when a bound cannot be measured, as
+    /// TTFT and TPOT of answers that are not streamed.
     pub met: Option<u64>,
     /// `met / with_slo`, between 0 and 1; absent when `met` is, or no request has an SLO.
     pub slo_attainment: Option<f64>,
-    /// `met` per second, of the same requests as the attainment. Absent when `met` is, or no request has an SLO. Where no
-    /// request of the whole run has one: completed requests per second.
+    /// `met` per second, of the same requests as the attainment. Absent when `met` is, or no request has an
+    /// SLO. Where no request of the whole run has one: completed requests per second.
     pub goodput_per_s: Option<f64>,
     /// Completed requests over their TTFT bound, or without a TTFT to hold against it; absent when a bound cannot
     /// be measured.
@@ -41,8 +41,8 @@ pub struct Attainment {
 }
 
 impl Attainment {
-    /// Of `requests`, out of `scheduled` ones (more than there are where some left no record); `is_one` says which of the
-    /// requests of other phases are like them.
+    /// Of `requests`, out of `scheduled` ones (more than there are where some left no record); `is_one` says
+    /// which of the requests of other phases are like them.
     pub(crate) fn new(
         observed: &Observed<'_>,
         scheduled: u64,
@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn goodput_and_attainment_are_of_the_same_requests() {
-        // Two a second, each 1.2 s long, and a window from 1 to 4 s: of its six requests two end after it, and one of the
-        // warm-up ends in it. Goodput is of the requests of attainment: those of the window.
+        // Two a second, each 1.2 s long, and a window from 1 to 4 s: of its six requests two end after it,
+        // and one of the warm-up ends in it. Goodput is of the requests of attainment: those of the window.
         let phase = |i| match i {
             0 => Phase::Warmup,
             1..=6 => Phase::Measured,

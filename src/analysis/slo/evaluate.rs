@@ -129,16 +129,17 @@ impl Objective {
         Some(if self.comparison.is_upper() { 1.0 - below } else { below })
     }
 
-    /// The requests whose latency does not keep the bound, of those that have it; of one that was cut off before it could
-    /// tell it is not known. `None` where this is not a percentile of a latency that each request has one of, or no request
-    /// has it.
+    /// The requests whose latency does not keep the bound, of those that have it; of one that was cut off
+    /// before it could tell it is not known. `None` where this is not a percentile of a latency that each
+    /// request has one of, or no request has it.
     ///
-    /// Their share is a mean over requests: that of several runs is the share of all requests that ever come, however short
-    /// the runs are; the mean of percentiles is not the percentile. How sure it is follows from the memory of the latency,
-    /// as for the interval of a percentile. Far from the bound, where a tenth of the allowed share is over it or less, or
-    /// nine of ten are, it is that of TTFT if that is shorter: a slow drift of the pace of tokens by a few percent says
-    /// nothing of a bound of twice the pace. Of 165 minutes of an A10G at 50 to 90 % load, with bounds on the p50, p95 and
-    /// p99 of TPOT 10 % below the truth, one of 495 objectives was met so.
+    /// Their share is a mean over requests: that of several runs is the share of all requests that ever come,
+    /// however short the runs are; the mean of percentiles is not the percentile. How sure it is follows from
+    /// the memory of the latency, as for the interval of a percentile. Far from the bound, where a tenth of
+    /// the allowed share is over it or less, or nine of ten are, it is that of TTFT if that is shorter: a
+    /// slow drift of the pace of tokens by a few percent says nothing of a bound of twice the pace. Of 165
+    /// minutes of an A10G at 50 to 90 % load, with bounds on the p50, p95 and p99 of TPOT 10 % below the
+    /// truth, one of 495 objectives was met so.
     fn over(&self, observed: &Observed<'_>, summary: &Summary) -> Option<OrderedShare> {
         let metric = self.key.metric;
         let most = self.most_over().filter(|_| metric.is_one_per_request())?;

@@ -145,8 +145,9 @@ fn failed_by(outcome: &Outcome, kind: fn(FailureKind) -> bool) -> bool {
 
 /// Jain's fairness index over the tenants: (Σx)² ÷ (n Σx²), from 1/n (one gets everything) to 1 (all get the same).
 ///
-/// Jain, Chiu and Hawe, *A quantitative measure of fairness and discrimination for resource allocation in shared computer
-/// systems* (DEC TR-301, 1984). An index is absent where some tenant has no such figure, or all have none of it.
+/// Jain, Chiu and Hawe, *A quantitative measure of fairness and discrimination for resource allocation in
+/// shared computer systems* (DEC TR-301, 1984). An index is absent where some tenant has no such figure, or
+/// all have none of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fairness {

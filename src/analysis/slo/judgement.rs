@@ -28,7 +28,8 @@ pub struct Judgement {
     /// 1. One that was cut off before it could tell counts as such.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_share: Option<f64>,
-    /// Where that cannot tell whether the objective is met: about how many requests would, if the share stays what it is.
+    /// Where that cannot tell whether the objective is met: about how many requests would, if the share stays
+    /// what it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needed_requests: Option<u64>,
     /// The same share, with what it is worth.

@@ -79,8 +79,8 @@ impl ObjectiveError {
     /// What is wrong with the text, and how objectives are written: for where the text is shown already.
     pub fn cure(&self) -> String {
         format!(
-            "{}\n    write it like `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or `p95 ttft of chat < 1s`;\n    \
-             all figures: skyline guide metrics",
+            "{}\n    write it like `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or `p95 ttft of chat < \
+             1s`;\n    all figures: skyline guide metrics",
             self.problem
         )
     }

@@ -29,8 +29,8 @@ pub struct TagGroups {
 }
 
 impl TagGroups {
-    /// One for each tag that requests of the workload can have, in alphabetical order. A value that an objective names has a
-    /// group, however rare it is.
+    /// One for each tag that requests of the workload can have, in alphabetical order. A value that an
+    /// objective names has a group, however rare it is.
     pub(crate) fn all(observed: &Observed<'_>, objectives: &[Objective]) -> Vec<Self> {
         let keys = observed.log.header.workload.tag_keys().into_iter();
         keys.map(|key| Self::new(observed, objectives, key)).collect()

@@ -23,8 +23,8 @@ pub struct SloTarget {
     pub slo: Slo,
 }
 
-/// The SLO targets of a workload that are wanted: one for each class and priority that its requests can have, and one for
-/// each tenant with an SLO of its own.
+/// The SLO targets of a workload that are wanted: one for each class and priority that its requests can have,
+/// and one for each tenant with an SLO of its own.
 pub(crate) fn targets(workload: &WorkloadSpec, wanted: impl Fn(&SloTarget) -> bool) -> Vec<SloTarget> {
     let mut targets = Vec::new();
     for class in workload.classes.iter().filter(|class| workload.occurs(class)) {

@@ -27,9 +27,9 @@ pub fn slope(points: &[(f64, f64)]) -> Option<Estimate> {
     Some(Estimate::around(slope, student_t_quantile(f64::midpoint(1.0, CONFIDENCE), n - 2.0) * error))
 }
 
-/// The share of the variance of `values` that a line in `by` explains, adjusted for chance: r² − (1 − r²)/(n − 2) of pairs that are
-/// `worth` n independent ones, and 0 at the least (Wherry, *Annals of Mathematical Statistics* 2, 1931, 440–457). 0 where either
-/// is all alike or their numbers differ.
+/// The share of the variance of `values` that a line in `by` explains, adjusted for chance: r² − (1 − r²)/(n
+/// − 2) of pairs that are `worth` n independent ones, and 0 at the least (Wherry, *Annals of Mathematical
+/// Statistics* 2, 1931, 440–457). 0 where either is all alike or their numbers differ.
 pub fn explained(values: &[f64], by: &[f64], worth: f64) -> f64 {
     let n = by.len() as f64;
     let centred = |values: &[f64]| {
@@ -47,8 +47,8 @@ pub fn explained(values: &[f64], by: &[f64], worth: f64) -> f64 {
 }
 
 /// Two-sided p-value that the least-squares line through `points` is level, by the t of its slope
-/// (`scipy.stats.linregress`). Absent where there is no slope, or where all points lie on a line that is not level: nothing
-/// then says how much they would spread about it.
+/// (`scipy.stats.linregress`). Absent where there is no slope, or where all points lie on a line that is not
+/// level: nothing then says how much they would spread about it.
 pub fn slope_p(points: &[(f64, f64)]) -> Option<f64> {
     let line = slope(points)?;
     let freedom = points.len() as f64 - 2.0;
@@ -60,9 +60,9 @@ pub fn slope_p(points: &[(f64, f64)]) -> Option<f64> {
     (line.value == 0.0).then_some(1.0)
 }
 
-/// The weighted least-squares fit of a non-decreasing sequence to `values`, each with its weight: pool adjacent violators
-/// (Barlow, Bartholomew, Bremner and Brunk, *Statistical Inference under Order Restrictions*, 1972; as
-/// `scipy.optimize.isotonic_regression`).
+/// The weighted least-squares fit of a non-decreasing sequence to `values`, each with its weight: pool
+/// adjacent violators (Barlow, Bartholomew, Bremner and Brunk, *Statistical Inference under Order
+/// Restrictions*, 1972; as `scipy.optimize.isotonic_regression`).
 pub fn non_decreasing(values: &[(f64, f64)]) -> Vec<f64> {
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
     for &(value, weight) in values {

@@ -5,8 +5,8 @@ use statrs::function::gamma::checked_gamma_ur;
 
 use crate::random::normal_quantile;
 
-/// Degrees of freedom from which on a quantile of Student's t is computed from that of the normal distribution. The search of
-/// `statrs` is 1 % off at some millions, and does not end from 17 million on.
+/// Degrees of freedom from which on a quantile of Student's t is computed from that of the normal
+/// distribution. The search of `statrs` is 1 % off at some millions, and does not end from 17 million on.
 const NEARLY_NORMAL: f64 = 1_000.0;
 
 /// The value that Student's t with `freedom` degrees of freedom does not exceed with probability `p`.
@@ -22,8 +22,8 @@ pub fn student_t_quantile(p: f64, freedom: f64) -> f64 {
     }
 }
 
-/// The quantile of Student's t where that of the normal distribution is `z`: Abramowitz and Stegun, *Handbook of Mathematical
-/// Functions*, 26.7.5. Below 10⁻⁹ off from a thousand degrees of freedom on.
+/// The quantile of Student's t where that of the normal distribution is `z`: Abramowitz and Stegun, *Handbook
+/// of Mathematical Functions*, 26.7.5. Below 10⁻⁹ off from a thousand degrees of freedom on.
 fn nearly_normal_quantile(z: f64, freedom: f64) -> f64 {
     let square = z * z;
     let polynomial = |factors: &[f64]| z * factors.iter().fold(0.0, |sum, factor| sum * square + factor);

@@ -1,4 +1,5 @@
-//! Means and their variance; the difference and the ratio of two; p-values that stay honest when many questions are asked.
+//! Means and their variance; the difference and the ratio of two; p-values that stay honest when many
+//! questions are asked.
 
 use super::distributions::{student_t_quantile, student_t_two_sided};
 use super::intervals::{CONFIDENCE, Estimate};
@@ -23,8 +24,8 @@ pub struct TwoMeans {
     /// Mean ÷ the baseline's mean, with its 95 % interval by Fieller's theorem (*Some problems in interval estimation*,
     /// J. R. Statist. Soc. B 16, 1954); absent where the baseline's mean is not clearly above 0.
     pub ratio: Option<Estimate>,
-    /// Two-sided p-value of the t-test that the means are equal; where nothing spreads, and t would be sure of anything, that
-    /// of the permutation test: 2^(1 − n) of pairs, two in C(n + m, n) of others.
+    /// Two-sided p-value of the t-test that the means are equal; where nothing spreads, and t would be sure
+    /// of anything, that of the permutation test: 2^(1 − n) of pairs, two in C(n + m, n) of others.
     pub p: f64,
     /// Standard error of the difference.
     pub error: f64,
@@ -45,8 +46,8 @@ pub fn welch(baseline: &[f64], other: &[f64]) -> Option<TwoMeans> {
     Some(contrast([mean(baseline)?, mean(other)?], Spread { before, after, together: 0.0 }, freedom, orders))
 }
 
-/// Pairs of a baseline's value and another by the t-test of their differences (`scipy.stats.ttest_rel`). Absent for fewer
-/// than two pairs.
+/// Pairs of a baseline's value and another by the t-test of their differences (`scipy.stats.ttest_rel`).
+/// Absent for fewer than two pairs.
 pub fn paired(pairs: &[(f64, f64)]) -> Option<TwoMeans> {
     let n = pairs.len() as f64;
     let (baseline, other): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
@@ -109,10 +110,10 @@ fn fieller([before, after]: [f64; 2], spread: Spread, t2: f64) -> Option<Estimat
     Some(Estimate { value: after / before, low: (half - root) / square, high: (half + root) / square })
 }
 
-/// Holm's step-down adjusted p-values, in the order given: declaring all that are at most α keeps the chance of even one
-/// false alarm at most α, whatever the tests' dependence (Holm, *A simple sequentially rejective multiple test
-/// procedure*, Scand. J. Statist. 6, 1979). The k-th smallest of m is multiplied by m − k + 1, and none is below one
-/// before it.
+/// Holm's step-down adjusted p-values, in the order given: declaring all that are at most α keeps the chance
+/// of even one false alarm at most α, whatever the tests' dependence (Holm, *A simple sequentially rejective
+/// multiple test procedure*, Scand. J. Statist. 6, 1979). The k-th smallest of m is multiplied by m − k + 1,
+/// and none is below one before it.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));

@@ -14,20 +14,21 @@ const LEAST_ALIKE: f64 = -0.5;
 /// The correlation time of a sequence: so many values, one after the other, tell as much of a mean as one independent
 /// value. 1 where values are independent.
 ///
-/// The means of batches of 1, 2, 4, … values, as long as there are 16 of them, each tell it: with m values in a batch, v
-/// their variance times m as a share of the variance of the values, and r the correlation of each with the next, it is
-/// `v·(1 + r)/(1 − r)`, as for an autoregressive sequence. Batches that are too short see too little of it, those that
-/// are too few see it badly, and none sees more than the sequence holds: so the longest counts. (Batch means: Law,
-/// *Simulation Modeling and Analysis*, section 9.5.3; their correlation: Alexopoulos, Goldsman, Mokashi and Wilson,
-/// *Automated estimation of extreme steady-state quantiles via the maximum transformation*, ACM TOMACS 27:4, 2017.)
+/// The means of batches of 1, 2, 4, … values, as long as there are 16 of them, each tell it: with m values in
+/// a batch, v their variance times m as a share of the variance of the values, and r the correlation of each
+/// with the next, it is `v·(1 + r)/(1 − r)`, as for an autoregressive sequence. Batches that are too short
+/// see too little of it, those that are too few see it badly, and none sees more than the sequence holds: so
+/// the longest counts. (Batch means: Law, *Simulation Modeling and Analysis*, section 9.5.3; their
+/// correlation: Alexopoulos, Goldsman, Mokashi and Wilson, *Automated estimation of extreme steady-state
+/// quantiles via the maximum transformation*, ACM TOMACS 27:4, 2017.)
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
     /// The correlation time, in values of the sequence; at least 1.
     pub correlation_time: f64,
-    /// The same, where a sequence that is nearly full of memory counts as a reflected random walk: `v·(1 + r)²/(1 − r)`.
-    /// A queue close to its limit is one, with a correlation time of 4/(1 − r), twice that of an autoregressive sequence
-    /// of equal r. A window is judged by this one, for it sees the memory in the single steps, also where the window is
-    /// too short to show it.
+    /// The same, where a sequence that is nearly full of memory counts as a reflected random walk:
+    /// `v·(1 + r)²/(1 − r)`. A queue close to its limit is one, with a correlation time of 4/(1 − r), twice
+    /// that of an autoregressive sequence of equal r. A window is judged by this one, for it sees the memory
+    /// in the single steps, also where the window is too short to show it.
     pub cautious_time: f64,
 }
 
@@ -70,8 +71,8 @@ impl Memory {
         Self::from_values(&ranks(values))
     }
 
-    /// The same where something that holds of some values, 1 where it does and 0 where not, may be remembered longer than
-    /// the values themselves.
+    /// The same where something that holds of some values, 1 where it does and 0 where not, may be remembered
+    /// longer than the values themselves.
     #[must_use]
     pub fn and_of(self, holds: &[f64]) -> Self {
         let longer = Self::from_values(holds).map_or(1.0, |memory| memory.correlation_time);

@@ -1,4 +1,5 @@
-//! Classical statistics as pure functions: tests of fit, of dependence and of counts, and intervals that say how sure a figure is.
+//! Classical statistics as pure functions: tests of fit, of dependence and of counts, and intervals that say
+//! how sure a figure is.
 //!
 //! Every function names its source and is held to scipy's or numpy's figures. Intervals are two-sided at
 //! [`CONFIDENCE`]. Distribution functions come from the crate `statrs`, those of the normal from

@@ -61,7 +61,8 @@ impl Inside {
 const TAIL: usize = 10;
 /// The powers of the value between which a tail is taken to fall.
 const POWERS: (f64, f64) = (1.0, 3.0);
-/// A hit counts as at most so many times as rare as a value beyond the largest: what is that rare may be of another kind.
+/// A hit counts as at most so many times as rare as a value beyond the largest: what is that rare may be of
+/// another kind.
 const MOST_RARE: f64 = 8.0;
 
 impl OrderedShare {
@@ -79,9 +80,10 @@ impl OrderedShare {
 
     /// Share of several runs with seeds of their own.
     ///
-    /// They are worth the sum of what each is worth, and no more than their shares differ: n of k runs whose shares s have
-    /// the variance v are worth k·s(1 − s)/v independent ones, times (z/t)² with k − 1 degrees of freedom, as for
-    /// an estimated correlation time. All inside of a bound they tell as much as one run, by the heaviest of their tails.
+    /// They are worth the sum of what each is worth, and no more than their shares differ: n of k runs whose
+    /// shares s have the variance v are worth k·s(1 − s)/v independent ones, times (z/t)² with k − 1 degrees
+    /// of freedom, as for an estimated correlation time. All inside of a bound they tell as much as one run,
+    /// by the heaviest of their tails.
     pub fn pooled(runs: &[Self]) -> Option<Self> {
         let sum = |read: fn(&Self) -> u64| runs.iter().map(read).sum::<u64>();
         let effective: Option<Vec<Effective>> = runs.iter().map(|run| run.effective).collect();
@@ -115,9 +117,10 @@ impl OrderedShare {
 
     /// The same of `values` that are hits above `bound`, with what it tells that all of them lie far inside of it.
     ///
-    /// Beyond the largest of them the tail is assumed to fall at least as fast as the power α of the value: as it falls among
-    /// the largest tenth, by the lower end of Hill's estimate (*Annals of Statistics* 3, 1975, 1163–1174), from 1 to 3. A
-    /// share p beyond the largest leaves p·(largest ÷ bound)^α beyond the bound, and at the least an eighth of p.
+    /// Beyond the largest of them the tail is assumed to fall at least as fast as the power α of the value:
+    /// as it falls among the largest tenth, by the lower end of Hill's estimate (*Annals of Statistics* 3,
+    /// 1975, 1163–1174), from 1 to 3. A share p beyond the largest leaves p·(largest ÷ bound)^α beyond the
+    /// bound, and at the least an eighth of p.
     #[must_use]
     pub fn inside(self, values: &[f64], bound: f64) -> Self {
         let mut values = values.to_vec();
@@ -156,8 +159,9 @@ impl OrderedShare {
     /// it is undecided.
     ///
     /// Below it, where the window is long enough and so few would be rare at the limit. Above it, where so many would
-    /// be; of a window that is too short too, as the correlation time is judged too long rather than too short: of 400 runs
-    /// each of M/M/1 at ρ 0.5, 0.8 and 0.9 with 165 to 4,000 requests at most 2 % were called so at the limit.
+    /// be; of a window that is too short too, as the correlation time is judged too long rather than too
+    /// short: of 400 runs each of M/M/1 at ρ 0.5, 0.8 and 0.9 with 165 to 4,000 requests at most 2 % were
+    /// called so at the limit.
     pub fn side_of(&self, limit: f64) -> Option<Ordering> {
         self.side_at(limit, DOUBT)
     }
@@ -168,15 +172,15 @@ impl OrderedShare {
         plain.or_else(|| self.side(self.effective?, 1.0, limit, doubt))
     }
 
-    /// Whether most requests are hits where so few may be that it is rare, however much they depend on one another: a server at
-    /// the limit is slow in a share of its time that is no larger than the limit, and most of a run are hits where it is slow
-    /// for most of that run.
+    /// Whether most requests are hits where so few may be that it is rare, however much they depend on one
+    /// another: a server at the limit is slow in a share of its time that is no larger than the limit, and
+    /// most of a run are hits where it is slow for most of that run.
     fn is_plainly_above(&self, limit: f64, doubt: f64) -> bool {
         self.n >= PLAIN && limit <= doubt && 2 * self.certain > self.n
     }
 
-    /// Whether the share is below `limit` as far as these requests tell, wrong in a share of `doubt` of the cases: however
-    /// short the window is, as for a comparison with what others made of the same moments.
+    /// Whether the share is below `limit` as far as these requests tell, wrong in a share of `doubt` of the
+    /// cases: however short the window is, as for a comparison with what others made of the same moments.
     pub fn is_below(&self, limit: f64, doubt: f64) -> bool {
         self.effective.is_some_and(|effective| self.is_rare(effective, self.worth_at_most, limit, doubt))
     }
@@ -187,9 +191,9 @@ impl OrderedShare {
         self.share() < limit && chance_of_at_most(surely * self.share(), surely, limit) < doubt
     }
 
-    /// About how many requests would tell that, if the share stays what it is: two digits, and worth one independent request
-    /// more at the least. `None` where it is not known how much they depend on one another, or beyond 2,000 times as many
-    /// as there are.
+    /// About how many requests would tell that, if the share stays what it is: two digits, and worth one
+    /// independent request more at the least. `None` where it is not known how much they depend on one
+    /// another, or beyond 2,000 times as many as there are.
     pub fn needed(&self, limit: f64) -> Option<u64> {
         // Nothing is known of the memory of a few requests; if there is none, so many would tell that none is over.
         let alone = Effective { samples: self.n as f64, cautious: self.n as f64, upper: 1.0, freedom: None };
@@ -219,11 +223,12 @@ impl OrderedShare {
 
 /// So many effective samples, less what the error of their number takes away at this two-sided `confidence`.
 ///
-/// In place of their number it gives the exact interval of a share (Clopper and Pearson, *Biometrika* 26, 1934; Korn and
-/// Graubard, *Survey Methodology* 24, 1998, 193–201), which holds where few or none have it. The correlation time is itself
-/// an estimate, so that the number counts times (z/t)², z and t the quantiles of the normal and of Student's t with one
-/// degree of freedom for so many samples. Of 300 effective samples none of which has it, no more than 1 % have it with a
-/// confidence of 95 % on one side: about the rule of three.
+/// In place of their number it gives the exact interval of a share (Clopper and Pearson, *Biometrika* 26,
+/// 1934; Korn and Graubard, *Survey Methodology* 24, 1998, 193–201), which holds where few or none have it.
+/// The correlation time is itself an estimate, so that the number counts times (z/t)², z and t the quantiles
+/// of the normal and of Student's t with one degree of freedom for so many samples. Of 300 effective samples
+/// none of which has it, no more than 1 % have it with a confidence of 95 % on one side: about the rule of
+/// three.
 fn sure(samples: f64, for_one_freedom: f64, confidence: f64) -> f64 {
     (samples * discount(confidence, (samples / for_one_freedom).max(2.0))).max(1.0)
 }

@@ -51,9 +51,10 @@ const MOST_EXACT: usize = 200;
 /// The exact two-sided p-value of Wilcoxon's signed-rank test that `differences` lie symmetrically about 0 (Wilcoxon
 /// 1945; Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition, section 3.1).
 ///
-/// Differences of 0 say nothing of direction and are left out. Tied sizes share their mean rank, and the distribution is
-/// the exact one given those ranks, by convolution; above 200 differences its normal limit with the tied variance.
-/// Absent when nothing is left. With n differences the smallest possible p is 2^(1 − n): five pairs can never reach 0.05.
+/// Differences of 0 say nothing of direction and are left out. Tied sizes share their mean rank, and the
+/// distribution is the exact one given those ranks, by convolution; above 200 differences its normal limit
+/// with the tied variance. Absent when nothing is left. With n differences the smallest possible p is 2^(1 −
+/// n): five pairs can never reach 0.05.
 pub fn signed_rank_p(differences: &[f64]) -> Option<f64> {
     let nonzero: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     if nonzero.is_empty() {
@@ -93,8 +94,8 @@ fn signed_rank_chances(ranks: impl IntoIterator<Item = usize>) -> Vec<f64> {
     chances
 }
 
-/// The means of all pairs of `differences`, each with itself too, ascending (Walsh averages). How many of them lie above
-/// a shift is the signed-rank statistic of the differences from that shift, without ties.
+/// The means of all pairs of `differences`, each with itself too, ascending (Walsh averages). How many of
+/// them lie above a shift is the signed-rank statistic of the differences from that shift, without ties.
 pub fn walsh_averages(differences: &[f64]) -> Vec<f64> {
     let mut means: Vec<f64> = (differences.iter().enumerate())
         .flat_map(|(place, first)| differences[place..].iter().map(|second| f64::midpoint(*first, *second)))
@@ -104,8 +105,8 @@ pub fn walsh_averages(differences: &[f64]) -> Vec<f64> {
 }
 
 /// The place, counted from 0, of the Walsh average of `pairs` differences at which an interval of this `level` of doubt
-/// begins, and from the other end ends: the largest w with 2·P(W ≤ w) ≤ `level`, W the signed-rank statistic. Absent where
-/// even the whole range of the differences is no such interval: 2^(1 − n) is over the level.
+/// begins, and from the other end ends: the largest w with 2·P(W ≤ w) ≤ `level`, W the signed-rank statistic.
+/// Absent where even the whole range of the differences is no such interval: 2^(1 − n) is over the level.
 pub fn signed_rank_place(pairs: usize, level: f64) -> Option<usize> {
     let chances = signed_rank_chances(1..=pairs);
     let mut up_to = 0.0;
@@ -121,8 +122,8 @@ pub fn signed_rank_place(pairs: usize, level: f64) -> Option<usize> {
 /// Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition, sections 3.2 and 3.3).
 ///
 /// Its confidence is at least 1 − `level` for every symmetric distribution of the differences, however few they are: an
-/// interval of resampled means is too short for so few. Differences may be infinite. Absent where they are too few for any
-/// interval, as fewer than six are at 5 %.
+/// interval of resampled means is too short for so few. Differences may be infinite. Absent where they are
+/// too few for any interval, as fewer than six are at 5 %.
 pub fn hodges_lehmann(differences: &[f64], level: f64) -> Option<Estimate> {
     let place = signed_rank_place(differences.len(), level)?;
     let means = walsh_averages(differences);
@@ -167,7 +168,8 @@ mod tests {
         assert!(found.is_some_and(|p| (p - expected).abs() < 1e-12), "{found:?}, not {expected}");
     }
 
-    /// scipy 1.17.1: `wilcoxon(d, method="exact")`; the first are the depression scores of Hollander and Wolfe, table 3.1.
+    /// scipy 1.17.1: `wilcoxon(d, method="exact")`; the first are the depression scores of Hollander and
+    /// Wolfe, table 3.1.
     #[test]
     fn without_ties_it_is_scipys() {
         let scores = [0.952, -0.147, 1.022, 0.43, 0.62, 0.59, 0.49, -0.08, 0.01];

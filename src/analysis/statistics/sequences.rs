@@ -16,10 +16,10 @@ pub enum Truncation {
 
 /// The truncation point of MSER-5: the cut that makes the standard error of the mean of what is left smallest.
 ///
-/// With means `Z_j` of b batches of five, d minimises `Σ_{j>d}(Z_j − their mean)² / (b − d)²` (White, *Simulation* 69, 1997,
-/// 323–334; White, Cobb and Spratt, WSC 2000). Cuts in the second half are not believed (same sources): there few
-/// batches are left, which can be alike by chance. Absent for fewer than ten batches; what does not fill the last
-/// batch is left out.
+/// With means `Z_j` of b batches of five, d minimises `Σ_{j>d}(Z_j − their mean)² / (b − d)²` (White,
+/// *Simulation* 69, 1997, 323–334; White, Cobb and Spratt, WSC 2000). Cuts in the second half are not
+/// believed (same sources): there few batches are left, which can be alike by chance. Absent for fewer than
+/// ten batches; what does not fill the last batch is left out.
 pub fn mser5(samples: &[f64]) -> Option<Truncation> {
     let batches: Vec<f64> =
         samples.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
@@ -44,8 +44,8 @@ pub fn mser5(samples: &[f64]) -> Option<Truncation> {
 }
 
 /// Von Neumann's ratio of `values` in their order as a nearly standard normal figure for independent values; positive
-/// where neighbours are alike. Give it their [`ranks`](super::ranks) where they are far from normal (Bartels, *JASA* 77,
-/// 1982). Absent for fewer than three values, or when all are alike.
+/// where neighbours are alike. Give it their [`ranks`](super::ranks) where they are far from normal (Bartels,
+/// *JASA* 77, 1982). Absent for fewer than three values, or when all are alike.
 ///
 /// Von Neumann, *Annals of Mathematical Statistics* 12 (1941) 367–395; as a test of batch means, with
 /// z = (1 − ratio/2)·√((n² − 1)/(n − 2)), Fishman and Yarberry, *INFORMS Journal on Computing* 9 (1997) 296–310.

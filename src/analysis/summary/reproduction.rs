@@ -101,9 +101,9 @@ impl Reproduction {
     }
 }
 
-/// The settings under which servers report a fact: the ends of their dotted paths, of which the first that is there counts.
-/// vLLM's `/server_info` has them in `vllm_config` and `system_env`, `SGLang`'s `/server_info` and `/model_info` and TGI's
-/// `/info` at the top.
+/// The settings under which servers report a fact: the ends of their dotted paths, of which the first that is
+/// there counts. vLLM's `/server_info` has them in `vllm_config` and `system_env`, `SGLang`'s `/server_info`
+/// and `/model_info` and TGI's `/info` at the top.
 const SETTINGS: [(Fact, &[&str]); 13] = [
     (Fact::Hardware, &["system_env.nvidia_gpu_models", "nvidia_env.name"]),
     (Fact::Precision, &["model_config.quantization", "quantization", "quantize", "dtype", "model_dtype"]),
@@ -164,8 +164,8 @@ impl<'h> Sources<'h> {
         }
     }
 
-    /// The fact by the first source that has it: a server knows its own version best, and of all else the user is believed
-    /// first.
+    /// The fact by the first source that has it: a server knows its own version best, and of all else the
+    /// user is believed first.
     fn reported(&self, fact: Fact) -> Option<ReportedFact> {
         let user = || Some((FactSource::User, self.by_user(fact)?));
         let server = || Some((FactSource::Server, self.by_server(fact)?));
@@ -230,7 +230,8 @@ impl<'h> Sources<'h> {
         })
     }
 
-    /// How many devices of a page were busy, in words, where some never were: they belong to the host, not to the server.
+    /// How many devices of a page were busy, in words, where some never were: they belong to the host, not to
+    /// the server.
     fn idle(&self, page: usize) -> String {
         let mut most: BTreeMap<&str, f64> = BTreeMap::new();
         for reading in self.readings.iter().filter(|reading| usize::from(reading.source) == page) {
@@ -284,8 +285,8 @@ fn in_words(value: &Value) -> Option<String> {
     }
 }
 
-/// The server's settings under these names, those of the first name first. A draft model has settings of its own, which are
-/// not those of the model.
+/// The server's settings under these names, those of the first name first. A draft model has settings of its
+/// own, which are not those of the model.
 fn settings<'e>(engine: &'e EngineFacts, names: &'e [&str]) -> impl Iterator<Item = &'e Value> {
     let ends_with = |path: &str, name: &str| {
         path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))

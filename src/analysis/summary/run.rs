@@ -62,8 +62,8 @@ pub struct Summary {
     pub log_damage: LogDamage,
     /// Outcomes of the planned requests.
     pub requests: RequestCounts,
-    /// The indices of those, warm-up included, that left no record although they were due; left out where there are none. Of
-    /// later turns only some are known.
+    /// The indices of those, warm-up included, that left no record although they were due; left out where
+    /// there are none. Of later turns only some are known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unrecorded_requests: Vec<u64>,
     /// Actual arrivals against planned ones.
@@ -89,8 +89,8 @@ pub struct Summary {
     /// The same by each tag that requests have, in alphabetical order; left out where they have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_tag: Vec<TagGroups>,
-    /// The same by the phases of the load: of bursts and spikes base, burst and after, or stage by stage; left out where the
-    /// declared rate does not change so.
+    /// The same by the phases of the load: of bursts and spikes base, burst and after, or stage by stage;
+    /// left out where the declared rate does not change so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_phase: Vec<LoadPhase>,
     /// Conversations, and how each of their turns fared; absent where there are none.
@@ -118,18 +118,20 @@ pub struct Summary {
     pub delivery: StreamDelivery,
     /// What requests share, and how much of it a prefix cache gave back; absent where they share nothing.
     pub prefix_cache: Option<PrefixCache>,
-    /// The share of prompt tokens that a prefix cache gave back, whatever requests share; left out where nothing reports it.
+    /// The share of prompt tokens that a prefix cache gave back, whatever requests share; left out where
+    /// nothing reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_hits: Option<MeasuredHits>,
     /// Long silences inside answers.
     pub stalls: Stalls,
     /// Requests in flight; absent for an empty window.
     pub in_flight: Option<InFlight>,
-    /// Goodput recovery: how requests fared before the only spike of the load and after it; left out where there is none to
-    /// come back from, and where clients have no declared behaviour.
+    /// Goodput recovery: how requests fared before the only spike of the load and after it; left out where
+    /// there is none to come back from, and where clients have no declared behaviour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aftermath: Option<SpikeAftermath>,
-    /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.
+    /// Whether the system had settled; absent where the window is too short to tell, or the declared rate
+    /// changes in it.
     pub steady_state: Option<SteadyState>,
     /// Requests that ended in the window beside those offered; absent in a closed loop and for a burst.
     pub(crate) served: Option<Served>,
@@ -231,9 +233,10 @@ pub struct Window {
     pub end_s: f64,
     /// Its planned end.
     pub planned_end_s: f64,
-    /// The end of the time over which answers are counted, where that is not the window's: most answers to the requests of
-    /// the window came after it and no load followed, or none came in it, or a number of requests ends the run. Completed
-    /// requests, tokens and goodput are then per second until the last answer.
+    /// The end of the time over which answers are counted, where that is not the window's: most answers to
+    /// the requests of the window came after it and no load followed, or none came in it, or a number of
+    /// requests ends the run. Completed requests, tokens and goodput are then per second until the last
+    /// answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers_end_s: Option<f64>,
     /// Moment at which the last counted request was due, where their number ends the run.
@@ -245,7 +248,8 @@ pub struct Window {
     pub cut_short: bool,
     /// Warm-up requests, before the window; not counted.
     pub warmup_requests: u64,
-    /// Cool-down requests that were sent after the window, which keep the load up while the window's last ones finish; not counted.
+    /// Cool-down requests that were sent after the window, which keep the load up while the window's last
+    /// ones finish; not counted.
     pub cooldown_requests: u64,
 }
 

@@ -32,7 +32,8 @@ const STOOD_STILL: Measure =
 const STOPPED: Measure =
     Measure::new(Rule::HostStalls, "longest time for which the process was stopped, seconds");
 const SLEPT: Measure = Measure::new(Rule::HostStalls, "time for which this machine slept, seconds");
-/// A stall that is longer is a stop of the whole process: a busy machine gives a thread that only watches a core sooner.
+/// A stall that is longer is a stop of the whole process: a busy machine gives a thread that only watches a
+/// core sooner.
 const LONGEST_STALL_S: f64 = 2.0;
 const FILES_AND_PORTS: Measure =
     Measure::new(Rule::ClientStarved, "requests that found no free file or port on this machine");
@@ -76,7 +77,8 @@ pub(super) fn files_and_ports(summary: &Summary) -> Check {
         "{} found no free file descriptor, port or memory on this machine{example}; limit: none",
         counted(failed, "request")
     );
-    let cure = "raise what is short (`ulimit -n`, net.ipv4.ip_local_port_range, --answer-memory), or send from more machines";
+    let cure = "raise what is short (`ulimit -n`, net.ipv4.ip_local_port_range, --answer-memory), or send from more \
+        machines";
     FILES_AND_PORTS.at_most(failed as f64, 0.0, sentence, cure)
 }
 
@@ -160,8 +162,8 @@ pub(crate) fn stall_check(summary: &Summary) -> Check {
     }
     if let Some(stopped_s) = impact.unbroken_ms.map(|ms| ms / 1e3).filter(|s| *s > LONGEST_STALL_S) {
         let sentence = format!(
-            "the process was stopped for {} (SIGSTOP, or a paused machine): what was due meanwhile was sent and read late; \
-             limit: {}",
+            "the process was stopped for {} (SIGSTOP, or a paused machine): what was due meanwhile was sent and read \
+             late; limit: {}",
             seconds(stopped_s),
             seconds(LONGEST_STALL_S)
         );

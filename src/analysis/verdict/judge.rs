@@ -65,8 +65,9 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
     Verdict::new(reasons.map(|check| check.reason(blame(check.rule, summary))).collect(), checks)
 }
 
-/// What a broken rule makes of the run. The server is to blame for a queue that grows, for failures that come of load, and
-/// where a breaker cut the window short: what it found is judged by the other rules. What somebody stopped shows no queue.
+/// What a broken rule makes of the run. The server is to blame for a queue that grows, for failures that come
+/// of load, and where a breaker cut the window short: what it found is judged by the other rules. What
+/// somebody stopped shows no queue.
 fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
     let failures = &summary.failures;
     let of_load = [failures.reject_rate, failures.timeout_rate].into_iter().flatten().sum::<f64>();
@@ -80,8 +81,8 @@ fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
     }
 }
 
-/// What too many failures make of a run: it is OVERLOADED where the `others`, neither a refusal (429, 503) nor a timeout,
-/// would be rare enough.
+/// What too many failures make of a run: it is OVERLOADED where the `others`, neither a refusal
+/// (429, 503) nor a timeout, would be rare enough.
 pub(crate) fn of_failures(others: f64) -> VerdictOutcome {
     if others <= ERROR_RATE_BAR { VerdictOutcome::Overloaded } else { VerdictOutcome::Invalid }
 }
@@ -235,7 +236,8 @@ fn plan(found: &PlanCheck) -> Check {
             let more = if more > 0 { format!("; and {} more", count(more)) } else { String::new() };
             let sentence =
                 format!("the log is not that of its plan: {}{more}; limit: no difference", first.join("; "));
-            let cure = "do not use these figures: the log was changed after the run; use a copy that was not, or run again";
+            let cure = "do not use these figures: the log was changed after the run; use a copy that was not, or run \
+                again";
             measure.at_most(*number as f64, 0.0, sentence, cure)
         }
     }
@@ -297,8 +299,8 @@ fn sent_twice(summary: &Summary) -> Option<Check> {
     let measure = Measure::new(Rule::SentTwice, "share of requests that were sent twice");
     let share = twice as f64 / all.max(1) as f64;
     let sentence = format!(
-        "{} of the requests ({} of {}) were sent twice: the server closed their idle connection as they came, and may have \
-         had them; limit: {}, or one request",
+        "{} of the requests ({} of {}) were sent twice: the server closed their idle connection as they came, and may \
+         have had them; limit: {}, or one request",
         percent(share),
         count(twice),
         count(all),

@@ -31,17 +31,18 @@ fn notice_s(log: &RunLog) -> f64 {
 /// looks at no record for it. (A run without that sum, such as one in virtual time, is judged by its records' moments
 /// of dispatch and end.) **λ** is the plan's: its requests due in the window per second, with the later turns of
 /// sessions that the run counted as it let them go. **W** is what the records
-/// say of them: from the scheduled moment, in a closed loop too, to the last token, with the time that the stream took to
-/// close after it; a request without an answer counts from its dispatch to its end. So the two sides share neither counts nor stamps:
-/// records that were lost or doubled, a phase or a moment that is wrong, a wait that no latency shows, all set them
-/// apart.
+/// say of them: from the scheduled moment, in a closed loop too, to the last token, with the time that the
+/// stream took to close after it; a request without an answer counts from its dispatch to its end. So the two
+/// sides share neither counts nor stamps: records that were lost or doubled, a phase or a moment that is
+/// wrong, a wait that no latency shows, all set them apart.
 ///
 /// Over a finite window the law holds up to those who straddle its ends (Little 2011, *Operations Research* 59,
 /// 536–549, eq. 2). Their parts are known: what requests of the warm-up still stayed in the window is added, what the
-/// window's stayed after it is taken off, and what cool-down requests had in it is added: users of a closed loop of so many
-/// requests go on before its last one is sent. What is left needs no allowance for chance, so the limit is 1 % without
-/// standard errors; each request is allowed 2 ms (more where this machine was busy),
-/// and its schedule lag, of the time that all were in the window. Of a burst that is over at once it is most of that time: the law is then not tested.
+/// window's stayed after it is taken off, and what cool-down requests had in it is added: users of a closed
+/// loop of so many requests go on before its last one is sent. What is left needs no allowance for chance, so
+/// the limit is 1 % without standard errors; each request is allowed 2 ms (more where this machine was busy),
+/// and its schedule lag, of the time that all were in the window. Of a burst that is over at once it is most
+/// of that time: the law is then not tested.
 pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let measure = Measure::new(Rule::LittlesLaw, "|L − λW| / L");
     if observed.cut_short {
@@ -79,15 +80,15 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let bar = BAR.max((notice_s(observed.log) * requests as f64 + lag) / present);
     if bar > LARGEST_BAR {
         return measure.not_tested(format!(
-            "Little's law: requests were in the window for {} each, and when they left and ended is uncertain by {} of that: \
-             nothing is left to test",
+            "Little's law: requests were in the window for {} each, and when they left and ended is uncertain by {} of \
+             that: nothing is left to test",
             seconds(present / requests as f64),
             percent(bar)
         ));
     }
     let sentence = format!(
-        "Little's law: {} requests were present on average; {} a second of {} s each, corrected for those that straddle the \
-         window's ends, account for {}: {} apart; limit: {}",
+        "Little's law: {} requests were present on average; {} a second of {} s each, corrected for those that \
+         straddle the window's ends, account for {}: {} apart; limit: {}",
         three_digits(l),
         three_digits(planned / length),
         three_digits(mean_stay),
@@ -119,8 +120,8 @@ fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) ->
 
 /// N against X (R + Z), see [`ClosedLoop`]; `None` where the load is not closed.
 ///
-/// N and Z are what the workload declares, X and R what the records say. A user who was forgotten, a record that was lost
-/// or doubled, a think time that was not kept all set them apart.
+/// N and Z are what the workload declares, X and R what the records say. A user who was forgotten, a record
+/// that was lost or doubled, a think time that was not kept all set them apart.
 pub(super) fn interactive_law(observed: &Observed<'_>, summary: &Summary) -> Option<Check> {
     let closed = summary.closed_loop.as_ref()?;
     let measure = Measure::new(Rule::InteractiveLaw, "|N − X (R + Z)| / N");
@@ -142,8 +143,8 @@ pub(super) fn interactive_law(observed: &Observed<'_>, summary: &Summary) -> Opt
     let apart = (users_begun - accounted).abs() / users_begun;
     let bar = BAR.max((ERRORS * error + throughput * notice_s(observed.log)) / users_begun);
     let sentence = format!(
-        "interactive response time law: {} users; {} requests a second of {} s each with {} s of think time after each, \
-         corrected for those that straddle the window's ends, account for {}: {} apart; limit: {}",
+        "interactive response time law: {} users; {} requests a second of {} s each with {} s of think time after \
+         each, corrected for those that straddle the window's ends, account for {}: {} apart; limit: {}",
         three_digits(users_begun),
         three_digits(throughput),
         three_digits(response),
@@ -152,7 +153,7 @@ pub(super) fn interactive_law(observed: &Observed<'_>, summary: &Summary) -> Opt
         percent(apart),
         percent(bar)
     );
-    let cure = "do not use these figures: records are missing or duplicated, or users did not send when they should have; \
-                keep the log complete and run again";
+    let cure = "do not use these figures: records are missing or duplicated, or users did not send when they should \
+        have; keep the log complete and run again";
     Some(measure.at_most(apart, bar, sentence, cure))
 }

@@ -120,8 +120,8 @@ mod tests {
             [(
                 Rule::ServerStayed,
                 format!(
-                    "the server stopped answering at 2.5 s: from then on every connection was refused or lost (15 requests), \
-                     such as: {REFUSED}"
+                    "the server stopped answering at 2.5 s: from then on every connection was refused or lost (15 \
+                     requests), such as: {REFUSED}"
                 )
             )]
         );

@@ -79,8 +79,8 @@ pub(super) fn handed_over(observed: &Observed<'_>) -> Option<Check> {
         spoken(longest),
         percent(HELD_BACK)
     );
-    let cure = "do not use these figures: requests left later than they say; free up CPU on this machine, or split the load \
-                (--shard)";
+    let cure = "do not use these figures: requests left later than they say; free up CPU on this machine, or split the \
+        load (--shard)";
     Some(measure.at_most(share, HELD_BACK, sentence, cure))
 }
 

@@ -12,8 +12,8 @@ use crate::record::RunEnding;
 use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::{Purpose, RateProfile};
 
-/// Over the window the requests present may grow by this share of their mean: nothing, but for what rounding makes of level
-/// figures and what matters to nobody in a run of millions.
+/// Over the window the requests present may grow by this share of their mean: nothing, but for what rounding
+/// makes of level figures and what matters to nobody in a run of millions.
 const GROWTH_BAR: f64 = 0.01;
 /// Requests that the drain limit cut off, as a share: fewer are stragglers, not a queue.
 const LEFT_BAR: f64 = 0.01;
@@ -24,20 +24,21 @@ const LEAST: u64 = 30;
 const GROWTH: Measure = Measure::new(
     Rule::SteadyState,
     "the least of four, each as a multiple of its limit: growth of requests present (the lower end of its 95 % \
-                interval; limit: 1 % of the mean); movement of latency (limit: that of an overload of 5 %); work offered in \
-                the last two thirds of the window, as a multiple of the most that may have been done of it (95 %), and of \
-                what would be done were so many more requests present as two more answers bring, or, where answers are \
-                short beside the window, of that most ÷ 75 %",
+     interval; limit: 1 % of the mean); movement of latency (limit: that of an overload of 5 %); work offered in the \
+     last two thirds of the window, as a multiple of the most that may have been done of it (95 %), and of what would \
+     be done were so many more requests present as two more answers bring, or, where answers are short beside the \
+     window, of that most ÷ 75 %",
 );
 const CURE: &str = "lower the rate until completions match arrivals; a longer run only grows the queue";
 
-/// The same where turns follow conversations that began before: until as many end as begin, their number grows by itself.
+/// The same where turns follow conversations that began before: until as many end as begin, their number
+/// grows by itself.
 const YOUNG: &str =
     "make --warmup as long as a conversation lasts, and run longer; if the load still grows, lower the rate";
 
 /// The same where it is the user's own cap before which requests queue.
-const CAPPED: &str = "requests waited for a slot under --max-concurrency, which the server never saw: raise it or leave it out, or \
-                      lower the rate";
+const CAPPED: &str = "requests waited for a slot under --max-concurrency, which the server never saw: raise it or \
+    leave it out, or lower the rate";
 /// Share of the mean time to an answer that is such a wait.
 const OWN_WAIT: f64 = 0.25;
 
@@ -96,8 +97,8 @@ fn wait(summary: &Summary) -> Check {
     let waited_s = median.at_least() / 1e3;
     let share = waited_s / summary.window.length_s();
     let sentence = format!(
-        "half of the requests waited at least {} for their first token, {} of the window of {} (limit: {}): a queue that \
-         long depends on the length of the run",
+        "half of the requests waited at least {} for their first token, {} of the window of {} (limit: {}): a queue \
+         that long depends on the length of the run",
         seconds(waited_s),
         percent(share),
         seconds(summary.window.length_s()),
@@ -106,7 +107,8 @@ fn wait(summary: &Summary) -> Check {
     measure.at_most(share, WAIT_BAR, sentence, CURE)
 }
 
-/// What ended beside what was offered, however little latency says: who completes much less than is offered cannot keep up.
+/// What ended beside what was offered, however little latency says: who completes much less than is offered
+/// cannot keep up.
 ///
 /// Answers that take as long as the window are no overload: see [`Served`](crate::analysis::load::served::Served).
 fn served(summary: &Summary, said: bool) -> Check {
@@ -119,8 +121,8 @@ fn served(summary: &Summary, said: bool) -> Check {
     };
     let (share, limit) = (served.share(), percent(LEAST_SERVED));
     let sentence = format!(
-        "{} ended in the window of {}, {} of the {} that were offered (limit: {limit}); {} would have, had answers stayed \
-         nearly as quick as the first tenth ({})",
+        "{} ended in the window of {}, {} of the {} that were offered (limit: {limit}); {} would have, had answers \
+         stayed nearly as quick as the first tenth ({})",
         counted(served.ended, "request"),
         seconds(summary.window.length_s()),
         percent(share),
@@ -142,12 +144,12 @@ fn served(summary: &Summary, said: bool) -> Check {
 }
 
 /// Requests present surely growing; latency moving further than an overload of 5 % may move it at the least
-/// ([`Movement`](crate::analysis::load::movement::Movement)); and the server doing surely less work than is offered, which more
-/// requests present would not change ([`Work`](crate::analysis::load::work::Work)).
+/// ([`Movement`](crate::analysis::load::movement::Movement)); and the server doing surely less work than is
+/// offered, which more requests present would not change ([`Work`](crate::analysis::load::work::Work)).
 ///
-/// None alone is an overload: where more requests come by chance than were to arrive, they wait, although the server works
-/// faster than they were to come; and a load that is new grows, on any server. A latency that moves less rules an overload
-/// out, and the run is steady. What is neither is a warning: see [`unclear`].
+/// None alone is an overload: where more requests come by chance than were to arrive, they wait, although the
+/// server works faster than they were to come; and a load that is new grows, on any server. A latency that
+/// moves less rules an overload out, and the run is steady. What is neither is a warning: see [`unclear`].
 ///
 /// How often each happens is in `skyline guide validity`; `tests/library/verdict.rs` counts it.
 fn growth(summary: &Summary) -> Check {
@@ -174,10 +176,10 @@ fn growth(summary: &Summary) -> Check {
         let however_many =
             if offered_to_more > 1.0 { ", and more requests at once would not raise it enough" } else { "" };
         format!(
-            "the system did not keep up: over the window of {} the requests waiting or in flight grew from {from} to {to}, \
-             the time to an answer of mean length from {fast} to {slow}; in its last two thirds {share} of the work that was \
-             offered was done, surely under {at_most}{however_many}; these latencies \
-             depend on the length of the run",
+            "the system did not keep up: over the window of {} the requests waiting or in flight grew from {from} to \
+             {to}, the time to an answer of mean length from {fast} to {slow}; in its last two thirds {share} of the \
+             work that was offered was done, surely under {at_most}{however_many}; these latencies depend on the \
+             length of the run",
             seconds(summary.window.length_s()),
         )
     } else {
@@ -200,8 +202,8 @@ fn moved(movement: &Movement) -> String {
     )
 }
 
-/// Why the data do not tell an overload from chance, and what would, where they do not: too few requests, or a latency that
-/// moved as it may under an overload.
+/// Why the data do not tell an overload from chance, and what would, where they do not: too few requests, or
+/// a latency that moved as it may under an overload.
 pub(crate) fn unclear(summary: &Summary) -> Option<(String, String)> {
     let requests = summary.requests.executed();
     if summary.run.load == LoadForm::Closed
@@ -243,8 +245,8 @@ fn left(summary: &Summary) -> Check {
         Some(RunEnding::DrainLimit) => (
             "the drain limit ended",
             "the system did not keep up, and these latencies depend on the length of the run",
-            "lower the rate until completions match arrivals; if single answers take longer than the drain limit, raise \
-             --drain",
+            "lower the rate until completions match arrivals; if single answers take longer than the drain limit, \
+             raise --drain",
         ),
         // Before the window was over another rule has said so.
         Some(RunEnding::Interrupted) if !summary.window.cut_short => (
@@ -319,8 +321,8 @@ mod tests {
 
     #[test]
     fn a_latency_that_varies_as_under_an_overload_tells_nothing_yet() {
-        // Every other 6 s take `more` ms longer. 600 regular arrivals in a minute walk by 1.22 s and drift by 3 s, 2.45 steps: an
-        // overload moves them by 331 ms at the least, and in two minutes by 791 ms.
+        // Every other 6 s take `more` ms longer. 600 regular arrivals in a minute walk by 1.22 s and drift by
+        // 3 s, 2.45 steps: an overload moves them by 331 ms at the least, and in two minutes by 791 ms.
         let wave = |more: u64| {
             let records = (0..600).map(|i| {
                 let (at, stay) = (i * 100, 1_000 + i / 60 % 2 * more);

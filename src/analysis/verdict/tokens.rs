@@ -63,8 +63,8 @@ fn identity(observed: &Observed<'_>) -> Check {
         counted(answers, "answer"),
         percent(BAR)
     );
-    let cure = "compare the chunks of one answer with its usage (curl -N): either the server counts them differently, or \
-                something on the way drops or repeats events";
+    let cure = "compare the chunks of one answer with its usage (curl -N): either the server counts them differently, \
+        or something on the way drops or repeats events";
     measure.at_most(share, BAR, sentence, cure)
 }
 
@@ -109,7 +109,8 @@ impl Account {
 /// The server's counters rose by what the client was sent over the whole run, warm-up and cool-down included.
 ///
 /// Of an answer that failed or was cut off the server may have worked on more than arrived: up to the length asked
-/// for. The same is true of each attempt that was retried or cancelled for its hedge, unless the server refused it. So the client's account has a least and a most, and only what lies outside both counts.
+/// for. The same is true of each attempt that was retried or cancelled for its hedge, unless the server
+/// refused it. So the client's account has a least and a most, and only what lies outside both counts.
 fn counters(observed: &Observed<'_>) -> Vec<Check> {
     let [generated, prompts, ended] = [
         "difference of answer tokens from the server's counter, as a share of it",

@@ -82,8 +82,8 @@ pub struct AbDesign {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{rounds} rounds cannot show a difference in {tests} metrics: the smallest p-value that they can give is 2^(1 − \
-     {rounds}), and Holm's procedure multiplies it by {tests}\nhint: run at least {} rounds (--rounds), or compare fewer \
-     metrics (--metric)", fewest_rounds(*.tests)
+     {rounds}), and Holm's procedure multiplies it by {tests}\nhint: run at least {} rounds (--rounds), or compare \
+     fewer metrics (--metric)", fewest_rounds(*.tests)
 )]
 pub struct TooFewRounds {
     rounds: u64,
@@ -168,8 +168,8 @@ impl AbDesign {
         let fewest = fewest_rounds(tests);
         (tests > 0 && self.rounds < fewest).then(|| {
             format!(
-                "note: {} rounds cannot show a difference for single classes: {tests} tests of {} classes take {fewest} \
-                 (--rounds), or fewer metrics (--metric)",
+                "note: {} rounds cannot show a difference for single classes: {tests} tests of {} classes take \
+                 {fewest} (--rounds), or fewer metrics (--metric)",
                 count(self.rounds),
                 classes.len()
             )
@@ -181,9 +181,9 @@ impl AbDesign {
         Power::new(self.rounds, self.metrics.len() as u64)
     }
 
-    /// How much the ratio of B to A may vary from round to round, by metric, as a share of itself: the 95 % interval of a
-    /// figure of `run` is about ±z standard deviations of a run, and a ratio of two runs varies √2 times as much. Empty
-    /// where the run does not tell it of every percentile.
+    /// How much the ratio of B to A may vary from round to round, by metric, as a share of itself: the 95 %
+    /// interval of a figure of `run` is about ±z standard deviations of a run, and a ratio of two runs varies
+    /// √2 times as much. Empty where the run does not tell it of every percentile.
     pub fn variation_within(&self, run: &Summary) -> Vec<(String, f64)> {
         let z = normal_quantile(f64::midpoint(1.0, CONFIDENCE));
         let of = |metric: &FigureKey| Some(SQRT_2 * metric.relative_half_width(run)? / z);
@@ -194,8 +194,9 @@ impl AbDesign {
             .unwrap_or_default()
     }
 
-    /// Which changes the rounds can find where the ratio of B to A varies so much from round to round, and how many rounds
-    /// find one as large as the margin in every metric, where these do not. `None` where nothing varies.
+    /// Which changes the rounds can find where the ratio of B to A varies so much from round to round, and
+    /// how many rounds find one as large as the margin in every metric, where these do not. `None` where
+    /// nothing varies.
     pub fn can_find(&self, variation: &[(String, f64)]) -> Option<(String, Option<String>)> {
         let power = self.power();
         let detectable = power.detectable()?;
@@ -231,8 +232,8 @@ impl AbDesign {
         let detectable = self.power().detectable()?;
         let found = |share: f64| up_or_down(detectable * libm::log1p(share));
         Some(format!(
-            "what {} can find is not known yet: {} if the ratio of B to A varies by 3 % from round to round, {} if by 10 % (80 % \
-             of the time)",
+            "what {} can find is not known yet: {} if the ratio of B to A varies by 3 % from round to round, {} if by \
+             10 % (80 % of the time)",
             self.load(length),
             found(0.03),
             found(0.1)
@@ -244,7 +245,8 @@ impl AbDesign {
     }
 }
 
-/// A change of the logarithm by as much upwards or downwards, as changes of the figure: a rise of 233 % is a fall of 70 %.
+/// A change of the logarithm by as much upwards or downwards, as changes of the figure: a rise of 233 % is a
+/// fall of 70 %.
 fn up_or_down(log: f64) -> String {
     let [up, down] = [libm::expm1(log), -libm::expm1(-log)];
     // Of less the two are about the same.

@@ -169,8 +169,8 @@ fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option
     }
 }
 
-/// A latency that decides and is better, while each GPU makes fewer tokens: that by its verdict where it decides, else by
-/// its own test, for no other figure is looked at so.
+/// A latency that decides and is better, while each GPU makes fewer tokens: that by its verdict where it
+/// decides, else by its own test, for no other figure is looked at so.
 pub(super) fn per_gpu_trade(metrics: &[AbMetric], explored: &[AbMetric]) -> Option<PerGpuTrade> {
     let is_sure = |metric: &AbMetric| match metric.verdict {
         Some(verdict) => matches!(verdict, AbVerdict::Better | AbVerdict::Worse),

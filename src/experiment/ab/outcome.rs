@@ -166,7 +166,8 @@ impl AbTest {
     /// The margins, in words.
     pub fn margin_in_words(&self) -> String {
         format!(
-            "differences within {} do not matter (of shares within {} points), nor those of failures within half a point",
+            "differences within {} do not matter (of shares within {} points), nor those of failures within half a \
+             point",
             percent(self.margin),
             three_digits(self.margin * 100.0)
         )
@@ -342,8 +343,8 @@ impl JudgedRounds<'_> {
         let (fewest, counted) = (fewest_rounds(tests), self.counting.len() as u64);
         (tests > 0 && self.finished && counted < fewest).then(|| {
             format!(
-                "no class alone could come out better or worse: {tests} tests of classes take {fewest} rounds, and {counted} \
-                 count"
+                "no class alone could come out better or worse: {tests} tests of classes take {fewest} rounds, and \
+                 {counted} count"
             )
         })
     }

@@ -105,8 +105,8 @@ fn against(run: &Summary) -> impl Iterator<Item = &str> {
 }
 
 impl AbRound<'_> {
-    /// Whether its figures count. What spoils the measurement excludes it. What the server does, that its queue grows or
-    /// that it fails requests, excludes nothing: that is what is compared.
+    /// Whether its figures count. What spoils the measurement excludes it. What the server does, that its
+    /// queue grows or that it fails requests, excludes nothing: that is what is compared.
     pub(super) fn counts(&self, invalid: InvalidRuns) -> bool {
         let trusted = || [self.a, self.b].into_iter().all(|run| against(run).next().is_none());
         self.is_whole() && (invalid == InvalidRuns::Counted || trusted())

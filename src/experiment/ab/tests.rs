@@ -248,7 +248,8 @@ fn a_side_that_becomes_another_server_is_refused() {
         AbTest::new(&design(8), &rounds, InvalidRuns::Counted).map(|test| test.verdict)
     };
     let refused = versions(Some("0.11"), Some("0.12")).unwrap_err().to_string();
-    let words = "side B was another server in round 2: its server version was 0.11 in round 1, and was 0.12 then\nhint: ";
+    let words = "side B was another server in round 2: its server version was 0.11 in round 1, and was 0.12 \
+        then\nhint: ";
     assert!(refused.starts_with(words), "{refused}");
     // One that did not tell this time may be the same.
     for (first, second) in [(Some("0.11"), Some("0.11")), (Some("0.11"), None), (None, Some("0.11"))] {

@@ -60,7 +60,8 @@ pub struct Offer {
 pub enum NoOffer {
     /// A price without a number of accelerators.
     #[error(
-        "a GPU price is given, and the number of GPUs of an instance of {0} is unknown\nhint: give --gpus-per-instance N"
+        "a GPU price is given, and the number of GPUs of an instance of {0} is unknown\nhint: give --gpus-per-instance \
+         N"
     )]
     Unpriced(String),
     /// Its loads are no rates.
@@ -298,8 +299,8 @@ impl CapacityPlan {
                 "{asked} within the objectives takes the fewest instances (GPUs not given) with {offer}"
             ),
             None if !keeping.is_empty() => format!(
-                "{asked} within the objectives fits {} offers; the cheapest is unknown, because some do not say how many \
-                 GPUs an instance has",
+                "{asked} within the objectives fits {} offers; the cheapest is unknown, because some do not say how \
+                 many GPUs an instance has",
                 keeping.len()
             ),
             None => format!("no offer carries {asked} within its objectives"),

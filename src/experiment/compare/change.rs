@@ -68,8 +68,9 @@ pub enum ChangeStanding {
     Unknown,
 }
 
-/// The least and the most that a figure can have changed, before chance is thought of, and the 95 % interval that chance
-/// leaves, whose ends are infinite where nothing is known: a share of the baseline, of a share the difference.
+/// The least and the most that a figure can have changed, before chance is thought of, and the 95 % interval
+/// that chance leaves, whose ends are infinite where nothing is known: a share of the baseline, of a share
+/// the difference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) least: f64,
@@ -115,7 +116,8 @@ impl Change {
         }
         let means = two_means(before, after, pairing).ok_or(UNKNOWN)?;
         let found = if is_share { Some(means.difference) } else { means.ratio };
-        // Where the baseline's runs differ too much nothing bounds the ratio; where none differs, few of them prove nothing.
+        // Where the baseline's runs differ too much nothing bounds the ratio; where none differs, few of them
+        // prove nothing.
         let proves = means.error > 0.0 || means.difference.value == 0.0 || means.p <= SIGNIFICANT;
         let shift = if is_share { 0.0 } else { 1.0 };
         let ends = found.filter(|_| proves).map(|found| (found.low - shift, found.high - shift)).unzip();
@@ -180,10 +182,11 @@ pub(super) fn two_means(before: &AcrossRuns, after: &AcrossRuns, pairing: Pairin
     }
 }
 
-/// The change from one figure to another by the 95 % interval of each: the distances from both logarithms, of shares from
-/// the shares themselves, to their ends add up as the sides of a right triangle (the method of variance estimates
-/// recovery: Zou and Donner, *Statistics in Medicine* 27, 2008, 1693–1702; of shares that is Newcombe's method 10,
-/// *Statistics in Medicine* 17, 1998, 873–890). An end is absent where one that it takes is.
+/// The change from one figure to another by the 95 % interval of each: the distances from both logarithms, of
+/// shares from the shares themselves, to their ends add up as the sides of a right triangle (the method of
+/// variance estimates recovery: Zou and Donner, *Statistics in Medicine* 27, 2008, 1693–1702; of shares that
+/// is Newcombe's method 10, *Statistics in Medicine* 17, 1998, 873–890). An end is absent where one that it
+/// takes is.
 fn of_own_intervals(before: FigureLevel, after: FigureLevel, is_share: bool) -> (Option<f64>, Option<f64>) {
     let apart = |one: Option<f64>, other: Option<f64>| {
         let (one, other) = one.zip(other)?;

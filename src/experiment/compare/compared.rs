@@ -58,8 +58,8 @@ pub enum NotComparable {
     Alone,
     /// Some are single runs, some repeats.
     #[error(
-        "{run} is one run and {repeats} holds repeats\nhint: compare like with like: run both with the same --repeats, or \
-         name one run of the second"
+        "{run} is one run and {repeats} holds repeats\nhint: compare like with like: run both with the same --repeats, \
+         or name one run of the second"
     )]
     Mixed {
         /// One that is a run.

@@ -58,10 +58,10 @@ pub struct GateJudgement {
     pub gate: String,
     /// Met, missed or undecided.
     ///
-    /// A regression is missed where the figure is worse than the baseline's by more than its margin, and the 95 % interval
-    /// of the change has no room for chance alone: all of it is above 0. It is met where all of the interval is within the
-    /// margin. An improvement likewise: met where the figure is better by as much and all of the interval is better, missed
-    /// where none of it is better by as much.
+    /// A regression is missed where the figure is worse than the baseline's by more than its margin, and the
+    /// 95 % interval of the change has no room for chance alone: all of it is above 0. It is met where all of
+    /// the interval is within the margin. An improvement likewise: met where the figure is better by as much
+    /// and all of the interval is better, missed where none of it is better by as much.
     pub status: Status,
     /// Whether it passes: met, or undecided where that passes.
     pub passes: bool,
@@ -165,7 +165,8 @@ impl Gate {
         GateJudgement { gate, status, passes, worse_by, close, line }
     }
 
-    /// Whether a gate of this status passes, and what is said of it where that is a choice; `undecided_passes` without one.
+    /// Whether a gate of this status passes, and what is said of it where that is a choice;
+    /// `undecided_passes` without one.
     fn outcome(&self, status: Status, undecided_passes: bool) -> (bool, &'static str) {
         match (status, self.margin().undecided_passes, undecided_passes) {
             (Status::Met, ..) => (true, ""),

@@ -43,8 +43,8 @@ const SAME: f64 = 1e-6;
 const JUST_OVER: f64 = 1.0 + 1e-9;
 
 impl RequestPairs {
-    /// Of the figure `key` of two single runs; `None` where it is not known, not of single requests, or both runs are too
-    /// short to know what the server does at other times.
+    /// Of the figure `key` of two single runs; `None` where it is not known, not of single requests, or both
+    /// runs are too short to know what the server does at other times.
     pub(super) fn new(key: &FigureKey, sides: [&ComparedSide; 2]) -> Option<Self> {
         let [before, after] = sides.map(|side| side.figure(key));
         let requests = sides.map(|side| side.requests_of(key));
@@ -120,10 +120,11 @@ impl RequestPairs {
     /// The ends of its 95 % interval, which holds all changes x that the requests allow: those for which the other's
     /// figure is 1 + x times the baseline's, of shares x more, but for chance.
     ///
-    /// A percentile is held by who is beyond it (Woodruff, *JASA* 47, 1952, 635–646, here of pairs): it grew by more than x
-    /// where surely more of the other run are over (1 + x) times the baseline's, and by less where surely more of the baseline
-    /// are over the other's ÷ (1 + x), so that a change for the better is seen as well as the same one for the worse. A mean
-    /// is held by the difference (Fieller). An end is absent where the requests allow all that lies beyond.
+    /// A percentile is held by who is beyond it (Woodruff, *JASA* 47, 1952, 635–646, here of pairs): it grew
+    /// by more than x where surely more of the other run are over (1 + x) times the baseline's, and by less
+    /// where surely more of the baseline are over the other's ÷ (1 + x), so that a change for the better is
+    /// seen as well as the same one for the worse. A mean is held by the difference (Fieller). An end is
+    /// absent where the requests allow all that lies beyond.
     pub(super) fn ends(&self) -> (Option<f64>, Option<f64>) {
         let end = |from: f64, way: Ordering| {
             // Whether the interval holds 0 is asked at 0 itself, so that it says the same as the p-value.
@@ -144,8 +145,8 @@ impl RequestPairs {
             .is_some_and(|found| found.mean.abs() > self.t * found.error && found.mean.total_cmp(&0.0) == way)
     }
 
-    /// By how much the requests of the other run are beyond the baseline's, were the change `x`. A request that was cut off is
-    /// anywhere from there on: where that is the less favourable to the proof.
+    /// By how much the requests of the other run are beyond the baseline's, were the change `x`. A request
+    /// that was cut off is anywhere from there on: where that is the less favourable to the proof.
     fn beyond(&self, x: f64, way: Ordering) -> Option<BatchMeans> {
         let times = 1.0 + x;
         let ends = |least: bool, figure: Option<Figure>| {

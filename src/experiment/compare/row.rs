@@ -27,8 +27,8 @@ pub struct ComparedRow {
     /// The difference as a share of the baseline: the ratio minus 1; of shares absent, which are reported by their
     /// difference. Its interval is that of the runs, of the requests of the same plan, or of both sides' own intervals.
     pub change: Option<Estimate>,
-    /// Two-sided p-value that there is no difference, by the method of the interval; of single runs absent, unless they are
-    /// of the same plan.
+    /// Two-sided p-value that there is no difference, by the method of the interval; of single runs absent,
+    /// unless they are of the same plan.
     pub p: Option<f64>,
     /// The chance that one at least of all figures of this comparison looks so changed where none is (Holm); it decides
     /// nothing.

@@ -161,7 +161,8 @@ impl ComparedSide {
         self.header.percentiles.iter().copied().map(AskedQuantile::of_percent)
     }
 
-    /// A figure of the runs that count. That of a single repeat has no interval; a share of one run's requests gets one.
+    /// A figure of the runs that count. That of a single repeat has no interval; a share of one run's
+    /// requests gets one.
     pub(super) fn figure(&self, key: &FigureKey) -> AcrossRuns {
         let across = AcrossRuns::new(key, &self.runs.iter().collect::<Vec<_>>());
         match self.unit {
@@ -188,8 +189,8 @@ impl ComparedSide {
         Some(interval_of_share(share, Effective::new(holds.len() as u64, memory).cautious))
     }
 
-    /// Whether a run may have missed what the server does at other times: its window holds fewer than 20 times for which
-    /// the server remembers, by the wait for the first token.
+    /// Whether a run may have missed what the server does at other times: its window holds fewer than 20
+    /// times for which the server remembers, by the wait for the first token.
     pub(super) fn is_short(&self) -> bool {
         let waits = |run: &Summary| {
             let row = run.latency.row(Metric::Ttft).or_else(|| run.latency.row(Metric::E2e));

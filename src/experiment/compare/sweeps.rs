@@ -125,8 +125,8 @@ impl ComparedSweeps {
         }
         let kept: Vec<_> = followed().map(|key| key.to_string()).collect();
         Err(format!(
-            "sweeps keep no `{}` of their loads\nhint: they keep {}; another figure is in their runs: compare one of each, such \
-             as run-001",
+            "sweeps keep no `{}` of their loads\nhint: they keep {}; another figure is in their runs: compare one of \
+             each, such as run-001",
             gate.margin().figure,
             kept.join(", ")
         ))
@@ -206,8 +206,8 @@ impl SweepAgainst {
                 return DISTRUSTED.to_owned();
             }
             format!(
-                "the baseline kept up with no load that both measured: it has {}, the other {}; run the other with --rates \
-                 and the baseline's loads, or --users",
+                "the baseline kept up with no load that both measured: it has {}, the other {}; run the other with \
+                 --rates and the baseline's loads, or --users",
                 loads_of(baseline),
                 loads_of(other)
             )
@@ -326,8 +326,8 @@ fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String
         (Some(_), _) => format!("{change}; the intervals overlap, so it may be chance"),
         (None, Some(((low, high), (other_low, other_high)))) if high < other_low || other_high < low => {
             format!(
-                "{change}; the brackets do not overlap, but it may be chance: run both with --repeats 5, so that each has \
-                 an interval"
+                "{change}; the brackets do not overlap, but it may be chance: run both with --repeats 5, so that each \
+                 has an interval"
             )
         }
         (None, Some(_)) => format!("{change}; the brackets overlap, so it may be chance"),

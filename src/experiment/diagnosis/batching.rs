@@ -55,8 +55,8 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let [from, to, least, most, each, low, high, rank] =
         [quiet, busy, few, many, slope.value, slope.low, slope.high, line.rank_correlation].map(three_digits);
     let seen_so = format!(
-        "TPOT rises from {from} to {to} ms with {least} to {most} answers at a time ({each} ms for each more, {low} to {high}; \
-         rank correlation {rank}, {} answers)",
+        "TPOT rises from {from} to {to} ms with {least} to {most} answers at a time ({each} ms for each more, {low} to \
+         {high}; rank correlation {rank}, {} answers)",
         count(points.len() as u64),
     );
     let tokens = format!("{} to {}", three_digits(tokens_quiet), three_digits(tokens_busy));

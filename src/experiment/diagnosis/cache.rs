@@ -54,7 +54,8 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
         );
     }
     if !may_be_felt(concurrency) {
-        let lacked = "the server does not report cache hits, and TTFT does not grow with the prompt, so a hit would not show";
+        let lacked = "the server does not report cache hits, and TTFT does not grow with the prompt, so a hit would \
+            not show";
         return Err(lacked.to_owned());
     }
     let first_ones = first_of_each_prefix(evidence.log);
@@ -69,7 +70,8 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     }
     if cold.len() < LEAST || warm.len() < LEAST {
         return Err(format!(
-            "the server does not report cache hits, and {} cold and {} warm requests{} ran alone; {LEAST} of each are needed",
+            "the server does not report cache hits, and {} cold and {} warm requests{} ran alone; {LEAST} of each are \
+             needed",
             cold.len(),
             warm.len(),
             concurrency.sampled()
@@ -141,9 +143,10 @@ pub fn warm_like_cold(cold: &Summary, warm: &Summary) -> Option<Symptom> {
 fn miss(symptom: String) -> Symptom {
     seen(Regime::CacheMiss, symptom)
         .likely("cache miss or eviction: prefixes are not found, or are evicted too early")
-        .confirmed_by("the server's prefix-cache hits and evictions, and how prompts are put together (what comes first)")
+        .confirmed_by("the server's prefix-cache hits and evictions, and how prompts are put together (what comes \
+            first)")
         .answered_by(
-            "check that prefix caching is on and prefixes are the same to the token; give the cache room for them and the \
-             running requests, and route equal prefixes to one replica",
+            "check that prefix caching is on and prefixes are the same to the token; give the cache room for them and \
+             the running requests, and route equal prefixes to one replica",
         )
 }

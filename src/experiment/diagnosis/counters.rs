@@ -1,8 +1,8 @@
 //! What counters say of a regime: they confirm it, contradict it, do not tell, or nobody read them.
 //!
-//! The limits follow the *Feature overview* of NVIDIA's DCGM (profiling metrics): the memory of a device is as busy as it
-//! gets at about 80 % of its cycles; multiprocessors that are active for less than 50 % are not used well, and 80 % are needed
-//! but not enough for good use.
+//! The limits follow the *Feature overview* of NVIDIA's DCGM (profiling metrics): the memory of a device is
+//! as busy as it gets at about 80 % of its cycles; multiprocessors that are active for less than 50 % are not
+//! used well, and 80 % are needed but not enough for good use.
 
 use super::prefill::COMPUTE_BOUND;
 use super::symptom::CounterOutcome::{CannotTell, Confirmed, Contradicted, NoCounter};
@@ -56,25 +56,28 @@ fn contradicted_by(symptom: &mut Symptom, summary: &Summary) {
     }
     let (likely, first) = match symptom.regime {
         Regime::MemoryBoundDecode => (
-            "not the memory, although the times fit it: CPU, kernels, clocks, or facts of the deployment that are not true",
-            "check --hardware, --serving-model, --precision and --gpus, then the server's CPU load and the clocks of its GPUs",
+            "not the memory, although the times fit it: CPU, kernels, clocks, or facts of the deployment that are not \
+             true",
+            "check --hardware, --serving-model, --precision and --gpus, then the server's CPU load and the clocks of \
+             its GPUs",
         ),
         Regime::PrefillCost if is_held_back(symptom) => (
-            "arithmetic after all, although prompts are computed far below the bound: slower hardware or a larger model than \
-             was named, or other work on the matrix units",
+            "arithmetic after all, although prompts are computed far below the bound: slower hardware or a larger \
+             model than was named, or other work on the matrix units",
             "check --hardware, --serving-model, --precision and --gpus, then what else the GPUs compute",
         ),
         Regime::PrefillCost => (
             "not arithmetic, although TTFT follows the prompt: kernels, chunks or the host hold prefill back",
-            "look at the server's CPU load while only long prompts come, at the size of its chunks, and at its attention backend",
+            "look at the server's CPU load while only long prompts come, at the size of its chunks, and at its \
+             attention backend",
         ),
         Regime::ComputeBoundDecode => (
             "not arithmetic, although the times fit it: kernels, the host, or facts of the deployment that are not true",
             "check --hardware, --serving-model, --precision and --gpus, then the server's CPU load",
         ),
         _ => (
-            "the memory after all, although it takes far longer than the deployment should: other hardware or a larger model \
-             than was named",
+            "the memory after all, although it takes far longer than the deployment should: other hardware or a larger \
+             model than was named",
             "correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them",
         ),
     };
@@ -157,7 +160,8 @@ impl<'a> Counters<'a> {
             return NoCounter.because(NO_TENSOR);
         };
         let sentence = format!(
-            "the matrix units are active in {} of the cycles of the busy time ({} or more in this regime, under {} in others)",
+            "the matrix units are active in {} of the cycles of the busy time ({} or more in this regime, under {} in \
+             others)",
             percent(tensor.while_busy),
             percent(TENSOR_HIGH),
             percent(TENSOR_LOW)
@@ -169,8 +173,8 @@ impl<'a> Counters<'a> {
         }
     }
 
-    /// Prompts are computed for a part of the time. What is active in all of it is at most so active in that part as if it
-    /// were active in no other.
+    /// Prompts are computed for a part of the time. What is active in all of it is at most so active in that
+    /// part as if it were active in no other.
     fn prefill(&self, symptom: &Symptom, summary: &Summary) -> CounterTest {
         let tensor = self.together(|device| device.tensor_active);
         let sm = self.together(|device| device.sm_active);
@@ -183,8 +187,8 @@ impl<'a> Counters<'a> {
         let Some(tensor) = tensor else {
             return match sm.and_then(at_most).filter(|most| *most < SM_LOW) {
                 Some(most) if !is_held_back => Contradicted.because(format!(
-                    "the multiprocessors are active in at most {} of the time in which prompts are computed ({} or more in this \
-                     regime){}",
+                    "the multiprocessors are active in at most {} of the time in which prompts are computed ({} or \
+                     more in this regime){}",
                     percent(most),
                     percent(SM_LOW),
                     self.seen()

@@ -91,7 +91,8 @@ fn batching(points: &[LoadFigures]) -> Opinion {
     }
     let [from, to, before, after, first, last] = [low, high, quick, slow, few, many].map(three_digits);
     let course = format!(
-        "from a load of {from} to {to} TPOT p50 goes from {before} to {after} ms and output tokens/s from {first} to {last}"
+        "from a load of {from} to {to} TPOT p50 goes from {before} to {after} ms and output tokens/s from {first} to \
+         {last}"
     );
     if most < RISE * few {
         let symptom = seen(Regime::Saturation, course)
@@ -131,8 +132,8 @@ fn queueing(points: &[LoadFigures]) -> Opinion {
     let [at, from] = [low, onset].map(three_digits);
     let [tail, tail_then, middle, middle_then] = [p99, onset_p99, p50, onset_p50].map(three_digits);
     let symptom = format!(
-        "p99 TTFT is {tail} ms at a load of {at} and {tail_then} ms at {from}, p50 {middle} and {middle_then} ms, with the \
-         same prompts: p50 grew by {}",
+        "p99 TTFT is {tail} ms at a load of {at} and {tail_then} ms at {from}, p50 {middle} and {middle_then} ms, with \
+         the same prompts: p50 grew by {}",
         percent(onset_p50 / p50 - 1.0),
     );
     let symptom = seen(Regime::Queueing, symptom)

@@ -64,8 +64,8 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let read = share * physics.memory_bandwidth();
     let [at_a_time, speed] = [company, read / 1e9].map(three_digits);
     let seen_so = format!(
-        "{what}: {took} ms ({} answers, {at_a_time} at a time), where {} should take about {due} ms; the memory is read at \
-         {speed} GB/s, {} of the datasheet's",
+        "{what}: {took} ms ({} answers, {at_a_time} at a time), where {} should take about {due} ms; the memory is \
+         read at {speed} GB/s, {} of the datasheet's",
         count(answers.len() as u64),
         physics.name,
         percent(share),
@@ -122,8 +122,10 @@ fn judged(ratio: f64, [memory, compute]: [f64; 2], seen_so: String) -> Option<Sy
         seen(Regime::MemoryBoundDecode, seen_so)
             .likely("memory-bound decode: it is near what the memory allows")
             .confirmed_by("the memory-bandwidth counters of the GPU: they should be near their ceiling")
-            .answered_by("fewer bytes or more bandwidth: quantised weights, tensor parallelism, speculation; a larger batch \
-                          is nearly free")
+            .answered_by(
+                "fewer bytes or more bandwidth: quantised weights, tensor parallelism, speculation; a larger \
+                batch is nearly free",
+            )
     } else {
         seen(Regime::ComputeBoundDecode, seen_so)
             .likely("compute-bound decode: the batch is so large that arithmetic decides")

@@ -1,4 +1,5 @@
-//! All that a rule may look at, with what the declared hardware can do with the declared model, and lines through points.
+//! All that a rule may look at, with what the declared hardware can do with the declared model, and lines
+//! through points.
 
 use serde_json::Value;
 
@@ -87,8 +88,8 @@ impl Physics {
         self.datasheet.parts(&StepWork::decode(batch, context))
     }
 
-    /// Prompt tokens per second that the datasheet allows between prompts of `short` and `long` tokens; `None` where the
-    /// long one is computed within the time in which the weights are read for either.
+    /// Prompt tokens per second that the datasheet allows between prompts of `short` and `long` tokens;
+    /// `None` where the long one is computed within the time in which the weights are read for either.
     pub(super) fn prefill_bound_per_s(&self, short: f64, long: f64) -> Option<f64> {
         let least_s = |tokens: f64| {
             let mut work = StepWork::default();

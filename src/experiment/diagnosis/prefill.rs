@@ -80,8 +80,8 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let [each, least, most, squared, rank] =
         [per_thousand, low, high, line.r_squared, line.rank_correlation].map(three_digits);
     let symptom = format!(
-        "TTFT grows with input length at low load: {each} ms for each 1,000 tokens ({least} to {most}), R² {squared}, rank \
-         correlation {rank}, over {} requests that ran with at most {FEW} others; that is {} of the usual TTFT",
+        "TTFT grows with input length at low load: {each} ms for each 1,000 tokens ({least} to {most}), R² {squared}, \
+         rank correlation {rank}, over {} requests that ran with at most {FEW} others; that is {} of the usual TTFT",
         count(n as u64),
         percent(share.min(1.0)),
     );

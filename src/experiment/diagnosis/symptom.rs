@@ -23,7 +23,8 @@ pub struct Symptom {
     pub first_response: String,
     /// The figures that led to it, each under a name that ends with its unit where it has one.
     pub figures: BTreeMap<&'static str, f64>,
-    /// What the counters of the devices, or of the server, say of the regime; absent where none could, and in virtual time.
+    /// What the counters of the devices, or of the server, say of the regime; absent where none could, and in
+    /// virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<CounterTest>,
     /// Numbers of the runs that have it, with the figures of the first; absent unless runs repeat one another.

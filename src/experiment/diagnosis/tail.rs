@@ -142,15 +142,15 @@ impl<'e, 'a> Tail<'e, 'a> {
             let [[ahead, ahead_usual], [others, others_usual]] =
                 [self.ahead, self.others].map(|medians| medians.map(three_digits));
             let symptom = format!(
-                "{spread}; {of} half had {ahead} requests or more before them that had no token yet (of all: {ahead_usual}), \
-                 and {others} in flight when they were sent (of all: {others_usual})"
+                "{spread}; {of} half had {ahead} requests or more before them that had no token yet (of all: \
+                 {ahead_usual}), and {others} in flight when they were sent (of all: {others_usual})"
             );
             let seen = seen(Regime::Queueing, symptom)
                 .likely("queueing: requests that arrive in bunches wait for one another")
                 .confirmed_by("the server's own queue depth (such as vllm:num_requests_waiting) at those moments")
                 .answered_by(
-                    "shape the bursts (a rate limit, a queue at the gateway) or keep headroom for them: replicas, or more \
-                     slots (max_num_seqs) if slots are short",
+                    "shape the bursts (a rate limit, a queue at the gateway) or keep headroom for them: replicas, or \
+                     more slots (max_num_seqs) if slots are short",
                 );
             return Some(seen);
         }

@@ -67,8 +67,8 @@ struct FittedEngine {
 pub enum CannotFit {
     /// There are too few stretches of answers to fit.
     #[error(
-        "the runs have {0} stretches of answers and first tokens to fit step times to, and {LEAST} are needed\nhint: give \
-         runs of streamed answers of eight tokens or more, or longer ones"
+        "the runs have {0} stretches of answers and first tokens to fit step times to, and {LEAST} are needed\nhint: \
+         give runs of streamed answers of eight tokens or more, or longer ones"
     )]
     TooLittle(usize),
     /// The engine cannot be simulated.
@@ -159,8 +159,9 @@ impl EngineFit {
 }
 
 impl EngineFit {
-    /// `fleet` with the costs of this engine and limits of its own. `None` of a plain server, and where the costs say nothing
-    /// of it: a sum of costs holds for the deployment `like` alone, which is that of the runs.
+    /// `fleet` with the costs of this engine and limits of its own. `None` of a plain server, and where the
+    /// costs say nothing of it: a sum of costs holds for the deployment `like` alone, which is that of the
+    /// runs.
     pub fn transferred_to(&self, fleet: &Fleet, like: &Fleet) -> Option<Fleet> {
         let FittedEngine { config, front_end } = &self.engine;
         let EngineModel::Batching(own) = &fleet.engine else { return None };

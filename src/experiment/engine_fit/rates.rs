@@ -103,8 +103,8 @@ fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
             [short, long, least, most].map(|tokens| count(u64::from(tokens)));
         (short < least || long > most).then(|| {
             format!(
-                "{what} of {low} to {high} tokens are predicted, and the runs have {least_known} to {most_known}: beyond \
-                 those the prediction is extrapolated"
+                "{what} of {low} to {high} tokens are predicted, and the runs have {least_known} to {most_known}: \
+                 beyond those the prediction is extrapolated"
             )
         })
     };

@@ -84,8 +84,8 @@ impl Output {
 }
 
 /// The rows of a run whose server has these limits: of every answer from its first token to its last,
-/// and of every request that met an empty queue, from its sending to its first token. Where steps are planned ahead, one
-/// request more may wait for its first token: it is in the step under way, or in the planned one.
+/// and of every request that met an empty queue, from its sending to its first token. Where steps are planned
+/// ahead, one request more may wait for its first token: it is in the step under way, or in the planned one.
 ///
 /// Each answer gets a token a step, so that its chunks count the steps; and each chunk of another answer meanwhile is a
 /// sequence in one of them. It takes the answers of one server.

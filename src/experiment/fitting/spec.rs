@@ -33,8 +33,8 @@ pub enum FitError {
     },
     /// It is a share of a run.
     #[error(
-        "{path} is shard {shard} of a run, and its arrivals alone cannot be fitted; join all {} shards with skyline merge, \
-         and fit the merged run",
+        "{path} is shard {shard} of a run, and its arrivals alone cannot be fitted; join all {} shards with skyline \
+         merge, and fit the merged run",
         shard.of
     )]
     Shard {
@@ -45,8 +45,8 @@ pub enum FitError {
     },
     /// Its requests came when answers had come.
     #[error(
-        "{path} was a closed loop of {users} users, who send when answers arrive, so no arrival process describes them; \
-         run its own workload again, or make a trace of it (skyline trace from {path})"
+        "{path} was a closed loop of {users} users, who send when answers arrive, so no arrival process describes \
+         them; run its own workload again, or make a trace of it (skyline trace from {path})"
     )]
     ClosedLoop {
         /// What was to be fitted to.
@@ -201,8 +201,8 @@ fn fit_arrivals(moments: &[u64], ends_s: f64, notes: &mut Vec<String>) -> Fitted
     let pattern = if level { level_pattern(&gaps, rate, notes) } else { stages(&course) };
     if let Some(cv) = gaps.cv.filter(|cv| !level && !(NEARLY_POISSON.0..NEARLY_POISSON.1).contains(cv)) {
         notes.push(format!(
-            "the rate changes, so it is fitted by Poisson stages, whose gaps have a CV of 1; those observed have {cv:.2} \
-             about their rate: replay the trace itself where bursts within a stage matter"
+            "the rate changes, so it is fitted by Poisson stages, whose gaps have a CV of 1; those observed have \
+             {cv:.2} about their rate: replay the trace itself where bursts within a stage matter"
         ));
     }
     FittedArrivals { pattern, gaps }

@@ -105,8 +105,8 @@ pub struct MatrixCell {
     pub figures: FigureSet,
     /// Cost of a million output tokens, in the currency of the price.
     pub cost_per_million_output_tokens: Option<f64>,
-    /// A latency that is better than under the first variant, while each GPU makes fewer tokens; absent where that is not
-    /// so, or may be chance.
+    /// A latency that is better than under the first variant, while each GPU makes fewer tokens; absent where
+    /// that is not so, or may be chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_gpu_trade: Option<PerGpuTrade>,
     /// Result of the hypothesis, as of its least favourable claim; absent where it claims nothing.

@@ -9,7 +9,8 @@
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
 use crate::analysis::{AcrossRuns, Summary};
 
-/// The `runs`, those first whose seed some of the `others` has: these make pairs, and a spare run pairs with what is left.
+/// The `runs`, those first whose seed some of the `others` has: these make pairs, and a spare run pairs with
+/// what is left.
 pub(super) fn shared_first<'a>(runs: &[&'a Summary], others: &[&Summary]) -> Vec<&'a Summary> {
     let mut runs = runs.to_vec();
     runs.sort_by_key(|run| others.iter().all(|other| other.run.seed != run.run.seed));

@@ -53,7 +53,8 @@ pub struct Tested {
 pub(super) enum Believed<'r> {
     /// These.
     Runs(Vec<&'r Summary>),
-    /// These, which cannot be trusted for this reason, and count on request or rehearse: they may refute, and confirm nothing.
+    /// These, which cannot be trusted for this reason, and count on request or rehearse: they may refute, and
+    /// confirm nothing.
     Spoiled(Vec<&'r Summary>, String),
     /// None, for this reason.
     No(String),

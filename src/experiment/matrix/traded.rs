@@ -14,8 +14,8 @@ static TRADED: [FigureKey; 4] = [
 ];
 
 impl Believed<'_> {
-    /// What these runs gain over those of `first` at the price of tokens per GPU, where the intervals of both ratios leave
-    /// chance no room.
+    /// What these runs gain over those of `first` at the price of tokens per GPU, where the intervals of both
+    /// ratios leave chance no room.
     pub(super) fn per_gpu_trade(&self, first: &Self) -> Option<PerGpuTrade> {
         let (Self::Runs(runs), Self::Runs(first)) = (self, first) else { return None };
         let changed = |key: &FigureKey| {

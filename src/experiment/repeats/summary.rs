@@ -264,13 +264,15 @@ fn by_kind_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema
     let latencies = Metric::LATENCIES.map(|metric| (metric.name().to_owned(), latency.clone()));
     let costs = crate::analysis::schema(of_kind(FigureKind::Cost), &generator.subschema_for::<AcrossRuns>());
     schemars::json_schema!({
-        "description": "The figures over the counted runs, under the keys of one run's summary; null for what no run has.",
+        "description": "The figures over the counted runs, under the keys of one run's summary; null for what no run \
+            has.",
         "type": "object",
         "properties": {
             "latency": object(latencies.into_iter().collect()),
             "rates": others(FigureKind::Rate),
             "shares": others(FigureKind::Share),
-            "costs": { "type": "object", "properties": costs, "description": "What is known of costs; left out where nothing is." },
+            "costs": { "type": "object", "properties": costs, "description": "What is known of costs; left out where \
+                nothing is." },
         },
         "required": ["latency", "rates", "shares"],
     })

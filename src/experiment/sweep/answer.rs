@@ -54,7 +54,8 @@ pub struct ObjectiveLimit {
     pub interval_low: Option<f64>,
     /// Its upper end.
     pub interval_high: Option<f64>,
-    /// Where there is no estimate: whether every measured load meets it, so that it allows more; else the lowest misses it.
+    /// Where there is no estimate: whether every measured load meets it, so that it allows more; else the
+    /// lowest misses it.
     pub allows_more: bool,
 }
 

@@ -98,8 +98,8 @@ impl Search {
         FoundLoads::from_search(self).answer
     }
 
-    /// `between 26.6 and 34.2/s`: the interval of the highest load, and before it has one the loads that its runs so far
-    /// meet and miss; `None` without objectives.
+    /// `between 26.6 and 34.2/s`: the interval of the highest load, and before it has one the loads that its
+    /// runs so far meet and miss; `None` without objectives.
     pub fn so_far(&self) -> Option<String> {
         let tallies = self.tallies();
         let known: Vec<_> = tallies.iter().filter(|tally| tally.counted > 0).collect();
@@ -204,7 +204,8 @@ fn sentence(
         }
         (None, _) if answer.passed.is_some() && answer.failed.is_some() => {
             format!(
-                "the highest load that meets the objectives lies between two loads, the runs do not tell where: {ends}{decides}"
+                "the highest load that meets the objectives lies between two loads, the runs do not tell where: \
+                 {ends}{decides}"
             )
         }
         (None, _) if answer.passed.is_some() => {
@@ -248,8 +249,8 @@ impl Unsure {
             (Self::FarApart, LoadAxis::List { .. } | LoadAxis::Geometric { .. }) => {
                 let near = [0.9, 1.0, 1.1].map(|times| three_digits(times * estimate)).join(", ");
                 format!(
-                    "loads are too far apart for a confidence interval, which needs three within {} of it (add rates such as \
-                     {near})",
+                    "loads are too far apart for a confidence interval, which needs three within {} of it (add rates \
+                     such as {near})",
                     percent(BAND - 1.0)
                 )
             }

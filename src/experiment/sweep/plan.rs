@@ -37,11 +37,12 @@ pub struct SweepPlan {
     pub fewest_users_per_s: Option<f64>,
     /// Target width of the answer's 95 % interval, its upper end ÷ its lower end − 1.
     pub precision: f64,
-    /// The search ends where its next run would be over later than this, seconds of its runs and what is between them, or
-    /// a fifth later while the answer has no interval; absent: it ends by `precision` and `most_trials` alone.
+    /// The search ends where its next run would be over later than this, seconds of its runs and what is
+    /// between them, or a fifth later while the answer has no interval; absent: it ends by `precision` and
+    /// `most_trials` alone.
     pub within_s: Option<f64>,
-    /// The time in which its runs are to fit, seconds: such an end, as it was before the first run; absent: their lengths
-    /// follow from their requests alone.
+    /// The time in which its runs are to fit, seconds: such an end, as it was before the first run; absent:
+    /// their lengths follow from their requests alone.
     pub sized_for_s: Option<f64>,
     /// Time that a run takes beside its window, seconds: its warm-up, its last answers and the pause after it.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
@@ -79,9 +80,9 @@ impl ArrivalUnit {
 }
 
 impl SweepPlan {
-    /// The same as a search near the capacity that was `found`. `rest_s` are the seconds of a run beside its window and its
-    /// last answers. If `fits_runs`, they are as
-    /// long as the server needs to settle; where the search has an end in time, so short that enough of them fit.
+    /// The same as a search near the capacity that was `found`. `rest_s` are the seconds of a run beside its
+    /// window and its last answers. If `fits_runs`, they are as long as the server needs to settle; where the
+    /// search has an end in time, so short that enough of them fit.
     #[must_use]
     pub fn below(self, found: MeasuredCapacity, rest_s: f64, fits_runs: bool) -> Self {
         let between_s = rest_s + LAST * found.alone_s;
@@ -125,7 +126,8 @@ fn samples_in_time(within_s: f64, between_s: f64, per_s: f64) -> u64 {
     (root * root) as u64
 }
 
-/// A queue settles in so many seconds, or so many times the time of one request alone: shorter runs show too short a queue.
+/// A queue settles in so many seconds, or so many times the time of one request alone: shorter runs show too
+/// short a queue.
 const SETTLED_S: f64 = 30.0;
 const SETTLED: f64 = 20.0;
 /// A search with an end in time has about so many runs by then, and each at least so many requests.
@@ -186,8 +188,8 @@ impl LoadAxis {
         Self::Automatic { from_per_s: per_s, first_step: None }
     }
 
-    /// A search for an answer that is probably near `capacity_per_s` or below, the most requests per second that the server
-    /// completes. It begins a little below, where a queue is short.
+    /// A search for an answer that is probably near `capacity_per_s` or below, the most requests per second
+    /// that the server completes. It begins a little below, where a queue is short.
     pub fn search_below(capacity_per_s: f64) -> Self {
         Self::Automatic { from_per_s: BELOW * capacity_per_s, first_step: Some(1.0 / BELOW) }
     }

@@ -38,11 +38,12 @@ pub enum SearchStep {
 /// A search without clock or files, so that stored runs lead it as new ones do.
 ///
 /// A list or ladder is measured from low to high until enough loads in a row saturate the server. The automatic search
-/// goes up until a load fails, or down until one passes, with one run each; bisects the bracket, with one run each, until
-/// its ends are 30 % apart; and then refines in rounds: five loads around the estimate of all runs so far get a run each.
-/// The first runs decide only where to measure next; all runs together decide the answer. It checks whether the answer is
-/// narrow only after whole rounds: checking after every run would stop it where chance makes the figures agree. It also
-/// ends when its time is over, which does not depend on what the runs found; its runs are as long as fit in that time.
+/// goes up until a load fails, or down until one passes, with one run each; bisects the bracket, with one run
+/// each, until its ends are 30 % apart; and then refines in rounds: five loads around the estimate of all
+/// runs so far get a run each. The first runs decide only where to measure next; all runs together decide the
+/// answer. It checks whether the answer is narrow only after whole rounds: checking after every run would
+/// stop it where chance makes the figures agree. It also ends when its time is over, which does not depend on
+/// what the runs found; its runs are as long as fit in that time.
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: SweepPlan,
@@ -107,8 +108,8 @@ impl Search {
         }
     }
 
-    /// Where that is forced, counts the runs of a load of which none can be trusted and no spare one is left, and none of
-    /// them once one can be trusted.
+    /// Where that is forced, counts the runs of a load of which none can be trusted and no spare one is left,
+    /// and none of them once one can be trusted.
     fn count_lost(&mut self) {
         let Some(load) = self.trials.last().map(|trial| trial.load).filter(|_| self.forced) else { return };
         let lost = LoadTally::new(load, &self.trials, &self.demands).is_lost(self.planned());

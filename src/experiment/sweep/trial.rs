@@ -62,7 +62,8 @@ pub struct Trial {
     pub invalid: Vec<String>,
     /// Why the server counts as saturated; absent where it kept up.
     pub saturated: Option<String>,
-    /// Whether requests end well again after a spike of the load; absent where there was none, or too few requests to tell.
+    /// Whether requests end well again after a spike of the load; absent where there was none, or too few
+    /// requests to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered: Option<bool>,
     /// How it meets each objective, in order.
@@ -165,8 +166,9 @@ impl Trial {
         if Self::server_gone(run).is_some() { None } else { saturated(run) }
     }
 
-    /// Why the server of `run` counts as gone: it stopped answering, nothing completed, or it refused connections. That is not overload, and
-    /// says nothing about its capacity. A simulated server is never gone.
+    /// Why the server of `run` counts as gone: it stopped answering, nothing completed, or it refused
+    /// connections. That is not overload, and says nothing about its capacity. A simulated server is never
+    /// gone.
     pub fn server_gone(run: &Summary) -> Option<String> {
         if !run.run.engine.modelled.is_empty() {
             return None;

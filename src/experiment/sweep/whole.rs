@@ -189,8 +189,8 @@ impl Sweep {
     }
 }
 
-/// Whether the figures of a sweep can be trusted, with the reasons why not and notes: a sweep is INVALID if most of its runs
-/// are, or its answer rests on such. Single INVALID runs are left out and noted.
+/// Whether the figures of a sweep can be trusted, with the reasons why not and notes: a sweep is INVALID if
+/// most of its runs are, or its answer rests on such. Single INVALID runs are left out and noted.
 pub(super) fn judge(
     search: &Search,
     loads: &[(LoadTally<'_>, LoadClass)],
@@ -281,8 +281,8 @@ impl StopReason {
             Self::Endless => {
                 let highest = search.tallies().last().map_or(String::new(), |tally| tally.load.to_string());
                 format!(
-                    "nothing failed up to {highest}, after {runs}, and a run at the next rate would have over {} requests: the objectives do not \
-                     limit this server",
+                    "nothing failed up to {highest}, after {runs}, and a run at the next rate would have over {} \
+                     requests: the objectives do not limit this server",
                     count(MOST_REQUESTS as u64)
                 )
             }

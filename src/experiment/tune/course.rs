@@ -133,21 +133,23 @@ impl TuneTrial {
         self.side != Status::Undecided && !self.replaced
     }
 
-    /// Whether both had the same requests at the same moments: under the same load, of all accelerators, in the same round.
+    /// Whether both had the same requests at the same moments: under the same load, of all accelerators, in
+    /// the same round.
     pub(super) fn is_paired(&self, other: &Self) -> bool {
         (self.round, self.load_per_s) == (other.round, other.load_per_s)
     }
 
-    /// Whether its server falls behind and completes surely less than `per_gpu`: in a short run an equal one may complete some
-    /// per cent less, and the best of many, by luck, meets a load that is somewhat above what it can serve for long.
+    /// Whether its server falls behind and completes surely less than `per_gpu`: in a short run an equal one
+    /// may complete some per cent less, and the best of many, by luck, meets a load that is somewhat above
+    /// what it can serve for long.
     fn completes_surely_less(&self, per_gpu: f64) -> bool {
         let by_chance = FAR_BEHIND / libm::sqrt(self.requests.max(1) as f64);
         self.saturated.is_some() && self.completed_share * self.per_gpu * (1.0 + by_chance) < per_gpu
     }
 
     /// Whether this variant surely does worse than that of `better`, which meets this load, or a higher one: its server
-    /// falls behind and [completes surely less](Self::completes_surely_less), or for some objective more of its requests are over the bound. `doubt` is how often that may be wrong
-    /// for the share of either.
+    /// falls behind and [completes surely less](Self::completes_surely_less), or for some objective more of
+    /// its requests are over the bound. `doubt` is how often that may be wrong for the share of either.
     pub(super) fn is_surely_worse(&self, better: &Self, doubt: f64) -> bool {
         let sides = (self.side, better.side) == (Status::Missed, Status::Met);
         if !sides || better.per_gpu < self.per_gpu || self.replaced || better.replaced {
@@ -211,8 +213,8 @@ impl Course {
         self.trials.iter().map(|trial| trial.round).max().unwrap_or(1)
     }
 
-    /// The load at which it probably ends to meet the objectives, by the last round in which it met one, without the runs at
-    /// the end; it has one if it met any load.
+    /// The load at which it probably ends to meet the objectives, by the last round in which it met one,
+    /// without the runs at the end; it has one if it met any load.
     pub(super) fn estimate(&self) -> Option<f64> {
         let mut most = f64::INFINITY;
         let mut contradicted = None;
@@ -231,8 +233,9 @@ impl Course {
         self.failed.is_some() || !self.trials.is_empty()
     }
 
-    /// The next load of `round`; `None` where this round needs no more of it. `bar` is what the best variant meets, where
-    /// that is another one; `first` is where it begins without one, and `hint` where it is expected to end.
+    /// The next load of `round`; `None` where this round needs no more of it. `bar` is what the best variant
+    /// meets, where that is another one; `first` is where it begins without one, and `hint` where it is
+    /// expected to end.
     pub(super) fn next_load(
         &self,
         round: usize,

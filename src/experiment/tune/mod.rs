@@ -2,8 +2,8 @@
 //!
 //! Variants race against the load that the best of them surely meets: one start and one short run drop most of them.
 //! Those that are left run longer, against what is the best then. The runs of a round and a load have the same seed and
-//! length, so that variants get the same requests at the same moments. A [`Forecaster`] says which variant to try first;
-//! only runs drop one.
+//! length, so that variants get the same requests at the same moments. A [`Forecaster`] says which variant to
+//! try first; only runs drop one.
 
 mod axes;
 mod course;

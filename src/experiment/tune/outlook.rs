@@ -18,7 +18,8 @@ pub struct Outlook {
     pub forecasts: Vec<(usize, Forecast)>,
     /// Why some of them or all are not predicted.
     pub unpredicted: Option<String>,
-    /// What holds the measured variant back, in words, and words in names of flags that would change it, the first best.
+    /// What holds the measured variant back, in words, and words in names of flags that would change it, the
+    /// first best.
     pub held_back: Option<(String, &'static [&'static str])>,
 }
 

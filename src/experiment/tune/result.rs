@@ -1,4 +1,5 @@
-//! The record of a tuning, `tune.json`: the best variant, the runner-up and why, what was dropped, how good predictions were.
+//! The record of a tuning, `tune.json`: the best variant, the runner-up and why, what was dropped, how good
+//! predictions were.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -78,8 +79,8 @@ pub struct TuneDecision {
     pub unsure: Option<String>,
     /// Cost of a million output tokens at the highest load met, in the currency of the price; absent without a price.
     pub cost_per_million_output_tokens: Option<f64>,
-    /// The highest load that it met ÷ the highest that the variant in use today met; absent where it is that one, or one of
-    /// them met none.
+    /// The highest load that it met ÷ the highest that the variant in use today met; absent where it is that
+    /// one, or one of them met none.
     pub gain: Option<f64>,
     /// The next best variant; absent where no other ran.
     pub runner_up: Option<String>,
@@ -309,8 +310,8 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
     })
 }
 
-/// The variant that lasted longest beside the best: to the latest round, where it was not dropped, met the highest load, or
-/// missed one by the least.
+/// The variant that lasted longest beside the best: to the latest round, where it was not dropped, met the
+/// highest load, or missed one by the least.
 fn runner_up(state: &TuneState, best: usize) -> Option<usize> {
     let standing = |place: usize| {
         let course = &state.courses[place];
@@ -357,7 +358,8 @@ fn score(state: &TuneState) -> Option<ForecastScore> {
     let (mut predicted, mut inside, mut errors) = (0, 0, Vec::new());
     for (forecast, course) in state.forecasts.iter().zip(&state.courses) {
         let Some(forecast) = forecast.filter(|_| !course.trials.is_empty()) else { continue };
-        // A load that is missed may lie far above where a variant ends: of one without a load met nothing else is known.
+        // A load that is missed may lie far above where a variant ends: of one without a load met nothing
+        // else is known.
         let (estimate, missed) = (course.estimate(), lowest_missed(course));
         predicted += 1;
         inside += u64::from(match (estimate, missed) {

@@ -30,7 +30,8 @@ pub(super) const MOST_AT_THE_END: u64 = 15;
 pub struct TuneRuns {
     /// Requests per second of the first run, for each accelerator.
     pub first_per_gpu: f64,
-    /// Length of the runs of the first round, where that is fixed; else it follows from the requests that a verdict needs.
+    /// Length of the runs of the first round, where that is fixed; else it follows from the requests that a
+    /// verdict needs.
     pub window_s: Option<f64>,
     /// The shortest and the longest window of the first round, seconds.
     pub shortest_s: f64,
@@ -171,7 +172,8 @@ impl TuneState {
         })
     }
 
-    /// The best variant, where it met the load of a run that this one missed, or a higher one, in the same round; both runs.
+    /// The best variant, where it met the load of a run that this one missed, or a higher one, in the same
+    /// round; both runs.
     pub(super) fn behind(&self, place: usize) -> Option<(usize, &TuneTrial, &TuneTrial)> {
         let (best, round) = (self.best().filter(|best| *best != place)?, self.courses[place].last_round());
         let met = self.courses[best].met(round)?;
@@ -187,8 +189,8 @@ impl TuneState {
         (0..self.candidates.len()).filter(runs).filter(|place| self.beaten_by(*place).is_none()).collect()
     }
 
-    /// The runs of a variant at the end, as a sweep that begins where the rounds before saw its limit. Their seeds are their
-    /// own, and no variant is chosen by them, so that their interval is honest.
+    /// The runs of a variant at the end, as a sweep that begins where the rounds before saw its limit. Their
+    /// seeds are their own, and no variant is chosen by them, so that their interval is honest.
     pub(super) fn search(&self, place: usize) -> Option<Search> {
         let course = &self.courses[place];
         let plan = SweepPlan {
@@ -215,8 +217,8 @@ impl TuneState {
         Some(search)
     }
 
-    /// The load for each accelerator at which the winner ends to meet the objectives: by the runs of the rounds where those at
-    /// the end show no limit.
+    /// The load for each accelerator at which the winner ends to meet the objectives: by the runs of the
+    /// rounds where those at the end show no limit.
     pub(super) fn limit(&self, place: usize) -> Option<f64> {
         let crossing = self.search(place).and_then(|search| search.crossing());
         crossing.map(|load| load / f64::from(self.candidates[place].gpus)).or(self.courses[place].estimate())

@@ -23,7 +23,8 @@ const RUNS: TuneRuns = TuneRuns {
     seed: 1,
 };
 
-/// A tuning after runs of variants, each with its load and the share of its requests over the bound; too few to be sure.
+/// A tuning after runs of variants, each with its load and the share of its requests over the bound; too few
+/// to be sure.
 fn after(runs: &[(usize, f64, f64)]) -> TuneState {
     let mut state = TuneState::new(spec(), RUNS, InvalidRuns::LeftOut);
     for (number, (place, per_gpu, over)) in (1_u64..).zip(runs) {
@@ -47,8 +48,8 @@ fn a_variant_that_missed_a_load_that_the_best_met_is_worse_and_the_base_of_no_ga
     assert!(decision.tied.is_empty());
     assert_eq!(
         decision.why.unwrap(),
-        "at 4.00/s per GPU 76.2 % of its requests are over the bound of p95 ttft < 400ms; with the same requests the best \
-         meets all; these are too few requests to be sure"
+        "at 4.00/s per GPU 76.2 % of its requests are over the bound of p95 ttft < 400ms; with the same requests the \
+         best meets all; these are too few requests to be sure"
     );
     let of = |place: usize| (tune.variants[place].standing, tune.variants[place].met_per_gpu());
     assert_eq!(

@@ -51,8 +51,8 @@ pub enum Limit {
 /// From this share of TTFT on, queueing is what a request waits for.
 const QUEUEING: f64 = 0.5;
 /// The cure for a shortage of KV blocks in compute-bound steps.
-const COMPUTING_ALREADY: &str = "steps are compute-bound already, so that more memory alone would move the queue and not \
-                                 the rate: add replicas, or take an accelerator with more FLOP/s";
+const COMPUTING_ALREADY: &str = "steps are compute-bound already, so that more memory alone would move the queue and \
+    not the rate: add replicas, or take an accelerator with more FLOP/s";
 
 impl Bottleneck {
     /// Finds the bottleneck of the run's server during the window.
@@ -86,8 +86,8 @@ impl Limit {
         match self {
             Self::KvCache => (
                 "requests wait for room in the KV cache",
-                "give it room: more or larger accelerators, fewer bits for the weights, shorter prompts, or fewer slots \
-                 (--max-num-seqs) so that no request is preempted",
+                "give it room: more or larger accelerators, fewer bits for the weights, shorter prompts, or fewer \
+                 slots (--max-num-seqs) so that no request is preempted",
             ),
             Self::BatchSlots => (
                 "requests wait for slots in the batch (max_num_seqs)",

@@ -15,8 +15,9 @@ type EndedRequest = (PlannedRequest, RequestRecord);
 
 /// Sends requests to a simulated server and keeps what becomes of them.
 ///
-/// Under a cap a request waits for a slot, first come, first served in its class, and the wait counts in its latency; it has the slot
-/// until it ends, its waits between two attempts included, as in a run against a server.
+/// Under a cap a request waits for a slot, first come, first served in its class, and the wait counts in its
+/// latency; it has the slot until it ends, its waits between two attempts included, as in a run against a
+/// server.
 pub(super) struct VirtualClients<'a, S: ?Sized> {
     driver: Driver<'a, S>,
     pub(super) waits: Waits,
@@ -73,8 +74,8 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         [timer, self.driver.next_event()].into_iter().flatten().min()
     }
 
-    /// Sends a request whose prompt begins with `prefix`, or lets it wait for a slot. [`Self::advance`] follows when all
-    /// requests of this moment have left.
+    /// Sends a request whose prompt begins with `prefix`, or lets it wait for a slot. [`Self::advance`]
+    /// follows when all requests of this moment have left.
     pub(super) fn dispatch(
         &mut self,
         now: Timestamp,
@@ -86,8 +87,8 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         self.send_waiting(now, ended);
     }
 
-    /// Processes what is due at `now`: first the clients that give up or try again, then the server. Then what waited for
-    /// a slot that came free is sent.
+    /// Processes what is due at `now`: first the clients that give up or try again, then the server. Then
+    /// what waited for a slot that came free is sent.
     pub(super) fn advance(&mut self, now: Timestamp, ended: &mut Vec<EndedRequest>) {
         while let Some((at, timer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, timer));

@@ -14,10 +14,10 @@ use crate::simulator::{ServerGauges, SimulatedServer, WorkTotals};
 
 /// One run in virtual time.
 ///
-/// Every request leaves at its scheduled moment, or waits then for a slot under the cap; a later turn of a session a think time after the end of the one
-/// before. The run ends when every request of the warm-up and the window has ended, later turns among them; cool-down
-/// requests still in the server then are censored. `drain` after the window's end the run stops waiting, and what is
-/// left is censored.
+/// Every request leaves at its scheduled moment, or waits then for a slot under the cap; a later turn of a
+/// session a think time after the end of the one before. The run ends when every request of the warm-up and
+/// the window has ended, later turns among them; cool-down requests still in the server then are censored.
+/// `drain` after the window's end the run stops waiting, and what is left is censored.
 #[derive(Clone, Debug)]
 pub struct VirtualRun {
     /// The schedule.

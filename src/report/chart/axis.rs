@@ -107,7 +107,8 @@ impl Axis {
         }
     }
 
-    /// What turns places between `from` and `to` into values, for a script: both, the values there, and the kind of scale.
+    /// What turns places between `from` and `to` into values, for a script: both, the values there, and the
+    /// kind of scale.
     pub(super) fn scale(&self, from: f64, to: f64) -> String {
         let kind = if self.scale == Scale::Logarithmic { "log" } else { "linear" };
         format!("{from:.1} {to:.1} {:e} {:e} {kind}", self.low, self.high)
@@ -130,8 +131,9 @@ impl Axis {
     }
 }
 
-/// Multiples of the smallest step of 1, 2 or 5 times a power of ten, no smaller than `least_step`, that has at most `most`
-/// of them from `low` to `high` (after Heckbert, *Nice Numbers for Graph Labels*, Graphics Gems, 1990).
+/// Multiples of the smallest step of 1, 2 or 5 times a power of ten, no smaller than `least_step`, that has
+/// at most `most` of them from `low` to `high` (after Heckbert, *Nice Numbers for Graph Labels*, Graphics
+/// Gems, 1990).
 fn nice_numbers(low: f64, high: f64, most: usize, least_step: f64) -> Vec<f64> {
     let power = ((high - low) / most as f64).log10().floor();
     let steps =
@@ -148,8 +150,8 @@ fn nice_numbers(low: f64, high: f64, most: usize, least_step: f64) -> Vec<f64> {
     (0..count).map(|i| ((first + f64::from(i)) * step).clamp(low, high)).collect()
 }
 
-/// 1, 2 and 5 times the powers of ten from `low` to `high`; over more than three powers the powers alone, within one power
-/// more of its multiples.
+/// 1, 2 and 5 times the powers of ten from `low` to `high`; over more than three powers the powers alone,
+/// within one power more of its multiples.
 fn round_figures(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let steps: &[f64] = match high / low {

@@ -89,7 +89,8 @@ impl Frame<'_> {
     }
 }
 
-/// Names of series beside their shapes from the line at `top` down, and the height of these lines; one series needs no name.
+/// Names of series beside their shapes from the line at `top` down, and the height of these lines; one series
+/// needs no name.
 pub(super) fn legend(names: &[(Sign, &str)], top: f64, width: f64) -> (Markup, f64) {
     if names.len() < 2 {
         return (html! {}, 0.0);

@@ -1,5 +1,5 @@
-//! Charts as inline SVG: in the page's font and colours, series distinct by shape as well as by colour, every point with its
-//! figures for a reader who hovers over it or has it read out.
+//! Charts as inline SVG: in the page's font and colours, series distinct by shape as well as by colour, every
+//! point with its figures for a reader who hovers over it or has it read out.
 
 mod axis;
 mod frame;

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-/// A colour of the palette of Okabe and Ito (*Color Universal Design*, 2008), which colour-blind readers distinguish, with a
-/// shape of its own.
+/// A colour of the palette of Okabe and Ito (*Color Universal Design*, 2008), which colour-blind readers
+/// distinguish, with a shape of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Palette {
     First,
@@ -65,7 +65,8 @@ impl Palette {
         }
     }
 
-    /// The class of a line without marks in it: the second one is dashed for readers who cannot distinguish the colours.
+    /// The class of a line without marks in it: the second one is dashed for readers who cannot distinguish
+    /// the colours.
     pub(super) const fn line_class(self) -> &'static str {
         match self {
             Self::Second => "i1 dash",

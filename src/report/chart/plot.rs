@@ -217,8 +217,8 @@ impl Series {
         points.flat_map(|point| [Some(along(point)), point.low, point.high]).flatten().collect()
     }
 
-    /// Makes arrows at the top, at `most` or else at the highest point, of what lies above it and of what is known only from
-    /// below, which might else seem to fall; says whether there is any.
+    /// Makes arrows at the top, at `most` or else at the highest point, of what lies above it and of what is
+    /// known only from below, which might else seem to fall; says whether there is any.
     pub(crate) fn raise(series: &mut [Self], most: Option<f64>) -> bool {
         let drawn = || series.iter().flat_map(Self::marked).map(|point| point.y);
         let (highest, mut any) = (most.unwrap_or_else(|| drawn().fold(0.0, f64::max)), false);

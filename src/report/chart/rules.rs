@@ -76,7 +76,8 @@ impl Course {
         }
     }
 
-    /// Whether a label belongs to where it ends rather than to where it begins: the width of a text is only about known.
+    /// Whether a label belongs to where it ends rather than to where it begins: the width of a text is only
+    /// about known.
     fn ends_beside(self, label: &Patch, within: Patch) -> bool {
         match self {
             Self::Across { .. } => label.left > within.left + 2.0 * ROOM,
@@ -91,8 +92,9 @@ impl Course {
         }
     }
 
-    /// Where a label so wide may stand, each with what speaks against it: beside its own line, as near as may be to where a
-    /// reader looks for it. That of a line across ends at the right edge or before a label that already stands.
+    /// Where a label so wide may stand, each with what speaks against it: beside its own line, as near as may
+    /// be to where a reader looks for it. That of a line across ends at the right edge or before a label that
+    /// already stands.
     fn candidates(self, width: f64, within: Patch, taken: &[Patch]) -> Vec<(f64, Patch)> {
         let patch = |left: f64, top: f64| Patch { left, right: left + width, top, bottom: top + LINE };
         let mut found = Vec::new();
@@ -158,8 +160,8 @@ fn close_together(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.iter().copied().chain(between).collect()
 }
 
-/// A place for each label that there is room for: inside the chart, on no other label, on what is drawn and on another line
-/// only where nothing else is left. The first labels choose first.
+/// A place for each label that there is room for: inside the chart, on no other label, on what is drawn and
+/// on another line only where nothing else is left. The first labels choose first.
 fn lay_out(courses: &[Course], texts: &[String], within: Patch, drawn: &[(f64, f64)]) -> Vec<Option<Patch>> {
     let mut taken: Vec<Patch> = Vec::new();
     let mut places = Vec::new();

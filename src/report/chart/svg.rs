@@ -149,7 +149,8 @@ impl ZoneKind {
     }
 }
 
-/// Names no longer than `room` characters: cut at their ends, or at their beginnings where only the ends distinguish them.
+/// Names no longer than `room` characters: cut at their ends, or at their beginnings where only the ends
+/// distinguish them.
 fn shortened<'a>(names: impl Iterator<Item = &'a str>, room: usize) -> Vec<String> {
     let names: Vec<&str> = names.collect();
     let distinct = |names: &[String]| names.iter().collect::<std::collections::BTreeSet<_>>().len();

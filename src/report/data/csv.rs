@@ -36,8 +36,8 @@ fn write<R>(columns: &[DataColumn<R>], rows: impl Iterator<Item = R>, out: Out<'
     writer.flush()
 }
 
-/// A text as a spreadsheet shows it and does nothing else with it: on one line, and with an apostrophe before what it would
-/// take for a formula (OWASP, *CSV Injection*), in full-width signs too. It may be a server's.
+/// A text as a spreadsheet shows it and does nothing else with it: on one line, and with an apostrophe before
+/// what it would take for a formula (OWASP, *CSV Injection*), in full-width signs too. It may be a server's.
 pub(super) fn text(text: Cow<'_, str>) -> Cow<'_, str> {
     let text = if text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control()) {
         text

@@ -274,8 +274,8 @@ impl TokenRow {
         let mut last_token = None;
         record.chunks.iter().zip(0..).map(move |(chunk, number)| {
             let gap_ms = last_chunk.replace(chunk.at).map(|before| millis(chunk.at.since(before)));
-            // A chunk without a whole token ends no gap: its time belongs to the next token. The first chunk begins one,
-            // whatever it carries.
+            // A chunk without a whole token ends no gap: its time belongs to the next token. The first chunk
+            // begins one, whatever it carries.
             let ends_gap = chunk.tokens > 0 || number == 0;
             let since = if ends_gap { last_token.replace(chunk.at) } else { None };
             let itl_ms =

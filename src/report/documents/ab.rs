@@ -18,8 +18,8 @@ use crate::units::{count, counted, percent, span};
 const MOST: usize = 10;
 
 /// What the intervals and p-values are.
-const METHOD: &str = "intervals and p are those of the exact signed-rank test over rounds (Hodges and Lehmann, Wilcoxon); Holm's p \
-                      accounts for all metrics that decide; equivalent: the 90 % interval lies within the margin";
+const METHOD: &str = "intervals and p are those of the exact signed-rank test over rounds (Hodges and Lehmann, \
+    Wilcoxon); Holm's p accounts for all metrics that decide; equivalent: the 90 % interval lies within the margin";
 
 /// The A/B test as a document.
 pub fn document(test: &AbTest) -> Document {

@@ -100,8 +100,8 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let mut trust = Section::summary(heading).with_table(table.table());
     let took = seconds(summary.took_ms / 1e3);
     trust.remark(format!(
-        "Measured in {took}, with the other load of this machine. A plan that needs more is refused before it runs; several \
-         clients can share it (skyline bench --shard)."
+        "Measured in {took}, with the other load of this machine. A plan that needs more is refused before it runs; \
+         several clients can share it (skyline bench --shard)."
     ));
     meanings.more(["machine"]);
     document.add([delays, meanings, limits]);

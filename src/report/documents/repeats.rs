@@ -177,8 +177,8 @@ fn explain(table: &mut Table, repeats: &Repeats) {
         ),
         (
             Unresolvable::TooFewBeyond,
-            "the runs are too short for it, as requests depend on one another: all may err to the same side; longer runs \
-             cure it, more runs do not",
+            "the runs are too short for it, as requests depend on one another: all may err to the same side; longer \
+             runs cure it, more runs do not",
         ),
     ];
     let reasons: Vec<_> =
@@ -188,8 +188,8 @@ fn explain(table: &mut Table, repeats: &Repeats) {
     }
     let open = |figure: &AcrossRuns| figure.mean.is_none() && figure.mean_at_least.is_some();
     if shown().any(|figure| open(figure) && figure.mean_at_most.is_some()) {
-        let meaning = "depends on requests that were cut off: the mean is at most this, and the interval covers all possible \
-                       values";
+        let meaning = "depends on requests that were cut off: the mean is at most this, and the interval covers all \
+            possible values";
         table.explain("≤", meaning);
     }
     if shown().any(|figure| open(figure) && figure.mean_at_most.is_none()) {

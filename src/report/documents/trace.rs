@@ -204,8 +204,8 @@ mod tests {
         let dated = TraceFindings { format: TraceFormat::Azure, skipped_lines: 2, reordered: 1, ..found() };
         assert_eq!(
             what(&changed, &dated),
-            "a.jsonl, azure, for 30 s from 1 min 30 s after its first request: 2.00 times as fast, overlaid 2.50 times, each \
-             further copy shifted by its own offset; 2 lines left out unread; 1 request put in order"
+            "a.jsonl, azure, for 30 s from 1 min 30 s after its first request: 2.00 times as fast, overlaid 2.50 \
+             times, each further copy shifted by its own offset; 2 lines left out unread; 1 request put in order"
         );
         let of_run = TraceFindings { warmup_s: Some(5.0), ..found() };
         assert!(what(&trace, &of_run).contains("to the end of its run from 0 ms on its own clock"));
@@ -245,9 +245,9 @@ mod tests {
     fn the_contents_are_said_with_their_oddities() {
         assert_eq!(
             findings(&found()).join("; "),
-            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; 25 % of them \
-             have the timestamp of the one before; 40 % of the prompt tokens are in leading blocks that came before: the \
-             highest possible prefix-cache hit rate"
+            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; 25 % of \
+             them have the timestamp of the one before; 40 % of the prompt tokens are in leading blocks that came \
+             before: the highest possible prefix-cache hit rate"
         );
         let rest = TraceKind { name: "other".to_owned(), requests: 30, called: None, rarer_kinds: 7 };
         let many = TraceFindings {
@@ -259,9 +259,9 @@ mod tests {
         };
         assert_eq!(
             findings(&many).join("; "),
-            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; the share of \
-             repeated prompt tokens is unknown: too many blocks are named; 7 kinds that are rare, with 30 requests in total, \
-             share the class `other`"
+            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; the share \
+             of repeated prompt tokens is unknown: too many blocks are named; 7 kinds that are rare, with 30 requests \
+             in total, share the class `other`"
         );
     }
 }

@@ -264,8 +264,8 @@ fn end(tune: &Tune, again: Option<&str>) -> Section {
     section
 }
 
-/// What a tuning would run: its variants, its first runs, and about how long they take. `first_s` is the length of the first
-/// run, and `most` the most runs.
+/// What a tuning would run: its variants, its first runs, and about how long they take. `first_s` is the
+/// length of the first run, and `most` the most runs.
 pub fn plan(
     spec: &TuneSpec,
     runs: &TuneRuns,
@@ -274,8 +274,8 @@ pub fn plan(
 ) -> Document {
     let candidates = spec.candidates();
     let sentence = format!(
-        "{}: {}, each started once and run under the load that the best meets, those that are left again for twice as long, \
-         three times; nothing is sent",
+        "{}: {}, each started once and run under the load that the best meets, those that are left again for twice as \
+         long, three times; nothing is sent",
         spec.name,
         counted(candidates.len() as u64, "variant"),
     );
@@ -291,8 +291,8 @@ pub fn plan(
     about.fact(
         "takes",
         format!(
-            "about {} and {} of a server, {} if the best meets just that load, less in proportion if it meets more; at most \
-             {most} runs",
+            "about {} and {} of a server, {} if the best meets just that load, less in proportion if it meets more; at \
+             most {most} runs",
             counted(takes.runs, "run"),
             counted(takes.starts, "start"),
             spoken(takes.lasting(pause)),

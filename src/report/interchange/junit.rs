@@ -13,7 +13,8 @@ use crate::report::run_report::RunReport;
 const VALIDITY: &str = "the run is valid";
 
 /// The run as one suite. A run that is INVALID and an objective that cannot be decided are errors, a run that is
-/// OVERLOADED and an objective that was missed are failures; an objective of an INVALID run says what it would of a valid one.
+/// OVERLOADED and an objective that was missed are failures; an objective of an INVALID run says what it
+/// would of a valid one.
 ///
 /// # Errors
 ///

@@ -8,7 +8,8 @@ use crate::analysis::test_runs::{record, run};
 use crate::analysis::verdict::check::{Check, CheckOutcome, Rule, VerdictOutcome};
 use crate::record::{ClientFacts, Delays, LateStamps, StampSource};
 
-/// `n` requests, one a millisecond, each with its first token 100 ms after it left; request `i` leaves `lag(i)` ms late.
+/// `n` requests, one a millisecond, each with its first token 100 ms after it left; request `i` leaves
+/// `lag(i)` ms late.
 fn held_up(n: u64, lag: impl Fn(u64) -> u64) -> Summary {
     let records = (0..n).map(|i| {
         let dispatched = i + lag(i);

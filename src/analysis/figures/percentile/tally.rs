@@ -23,8 +23,8 @@ const FULL: u64 = 256;
 
 /// Lengths of time, each shared out among tokens: it stands for so many samples of its length ÷ its tokens.
 ///
-/// A run of a day has two billion, within a hundred milliseconds or less. Each takes two bytes until its page is full, which
-/// then takes one for each of its nanoseconds, and two for each 256 equal lengths.
+/// A run of a day has two billion, within a hundred milliseconds or less. Each takes two bytes until its page
+/// is full, which then takes one for each of its nanoseconds, and two for each 256 equal lengths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// By their tokens, then by their high bits.
@@ -274,8 +274,8 @@ impl Ranked {
         (rank < self.len).then(|| f64::from_bits(low))
     }
 
-    /// What each length or rare one stands for, ascending: its value and its samples. Of equal values the one with fewer
-    /// samples is first.
+    /// What each length or rare one stands for, ascending: its value and its samples. Of equal values the one
+    /// with fewer samples is first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let mut before = 0;
         let rare = self.rare.iter().map(move |(ms, through)| {

@@ -108,8 +108,8 @@ fn one_request_censored_early_leaves_a_long_run_its_percentiles() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Lengths that lie close together and far apart, often the same, some too long for pages; of few and of many tokens;
-    /// and bounds that lie among them.
+    /// Lengths that lie close together and far apart, often the same, some too long for pages; of few and of
+    /// many tokens; and bounds that lie among them.
     #[test]
     fn a_tally_says_what_a_list_says(
         lengths in prop::collection::vec(

@@ -9,8 +9,8 @@ use crate::analysis::test_runs::{ms, record, run};
 use crate::analysis::verdict::check::{CheckOutcome, Rule};
 use crate::record::{Phase, PlanFacts, RunEnding, RunLog, SessionCounts, Turn};
 
-/// Two users from 0 on, each request of which takes 400 ms and is followed by 600 ms of thought, in a window from 0.5 to
-/// 4.5 s: one begins at 0, 1, 2, … s, the other at 0.25, 1.25, … s.
+/// Two users from 0 on, each request of which takes 400 ms and is followed by 600 ms of thought, in a window
+/// from 0.5 to 4.5 s: one begins at 0, 1, 2, … s, the other at 0.25, 1.25, … s.
 fn two_users() -> RunLog {
     let request = |user: u64, number: u32| {
         let at = 250 * user + 1_000 * u64::from(number);
@@ -167,7 +167,8 @@ fn an_interrupt_after_the_last_of_so_many_requests_leaves_the_window_whole() {
 #[test]
 fn so_many_requests_complete_at_one_rate_whatever_figure_says_it() {
     let summary = summarise(&counted(), &[]);
-    // Six requests from 0 s to the last answer at 2.65 s, though only four of them were answered when the last was sent.
+    // Six requests from 0 s to the last answer at 2.65 s, though only four of them were answered when the
+    // last was sent.
     let rates = summary.rates;
     for rate in [
         rates.completed_requests_per_s,

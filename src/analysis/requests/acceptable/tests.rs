@@ -11,8 +11,8 @@ use crate::record::{
 };
 use crate::workload::{Expectation, GoldenCheck, Priority, ShapeFault, Slo};
 
-/// Ten seconds of eight requests on four GPUs at 9 an hour, a hundredth of a unit each second: two are too late for their
-/// SLO, one fails, one is of another form and one cut at its longest length. Three are left.
+/// Ten seconds of eight requests on four GPUs at 9 an hour, a hundredth of a unit each second: two are too
+/// late for their SLO, one fails, one is of another form and one cut at its longest length. Three are left.
 fn run_of_eight() -> RunLog {
     eight(|i| {
         Some(match i {

@@ -32,9 +32,10 @@ fn with_conversations(records: Vec<RequestRecord>) -> RunLog {
     log
 }
 
-/// Three conversations begin in the window. The first has its three turns, the last token of which comes at 2,500 ms. The
-/// second of the other's two turns fails at 1,900 ms, 1,400 after the conversation began. The third is in its pause when
-/// the run ends, at 10,200 ms, 1,200 after it began. A fourth began in the warm-up, a fifth in the cool-down.
+/// Three conversations begin in the window. The first has its three turns, the last token of which comes at
+/// 2,500 ms. The second of the other's two turns fails at 1,900 ms, 1,400 after the conversation began. The
+/// third is in its pause when the run ends, at 10,200 ms, 1,200 after it began. A fourth began in the
+/// warm-up, a fifth in the cool-down.
 fn three() -> RunLog {
     let failure = Failure::new(FailureKind::Reset, "gone");
     let mut broken = record(Turn::index_of(2, 1)).sent_at(1_800, 1_800, 1_800).failed(1_900, failure).build();

@@ -38,8 +38,8 @@ fn ttft(n: f64) -> BTreeMap<ServerTime, TimeHistogram> {
     [(ServerTime::Ttft, times)].into()
 }
 
-/// Ten requests in a second that wait 100 ms for the first of four tokens, 10 ms apart; a server that tells at the ends of
-/// the window.
+/// Ten requests in a second that wait 100 ms for the first of four tokens, 10 ms apart; a server that tells
+/// at the ends of the window.
 fn known() -> RunLog {
     let records = (0..10)
         .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 10, 4).build())

@@ -65,7 +65,8 @@ fn one_request_censored_early_decides_nothing_about_the_median() {
         ("p50 ttft < 200ms", "missed: p50 ttft < 200ms (was between 273 ms and 274 ms)"),
         (
             "p50 ttft < 274ms",
-            "cannot tell: p50 ttft < 274ms (was between 273 ms and 274 ms; 274 of 547 requests over or cut off; too close",
+            "cannot tell: p50 ttft < 274ms (was between 273 ms and 274 ms; 274 of 547 requests over or cut off; too \
+             close",
         ),
         ("p50 ttft > 200ms", "met: p50 ttft > 200ms (was between 273 ms and 274 ms)"),
         ("p50 ttft >= 350ms", "missed: p50 ttft >= 350ms (was between 273 ms and 274 ms)"),
@@ -85,7 +86,8 @@ fn a_percentile_is_judged_by_how_many_requests_are_over_the_bound() {
         ("p95 ttft < 400ms", "missed: p95 ttft < 400ms (was 475 ms)"),
         (
             "p50 ttft < 251ms",
-            "cannot tell: p50 ttft < 251ms (was 250 ms; 250 of 500 requests over, worth 368 independent ones; too close to the bound to tell)",
+            "cannot tell: p50 ttft < 251ms (was 250 ms; 250 of 500 requests over, worth 368 independent ones; too \
+             close to the bound to tell)",
         ),
         ("p50 ttft > 400ms", "missed: p50 ttft > 400ms (was 250 ms)"),
         ("p50 ttft > 100ms", "met: p50 ttft > 100ms (was 250 ms)"),
@@ -96,12 +98,13 @@ fn a_percentile_is_judged_by_how_many_requests_are_over_the_bound() {
     let needed = open.needed_requests.unwrap();
     assert!((600..1_200).contains(&needed), "{needed}");
     let expected = format!(
-        "cannot tell: p99 ttft < 499ms (was 495 ms; 2 of 500 requests over, worth 474 independent ones; would take about {} requests)",
+        "cannot tell: p99 ttft < 499ms (was 495 ms; 2 of 500 requests over, worth 474 independent ones; would take \
+         about {} requests)",
         count(needed)
     );
     assert_eq!((open.line, open.over_share), (expected, Some(0.004)));
-    // The same requests, one after the other, asked later about an objective with which they were not summarised: by the
-    // interval.
+    // The same requests, one after the other, asked later about an objective with which they were not
+    // summarised: by the interval.
     let apart = |i: u64| {
         let at = 1_000 * i;
         record(i).sent_at(at, at, at).paced(at + 1 + (i * 337) % 500, 10, 11).build()

@@ -184,8 +184,9 @@ fn pareto(u: f64, power: f64) -> f64 {
     libm::pow(u, -1.0 / power)
 }
 
-/// Objectives that are missed, under tails as heavy as of a mean without end, in runs of `sizes` requests; and a rare kind
-/// of request that is seen in most runs. At most the share `most` of `times` tries misses them.
+/// Objectives that are missed, under tails as heavy as of a mean without end, in runs of `sizes` requests;
+/// and a rare kind of request that is seen in most runs. At most the share `most` of `times` tries misses
+/// them.
 fn are_seldom_passed_over(times: u64, sizes: &[usize], most: f64) {
     for &n in sizes {
         for limit in [0.01, 0.05] {
@@ -205,8 +206,8 @@ fn are_seldom_passed_over(times: u64, sizes: &[usize], most: f64) {
                 }
             }
         }
-        // One in 20 takes ten times as long: five times what a p99 allows. Of 75 requests none is among them in 2 of 100
-        // runs.
+        // One in 20 takes ten times as long: five times what a p99 allows. Of 75 requests none is among them
+        // in 2 of 100 runs.
         let spikes: Draw = (500.0, |stream| {
             let usual = 100.0 + 10.0 * stream.normal();
             if stream.open_unit() < 0.05 { 10.0 * usual } else { usual }
@@ -217,7 +218,8 @@ fn are_seldom_passed_over(times: u64, sizes: &[usize], most: f64) {
     }
 }
 
-/// The seeds are fixed, so no chance is in it: 100 tries pass a rule that is wrong in 12 % of runs in 1 of 7, each of 21 cases.
+/// The seeds are fixed, so no chance is in it: 100 tries pass a rule that is wrong in 12 % of runs in 1 of 7,
+/// each of 21 cases.
 #[test]
 fn what_lies_beyond_all_that_was_seen_is_seldom_passed_over() {
     are_seldom_passed_over(100, &[114], 0.08);
@@ -254,9 +256,9 @@ fn far_inside_the_bound_a_short_run_tells() {
     assert_eq!(both.inside, Some(Inside { largest: 139.0, ..heavier }));
 }
 
-/// Requests that find others in flight, whose stays are exponential with a mean of ten gaps: M/M/∞, whose number under way is
-/// correlated for twice that. Of 300 runs, the variance of the share that find at most nine tells how many
-/// independent ones 600 are worth: some 24.
+/// Requests that find others in flight, whose stays are exponential with a mean of ten gaps: M/M/∞, whose
+/// number under way is correlated for twice that. Of 300 runs, the variance of the share that find at most
+/// nine tells how many independent ones 600 are worth: some 24.
 #[test]
 fn batches_tell_what_requests_are_worth_that_depend_on_how_many_are_in_flight() {
     const N: usize = 600;

@@ -39,8 +39,8 @@ fn one_request_in_a_thousand_may_have_impossible_stamps() {
     assert_eq!((broken.outcome, broken.value), (Failed, Some(0.002)));
     assert_eq!(
         broken.sentence,
-        "2 requests (0.200 %) with stamps before their causes by over 1 ms, such as request 1 was sent before its dispatch \
-         by 2.10 ms; limit: 0.100 %"
+        "2 requests (0.200 %) with stamps before their causes by over 1 ms, such as request 1 was sent before its \
+         dispatch by 2.10 ms; limit: 0.100 %"
     );
 }
 

@@ -19,8 +19,8 @@ fn overloaded(drain_ms: u64) -> RunLog {
 
 #[test]
 fn a_server_that_falls_behind_is_told_by_its_queue() {
-    // Of ten a second it takes five: at t there are about 5 t, and the request of then waits as long again. The first tenth of
-    // the window lasts from 0 to 6 s, the last from 54 s.
+    // Of ten a second it takes five: at t there are about 5 t, and the request of then waits as long again.
+    // The first tenth of the window lasts from 0 to 6 s, the last from 54 s.
     let summary = summarise(&overloaded(90_000), &[]);
     let state = summary.steady_state.unwrap();
     assert!((state.present.growth.value - 300.0).abs() < 3.0, "{state:?}");
@@ -333,7 +333,8 @@ fn answers_as_long_as_the_window_are_no_overload() {
     assert!(!summary.verdict.breaks(Rule::SteadyState), "{:?}", summary.verdict.reasons);
 }
 
-/// Twenty a second for 10 s, of 5 tokens at first and of 100 later, 80 ms apart: nobody waits, and few of the long ones end.
+/// Twenty a second for 10 s, of 5 tokens at first and of 100 later, 80 ms apart: nobody waits, and few of the
+/// long ones end.
 #[test]
 fn answers_that_are_longer_later_are_no_overload() {
     let records = (0..200).map(|i| {

@@ -13,8 +13,8 @@ struct Noise {
     slower: f64,
 }
 
-/// M/M/1 from empty, mean service 1 s, the first 1,000 requests not counted. Runs of one `plan` have the same arrivals and
-/// the same work; what the server makes of the work differs from `run` to run.
+/// M/M/1 from empty, mean service 1 s, the first 1,000 requests not counted. Runs of one `plan` have the same
+/// arrivals and the same work; what the server makes of the work differs from `run` to run.
 fn queue(plan: u64, run: u64, load: f64, n: u64, noise: Noise) -> RunLog {
     let [mut gaps, mut work] = ["gaps", "work"].map(|name| RandomStream::named(plan, name));
     let mut server = RandomStream::named(run, "server");

@@ -38,9 +38,10 @@ fn after() -> impl Iterator<Item = u64> {
     (0..400).zip(before()).map(|(i, ttft)| ttft * 115 / 100 + i * i * 31 % 23)
 }
 
-/// numpy 2.4.6 and scipy 1.17.1: all changes x for which the mean of 1{after > (1 + x) a} − 1{before > a} is no more than
-/// t standard errors above 0, a the baseline's percentile, nor that of 1{before > b ÷ (1 + x)} − 1{after > b}, b the other's,
-/// the error that of the means of 32 batches of 12 or 13; of the mean, those of after − (1 + x) before.
+/// numpy 2.4.6 and scipy 1.17.1: all changes x for which the mean of 1{after > (1 + x) a} − 1{before > a} is
+/// no more than t standard errors above 0, a the baseline's percentile, nor that of 1{before > b ÷ (1 + x)} −
+/// 1{after > b}, b the other's, the error that of the means of 32 batches of 12 or 13; of the mean, those of
+/// after − (1 + x) before.
 #[test]
 fn the_interval_of_pairs_is_scipys() {
     let sides = [with("a", "one", before()), with("b", "one", after())];
@@ -342,8 +343,8 @@ fn a_change_of_nothing_is_none() {
     }
 }
 
-/// An end of a change is the other end of the way back, however few requests there are: what shows a server to be slower
-/// shows the other to be faster.
+/// An end of a change is the other end of the way back, however few requests there are: what shows a server
+/// to be slower shows the other to be faster.
 #[test]
 fn the_way_back_is_as_sure() {
     for (n, times) in [(24, 4), (60, 4), (66, 5), (150, 3), (400, 2)] {

@@ -63,7 +63,8 @@ fn a_busy_memory_confirms_memory_bound_decode() {
     assert!(sentence.contains("DCGM_FI_PROF_DRAM_ACTIVE"), "{sentence}");
 }
 
-/// What the records say alone is memory-bound decode; the page has the memory at 12 %, 900 MHz, thermal slowdown and 88 °C.
+/// What the records say alone is memory-bound decode; the page has the memory at 12 %, 900 MHz, thermal
+/// slowdown and 88 °C.
 #[test]
 fn a_throttled_device_contradicts_it_and_is_named_instead() {
     let log = with_page(decode(), THROTTLED);

@@ -157,8 +157,8 @@ impl Experiments {
                 complain(
                     "rows",
                     format!(
-                        "has row {}, which expects `{}` of a row that does not run under that variant; look at the `variants` of \
-                         both",
+                        "has row {}, which expects `{}` of a row that does not run under that variant; look at the \
+                         `variants` of both",
                         row.name, claim.text
                     ),
                 );

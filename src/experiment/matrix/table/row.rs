@@ -55,9 +55,10 @@ impl MatrixRow {
         self.expect.iter().filter_map(bound).collect()
     }
 
-    /// Makes its runs `seconds` long, or longer where less is not enough for [`FEWEST`] requests, and the warm-up shorter in
-    /// proportion; says whether they are now shorter than they are meant to be. Users of a closed loop get no warm-up: all
-    /// that they send in a short run may begin in it. Requests that leave all at once are as many as they are.
+    /// Makes its runs `seconds` long, or longer where less is not enough for [`FEWEST`] requests, and the
+    /// warm-up shorter in proportion; says whether they are now shorter than they are meant to be. Users of a
+    /// closed loop get no warm-up: all that they send in a short run may begin in it. Requests that leave all
+    /// at once are as many as they are.
     pub(super) fn shorten(&mut self, seconds: f64) -> bool {
         if self.settings.requests.is_some() {
             return false;
@@ -213,8 +214,8 @@ impl Axes {
             names.sort_unstable();
             if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
                 return fields.reject(&format!(
-                    "makes two rows called `{twice}`, as values that differ have one short name; write these as [[rows]] with \
-                     names of their own"
+                    "makes two rows called `{twice}`, as values that differ have one short name; write these as \
+                     [[rows]] with names of their own"
                 ));
             }
             Some(rows)
@@ -283,8 +284,8 @@ impl Axes {
         if let (Self::Grid, Some([_, ..]), Some([_, ..])) = (self, users.as_deref(), spacings.as_deref()) {
             return fields.reject_of(
                 "users",
-                "is an axis together with `arrival`; closed-loop users send when they are answered, so arrivals have no \
-                 pattern: leave one of them out, or write [[rows]]",
+                "is an axis together with `arrival`; closed-loop users send when they are answered, so arrivals have \
+                 no pattern: leave one of them out, or write [[rows]]",
             );
         }
         let load = [workloads, inputs, outputs, prefixes, reuse, rates, users, spacings, caps];

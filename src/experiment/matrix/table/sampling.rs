@@ -41,7 +41,8 @@ pub(super) fn extra_body(place: SpecValue<'_>) -> Option<Map<String, Value>> {
     };
     if let Some(name) = body.keys().find(|name| names_a_credential(name)) {
         return place.reject(&format!(
-            "has the field `{name}`, and what a file says is stored with its results; give it with --extra-body or --header"
+            "has the field `{name}`, and what a file says is stored with its results; give it with --extra-body or \
+             --header"
         ));
     }
     Some(body)

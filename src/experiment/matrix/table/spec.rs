@@ -52,23 +52,26 @@ impl Settings {
     fn alike(&self, name: &str) -> Result<WorkloadSpec, String> {
         let missing = |field: &str| {
             format!(
-                "`{field}` is missing; a row without a `workload` says how long prompts and answers are and what load there is"
+                "`{field}` is missing; a row without a `workload` says how long prompts and answers are and what load \
+                 there is"
             )
         };
         let input = self.input_tokens.ok_or_else(|| missing("input_tokens"))?;
         let output = self.output_tokens.ok_or_else(|| missing("output_tokens"))?;
         let at_once = (self.arrival == Some(Spacing::AllAtOnce)).then_some(self.requests);
         if at_once.is_none() && self.requests.is_some() {
-            return Err("`requests` is given, which only `arrival = \"all_at_once\"` has; leave it out, or say how long the \
-                        run is with `horizon_s`"
+            return Err("`requests` is given, which only `arrival = \"all_at_once\"` has; leave it out, or say how long \
+                the run is with `horizon_s`"
                 .to_owned());
         }
         let arrival = match (self.users, self.rate_per_s) {
             _ if at_once == Some(None) => return Err(missing("requests")),
             _ if at_once.is_some() && self.warmup_s.is_some() => {
-                return Err("`warmup_s` is given with `arrival = \"all_at_once\"`, whose requests all leave in the first \
-                            moment; leave it out"
-                    .to_owned());
+                return Err(
+                    "`warmup_s` is given with `arrival = \"all_at_once\"`, whose requests all leave in the \
+                    first moment; leave it out"
+                        .to_owned(),
+                );
             }
             _ if at_once.is_some() => json!({"kind": "users", "users": self.requests, "ramp_s": 0.0}),
             (Some(users), _) => json!({"kind": "users", "users": users}),
@@ -110,7 +113,8 @@ impl Settings {
             }
             (Some(_), Some(prefix), Some(input)) if prefix >= input => {
                 return Err(format!(
-                    "`prefix_tokens` is {prefix} and `input_tokens` {input}; the prefix is a part of the prompt, and something must follow it"
+                    "`prefix_tokens` is {prefix} and `input_tokens` {input}; the prefix is a part of the prompt, and \
+                     something must follow it"
                 ));
             }
             (Some(reuse), Some(prefix), Some(_)) => Some((reuse, prefix)),
@@ -122,7 +126,8 @@ impl Settings {
             let Some(input) = self.input_tokens else { continue };
             if class.prompt.is_verbatim() {
                 return Err(format!(
-                    "class `{}` takes its prompts from a file, and they are as long as they are; leave `input_tokens` out",
+                    "class `{}` takes its prompts from a file, and they are as long as they are; leave `input_tokens` \
+                     out",
                     class.name
                 ));
             }

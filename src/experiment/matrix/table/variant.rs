@@ -82,8 +82,8 @@ impl VariantServer {
         if settings.serve.is_some() && settings.start.is_some() {
             return fields.reject_of(
                 "start",
-                "is given with `serve`; `serve` is a server that is ended after its rows, `start` a command that leaves one \
-                 running: give one of them",
+                "is given with `serve`; `serve` is a server that is ended after its rows, `start` a command that \
+                 leaves one running: give one of them",
             );
         }
         Some(settings)

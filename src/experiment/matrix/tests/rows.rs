@@ -46,8 +46,8 @@ fn unlike_numbers_of_runs_make_no_pairs() {
 fn rows_of_axes_have_hypotheses_and_names_of_their_own() {
     let head = "name = \"t\"\n[defaults]\noutput_tokens = 64\nrate_per_s = 1\n";
     let grid = "[grid]\ninput_tokens = [256, 2048]\nrate_per_s = [0.5, 4]\n";
-    let expected = "[[hypotheses]]\nrows = [\"in2048-*\"]\nhypothesis = \"Prefill.\"\nexpect = [\"p50 ttft > in256-rate4\"]\n\
-                    [[hypotheses]]\nrows = [\"*-rate4\"]\nexpect = [\"p50 tpot < 1.5 x in256-rate4\"]\n";
+    let expected = "[[hypotheses]]\nrows = [\"in2048-*\"]\nhypothesis = \"Prefill.\"\nexpect = [\"p50 ttft > \
+        in256-rate4\"]\n[[hypotheses]]\nrows = [\"*-rate4\"]\nexpect = [\"p50 tpot < 1.5 x in256-rate4\"]\n";
     let rows = read(&format!("{head}{grid}{expected}")).rows;
     let claims: Vec<_> = rows.iter().map(|row| (row.hypothesis.is_some(), row.expect.len())).collect();
     // in256-rate0_5, in256-rate4 (which is not held against itself), in2048-rate0_5, in2048-rate4
@@ -243,8 +243,8 @@ fn a_rehearsal_shortens_runs_and_confirms_nothing() {
 fn rows_vary_how_answers_are_sampled_and_what_bodies_have_besides() {
     let head = "name = \"t\"\n[defaults]\ninput_tokens = 256\noutput_tokens = 64\nrate_per_s = 1\n";
     let rows = read(&format!(
-        "{head}[[rows]]\nname = \"A\"\n[[rows]]\nname = \"B\"\ntemperature = 0.7\ntop_p = 0.9\ntop_k = -1\nsampling_seed = 7\n\
-         [[rows]]\nname = \"C\"\nextra_body = {{ repetition_penalty = 1.1 }}\n"
+        "{head}[[rows]]\nname = \"A\"\n[[rows]]\nname = \"B\"\ntemperature = 0.7\ntop_p = 0.9\ntop_k = \
+         -1\nsampling_seed = 7\n[[rows]]\nname = \"C\"\nextra_body = {{ repetition_penalty = 1.1 }}\n"
     ))
     .rows;
     let [a, b, c] = [0, 1, 2].map(|place: usize| &rows[place].settings);

@@ -50,7 +50,8 @@ fn a_spoiled_run_of_a_row_is_replaced_before_the_next_row() {
     let words = "1 of 4 runs was spoiled and replaced: row-A/run-1 (it was late)";
     assert_eq!((a.spoiled.as_deref(), &b.spoiled), (Some(words), &None));
     assert!(a.runs[0].replaced && !a.runs[3].replaced);
-    // Runs 2 and 3 make pairs by their seeds, and the spare one with what is left: 101/104, 102/102 and 103/103 ms more.
+    // Runs 2 and 3 make pairs by their seeds, and the spare one with what is left: 101/104, 102/102 and
+    // 103/103 ms more.
     let ratio = ((202.0_f64 / 102.0) * (203.0 / 103.0) * (201.0 / 104.0)).cbrt();
     assert!((b.tests[0].ratio.unwrap() - ratio).abs() < 1e-9, "{:?}", b.tests);
     assert!(b.tests[0].line.contains("over 3 pairs of runs"), "{:?}", b.tests);

@@ -14,20 +14,22 @@ const STEEPEST: f64 = 400.0;
 /// A run's own rate, which differs from that of its load by chance, explains a part of its figure: this share of that
 /// difference counts as more load. The queue in front of the window, and the order of arrivals, explain the rest.
 const OWN_RATE: f64 = 0.5;
-/// Where fewer requests than this share are over the bound, they come from a few long queues, which the rate of the whole
-/// run does not explain.
+/// Where fewer requests than this share are over the bound, they come from a few long queues, which the rate
+/// of the whole run does not explain.
 const MANY_LATE: f64 = 0.03;
-/// So few queues show less of their variance than there is: intervals of shares are so many times as wide. In searches on
-/// M/M/1, M/M/8 and a server of 16 slots they hold the truth in 92 to 98 of 100 then.
+/// So few queues show less of their variance than there is: intervals of shares are so many times as wide. In
+/// searches on M/M/1, M/M/8 and a server of 16 slots they hold the truth in 92 to 98 of 100 then.
 const WIDER: f64 = 1.15;
 const WIDER_OF_FEW_LATE: f64 = 1.2;
-/// The part of the share at low loads that is late at any load, for the service alone is too long: the log odds of the others
-/// rise in a line, those of all bend upwards. Between 1/2 and 3/4 the line through the closed forms of M/M/c (1 to 16 places,
-/// 5 and 10 % late, bounds of 3 to 10 service times) crosses nearest to where they do; without it up to 3.7 % too early.
+/// The part of the share at low loads that is late at any load, for the service alone is too long: the log
+/// odds of the others rise in a line, those of all bend upwards. Between 1/2 and 3/4 the line through the
+/// closed forms of M/M/c (1 to 16 places, 5 and 10 % late, bounds of 3 to 10 service times) crosses nearest
+/// to where they do; without it up to 3.7 % too early.
 const LATE_AT_ANY_LOAD: f64 = 0.5;
-/// How steeply a share's log odds rise with the logarithm of the load where 5 to 10 % are late: of M/M/c queues of 8 to 32
-/// places and bounds of one service time 9 to 37, with fewer places less. Eight runs tell it so badly that their interval
-/// would have no end; this much is known without them, as of a normal distribution, and few runs outweigh it.
+/// How steeply a share's log odds rise with the logarithm of the load where 5 to 10 % are late: of M/M/c
+/// queues of 8 to 32 places and bounds of one service time 9 to 37, with fewer places less. Eight runs tell
+/// it so badly that their interval would have no end; this much is known without them, as of a normal
+/// distribution, and few runs outweigh it.
 const USUAL_SLOPE: f64 = 12.0;
 const SLOPE_DEVIATION: f64 = 4.0;
 /// Quantile of the normal distribution for a probability of 95 % between both sides.
@@ -126,7 +128,8 @@ impl RunVariation {
         }
     }
 
-    /// What is known of the slope before, as of a sum of squares whose variance is `dispersion`: its mean and its weight.
+    /// What is known of the slope before, as of a sum of squares whose variance is `dispersion`: its mean and
+    /// its weight.
     fn known_slope(self, dispersion: f64) -> (f64, f64) {
         self.slope.map_or((0.0, 0.0), |(mean, deviation)| (mean, dispersion / (deviation * deviation)))
     }
@@ -197,8 +200,8 @@ fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Cr
 }
 
 impl Line {
-    /// The loads at which the line may have `target`, by Fieller's theorem with quantiles of Student's t that are `wider`
-    /// times as large; `None` where the slope may be 0, so that they have no end, or nearly.
+    /// The loads at which the line may have `target`, by Fieller's theorem with quantiles of Student's t that
+    /// are `wider` times as large; `None` where the slope may be 0, so that they have no end, or nearly.
     fn interval(&self, target: f64, wider: f64) -> Option<(f64, f64)> {
         let t = wider * student_t_quantile(f64::midpoint(1.0, CONFIDENCE), self.freedom);
         let (slope, away) = (self.slope, target - self.level);
@@ -213,8 +216,9 @@ impl Line {
         (high <= WIDEST * low).then_some((low, high))
     }
 
-    /// The weighted least-squares line through `points`: x, y and weight; its variances are for a dispersion of 1. `known` is
-    /// what is known of the slope without them: its mean, and a weight like that of the sum of squares of x.
+    /// The weighted least-squares line through `points`: x, y and weight; its variances are for a dispersion
+    /// of 1. `known` is what is known of the slope without them: its mean, and a weight like that of the sum
+    /// of squares of x.
     fn through(points: &[(f64, f64, f64)], known: (f64, f64)) -> Option<Self> {
         let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
         let weight = sum(&|point| point.2);
@@ -247,8 +251,8 @@ impl Line {
     }
 }
 
-/// Quasi-binomial: the variance of a share m of n requests is φ·m(1 − m)/n, φ at least that of independent requests. The line
-/// is that of the log odds of (m − floor)/(1 − floor).
+/// Quasi-binomial: the variance of a share m of n requests is φ·m(1 − m)/n, φ at least that of independent
+/// requests. The line is that of the log odds of (m − floor)/(1 − floor).
 fn of_shares(near: &[DemandReading], varies: RunVariation) -> Fit {
     let requests: f64 = near.iter().map(|reading| reading.requests).sum();
     let mean = pooled(near).unwrap_or(0.5).clamp(0.5 / requests, 1.0 - 0.5 / requests);

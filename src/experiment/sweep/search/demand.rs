@@ -70,13 +70,14 @@ impl SearchDemand {
                 ) =>
             {
                 return refused(
-                    "a search follows latencies and shares, and the speed of requests is neither; use a latency, such as \
-                     `p95 e2e < 10s`",
+                    "a search follows latencies and shares, and the speed of requests is neither; use a latency, such \
+                     as `p95 e2e < 10s`",
                 );
             }
             (FigureKind::Rate, _) => {
                 return refused(
-                    "throughput rises with the load before it falls; use a latency or a share, such as `slo_attainment > 95%`",
+                    "throughput rises with the load before it falls; use a latency or a share, such as `slo_attainment \
+                     > 95%`",
                 );
             }
             (FigureKind::Cost, _) => {

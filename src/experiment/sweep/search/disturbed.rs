@@ -29,8 +29,8 @@ fn plan(axis: LoadAxis, repeats: u64) -> SweepPlan {
     }
 }
 
-/// What a run finds: the share over the bound grows with the load, through the limit of 5 % at the truth. A disturbed run
-/// finds the opposite, and is INVALID.
+/// What a run finds: the share over the bound grows with the load, through the limit of 5 % at the truth. A
+/// disturbed run finds the opposite, and is INVALID.
 fn trial(wanted: &TrialRequest, disturbed: bool) -> Trial {
     let share = 1.0 / (1.0 + 19.0 * (TRUTH / wanted.load.amount()).powi(12));
     let share = if disturbed { if share > 0.05 { 0.001 } else { 0.9 } } else { share };
@@ -223,7 +223,8 @@ fn a_search_that_ends_before_it_can_decide_says_how_long_that_takes() {
             SweepPlan { within_s: Some(within_s), between_s: 8.0, ..plan(LoadAxis::search_from(2.0), 3) };
         Search::new(plan).unwrap().lacks_s(before_s)
     };
-    // Two runs for a bracket and five for an interval, each of 10 s and 8 s beside; a search goes on for a fifth longer.
+    // Two runs for a bracket and five for an interval, each of 10 s and 8 s beside; a search goes on for a
+    // fifth longer.
     assert_eq!([lacks(60.0, 0.0), lacks(100.0, 0.0), lacks(106.0, 0.0)], [Some(126.0), Some(126.0), None]);
     assert_eq!(lacks(106.0, 8.0), Some(134.0));
 }

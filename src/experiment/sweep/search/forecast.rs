@@ -74,8 +74,8 @@ impl Search {
         self.in_rounds(self.runs_by_width().unwrap_or_else(by_worth))
     }
 
-    /// Runs until the interval is as narrow as requested, in whole rounds, by how wide it is now; `None` while there is no
-    /// interval.
+    /// Runs until the interval is as narrow as requested, in whole rounds, by how wide it is now; `None`
+    /// while there is no interval.
     pub(in crate::experiment) fn runs_until_narrow(&self) -> Option<u64> {
         Some(self.in_rounds(self.runs_by_width()?).saturating_sub(self.refined() as u64))
     }

@@ -78,16 +78,17 @@ impl Refinement<'_> {
     }
 }
 
-/// The grid of rates for the refinement, so that several rounds share rates. It does not depend on the requested precision,
-/// so that a search that is resumed with another finds its runs.
+/// The grid of rates for the refinement, so that several rounds share rates. It does not depend on the
+/// requested precision, so that a search that is resumed with another finds its runs.
 #[derive(Clone, Copy, Debug)]
 struct RateGrid {
     from_per_s: f64,
 }
 
 impl RateGrid {
-    /// Logarithm of the ratio of neighbouring rates, ln 1.05: a round reaches a tenth to both sides of the estimate. A line
-    /// through its loads gives the slope there, and the curve is nearly straight between them.
+    /// Logarithm of the ratio of neighbouring rates, ln 1.05: a round reaches a tenth to both sides of the
+    /// estimate. A line through its loads gives the slope there, and the curve is nearly straight between
+    /// them.
     const STEP: f64 = 0.048_790_164_169_432_05;
 
     fn place(self, rate: f64) -> f64 {

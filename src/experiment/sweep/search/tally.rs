@@ -19,8 +19,8 @@ pub(crate) struct LoadTally<'a> {
     pub(crate) trials: Vec<&'a Trial>,
     /// Runs that count: those that can be trusted, or all, where none can and such loads count on request.
     pub(crate) counted: u64,
-    /// Joint figure ÷ limit for each demand, in order: over 1 where it is missed; absent unless every run that counts has
-    /// the figure.
+    /// Joint figure ÷ limit for each demand, in order: over 1 where it is missed; absent unless every run
+    /// that counts has the figure.
     pub(crate) ratios: Vec<Option<f64>>,
     /// Whether the server did not keep up in most runs.
     pub(crate) saturated: bool,
@@ -74,8 +74,8 @@ impl<'a> LoadTally<'a> {
     }
 
     /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it is
-    /// undecided whatever its own runs say, as is one outside it whose own runs contradict the curve. Where it is not, its
-    /// own runs must be sure. `demanded` is the number of objectives.
+    /// undecided whatever its own runs say, as is one outside it whose own runs contradict the curve. Where
+    /// it is not, its own runs must be sure. `demanded` is the number of objectives.
     pub(crate) fn class(&self, demanded: usize, interval: Option<(f64, f64)>) -> LoadClass {
         let amount = self.load.amount();
         let (below, above) = match interval {

@@ -41,6 +41,20 @@ fn open_kinds(schema: &mut Schema) {
     }
 }
 
+/// Descriptions do not depend on where a comment is wrapped.
+fn unwrap_description(schema: &mut Schema) {
+    let Some(Value::String(text)) = schema.get_mut("description") else { return };
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        match lines.last_mut().filter(|last| !last.is_empty() && !line.is_empty() && !line.starts_with("- "))
+        {
+            Some(last) => *last = format!("{last} {}", line.trim_start()),
+            None => lines.push(line.to_owned()),
+        }
+    }
+    *text = lines.join("\n");
+}
+
 /// The schema with this name.
 fn schema(name: &str) -> &'static str {
     JSON_SCHEMAS.iter().find(|(known, _)| *known == name).unwrap().1
@@ -52,6 +66,7 @@ fn generated<T: JsonSchema>(name: &str, format: u32) -> String {
     let mut schema = generator.into_root_schema_for::<T>();
     RecursiveTransform(close).transform(&mut schema);
     RecursiveTransform(open_kinds).transform(&mut schema);
+    RecursiveTransform(unwrap_description).transform(&mut schema);
     let object = schema.ensure_object();
     object.insert("title".to_owned(), json!(format!("{name}.json of skyline, schema {format}")));
     if let Some(number) = object.get_mut("properties").and_then(|fields| fields.get_mut("schema")) {

@@ -106,7 +106,8 @@ fn rounds_that_count_on_request_are_no_answer_in_any_format() {
     };
     assert_eq!(judged(InvalidRuns::LeftOut, 60).verdict, AbOverall::Invalid);
     let better = judged(InvalidRuns::Counted, 60);
-    let banner = "INVALID: the runs of 8 of 8 rounds are INVALID and count because of --allow-invalid; they give no answer";
+    let banner = "INVALID: the runs of 8 of 8 rounds are INVALID and count because of --allow-invalid; they give no \
+        answer";
     assert!(text(&better, 200).starts_with(banner), "{}", text(&better, 200));
     let markdown = render::markdown(&document(&better));
     let page = render::html(&document(&better));

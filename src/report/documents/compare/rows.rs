@@ -210,7 +210,8 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
 /// Characters of the longest value that names a side.
 const LONGEST_NAME: usize = 28;
 
-/// Names of sides whose folders have the names that Skyline gives, which only tell when: the first fact in which all differ.
+/// Names of sides whose folders have the names that Skyline gives, which only tell when: the first fact in
+/// which all differ.
 fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<String>> {
     let stamp =
         |name: &&str| name.rsplit('-').next().is_some_and(|end| end.len() == 16 && end.ends_with('Z'));
@@ -246,8 +247,8 @@ pub(super) fn rename<'a>(
 /// Conditions that a screen has room for.
 const CONDITIONS: usize = 4;
 
-/// A comparison up to its figures: the verdict, the sides in words by their names, the baseline first, and what is said of
-/// the conditions that are not the same on all of them, or that not all report.
+/// A comparison up to its figures: the verdict, the sides in words by their names, the baseline first, and
+/// what is said of the conditions that are not the same on all of them, or that not all report.
 pub(super) fn begun(
     title: String,
     verdict: VerdictLine,
@@ -292,7 +293,8 @@ pub(super) fn conditions(differences: &[Difference]) -> Vec<(&'static str, Strin
 /// Sides whose names stand in the verdict.
 const NAMED: usize = 3;
 
-/// Whether all demands are met, with what changed, in one line; where `invalid` sides are compared on request, that first.
+/// Whether all demands are met, with what changed, in one line; where `invalid` sides are compared on
+/// request, that first.
 pub(super) fn verdict_line<'a>(
     gates: impl Iterator<Item = &'a GateJudgement>,
     changed: Vec<String>,

@@ -154,7 +154,8 @@ fn labelled(rows: &[ComparedRow]) -> impl Iterator<Item = (String, &ComparedRow)
     rows.iter().map(|row| (label(&row.figure), row))
 }
 
-/// The change up to which it is drawn where it stands: one figure that grew a hundredfold leaves no room for the others.
+/// The change up to which it is drawn where it stands: one figure that grew a hundredfold leaves no room for
+/// the others.
 const FURTHEST: f64 = 3.0;
 
 /// The change of every figure, under one axis.
@@ -200,8 +201,8 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
 }
 
 /// Said of single runs of plans of their own.
-const OTHER_PLANS: &str = "the runs have plans of their own, so chance gave them other requests and only a large change shows: run \
-                           both with the same workload and --seed";
+const OTHER_PLANS: &str = "the runs have plans of their own, so chance gave them other requests and only a large \
+    change shows: run both with the same workload and --seed";
 
 /// Coordinated omission, where one of the two sides is a closed loop.
 fn closed_and_open(compared: &Compared, against: &AgainstBaseline) -> Option<String> {
@@ -224,21 +225,21 @@ fn closed_and_open(compared: &Compared, against: &AgainstBaseline) -> Option<Str
 fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {
     if against.pairing.is_of_single_runs() {
         return vec![
-            "one run a side cannot show a small difference: its intervals cover what varies inside a run, not between runs. \
-             Repeat both sides with --repeats 5 and compare their folders, or run skyline ab",
+            "one run a side cannot show a small difference: its intervals cover what varies inside a run, not between \
+             runs. Repeat both sides with --repeats 5 and compare their folders, or run skyline ab",
         ];
     }
     let is_short = compared.sides.iter().any(|side| side.counted_runs < 5);
     let short = "few runs make wide intervals: 5 or more a side are advised (--repeats 5)";
-    let detectable = "detectable: a change that so many runs detect with 80 % power; not significant does not prove that \
-                      there is none";
+    let detectable = "detectable: a change that so many runs detect with 80 % power; not significant does not prove \
+        that there is none";
     is_short.then_some(short).into_iter().chain([detectable]).collect()
 }
 
 /// What a reader must know of every such comparison.
 const FOREIGN_ADVICE: [&str; 3] = [
-    "latencies of other tools cover the completed requests of the whole run, its beginning and its end included; those of \
-     Skyline the requests of its window, with cut-off ones as lower bounds",
+    "latencies of other tools cover the completed requests of the whole run, its beginning and its end included; those \
+     of Skyline the requests of its window, with cut-off ones as lower bounds",
     "rates are not compared: theirs are totals over the whole run, ours those of a window in which load keeps coming",
     "one run a side cannot show a small difference: its intervals cover what varies inside a run, not between runs",
 ];

@@ -68,8 +68,8 @@ fn highest(answer: &AnswerOfSide) -> Option<f64> {
     found.estimate.or(found.passed.map(Load::amount)).filter(|load| *load > 0.0)
 }
 
-/// `the best within the objectives: max_num_seqs 128, 71.2/s`, with what leaves room for chance; `None` where fewer than two
-/// sweeps have a highest load, or those are not of one kind.
+/// `the best within the objectives: max_num_seqs 128, 71.2/s`, with what leaves room for chance; `None` where
+/// fewer than two sweeps have a highest load, or those are not of one kind.
 fn best(answers: &[AnswerOfSide]) -> Option<String> {
     let mut found: Vec<_> = answers
         .iter()
@@ -136,8 +136,8 @@ fn one(against: &SweepAgainst) -> Section {
     section.text(against.sentence.clone());
     if against.loads.is_empty() {
         section.note(Note::advice(
-            "the two measured no load in common: run the second sweep with --rates and the baseline's loads to compare them \
-             load by load",
+            "the two measured no load in common: run the second sweep with --rates and the baseline's loads to compare \
+             them load by load",
         ));
     }
     section

@@ -71,7 +71,13 @@ fn a_comparison_with_demands() {
     let markdown = render::markdown(&document);
     // 103 ms become 123: 19.4 % worse.
     assert!(markdown.starts_with("## ❌ FAILED: 1 of 2 demands met; p95 TTFT +"), "{markdown}");
-    assert!(markdown.contains("missed: p50 ttft at most 10 % worse (was 19.4 % worse; 95 % interval 19.4 % worse to 19.4 % worse)"), "{markdown}");
+    assert!(
+        markdown.contains(
+            "missed: p50 ttft at most 10 % worse (was 19.4 % worse; 95 % interval 19.4 % worse to \
+        19.4 % worse)"
+        ),
+        "{markdown}"
+    );
     insta::assert_snapshot!(render::text(&document, Style::PLAIN, Extent::Full));
 }
 

@@ -74,7 +74,8 @@ fn invalid_rows_open_every_form_with_a_banner() {
     };
     let found = judged(InvalidRuns::Counted, spoil);
     let document = document(&found, None);
-    let banner = "INVALID: 3 of 4 rows are INVALID and count because of --allow-invalid, so nothing is confirmed or accepted; table: 4 rows";
+    let banner = "INVALID: 3 of 4 rows are INVALID and count because of --allow-invalid, so nothing is confirmed or \
+        accepted; table: 4 rows";
     let text = render::text(&document, Style { width: 200, ..Style::PLAIN }, Extent::Full);
     assert!(text.starts_with(banner), "{text}");
     let markdown = render::markdown(&document);
@@ -136,7 +137,8 @@ fn errors_are_in_percent() {
 
 #[test]
 fn a_run_that_is_replaced_is_named_in_every_format() {
-    let text = "name = \"t\"\n[defaults]\ninput_tokens = 8\noutput_tokens = 11\n[[rows]]\nname = \"A\"\nrate_per_s = 50\n";
+    let text = "name = \"t\"\n[defaults]\ninput_tokens = 8\noutput_tokens = 11\n[[rows]]\nname = \"A\"\nrate_per_s = \
+        50\n";
     let experiments = Experiments::from_toml(text, "t.toml").unwrap();
     let (rule, outcome) = (Rule::ScheduleLag, VerdictOutcome::Invalid);
     let reason =

@@ -137,8 +137,8 @@ fn basis(capacity: &CapacityPlan, offer: &Offer) -> Section {
         section.fact(
             "by rate",
             format!(
-                "one instance carries {} requests/s within the objectives ({}); {} of that times {} is {}/s, and {}/s are \
-                 requested",
+                "one instance carries {} requests/s within the objectives ({}); {} of that times {} is {}/s, and {}/s \
+                 are requested",
                 three_digits(rate),
                 basis.in_words(),
                 percent(free),
@@ -158,7 +158,8 @@ fn basis(capacity: &CapacityPlan, offer: &Offer) -> Section {
 fn curves(capacity: &CapacityPlan, offer: &Offer, sweep: Option<&Sweep>) -> Section {
     let mut section = Section::detail(format!("{}: one instance over its load", offer.name));
     let Some(sweep) = sweep else { return section };
-    let hint = "dashed: the objectives, the highest rate of an instance, and the rate requested of each; green: loads that meet the objectives; red: loads that do not";
+    let hint = "dashed: the objectives, the highest rate of an instance, and the rate requested of each; green: loads \
+        that meet the objectives; red: loads that do not";
     for (place, chart) in that_decide(sweep, &marked(capacity, offer, sweep)).into_iter().enumerate() {
         let title = format!("{}, one instance", chart.title);
         let chart = Chart { title, ..chart }.hint(hint);
@@ -242,7 +243,8 @@ fn at_other_rates(capacity: &CapacityPlan, (what, read): Comparable<'_>) -> Char
     Chart::new("At other rates", plot).hint(hint)
 }
 
-/// The amount of something, of which an instance takes `each`, for rates up to twice the target; an instance carries `per_s`.
+/// The amount of something, of which an instance takes `each`, for rates up to twice the target; an instance
+/// carries `per_s`.
 fn staircase(capacity: &CapacityPlan, per_s: f64, each: f64) -> Vec<(f64, f64)> {
     let contract = &capacity.contract;
     let carried = per_s * (1.0 - contract.headroom);
@@ -268,8 +270,8 @@ fn assumptions(capacity: &CapacityPlan, named: Option<&Offer>) -> Vec<String> {
             .to_owned(),
     ];
     said.push(
-        "Each instance gets an even share of the rate. No router and no queue that several instances share is modelled: \
-         skyline simulate --replicas does."
+        "Each instance gets an even share of the rate. No router and no queue that several instances share is \
+         modelled: skyline simulate --replicas does."
             .to_owned(),
     );
     said.extend(named.and_then(|offer| without_one(capacity, offer)));
@@ -279,8 +281,8 @@ fn assumptions(capacity: &CapacityPlan, named: Option<&Offer>) -> Vec<String> {
     }
     if capacity.offers.iter().any(|offer| offer.cost_per_hour.is_some()) {
         said.push(
-            "The price covers GPUs only. The price per token holds at the requested rate: at half that rate a token costs \
-             twice as much."
+            "The price covers GPUs only. The price per token holds at the requested rate: at half that rate a token \
+             costs twice as much."
                 .to_owned(),
         );
     }

@@ -101,9 +101,9 @@ fn unlike_the_mean(pattern: &ArrivalPattern, window: &Window) -> Option<f64> {
     (until > from && (here - mean).abs() > mean * UNLIKE_THE_MEAN).then_some(here)
 }
 
-/// The request rate of a run for formats that have one number for it, per second: as asked, where requests were asked for
-/// at a rate; as offered, where conversations were, or where the window had more or less than the pattern's mean. `None` of
-/// a closed loop, which asks for none.
+/// The request rate of a run for formats that have one number for it, per second: as asked, where requests
+/// were asked for at a rate; as offered, where conversations were, or where the window had more or less than
+/// the pattern's mean. `None` of a closed loop, which asks for none.
 pub(crate) fn request_rate(summary: &Summary) -> Option<f64> {
     let run = &summary.run;
     match run.load {
@@ -115,8 +115,8 @@ pub(crate) fn request_rate(summary: &Summary) -> Option<f64> {
     }
 }
 
-/// What was delivered, beside which a Poisson process has 1, 1 and an A² below 1.96: `; as delivered: …`. What was planned
-/// stands in brackets where it differs.
+/// What was delivered, beside which a Poisson process has 1, 1 and an A² below 1.96: `; as delivered: …`.
+/// What was planned stands in brackets where it differs.
 pub(crate) fn as_delivered(planned: Option<&ArrivalSequence>, delivered: Option<&ArrivalSequence>) -> String {
     let Some(delivered) = delivered else { return String::new() };
     let figures = |sequence: &ArrivalSequence| {

@@ -29,17 +29,20 @@ const WORDS: [Term; 11] = [
     ),
     (
         "window",
-        "the stretch of the run that counts; requests scheduled before it warm the server up, requests after it keep the load up until the last of the window have ended",
+        "the stretch of the run that counts; requests scheduled before it warm the server up, requests after it keep \
+         the load up until the last of the window have ended",
     ),
     ("offered", "requests scheduled per second of the window; completed: those whose answer was whole in it"),
     ("in flight", "requests from their dispatch, or from their slot under the cap, to their end"),
     (
         "cut off",
-        "still running when the client stopped waiting: its latencies are known only to exceed a bound, and percentiles take that into account",
+        "still running when the client stopped waiting: its latencies are known only to exceed a bound, and \
+         percentiles take that into account",
     ),
     (
         "SLO",
-        "the bounds that a class sets for its requests; attainment is the share of requests with an SLO that met all of it",
+        "the bounds that a class sets for its requests; attainment is the share of requests with an SLO that met all \
+         of it",
     ),
     ("stall", "a silence inside an answer over 100 ms and over five of its median gaps"),
     (

@@ -73,7 +73,8 @@ pub(super) fn about(summary: &Summary) -> String {
     .join(" · ")
 }
 
-/// The load that was sent beside what counts: `, 547 of 603 requests: 30 warm-up, 26 to keep up the load until the last answer`.
+/// The load that was sent beside what counts: `, 547 of 603 requests: 30 warm-up, 26 to keep up the load
+/// until the last answer`.
 fn beside(summary: &Summary) -> String {
     let Window { warmup_requests: before, cooldown_requests: after, .. } = summary.window;
     let counted = summary.requests.executed();

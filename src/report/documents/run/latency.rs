@@ -59,7 +59,8 @@ const USUAL: [(Quantile, Option<u8>); 5] = [
 /// Percentiles that a table has room for beside the names of its rows.
 const MOST: usize = 6;
 
-/// The latencies by their usual percentiles, or by those that the user asked for: where these are many, in several tables.
+/// The latencies by their usual percentiles, or by those that the user asked for: where these are many, in
+/// several tables.
 fn tables(summary: &Summary, rows: &[Row<'_>]) -> Vec<Table> {
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
     let asked = rows.first().map_or(&[][..], |(_, row)| &row.asked);
@@ -132,8 +133,8 @@ fn tails(section: &mut Section, rows: &[Row<'_>]) {
     }
 }
 
-/// The intervals of TTFT (of answers that are not streamed: of e2e) and of TPOT, why one is missing, and how long a run would
-/// narrow them.
+/// The intervals of TTFT (of answers that are not streamed: of e2e) and of TPOT, why one is missing, and how
+/// long a run would narrow them.
 fn intervals(section: &mut Section, summary: &Summary) {
     let row = |metric: Metric| Some((metric.title(), summary.latency.row(metric)?));
     let Some(first) = row(Metric::Ttft).or_else(|| row(Metric::E2e)) else { return };
@@ -238,8 +239,8 @@ fn needs(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
     section.fact("samples needed", format!("{}, independent ones{need}", all.collect::<Vec<_>>().join(", ")));
 }
 
-/// Samples that the first marked percentile of every table needs, with its mark, and the window that has as many at this rate,
-/// where the window is long enough to tell how much requests depend on one another.
+/// Samples that the first marked percentile of every table needs, with its mark, and the window that has as
+/// many at this rate, where the window is long enough to tell how much requests depend on one another.
 fn need(summary: &Summary) -> Option<(SampleWarning, String)> {
     let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
     let marked = row

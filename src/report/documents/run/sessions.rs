@@ -5,8 +5,8 @@ use crate::report::document::{Note, Section, Table, figure_as, mark};
 use crate::units::{count, counted, percent, seconds, three_digits};
 
 /// Reservation about the latencies of a closed loop.
-const HIDDEN: &str = "slow answers hold back the requests that would have queued behind them (coordinated omission), so \
-                      these latencies are lower than those of users who arrive independently";
+const HIDDEN: &str = "slow answers hold back the requests that would have queued behind them (coordinated omission), \
+    so these latencies are lower than those of users who arrive independently";
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let mut closed = closed_loop(summary);
@@ -14,7 +14,8 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
         let rate =
             summary.closed_loop.and_then(|closed| closed.begun_per_s).map_or("…".to_owned(), three_digits);
         closed.note(Note::warning(HIDDEN).cure(format!(
-            "run the same workload with --arrival poisson --rate {rate} too, and compare: skyline compare CLOSED OPEN --vary rate"
+            "run the same workload with --arrival poisson --rate {rate} too, and compare: skyline compare CLOSED OPEN \
+             --vary rate"
         )));
     }
     let mut sections: Vec<_> = summary.sessions.as_ref().map(sessions).into_iter().collect();
@@ -79,8 +80,8 @@ fn closed_loop(summary: &Summary) -> Section {
         (closed.throughput_per_s, closed.response_s, closed.think_time_s)
     {
         let line = format!(
-            "{}: {} requests/s; on average a request takes {} from when it is due until its stream ends (e2e: from sending to \
-             the last token), and {} of think time follow",
+            "{}: {} requests/s; on average a request takes {} from when it is due until its stream ends (e2e: from \
+             sending to the last token), and {} of think time follow",
             counted(closed.users, "user"),
             three_digits(throughput),
             seconds(response),

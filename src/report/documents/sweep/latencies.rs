@@ -99,8 +99,8 @@ const OVER_BOUND: f64 = 2.5;
 const ZONES: &str =
     "green: loads that meet the objectives; red: loads that do not; band: the 95 % interval between them";
 
-/// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the others, for one of
-/// two runs may be a hundred times as long as the curve is high.
+/// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the
+/// others, for one of two runs may be a hundred times as long as the curve is high.
 fn with_whiskers(mut heights: Vec<f64>, series: &[Series]) -> Vec<f64> {
     let (least, most) = heights
         .iter()
@@ -179,7 +179,8 @@ pub(super) fn zones(sweep: &Sweep) -> Vec<Zone> {
     met.into_iter().chain(failed).chain(band).collect()
 }
 
-/// The chart with bars for a terminal: of the latency of the tightest objective that has one, else of TTFT's 99th percentile.
+/// The chart with bars for a terminal: of the latency of the tightest objective that has one, else of TTFT's
+/// 99th percentile.
 pub(super) fn with_bars(sweep: &Sweep, chart: Chart) -> Chart {
     let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_deref());
     let tightest = tightest.and_then(|text| text.parse::<Objective>().ok());

@@ -132,8 +132,8 @@ pub(super) fn intervals(sweep: &Sweep) -> Section {
     Section::detail("95 % intervals of the means, over the runs").with_table(table.table())
 }
 
-/// By how much each load meets or misses each objective, by all its runs together: of a percentile by the share of requests
-/// over the bound, which decides and is right however short the runs are.
+/// By how much each load meets or misses each objective, by all its runs together: of a percentile by the
+/// share of requests over the bound, which decides and is right however short the runs are.
 pub(super) fn objectives(sweep: &Sweep) -> Section {
     let section = Section::detail("Each objective at each load, over all runs that count");
     let objectives = &sweep.plan.objectives;
@@ -151,7 +151,8 @@ pub(super) fn objectives(sweep: &Sweep) -> Section {
     section.with_table(table.table())
 }
 
-/// The share of the requests of all runs that are over the bound, or the mean figure where it is not judged by requests.
+/// The share of the requests of all runs that are over the bound, or the mean figure where it is not judged
+/// by requests.
 fn share_over(point: &SweepPoint, place: usize) -> Option<String> {
     let judged = counting(point).filter_map(|trial| Some((trial.judged.get(place)?, trial.requests as f64)));
     let judged: Vec<_> = judged.collect();
@@ -207,8 +208,9 @@ fn recovered(point: &SweepPoint) -> Option<String> {
     }
 }
 
-/// Requests within their SLO per second; none beyond saturation, where answers of the time after the window, when nothing
-/// more comes, would count as if the server could give so many. Where clients send again it is what an overload is about.
+/// Requests within their SLO per second; none beyond saturation, where answers of the time after the window,
+/// when nothing more comes, would count as if the server could give so many. Where clients send again it is
+/// what an overload is about.
 fn goodput(point: &SweepPoint) -> Option<&AcrossRuns> {
     let sends_again = point.figures.metric(Metric::Amplification).is_some();
     point.figures.metric(Metric::Goodput).filter(|_| sends_again || point.class != LoadClass::Saturated)

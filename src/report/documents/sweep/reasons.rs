@@ -65,8 +65,8 @@ fn kinds(reasons: &[String]) -> Vec<Kind<'_>> {
     kinds
 }
 
-/// What a reason says besides which run it is about, up to its first figure, or without its figures where it begins with
-/// one.
+/// What a reason says besides which run it is about, up to its first figure, or without its figures where it
+/// begins with one.
 fn about(reason: &str) -> String {
     let said = reason.split_once("): ").map_or(reason, |(_, said)| said);
     let is_word = |word: &&str| !word.starts_with(|first: char| first.is_ascii_digit());

@@ -84,7 +84,8 @@ fn an_answer_with_its_curve() {
     assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
 }
 
-/// A minute at 4 and at 8 a second has 240 and 480 requests, too few for a p99; at 20 it has 1,200, worth fewer independent ones.
+/// A minute at 4 and at 8 a second has 240 and 480 requests, too few for a p99; at 20 it has 1,200, worth
+/// fewer independent ones.
 #[test]
 fn marks_are_those_of_each_figure_in_every_form() {
     let (sweep, _) = swept([300, 350, 900], &[], |_, _| {});

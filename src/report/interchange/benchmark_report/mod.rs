@@ -14,9 +14,10 @@ use crate::units::hexadecimal;
 
 /// The report as indented JSON: what was run, what was asked of what, and the aggregates of the window.
 ///
-/// Keys and units are those of llm-d's schema (`llmdbenchmark/analysis/benchmark_report/schema_v0_2.py`). Latencies count
-/// from sending, as in the reports of the other load generators. The whole summary, with latencies from the scheduled
-/// moment, the verdict and intervals, is under `results.observability.skyline`, where the schema lets everything be.
+/// Keys and units are those of llm-d's schema (`llmdbenchmark/analysis/benchmark_report/schema_v0_2.py`).
+/// Latencies count from sending, as in the reports of the other load generators. The whole summary, with
+/// latencies from the scheduled moment, the verdict and intervals, is under `results.observability.skyline`,
+/// where the schema lets everything be.
 pub(crate) fn benchmark_report(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let report = json!({
         "version": "0.2",

@@ -51,7 +51,8 @@ pub(super) fn families(summary: &Summary) -> Vec<Family> {
     all
 }
 
-/// What tells a run from others: what its series are labelled with, facts, and as `label_NAME` what a user labelled it with.
+/// What tells a run from others: what its series are labelled with, facts, and as `label_NAME` what a user
+/// labelled it with.
 pub(super) fn run_labels(summary: &Summary) -> Vec<(String, String)> {
     let own = own_labels(summary).into_iter().chain(facts::facts(summary));
     let mut all: Vec<_> = own.map(|(name, value)| (name.to_owned(), value)).collect();

@@ -20,11 +20,12 @@ use crate::report::run_report::{Out, RunReport};
 /// Writes the file: what was asked, totals and statistics, then one list a detail with an entry for each request of the
 /// window, in the order of the plan.
 ///
-/// Every key has vLLM's meaning (`vllm/benchmarks/serve.py`, `benchmark` and `calculate_metrics`): times are seconds, the
-/// statistics milliseconds; latencies count from sending, over the requests that succeeded; rates are those of the report:
-/// of a run of so many requests totals over the time from the window's first moment to the last end, else what came in the
-/// window; the standard deviation divides by n. `generated_texts` are empty, for answers are not kept. Where no request
-/// succeeded a figure is null, and not 0 as there.
+/// Every key has vLLM's meaning (`vllm/benchmarks/serve.py`, `benchmark` and `calculate_metrics`): times are
+/// seconds, the statistics milliseconds; latencies count from sending, over the requests that succeeded;
+/// rates are those of the report: of a run of so many requests totals over the time from the window's first
+/// moment to the last end, else what came in the window; the standard deviation divides by n.
+/// `generated_texts` are empty, for answers are not kept. Where no request succeeded a figure is null, and
+/// not 0 as there.
 pub(crate) fn vllm_json(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let measured = report.log.records.iter().filter(|record| record.phase == Phase::Measured);
     // All of them are in memory at once, for most keys are lists over them.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
 
-/// A request under the names that `RequestFuncOutput` has for its parts (`vllm/benchmarks/lib/endpoint_request_func.py`).
+/// A request under the names that `RequestFuncOutput` has for its parts
+/// (`vllm/benchmarks/lib/endpoint_request_func.py`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestOutput<'a> {
     pub(super) record: &'a RequestRecord,

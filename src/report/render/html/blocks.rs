@@ -160,7 +160,8 @@ fn chart(chart: &Chart) -> Markup {
             @match chart.plot.width {
                 Width::Column => (chart.plot.draw()),
                 // Where the page is narrow it is moved sideways.
-                Width::Page => div.scroll.wide tabindex="0" role="group" aria-label="a wide picture, to be moved sideways" {
+                Width::Page => div.scroll.wide tabindex="0" role="group" aria-label="a wide picture, to be moved \
+                    sideways" {
                     (chart.plot.draw())
                 },
             }

@@ -98,7 +98,8 @@ fn page(title: &str, body: &Markup) -> String {
                         // Text from elsewhere is escaped: only a chart is an image.
                         @if body.0.contains("<svg") {
                             " Hover over a point for its figures."
-                            span.scripted hidden { " Click it to keep them (of a request also when its tokens came), drag to zoom in, double-click to zoom out." }
+                            span.scripted hidden { " Click it to keep them (of a request also when its tokens came), \
+                                drag to zoom in, double-click to zoom out." }
                         }
                     }
                 }
@@ -113,8 +114,8 @@ fn page(title: &str, body: &Markup) -> String {
 /// Sections from which a page has a list of them.
 const MANY: usize = 6;
 
-/// The folded list of a page's sections, and the page with an id at each heading. Foreign text is escaped, so every `<h2>` is
-/// one of the page's own.
+/// The folded list of a page's sections, and the page with an id at each heading. Foreign text is escaped, so
+/// every `<h2>` is one of the page's own.
 fn with_contents(body: &Markup) -> (Markup, Markup) {
     let mut parts = body.0.split("<h2>");
     let mut marked = parts.next().unwrap_or_default().to_owned();

@@ -65,11 +65,12 @@ fn every_block_has_its_form() {
     assert_page(&page);
     for form in [
         "<p class=\"lead\"><span class=\"good\">✓ VALID</span>: 600 of 600 requests completed</p>",
-        "<div class=\"card\"><div class=\"name\">TTFT p50</div><div class=\"value\">144<span class=\"unit\"> ms</span></div>\
-         <div class=\"below\">95 %: 137–160</div></div>",
+        "<div class=\"card\"><div class=\"name\">TTFT p50</div><div class=\"value\">144<span class=\"unit\"> \
+         ms</span></div><div class=\"below\">95 %: 137–160</div></div>",
         "<th scope=\"row\">TTFT</th><td>600</td><td>144</td><td>410*<div class=\"below\">380–450</div></td>",
         "<span class=\"sign\">* </span>too few samples to rely on",
-        "<span class=\"sign\">! </span>the client stalled for 430 ms, limit: 100 ms<p class=\"after\"><span class=\"muted\">→ </span>free up CPU</p>",
+        "<span class=\"sign\">! </span>the client stalled for 430 ms, limit: 100 ms<p class=\"after\"><span \
+         class=\"muted\">→ </span>free up CPU</p>",
         "<li class=\"bad\"><span class=\"sign\">✗ </span>p95 ttft &lt; 100ms: 144 ms</li>",
         "<dt>deployment</dt><dd>bfloat16 (reported by the server)</dd><dd>",
         "<pre class=\"command\">skyline bench chat --url 'http://host'</pre>",

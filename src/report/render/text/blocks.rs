@@ -1,5 +1,5 @@
-//! A document as text: its verdict first, then its sections up to the extent asked for. Tables have columns that fit the
-//! width: names to the left, figures to the right.
+//! A document as text: its verdict first, then its sections up to the extent asked for. Tables have columns
+//! that fit the width: names to the left, figures to the right.
 
 use super::brief::{brief, fact_in_brief, note_in_brief};
 use super::lines::{Style, TextLines, Weight, wrap};
@@ -140,7 +140,8 @@ fn is_shown(block: &Block, extent: Extent) -> bool {
     }
 }
 
-/// The name of a table that is its section's heading up to the first colon or semicolon, where its first column has none.
+/// The name of a table that is its section's heading up to the first colon or semicolon, where its first
+/// column has none.
 fn corner_of<'a>(heading: &'a str, first: &Block) -> Option<&'a str> {
     let Block::Table(table) = first else { return None };
     let name = heading.split("; ").next()?.split(": ").next()?;

@@ -51,8 +51,8 @@ fn last_bracket(text: &str) -> Option<(&str, &str)> {
     Some((inside[..begin].strip_suffix(' ')?, &inside[begin + 1..]))
 }
 
-/// A note in two lines, and an error in three: the last begins with the cure, or both run on. What caused it and what would
-/// confirm it have no room.
+/// A note in two lines, and an error in three: the last begins with the cure, or both run on. What caused it
+/// and what would confirm it have no room.
 pub(super) fn note_in_brief(note: &Note, width: usize) -> (String, Option<String>) {
     let sentence = printable(&note.sentence);
     let Some(cure) = note.cure.as_deref().filter(|cure| !cure.is_empty()).map(printable) else {
@@ -127,13 +127,14 @@ fn clauses(text: &str, separates: impl Fn(&str) -> bool) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    const LATE: &str = "30 of 600 requests were still running when the drain limit ended (5 %; limit: 1 %): the system did not \
-                        keep up, and these latencies depend on the length of the run";
+    const LATE: &str = "30 of 600 requests were still running when the drain limit ended (5 %; limit: 1 %): the system \
+        did not keep up, and these latencies depend on the length of the run";
 
     #[test]
     fn a_text_loses_its_last_clauses_until_it_fits() {
         assert_eq!(brief(LATE, 3, 76), LATE);
-        let two = "30 of 600 requests were still running when the drain limit ended (5 %; limit: 1 %): the system did not keep up";
+        let two = "30 of 600 requests were still running when the drain limit ended (5 %; limit: 1 %): the system did \
+            not keep up";
         assert_eq!(brief(LATE, 2, 76), two);
         assert_eq!(brief("words that go on and on", 1, 5), "words that go on and on");
     }
@@ -144,8 +145,8 @@ mod tests {
             brief("left out: rounds 2, 4 and 5 (of the first: 3 ms; limit: 1 ms (five times that))", 1, 40),
             "left out: rounds 2, 4 and 5"
         );
-        let text = "left out: rounds 2 and 4 (of the first, A: Little's law: 0.361 were present; 15.0 a second of 0.0327 s \
-                    account for 0.491: 35.9 % apart; limit: 30 %)";
+        let text = "left out: rounds 2 and 4 (of the first, A: Little's law: 0.361 were present; 15.0 a second of \
+            0.0327 s account for 0.491: 35.9 % apart; limit: 30 %)";
         let forms = [(2, 70), (1, 70), (1, 40)].map(|(lines, width)| brief(text, lines, width));
         let begin = "left out: rounds 2 and 4";
         assert_eq!(

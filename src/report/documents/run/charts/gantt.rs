@@ -90,8 +90,8 @@ fn hint(sampled: &SampledRequests<'_>) -> String {
     let (shown, of) = (sampled.records.len(), sampled.of);
     let which = if shown < of {
         format!(
-            "{shown} of the window's {} requests: the ten slowest, ten of those that did not complete if there are so many, \
-             the others evenly",
+            "{shown} of the window's {} requests: the ten slowest, ten of those that did not complete if there are so \
+             many, the others evenly",
             count(of as u64)
         )
     } else {
@@ -100,8 +100,8 @@ fn hint(sampled: &SampledRequests<'_>) -> String {
     format!("{which}; a cross: it failed; an arrow: it was cut off")
 }
 
-/// The moments at which phases of a request end, from its scheduled one. One that never came further spent the rest in the
-/// phase that it was in.
+/// The moments at which phases of a request end, from its scheduled one. One that never came further spent
+/// the rest in the phase that it was in.
 fn phases(record: &RequestRecord) -> Vec<(Timestamp, Palette)> {
     let first = record.chunks.first_at().or(record.whole_answer);
     let last = record.chunks.last_at().or(record.whole_answer);

@@ -246,7 +246,8 @@ mod tests {
         let strands = metered(&log, &timeline);
         let of = |name: &str| &strands.iter().find(|strand| strand.name == name).unwrap().values;
         assert_eq!(timeline.bin_s, 0.01);
-        // From 4 ms on both have reported, until 46 ms: the one is at 6 from 6 ms on, the other goes from 10 to 14 in 42 ms.
+        // From 4 ms on both have reported, until 46 ms: the one is at 6 from 6 ms on, the other goes from 10
+        // to 14 in 42 ms.
         assert!(
             of("running")[..5].iter().all(Option::is_some) && of("running")[5..].iter().all(Option::is_none)
         );
