@@ -58,7 +58,7 @@ impl Measure {
     pub(crate) fn judged(self, failed: bool, of: [f64; 2], sentence: String, cure: &str) -> Check {
         let (outcome, cure) = if failed { (CheckOutcome::Failed, cure) } else { (CheckOutcome::Passed, "") };
         let [value, critical] = of.map(Some);
-        Check { outcome, value, critical, ..self.check(sentence, cure) }
+        Check { value, critical, outcome, ..self.check(sentence, cure) }
     }
 
     /// There was nothing to test, for the reason that `sentence` gives.
