@@ -186,13 +186,6 @@ fn by_name_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema
     })
 }
 
-/// Whether the figures of a cell can be trusted.
-struct CellVerdict {
-    outcome: VerdictOutcome,
-    saturated: bool,
-    reasons: Vec<String>,
-}
-
 /// A cell before it is compared with others.
 pub(super) struct CellContext<'a> {
     pub(super) row: &'a MatrixRow,
@@ -210,8 +203,8 @@ impl<'a> CellContext<'a> {
     }
 
     /// Whether the figures can be trusted; `None` where there are none.
-    fn verdict(&self) -> Option<CellVerdict> {
-        let Verdict { outcome, reasons, .. } = match self.summaries().as_slice() {
+    fn verdict(&self) -> Option<Verdict> {
+        Some(match self.summaries().as_slice() {
             [] => return None,
             // Of a row that plans one run, spare ones that are spoiled too say no more than it.
             [run, ..] if run.run.repeat.is_none() => run.verdict.clone(),
@@ -227,10 +220,7 @@ impl<'a> CellContext<'a> {
                     }
                 }
             }
-        };
-        let of_server = |reason: &Reason| SERVER_RULES.contains(&reason.rule);
-        let saturated = !reasons.is_empty() && reasons.iter().all(of_server);
-        Some(CellVerdict { outcome, saturated, reasons: reasons.iter().map(Reason::in_words).collect() })
+        })
     }
 
     /// Its runs, if they can be trusted.
@@ -246,7 +236,7 @@ impl<'a> CellContext<'a> {
             Some(_) if completed < of => {
                 Believed::No(format!("of row {name} {completed} of {of} runs completed"))
             }
-            Some(CellVerdict { outcome: VerdictOutcome::Invalid, .. }) => match invalid {
+            Some(Verdict { outcome: VerdictOutcome::Invalid, .. }) => match invalid {
                 InvalidRuns::LeftOut => Believed::No(format!("row {name} is INVALID")),
                 InvalidRuns::Counted => Believed::Spoiled(self.summaries(), format!("row {name} is INVALID")),
             },
@@ -268,8 +258,10 @@ impl<'a> CellContext<'a> {
         let verdict = self.verdict();
         let outcome = verdict.as_ref().map(|verdict| verdict.outcome);
         let valid = outcome.map(|outcome| outcome != VerdictOutcome::Invalid);
-        let saturated = verdict.as_ref().is_some_and(|verdict| verdict.saturated);
-        let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
+        let found = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
+        let of_server = |reason: &Reason| SERVER_RULES.contains(&reason.rule);
+        let saturated = !found.is_empty() && found.iter().all(of_server);
+        let reasons: Vec<_> = found.iter().map(Reason::in_words).collect();
         let figures = FigureSet::new(followed(), &summaries);
         let cost = cost(variant, &figures);
         let trusted = valid == Some(true) || (valid.is_some() && invalid == InvalidRuns::Counted);
