@@ -334,3 +334,17 @@ pub(crate) fn failure_cure(summary: &Summary) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_silenced_by_rules_before_it() {
+        for (place, row) in RULES.iter().enumerate() {
+            let before = |rule: &Rule| RULES[..place].iter().any(|row| row.id == *rule);
+            let stands = |by: &Suppressor| !matches!(by, Reason(rule) if !before(rule));
+            assert!(row.suppressed_by.iter().all(stands), "{:?}", row.id);
+        }
+    }
+}
