@@ -46,9 +46,11 @@ impl LatencyTable {
         let mut gaps = Gaps::default();
         // What an answer had sent until it was cut off was received like any other.
         let answers = || observed.requests.iter().map(Measured::record);
-        answers().for_each(|record| {
-            Received::from_record(&record).into_iter().for_each(|answer| gaps.add(answer))
-        });
+        for record in answers() {
+            if let Some(answer) = Received::from_record(&record) {
+                gaps.add(answer);
+            }
+        }
         let (chunk_gap, itl, mut stalls) = gaps.finish();
         if observed.delivery.itl_withheld {
             stalls = Stalls::default();
