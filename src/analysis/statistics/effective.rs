@@ -31,6 +31,8 @@ pub struct Effective {
     pub cautious: f64,
     /// Share of that number that counts for the upper end of an interval, as a queue may be longer at other times.
     pub upper: f64,
+    /// Length of the window as a share of one that tells all of what a queue does: of a shorter one less counts there.
+    pub long: f64,
     /// Degrees of freedom of their number where it is of batches whose memory is known.
     pub freedom: Option<f64>,
 }
@@ -45,15 +47,15 @@ impl Effective {
     pub fn new(n: u64, memory: Memory) -> Self {
         let n = n as f64;
         let samples = (n / memory.correlation_time).max(1.0);
-        Self { samples, cautious: n / memory.cautious_time, upper: 1.0, freedom: None }
+        Self { samples, cautious: n / memory.cautious_time, upper: 1.0, long: 1.0, freedom: None }
     }
 
     /// The same of `n` requests in a queue, if the number in flight `explained` so much of the variance of what is
-    /// counted, and were remembered for so many requests; of a window that is `long` enough by this share, at most 1.
+    /// counted, and were remembered for so many requests; of a window this `long`.
     #[must_use]
     pub fn of_queue(self, n: u64, (explained, remembered): (f64, f64), long: f64) -> Self {
         let most = n as f64 / (1.0 + 2.0 * explained * remembered);
-        Self { upper: (most / self.cautious).min(1.0) * long.min(1.0), ..self }
+        Self { upper: (most / self.cautious).min(1.0), long, ..self }
     }
 
     /// The same by the means of 32 batches, of `n` samples a `share` of which lies on one side of a bound;
@@ -73,7 +75,7 @@ impl Effective {
         let n = n as f64;
         let samples = (share * (1.0 - share) * n * n / (error * error / seen).max(alone)).clamp(1.0, n);
         let samples = if samples.is_nan() { n } else { samples };
-        Some(Self { samples, cautious: samples, upper: 1.0, freedom: Some(batches.freedom) })
+        Some(Self { samples, cautious: samples, upper: 1.0, long: 1.0, freedom: Some(batches.freedom) })
     }
 
     /// The same where samples come in groups that are alike: their `design` effect.
@@ -89,18 +91,24 @@ impl Effective {
 
     /// Whether enough of them lie beyond the percentile at `fraction`, towards the nearer end of the sample.
     pub fn resolves(self, fraction: f64) -> bool {
-        let beyond = if fraction < 0.5 { fraction } else { self.upper * (1.0 - fraction) };
+        let beyond = if fraction < 0.5 { fraction } else { self.above() * (1.0 - fraction) };
         self.freedom.is_some() || self.is_enough() && self.cautious * beyond >= LEAST_BEYOND - 1e-9
+    }
+
+    /// Share of them that counts for an upper end.
+    fn above(self) -> f64 {
+        self.upper * self.long.min(1.0)
     }
 
     /// Whether enough of them count for an upper end.
     fn has_upper(self) -> bool {
-        self.freedom.is_some() || self.cautious * self.upper >= LEAST_EFFECTIVE
+        self.freedom.is_some() || self.cautious * self.above() >= LEAST_EFFECTIVE
     }
 
     /// So many times as many, of a window that is as much longer.
     pub(super) fn grown(self, times: f64) -> Self {
-        Self { samples: self.samples * times, cautious: self.cautious * times, ..self }
+        let Self { samples, cautious, long, .. } = self;
+        Self { samples: samples * times, cautious: cautious * times, long: long * times, ..self }
     }
 
     /// How many times as many give the percentile at `fraction` an interval with both ends, within a
@@ -117,7 +125,7 @@ impl Effective {
 
     /// The cautious number and what counts of it for an upper end, less what their own error takes away.
     fn surely(self, confidence: f64) -> [f64; 2] {
-        [1.0, self.upper].map(|counts| {
+        [1.0, self.above()].map(|counts| {
             let cautious = self.cautious * counts;
             let freedom = self.freedom.unwrap_or((cautious / FOR_ONE_FREEDOM_ELSEWHERE).max(2.0));
             (cautious * discount(confidence, freedom)).max(1.0)

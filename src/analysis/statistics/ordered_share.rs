@@ -91,6 +91,7 @@ impl OrderedShare {
             samples: each.iter().map(|one| one.samples).sum(),
             cautious: each.iter().map(|one| one.cautious).sum(),
             upper: 1.0,
+            long: 1.0,
             freedom: None,
         });
         let (hits, certain, n) = (sum(|run| run.hits), sum(|run| run.certain), sum(|run| run.n));
@@ -196,7 +197,13 @@ impl OrderedShare {
     /// another, or beyond 2,000 times as many as there are.
     pub fn needed(&self, limit: f64) -> Option<u64> {
         // Nothing is known of the memory of a few requests; if there is none, so many would tell that none is over.
-        let alone = Effective { samples: self.n as f64, cautious: self.n as f64, upper: 1.0, freedom: None };
+        let alone = Effective {
+            samples: self.n as f64,
+            cautious: self.n as f64,
+            upper: 1.0,
+            long: 1.0,
+            freedom: None,
+        };
         let effective = self.effective.or_else(|| (self.hits == 0).then_some(alone))?;
         let enough = |times: &f64| {
             let grown = effective.grown(*times);

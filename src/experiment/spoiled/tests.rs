@@ -16,10 +16,11 @@ use crate::experiment::driver::{
 use crate::experiment::repeats::{RepeatRun, Repeats, RepeatsExperiment, seed_of_run};
 use crate::telemetry::test_pages::{THROTTLED, with_page};
 
-/// Forty requests in four seconds, each with its first token after `ttft` ms, as run `number` of `of`.
+/// A hundred requests in ten seconds, each with its first token after `ttft` ms, as run `number` of `of`.
 fn valid(number: u64, of: u64, ttft: u64) -> Summary {
-    let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
-    let mut log = run(4_000, records.map(RecordBuilder::build).collect());
+    let records =
+        (0..100).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
+    let mut log = run(10_000, records.map(RecordBuilder::build).collect());
     log.header.repeat = (of > 1).then_some(Repeat { number, of, first_seed: 7 });
     log.header.workload.seed = seed_of_run(7, number);
     summarise(&log, &[])
@@ -281,8 +282,9 @@ fn a_spoiled_round_is_replaced_by_one_after_the_last() {
 
 /// The same run on a device that was hot, as a recorded page says.
 fn hot(number: u64, of: u64, ttft: u64) -> Summary {
-    let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
-    let mut log = with_page(run(4_000, records.map(RecordBuilder::build).collect()), THROTTLED);
+    let records =
+        (0..100).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
+    let mut log = with_page(run(10_000, records.map(RecordBuilder::build).collect()), THROTTLED);
     log.header.repeat = (of > 1).then_some(Repeat { number, of, first_seed: 7 });
     log.header.workload.seed = seed_of_run(7, number);
     summarise(&log, &[])

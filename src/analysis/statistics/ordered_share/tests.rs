@@ -5,7 +5,7 @@ use super::*;
 use crate::random::RandomStream;
 
 fn of(samples: f64) -> Effective {
-    Effective { samples, cautious: samples, upper: 1.0, freedom: None }
+    Effective { samples, cautious: samples, upper: 1.0, long: 1.0, freedom: None }
 }
 
 /// Between which ends a share lies, of which `share` was seen, with this two-sided `confidence`.
