@@ -52,7 +52,9 @@ const GONE: Suppressor = Reason(Rule::ServerStayed);
 /// Judges a run by what it is for. Where an objective is about the error rate, it takes the place of the limit here.
 pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Verdict {
     let ask = |test: &Test| Some(test(observed, summary, objectives));
-    let judged = Row::judge(RULES, |by, _| by.speaks_of(summary), ask);
+    // A reason silences reasons, below, and no check.
+    let speaks = |by: Suppressor, _: &[_]| !matches!(by, Reason(_)) && by.speaks_of(summary);
+    let judged = Row::judge(RULES, speaks, ask);
     let mut checks: Vec<Check> = judged.into_iter().flat_map(|(_, checks)| checks).collect();
     // A stop is the cause of what was late.
     if checks.last().is_some_and(client::is_stop) {

@@ -252,7 +252,7 @@ fn a_search_of_its_own_goes_on_where_it_began() {
     assert_eq!(refined[..flown.len()], flown[..], "{refined:?}");
     // Runs that a busy machine spoils may have taken all that there are.
     let spoiled = flown.iter().any(|trial| trial["invalid"].as_array().is_some_and(|why| !why.is_empty()));
-    assert!(refined.len() > flown.len() || spoiled, "{refined:?}");
+    assert!(refined.len() > flown.len() || spoiled && flown.len() >= 5, "{refined:?}");
     assert_eq!(std::fs::read(folder.join("run-002/run.jsonl")).unwrap(), log);
     assert_eq!(read(&folder.join("asked.json"))["plan"]["precision"], 0.02);
 }

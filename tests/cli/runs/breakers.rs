@@ -124,7 +124,7 @@ fn a_sweep_goes_on_and_repeats_end() {
     let (desk, url) = (Desk::new(), failing(4));
     let abort = ["--url", &url, "--no-calibration", "--pause", "0s", "--abort-on", "error_rate > 50% for 1s"];
     let sweep = ["sweep", "quick.toml", "--rates", "20,30", "--repeats", "1", "--allow-invalid"];
-    desk.skyline(&[&sweep[..], &abort].concat()).assert().stderr(contains("30.0/s: "));
+    desk.skyline(&[&sweep[..], &abort].concat()).assert().stderr(contains("run 2, 30.0/s: "));
     let folder = desk.run();
     let sweep: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.join("sweep.json")).unwrap()).unwrap();

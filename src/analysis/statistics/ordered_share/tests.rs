@@ -297,6 +297,9 @@ fn both_ends_take_so_many_times_as_many() {
     let times = of(100.0).times_for_both_ends(0.95, 0.95).unwrap();
     assert!((2.0..2.1).contains(&times), "{times}");
     assert_eq!(of(0.01).times_for_both_ends(0.99, 0.95), None);
+    // A window of a quarter of the length that counts in full is told no more than one of that length.
+    let short = Effective { long: 0.25, ..of(25.0) }.times_for_both_ends(0.95, 0.95).unwrap();
+    assert!((short / times / 4.0 - 1.0).abs() < 0.06, "{short}");
 }
 
 /// A queue that may be remembered for 100 requests, of which the number in flight explains a quarter: 1,000

@@ -26,6 +26,10 @@ const WIDER_OF_FEW_LATE: f64 = 1.2;
 /// closed forms of M/M/c (1 to 16 places, 5 and 10 % late, bounds of 3 to 10 service times) crosses nearest
 /// to where they do; without it up to 3.7 % too early.
 const LATE_AT_ANY_LOAD: f64 = 0.5;
+/// Fewest requests at low loads that tell that share; without them it stays in, and intervals of shares of
+/// waits are so many times as wide.
+const FEWEST_LOW: f64 = 200.0;
+const WIDER_OF_MANY_LATE: f64 = 1.35;
 /// How steeply a share's log odds rise with the logarithm of the load where 5 to 10 % are late: of M/M/c
 /// queues of 8 to 32 places and bounds of one service time 9 to 37, with fewer places less. Eight runs tell
 /// it so badly that their interval would have no end; this much is known without them, as of a normal
@@ -120,8 +124,11 @@ impl RunVariation {
         match demand.scale {
             DemandScale::Share if demand.limit >= MANY_LATE => {
                 let slope = demand.is_of_waits().then_some((USUAL_SLOPE, SLOPE_DEVIATION));
-                let late = pooled(low).unwrap_or(0.0).min(demand.limit);
-                Self { wider: WIDER, slope, floor: LATE_AT_ANY_LOAD * late, ..plain }
+                let enough = low.iter().map(|reading| reading.requests).sum::<f64>() >= FEWEST_LOW;
+                let late =
+                    pooled(low).filter(|_| enough).map(|late| LATE_AT_ANY_LOAD * late.min(demand.limit));
+                let wider = if late.is_none() && slope.is_some() { WIDER_OF_MANY_LATE } else { WIDER };
+                Self { wider, slope, floor: late.unwrap_or(0.0), ..plain }
             }
             DemandScale::Share => Self { own_rate: 0.0, wider: WIDER_OF_FEW_LATE, ..plain },
             DemandScale::Magnitude => plain,
