@@ -33,10 +33,36 @@ const FLOORS: [&[&str]; 10] = [
 /// Rooms that may be async.
 const ASYNC: [&str; 7] = ["engine", "runner", "mock", "telemetry", "live", "session", "cli"];
 
+/// Lines of production code (no blanks, no comments, no tests) that each room may have: what they have now. They only fall.
+/// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
+const BUDGETS: [(&str, usize); 23] = [
+    ("", 21),
+    ("analysis", 14_744),
+    ("arrivals", 360),
+    ("calibration", 618),
+    ("cli", 7_374),
+    ("clock", 475),
+    ("engine", 9_011),
+    ("experiment", 14_054),
+    ("foreign", 2_232),
+    ("generator", 5_318),
+    ("guide", 87),
+    ("live", 1_834),
+    ("main", 4),
+    ("mock", 3_048),
+    ("random", 190),
+    ("record", 3_515),
+    ("report", 12_449),
+    ("runner", 2_661),
+    ("session", 5_559),
+    ("simulator", 2_518),
+    ("telemetry", 638),
+    ("units", 132),
+    ("workload", 4_895),
+];
+
 /// Ceilings. They are lowered as the figures fall; only a new capability may raise those of lines and types.
 mod ceiling {
-    /// Lines of production code: no blanks, no comments, no tests.
-    pub(crate) const PRODUCTION_LINES: usize = 91_958;
     /// Types that are `pub`, and those that are `pub(…)`.
     pub(crate) const PUBLIC_TYPES: usize = 679;
     pub(crate) const RESTRICTED_TYPES: usize = 531;
@@ -57,11 +83,11 @@ mod ceiling {
     /// Lines of a file of production code without its tests.
     pub(crate) const PRODUCTION_FILE: usize = 300;
     /// Files that have more.
-    pub(crate) const LONG_PRODUCTION_FILES: usize = 66;
+    pub(crate) const LONG_PRODUCTION_FILES: usize = 64;
     /// Characters of a line.
     pub(crate) const WIDTH: usize = 120;
     /// Lines that have more.
-    pub(crate) const WIDE_LINES: usize = 81;
+    pub(crate) const WIDE_LINES: usize = 78;
     /// Functions named just `of`: another name says from what, and can be searched for.
     pub(crate) const NAMED_OF: usize = 21;
     /// Folders with nothing but a `tests.rs`.
@@ -271,14 +297,23 @@ fn lines_are_narrow_and_functions_have_names_to_search_for() {
 }
 
 #[test]
-fn there_is_no_more_code_than_there_was() {
+fn there_is_no_more_code_than_its_room_has_a_budget_for() {
     let mut rooms: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, file) in SOURCES.production() {
         *rooms.entry(file.room()).or_default() += source::production_lines(&file.text, &file.tokens);
     }
-    let by_room: Vec<String> = rooms.iter().map(|(room, lines)| format!("{lines:7} {room}")).collect();
+    let budgets: BTreeMap<&str, usize> = BUDGETS.into_iter().collect();
+    let by_room: Vec<String> = rooms
+        .iter()
+        .map(|(room, lines)| {
+            let budget = budgets.get(room).unwrap_or_else(|| panic!("`{room}` has no budget"));
+            format!("{lines:7} of {budget:6}, {:4} left: {room}", *budget as i64 - *lines as i64)
+        })
+        .collect();
     eprintln!("production files: {}\n{}", SOURCES.production().count(), by_room.join("\n"));
-    hold("production lines", rooms.values().sum(), ceiling::PRODUCTION_LINES, &by_room);
+    let over: Vec<&String> = by_room.iter().filter(|line| line.contains('-')).collect();
+    assert!(over.is_empty(), "over their budgets: {over:?}");
+    hold("production lines", rooms.values().sum(), budgets.values().sum(), &by_room);
 }
 
 #[test]

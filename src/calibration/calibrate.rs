@@ -25,8 +25,8 @@ const SHORT_PER_S: f64 = 1_000.0;
 const STREAMS: u64 = 50;
 /// Gap between the tokens of a paced stream.
 const TOKEN_GAP: Duration = Duration::from_millis(5);
-/// Requests per second whose answers come at once, and tokens of each: fewer in a debug build, whose figures nobody uses,
-/// and whose tests would spend most of their time here.
+/// Requests per second whose answers come at once, and tokens of each: fewer in a debug build, whose figures
+/// nobody uses, and whose tests would spend most of their time here.
 const WHOLE_PER_S: f64 = 200.0;
 const WHOLE_TOKENS: u32 = if cfg!(debug_assertions) { 200 } else { 2_000 };
 

@@ -7,8 +7,8 @@
 //! Where requests are meant to begin alike, a *shared text* comes first: filler that depends only on a key and the
 //! salt.
 //!
-//! [`TokenCosts`](crate::generator::tokens::costs::TokenCosts) says what a piece of text costs in tokens: counted by a local tokenizer, by the
-//! server's `/tokenize`, or estimated.
+//! [`TokenCosts`](crate::generator::tokens::costs::TokenCosts) says what a piece of text costs in tokens:
+//! counted by a local tokenizer, by the server's `/tokenize`, or estimated.
 
 pub(super) mod builder;
 mod class_text;

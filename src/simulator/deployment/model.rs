@@ -254,7 +254,8 @@ mod tests {
             + 512.0
             + 2.0 * hidden;
         let expert = 3.0 * hidden * 2048.0;
-        // The first three layers are dense; the others have a router, its biases and a shared expert besides the routed.
+        // The first three layers are dense; the others have a router, its biases and a shared expert besides
+        // the routed.
         let with = |routed: u32| {
             2.0 * embedding
                 + hidden

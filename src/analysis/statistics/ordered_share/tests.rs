@@ -297,7 +297,7 @@ fn both_ends_take_so_many_times_as_many() {
     let times = of(100.0).times_for_both_ends(0.95, 0.95).unwrap();
     assert!((2.0..2.1).contains(&times), "{times}");
     assert_eq!(of(0.01).times_for_both_ends(0.99, 0.95), None);
-    // A window of a quarter of the length that counts in full is told no more than one of that length.
+    // A quarter of the window that counts in full needs as long a one.
     let short = Effective { long: 0.25, ..of(25.0) }.times_for_both_ends(0.95, 0.95).unwrap();
     assert!((short / times / 4.0 - 1.0).abs() < 0.06, "{short}");
 }
