@@ -54,7 +54,7 @@ impl Ground {
         let backend = Backend::fixed(256, Delay::Constant(0.002), Delay::Constant(0.0005), 1);
         let mock =
             MockServer::start(backend, MockOptions::default(), "127.0.0.1:0".parse().unwrap()).unwrap();
-        let start_at = (jiff::Timestamp::now() + Duration::from_secs(15)).to_string();
+        let start_at = (jiff::Timestamp::now() + Duration::from_secs(45)).to_string();
         let url = format!("http://{}", mock.address());
         Self { desk: desk(), url, start_at, run_before: Mutex::default(), _mock: mock }
     }
