@@ -25,7 +25,7 @@ const LEAST_IN_FLIGHT: f64 = 10.0;
 /// Correlation times of that number in a window that tells all of what a queue does: of fewer, as large a share of the
 /// samples counts for the upper end. M/M/16 and M/M/32 at 70 to 90 % load, of which windows of 10 to 35 are shown, held
 /// the truth in 77 to 89 % of those without it.
-const ENOUGH_IN_FLIGHT: f64 = 40.0;
+const ENOUGH_IN_FLIGHT: f64 = 30.0;
 
 /// Correlation time of tokens as a multiple of that of requests: long answers, in which more time passes,
 /// have most of them.
