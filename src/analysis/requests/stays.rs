@@ -1,6 +1,6 @@
 //! How long requests stay, which decides for how long the number in flight is remembered.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
@@ -87,8 +87,8 @@ pub(super) fn occupancy<'a>(
 }
 
 /// Time of each session, from its first request to its last end.
-fn sessions(log: &RunLog) -> HashMap<u64, (Timestamp, Timestamp)> {
-    let mut sessions: HashMap<u64, (Timestamp, Timestamp)> = HashMap::new();
+fn sessions(log: &RunLog) -> BTreeMap<u64, (Timestamp, Timestamp)> {
+    let mut sessions: BTreeMap<u64, (Timestamp, Timestamp)> = BTreeMap::new();
     for record in log.records.iter() {
         if let Some(turn) = &record.turn {
             let stay = sessions.entry(turn.session).or_insert((record.dispatched, record.ended));

@@ -151,3 +151,15 @@ fn requests_that_stand_by_themselves_are_no_conversations() {
     assert_eq!(Sessions::from_observed(&Observed::from_log(&run(1_000, vec![single.clone()]))), None);
     assert_eq!(Sessions::from_observed(&Observed::from_log(&with_conversations(vec![single]))), None);
 }
+
+/// Sums over sessions in no order of their own differ in the last digit.
+#[test]
+fn the_memory_of_sessions_is_the_same_to_the_last_bit() {
+    let answers = (0..200).map(|k| answered(turn(k, 0, 1), 50 * k, 50 * k + 7 + k * k * 7_919 % 97));
+    let log = with_conversations(answers.collect());
+    let times = || {
+        crate::analysis::summarise(&log, &[]).latency.row(Metric::Tpot).and_then(|row| row.correlation_times)
+    };
+    let first = times();
+    assert!(first.is_some() && (0..9).all(|_| times() == first), "{first:?}");
+}
