@@ -11,17 +11,17 @@ pub(crate) type Said = (String, String);
 /// A rule of a table.
 #[derive(Debug)]
 pub(crate) struct RuleRow<I, T> {
-    /// Its name.
+    /// Name of the rule.
     pub(crate) id: I,
     /// The topic of the guide that explains it.
     pub(crate) guide: &'static str,
     /// Test of the evidence.
     pub(crate) test: T,
-    /// What says the same as the rule, or makes it wrong.
+    /// Rules and conditions that say the same, or make it wrong.
     pub(crate) suppressed_by: &'static [Suppressor],
 }
 
-/// What silences a rule.
+/// Condition that silences a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suppressor {
     /// A reason of the verdict.
@@ -32,7 +32,7 @@ pub(crate) enum Suppressor {
     Advice(FindingKind),
     /// The purpose of a smoke run: nobody asked how long answers take.
     Smoke,
-    /// That no request of the window was run.
+    /// A window of which no request was run.
     NothingRan,
     /// Skyline's own mock, which has no hardware and no serving flags.
     Mock,
@@ -55,7 +55,7 @@ impl<I: Copy, T> RuleRow<I, T> {
         Self { id, guide, test, suppressed_by: by }
     }
 
-    /// What the rules of a table say, in its order; `ask` puts a test to the evidence.
+    /// Findings of the rules of a table, in its order; `ask` puts a test to the evidence.
     ///
     /// A rule is not asked where something that silences it `speaks`, which knows what the rules before it said.
     pub(crate) fn judge<F>(

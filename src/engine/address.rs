@@ -13,7 +13,7 @@ use super::protocol::Endpoint;
 const V1: &str = "/v1";
 
 impl Endpoint {
-    /// Its path below that of the API.
+    /// Path of the endpoint below that of the API.
     fn below_api(self) -> &'static str {
         let path = self.protocol().path;
         path.strip_prefix(V1).unwrap_or(path)

@@ -31,7 +31,7 @@ pub struct Protocol {
     pub limits: &'static [&'static str],
     /// Tokens of an answer whose request sets no limit; `None` for as many as fit.
     pub usual_tokens: Option<u32>,
-    /// What the ids of answers begin with.
+    /// Beginning of the ids of answers.
     pub id_prefix: &'static str,
     /// `object` of an event of a stream, and of a whole answer.
     pub objects: [&'static str; 2],
@@ -82,7 +82,7 @@ impl Endpoint {
     /// Every endpoint, the default first.
     pub const ALL: [Self; 2] = [Self::Chat, Self::Completions];
 
-    /// Its protocol.
+    /// Protocol of the endpoint.
     pub const fn protocol(self) -> &'static Protocol {
         match self {
             Self::Chat => &CHAT,
@@ -90,7 +90,7 @@ impl Endpoint {
         }
     }
 
-    /// Its name for `--endpoint`.
+    /// Name for `--endpoint`.
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -127,7 +127,7 @@ impl RequestLatency {
     }
 }
 
-/// The time per token of what came of an answer that was cut off between two tokens: the silence at its end
+/// The time per token of what arrived of an answer that was cut off between two tokens: the silence at its end
 /// is no longer than one before it. After a longer silence only a least is known.
 fn pace(record: &RequestRecord) -> Option<Figure> {
     let stamps = || record.chunks.iter().map(|chunk| chunk.at);

@@ -21,7 +21,7 @@ const fn row(rule: Rule, test: Test, suppressed_by: &'static [Suppressor]) -> Ro
 /// Runs without a request, of which there is nothing to say, and those of which nobody asked how long answers take.
 const NOT_ASKED: &[Suppressor] = &[NothingRan, Smoke];
 
-/// The rules, first what became of the planned requests. A server that is gone comes before what comes of it.
+/// The rules, first whether the planned requests ran. A server that is gone comes before what it breaks.
 const RULES: &[Row] = &[
     row(Rule::MeasuredRequests, |_, run, _| vec![measured_requests(run)], &[]),
     row(Rule::ServerStayed, |observed, _, _| vec![server::stayed(observed)], &[NothingRan]),
@@ -83,7 +83,7 @@ fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
     }
 }
 
-/// What too many failures make of a run: it is OVERLOADED where the `others`, neither a refusal
+/// Outcome of too many failures: a run is OVERLOADED where the `others`, neither a refusal
 /// (429, 503) nor a timeout, would be rare enough.
 pub(crate) fn of_failures(others: f64) -> VerdictOutcome {
     if others <= ERROR_RATE_BAR { VerdictOutcome::Overloaded } else { VerdictOutcome::Invalid }

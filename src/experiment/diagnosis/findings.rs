@@ -118,7 +118,7 @@ impl Diagnosis {
         self.symptoms.iter().any(|symptom| symptom.regime == regime)
     }
 
-    /// What `rules` make of the evidence to which `ask` puts them.
+    /// Diagnosis by `rules`, which `ask` puts to the evidence.
     pub(super) fn judged<T>(rules: &[RuleRow<&'static str, T>], ask: impl Fn(&T) -> Opinion) -> Self {
         let mut diagnosis = Self::default();
         for (about, opinion) in RuleRow::judge(rules, |_, _| false, |rule| Some(ask(rule))) {

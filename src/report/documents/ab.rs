@@ -138,7 +138,7 @@ fn change(metric: &AbMetric) -> Option<Estimate> {
     Some(estimate?.map(scaled))
 }
 
-/// Its interval in words.
+/// Interval of a difference in words.
 fn interval(metric: &AbMetric, change: Estimate) -> Option<String> {
     span(change.ends(), " to ", |end| in_words(metric, end))
 }

@@ -52,7 +52,7 @@ fn a_share_with_many_late_crosses_where_scipy_says() {
     near(with_excess("p95 ttft < 1s", shares, excess), [10.141_585, 9.886_037, 10.345_090]);
 }
 
-/// The same, with 1.15 times the quantile, of (share − 1 %) ÷ 99 %, as half of the 2 % that are late at half
+/// scipy likewise, with 1.15 times the quantile, of (share − 1 %) ÷ 99 %, as half of the 2 % that are late at half
 /// the load are late at any load.
 #[test]
 fn a_share_that_is_late_at_any_load_is_taken_out_before_the_line() {
