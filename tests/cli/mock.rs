@@ -7,7 +7,7 @@ use std::time::Duration;
 use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 
-use crate::support::{Desk, mock};
+use crate::support::{Desk, mock, peak_kib};
 
 #[cfg(unix)]
 #[test]
@@ -126,10 +126,8 @@ fn the_memory_of_a_mock_is_bounded_whatever_its_clients_send() {
         let said = String::from_utf8_lossy(&said);
         assert!(said.starts_with(&format!("HTTP/1.1 {status}")) && said.contains(words), "{path}: {said}");
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", mock.id())).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
-    assert!(peak < 300_000, "{peak} KB");
+    let peak = peak_kib(mock.id()).unwrap();
+    assert!(peak < 300_000, "{peak} KiB");
 }
 
 #[test]

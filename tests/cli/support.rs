@@ -19,6 +19,15 @@ use tempfile::TempDir;
 use crate::mock_process::MockProcess;
 use crate::quick::QUICK;
 
+/// The most memory that the process of this number has had so far, KiB: nothing before its program has begun,
+/// when the memory is still that of these tests, or after its end.
+pub(crate) fn peak_kib(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let has_begun = status.starts_with("Name:\tskyline\n");
+    has_begun.then(|| line.trim().trim_end_matches(" kB").parse().unwrap())
+}
+
 /// A folder of its own with the quick workload in it.
 pub(crate) struct Desk {
     folder: TempDir,
@@ -31,8 +40,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 pub(crate) const OF_MACHINE: [&str; 4] =
     ["schedule_lag", "client_starved", "host_stalls", "delivered_arrivals"];
 
-/// What a run may be said to be, whatever this machine did to it meanwhile: `valid`, `overloaded` or `invalid`. Where the
-/// client was late, so were the answers: that the server did not keep up may be laid to either.
+/// What a run may be said to be, whatever this machine did to it meanwhile: `valid`, `overloaded` or
+/// `invalid`. Where the client was late, so were the answers: that the server did not keep up may be laid to
+/// either.
 pub(crate) fn outcomes(summary: &Value) -> Vec<&'static str> {
     let rules = [&OF_MACHINE[..], &["steady_state"]].concat();
     let reasons = summary["verdict"]["reasons"].as_array().unwrap();
@@ -220,8 +230,8 @@ pub(crate) fn mock(options: &[&str]) -> MockProcess {
     MockProcess::start(&assert_cmd::cargo::cargo_bin("skyline"), options)
 }
 
-/// A port on which nothing listens, for a server that comes and goes: none of those that the system gives to the sockets
-/// of clients, so that nobody else takes it while the server is away.
+/// A port on which nothing listens, for a server that comes and goes: none of those that the system gives to
+/// the sockets of clients, so that nobody else takes it while the server is away.
 pub(crate) fn free_port() -> u16 {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     // Another process of this program may run beside this one.

@@ -4,23 +4,20 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::Desk;
+use crate::support::{Desk, peak_kib};
 
-/// The most memory that `skyline report` takes for the run in `folder`, KB. One arena: how many threads happen to
+/// The most memory that `skyline report` takes for the run in `folder`, KiB. One arena: how many threads happen to
 /// allocate at once, which the machine and its other work decide, is no part of it.
-fn peak_kb(folder: &Path) -> u64 {
+fn peak_of_report(folder: &Path) -> u64 {
     let mut report = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
     report.env("MALLOC_ARENA_MAX", "1").arg("report").arg(folder);
     let mut report = report.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let status = format!("/proc/{}/status", report.id());
     let mut peak = 0;
     let ended = loop {
         if let Some(ended) = report.try_wait().unwrap() {
             break ended;
         }
-        let status = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        peak = line.map_or(peak, |line| line.trim().trim_end_matches(" kB").parse().unwrap());
+        peak = peak_kib(report.id()).unwrap_or(peak);
         std::thread::sleep(Duration::from_millis(2));
     };
     assert!(ended.success(), "{ended}");
@@ -38,7 +35,7 @@ fn a_report_takes_some_hundred_bytes_a_request() {
             ["--ttft", "5ms", "--itl", "2ms", "--slots", "64", "--requests", &requests, "--out", &out];
         desk.skyline(&[&["simulate"][..], &of_short_answers, &plain].concat()).assert().code(0);
         let run = std::fs::read_dir(desk.path().join(&out)).unwrap().next().unwrap().unwrap();
-        peak_kb(&run.path()).min(peak_kb(&run.path()))
+        peak_of_report(&run.path()).min(peak_of_report(&run.path()))
     };
     let (few, many) = (peak(1_000), peak(11_000));
     let each = (many.saturating_sub(few)) * 1024 / 10_000;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Desk, PATIENCE, Seen, answer, control, serve, serve_by_hand, stream};
+use crate::support::{Desk, PATIENCE, Seen, answer, control, peak_kib, serve, serve_by_hand, stream};
 
 /// What came of a command.
 struct Watched {
@@ -31,16 +31,12 @@ fn watch(desk: &Desk, url: &str, arguments: &[&str]) -> Watched {
         .stderr(File::create(&err).unwrap())
         .spawn()
         .unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak_kib = 0;
+    let mut peak = 0;
     let code = loop {
         if let Some(ended) = child.try_wait().unwrap() {
             break ended.code();
         }
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let peak = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok());
-        peak_kib = peak.unwrap_or(0).max(peak_kib);
+        peak = peak_kib(child.id()).unwrap_or(peak);
         if began.elapsed() > PATIENCE {
             child.kill().unwrap();
         }
@@ -48,7 +44,7 @@ fn watch(desk: &Desk, url: &str, arguments: &[&str]) -> Watched {
     };
     let on_one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let [stdout, stderr] = [out, err].map(|path| on_one_line(std::fs::read_to_string(path).unwrap()));
-    Watched { code, stdout, stderr, took: began.elapsed(), peak_mib: peak_kib >> 10 }
+    Watched { code, stdout, stderr, took: began.elapsed(), peak_mib: peak >> 10 }
 }
 
 /// A run of so many requests.
