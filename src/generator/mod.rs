@@ -20,7 +20,7 @@ pub use plan_check::check_plan;
 pub use prompts::PromptBuilder;
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::Schedule;
-pub use sessions::{ConversationBreak, NextTurn, SessionPlanner, TurnEnd};
+pub use sessions::{SessionPlanner, SessionTurns};
 pub use slots::ConcurrencyCaps;
 pub(crate) use slots::Slots;
 pub use tokens::TokenCounter;

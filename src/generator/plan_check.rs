@@ -320,7 +320,7 @@ impl<'a> Comparison<'a> {
             _ => None,
         };
         let at = self.shift.as_ref().map_or(before.ended, |shift| shift.back(before, before.ended));
-        sessions.after(&planned(before), TurnEnd { at, answered }).next
+        sessions.after(&planned(before), TurnEnd { at, answered }).0
     }
 
     fn compare(&mut self, record: &RequestRecord, request: &PlannedRequest, phase_known: bool) {

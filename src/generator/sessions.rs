@@ -1,5 +1,9 @@
 //! What follows a finished request: the next turn of its conversation, or its user's next request.
 
+mod turns;
+
+pub use turns::SessionTurns;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,25 +49,16 @@ struct Users {
 
 /// How a turn ended, as far as what follows depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TurnEnd {
+pub(super) struct TurnEnd {
     /// The end of its answer.
     pub at: Timestamp,
     /// Tokens of the answer that the next turn repeats; absent without a complete answer.
     pub answered: Option<u32>,
 }
 
-/// What follows a turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct NextTurn {
-    /// The next request of the session, `scheduled` a think time after the end of the last; absent if there is none.
-    pub next: Option<PlannedRequest>,
-    /// Why the conversation ended early, if it did.
-    pub broken: Option<ConversationBreak>,
-}
-
 /// Why a conversation ended early, and how many turns are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConversationBreak {
+pub(super) enum ConversationBreak {
     /// A turn failed or was cut off.
     Unanswered(u32),
     /// The next turn would have exceeded the context.
@@ -72,7 +67,7 @@ pub enum ConversationBreak {
 
 impl ConversationBreak {
     /// Adds it to the counts of all sessions.
-    pub fn count(self, counts: &mut SessionCounts) {
+    pub(super) fn count(self, counts: &mut SessionCounts) {
         let (counter, turns) = match self {
             Self::Unanswered(turns) => (&mut counts.broken_off, turns),
             Self::Full(turns) => (&mut counts.full, turns),
@@ -120,7 +115,7 @@ impl SessionPlanner {
 
     /// Counts a request that follows an answer, and returns it if it is sent. Where a closed loop has so many
     /// requests and all are known, it is one of the cool-down, if there is one: it keeps up the load.
-    pub fn counted(&mut self, mut next: PlannedRequest) -> Option<PlannedRequest> {
+    pub(super) fn counted(&mut self, mut next: PlannedRequest) -> Option<PlannedRequest> {
         match &mut self.left {
             None => {}
             Some(0) => next.phase = Phase::Cooldown,
@@ -135,7 +130,7 @@ impl SessionPlanner {
 
     /// The end of the window of a closed loop that has so many requests, just after the last of them, once
     /// all are known.
-    pub fn counted_end(&self) -> Option<Timestamp> {
+    pub(super) fn counted_end(&self) -> Option<Timestamp> {
         (self.left == Some(0)).then(|| Timestamp::from_nanos(self.latest.as_nanos() + 1))
     }
 
@@ -161,9 +156,14 @@ impl SessionPlanner {
         turn.place() + 1 < self.turns_of(request.class, &turn)
     }
 
-    /// What follows `last`, which ended like this.
-    pub fn after(&self, last: &PlannedRequest, end: TurnEnd) -> NextTurn {
-        let Some(turn) = last.turn else { return NextTurn::default() };
+    /// The request that follows `last`, which ended like this, and why its conversation ended early, if it
+    /// did. The next is `scheduled` a think time after the end of the last.
+    pub(super) fn after(
+        &self,
+        last: &PlannedRequest,
+        end: TurnEnd,
+    ) -> (Option<PlannedRequest>, Option<ConversationBreak>) {
+        let Some(turn) = last.turn else { return (None, None) };
         let turns = self.turns_of(last.class, &turn);
         let left = turns.saturating_sub(turn.place() + 1);
         let (later_turn, broken) = match end.answered {
@@ -184,13 +184,13 @@ impl SessionPlanner {
             let shortest = if end.answered.is_some() { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
             Some(self.at(next, end.at.after(pause.max(Duration::from_secs_f64(shortest)))))
         });
-        NextTurn { next, broken }
+        (next, broken)
     }
 
     /// What follows `last` if it is answered, except its moment and its history: for a later turn of a conversation
     /// only the index and the new tokens are right, whatever the answer.
     pub fn if_answered(&self, last: &PlannedRequest) -> Option<PlannedRequest> {
-        self.after(last, TurnEnd { at: last.scheduled, answered: Some(0) }).next
+        self.after(last, TurnEnd { at: last.scheduled, answered: Some(0) }).0
     }
 
     /// What would follow `opener` if answers took no time and had the requested length: all turns of a conversation,
@@ -200,7 +200,7 @@ impl SessionPlanner {
         const OF_A_USER: usize = 15;
         let most = if self.users.is_some() { OF_A_USER } else { usize::MAX };
         let after = |last: &PlannedRequest| {
-            self.after(last, TurnEnd { at: last.scheduled, answered: Some(last.output_tokens) }).next
+            self.after(last, TurnEnd { at: last.scheduled, answered: Some(last.output_tokens) }).0
         };
         std::iter::successors(Some(opener), move |last| after(last)).skip(1).take(most)
     }

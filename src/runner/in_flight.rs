@@ -7,6 +7,7 @@ use futures::FutureExt;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use super::life::ClientRules;
 use super::options::RunOptions;
 use super::pacer::DispatchedRequest;
 use super::progress::Progress;
@@ -119,14 +120,9 @@ impl<E: Engine> InFlightSet<E> {
         let request = released.ready.request;
         let lost = RequestRun::new(&request, released.dispatched);
         self.running.spawn(async move {
-            let context = RequestContext {
-                engine: &*engine,
-                clock,
-                timeouts,
-                retries: retries.as_deref(),
-                progress: &progress,
-                cancel: &cancel,
-            };
+            let rules = ClientRules { timeouts, retries: retries.as_deref() };
+            let context =
+                RequestContext { engine: &*engine, clock, rules, progress: &progress, cancel: &cancel };
             let run = RequestRun::execute(released, admitted, context);
             // A panic is a fault of this program; the request it hit still gets a record.
             let finished = AssertUnwindSafe(run).catch_unwind().await;

@@ -2,12 +2,12 @@
 
 mod breaker;
 mod checks;
-mod deadlines;
 mod in_flight;
+mod life;
+mod live_answer;
 mod options;
 mod pacer;
 mod progress;
-mod racers;
 mod records;
 mod request_run;
 mod run;
@@ -19,6 +19,7 @@ mod watch;
 pub use breaker::Breaker;
 pub use checks::{CheckTimes, Checks, FinishedCheck};
 pub use in_flight::DispatchSink;
+pub(crate) use life::{ClientRules, RequestLife, Which};
 pub use options::{Interrupt, RunOptions, Timeouts};
 pub use pacer::RequestFeed;
 pub use progress::{

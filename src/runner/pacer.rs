@@ -28,6 +28,29 @@ const BATCH: usize = 32;
 /// Batches prepared ahead.
 const LOOK_AHEAD: usize = 16;
 
+/// A witness of a thread that prepares or dispatches requests: where the thread panics, not all of the plan is sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FeedWitness(Arc<AtomicBool>);
+
+impl FeedWitness {
+    /// # Errors
+    ///
+    /// When such a thread has panicked.
+    pub(super) fn check(&self) -> io::Result<()> {
+        let words = "skyline itself failed: a thread that prepares or sends requests has panicked, so that part of the \
+            plan was not sent\nhint: what was sent is in the log; please report this, with the message of the panic";
+        if self.0.load(Relaxed) { Err(io::Error::other(words)) } else { Ok(()) }
+    }
+}
+
+impl Drop for FeedWitness {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Relaxed);
+        }
+    }
+}
+
 /// A request with its body, ready to be dispatched.
 pub(super) struct ReadyRequest {
     /// Its entry in the plan; its prompt is in the body.
@@ -50,6 +73,7 @@ pub struct RequestFeed {
     batch: std::vec::IntoIter<ReadyRequest>,
     /// Plan and writer of later turns; `None` where no request belongs to a session.
     later: Option<(SessionPlanner, Arc<PromptBuilder>)>,
+    pub(super) witness: FeedWitness,
 }
 
 impl RequestFeed {
@@ -70,7 +94,10 @@ impl RequestFeed {
         let (batches_in, batches) = blocking::sync_channel(LOOK_AHEAD);
         let (ready_in, ready) = blocking::sync_channel(1);
         let sessions = later.as_ref().map(|(sessions, _)| sessions.clone());
+        let witness = FeedWitness::default();
+        let of_feed = witness.clone();
         start_thread("request feed", move || {
+            let _witness = of_feed;
             let mut requests = schedule.map(|request| first_request(&*engine, sessions.as_ref(), request));
             for sent in 1.. {
                 let batch: Vec<ReadyRequest> = requests.by_ref().take(BATCH).collect();
@@ -85,7 +112,7 @@ impl RequestFeed {
         })?;
         // Half the look-ahead is built, or the whole schedule is and the thread has ended.
         let _ = ready.recv();
-        Ok(Self { batches, batch: Vec::new().into_iter(), later })
+        Ok(Self { batches, batch: Vec::new().into_iter(), later, witness })
     }
 
     /// Takes the plan and the writer of later turns.
@@ -127,6 +154,8 @@ pub(super) const NAP: Duration = Duration::from_millis(50);
 pub(super) struct Outlet {
     pub(super) clock: RunClock,
     pub(super) stop: Arc<AtomicBool>,
+    /// Before `out`, so that the run loop sees a panic no later than the end of what is dispatched.
+    pub(super) witness: FeedWitness,
     pub(super) out: mpsc::UnboundedSender<DispatchedRequest>,
     /// The priority of a precise pacer.
     pub(super) pacing: Pacing,

@@ -6,17 +6,16 @@ use std::time::Duration;
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
-use super::deadlines::Deadlines;
-use super::options::Timeouts;
+use super::life::{ClientRules, RequestLife, Which};
+use super::live_answer::{AnswerLife, LiveAnswer, next_event};
 use super::pacer::{DispatchedRequest, ring_at};
 use super::progress::Progress;
-use super::racers::{Racers, RunningAttempt, Which};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine, PreparedRequest};
 use crate::generator::PlannedRequest;
 use crate::record::{
-    Attempt, AttemptEnd, AttemptKind, ChunkTrain, Failure, FailureKind, LostConnection, Outcome,
-    RequestRecord, ShownText, TokenChunk, TokenSource,
+    AttemptEnd, AttemptKind, ChunkTrain, Failure, FailureKind, LostConnection, Outcome, RequestRecord,
+    ShownText, TokenChunk, TokenSource,
 };
 use crate::workload::RetryPolicy;
 
@@ -41,10 +40,8 @@ pub(super) struct RequestContext<'a, E> {
     /// Where they go.
     pub(super) engine: &'a E,
     pub(super) clock: RunClock,
-    /// Limits on each attempt.
-    pub(super) timeouts: Timeouts,
-    /// Whether a request is sent again; `None`: each is sent once.
-    pub(super) retries: Option<&'a RetryPolicy>,
+    /// When its clients give up, send it again and hedge.
+    pub(super) rules: ClientRules<'a>,
     pub(super) progress: &'a Progress,
     /// Censors them.
     pub(super) cancel: &'a CancellationToken,
@@ -55,8 +52,6 @@ pub(super) struct RequestRun {
     record: RequestRecord,
     reasoned: bool,
     chunks_counted: bool,
-    /// Attempts that are over; `None` where requests are sent once.
-    attempts: Option<Vec<Attempt>>,
 }
 
 /// How an attempt, with its hedge, ended.
@@ -66,18 +61,13 @@ struct AttemptOutcome {
     captured: Option<CapturedText>,
     /// How long the server asks to wait.
     retry_after: Option<Duration>,
+    /// When the request is sent again, if it is.
+    again: Option<Timestamp>,
 }
 
 impl AttemptOutcome {
     fn new(at: Timestamp, outcome: Outcome) -> Self {
-        Self { at, outcome, captured: None, retry_after: None }
-    }
-
-    /// When the request is sent again after it was sent so many times in vain; `None`: it is not.
-    fn retry_at(&self, policy: &RetryPolicy, index: u64, failed: u32) -> Option<Timestamp> {
-        let Outcome::Failed(failure) = &self.outcome else { return None };
-        let wait = policy.retry_in(index, failed, failure.reason.retry_cause(), self.retry_after)?;
-        Some(self.at.after(wait))
+        Self { at, outcome, captured: None, retry_after: None, again: None }
     }
 }
 
@@ -85,7 +75,7 @@ impl RequestRun {
     /// Starts the record of a request that was just dispatched.
     pub(super) fn new(request: &PlannedRequest, dispatched: Timestamp) -> Self {
         let record = request.record(dispatched);
-        Self { record, reasoned: false, chunks_counted: true, attempts: None }
+        Self { record, reasoned: false, chunks_counted: true }
     }
 
     /// The record of a request that was dispatched but not sent, because the run ended first.
@@ -112,23 +102,23 @@ impl RequestRun {
         let DispatchedRequest { ready, dispatched } = released;
         let mut run = Self::new(&ready.request, dispatched);
         run.record.admitted = admitted;
-        run.attempts = context.retries.map(|_| Vec::new());
+        let (rules, progress) = (context.rules, context.progress);
+        let mut life = RequestLife::new(ready.request.index, rules);
         let (mut prepared, mut begun, mut kind) =
             (ready.prepared, admitted.unwrap_or(dispatched), AttemptKind::First);
-        let mut sent = 0;
         loop {
             // The body is shared, not copied; it is kept only where it may be sent again.
-            let again = context.retries.map(|_| prepared.clone());
-            let ended = run.attempt(prepared, begun, kind, &context).await;
-            sent += 1;
-            let due = context.retries.and_then(|policy| ended.retry_at(policy, run.record.index, sent));
-            let (Some(due), Some(again)) = (due, again) else { return run.finish(ended, context.progress) };
+            let again = rules.retries.map(|_| prepared.clone());
+            let ended = run.attempt(&mut life, prepared, begun, kind, &context).await;
+            let (Some(due), Some(again)) = (ended.again, again) else {
+                return run.finish(ended, life, progress);
+            };
             run.forget_answer();
             tokio::select! {
                 biased;
                 () = context.cancel.cancelled() => {
                     let censored = AttemptOutcome::new(context.clock.now(), Outcome::Censored);
-                    return run.finish(censored, context.progress);
+                    return run.finish(censored, life, progress);
                 }
                 () = ring_at(context.clock, Some(due)) => {}
             }
@@ -139,26 +129,25 @@ impl RequestRun {
     /// Sends the request once, and a second time beside it where its clients hedge.
     async fn attempt<E: Engine>(
         &mut self,
+        life: &mut AnswerLife<'_, E::Answer>,
         prepared: PreparedRequest,
         begun: Timestamp,
         kind: AttemptKind,
         context: &RequestContext<'_, E>,
     ) -> AttemptOutcome {
-        let RequestContext { engine, clock, timeouts, progress, cancel, .. } = *context;
-        let mut limits = Deadlines { timeouts, begin: begun, last_token: None };
-        let hedge_after = context.retries.and_then(RetryPolicy::hedge_after);
-        let mut hedge = hedge_after.map(|after| (begun.after(after), prepared.clone()));
-        let mut racers = Racers::new(engine.generate(prepared, clock), kind, begun);
+        let RequestContext { engine, clock, rules, cancel, .. } = *context;
+        let mut spare = rules.retries.and_then(RetryPolicy::hedge_after).map(|_| prepared.clone());
+        life.begin(LiveAnswer { answer: engine.generate(prepared, clock), headers: None }, kind, begun);
         let mut cancelled = pin!(cancel.cancelled());
-        let mut armed = limits.next_or(hedge.as_ref().map(|(at, _)| *at));
+        let mut armed = life.alarm();
         let mut alarm = pin!(ring_at(clock, armed));
         loop {
-            if limits.last_token.is_some() {
-                hedge = None;
+            if life.last_token().is_some() {
+                spare = None;
             }
             // Tokens move a deadline back, and the alarm may then ring early for nothing. Only a deadline
             // that moved nearer must be set at once.
-            let next = limits.next();
+            let next = life.alarm();
             if next.is_some_and(|next| armed.is_none_or(|armed| next < armed)) {
                 armed = next;
                 alarm.set(ring_at(clock, armed));
@@ -166,28 +155,28 @@ impl RequestRun {
             tokio::select! {
                 // The run's end comes first, so that a server which never pauses cannot delay it.
                 biased;
-                () = &mut cancelled => return self.cut_off(racers, clock.now(), Outcome::Censored),
-                (which, event) = racers.next() => {
+                () = &mut cancelled => return self.cut_off(life, clock.now(), Outcome::Censored),
+                (which, event) = next_event(life) => {
                     // Events of the same read have the same time and need no further poll.
                     let mut known = Some(event);
                     while let Some(event) = known {
-                        if let Some(ended) = self.take(event, which, &mut racers, &mut limits, progress) {
-                            self.conclude(racers, &ended);
-                            return ended;
+                        if let Some(ended) = self.take(event, which, life, context) {
+                            return self.conclude(life, ended);
                         }
-                        known = racers.next_known(which);
+                        known = life.handle(which).and_then(|live| live.answer.next_known());
                     }
                     consume_budget().await;
                 }
                 () = alarm.as_mut() => {
                     let now = clock.now();
-                    if let Some(failure) = limits.broken(now) {
-                        return self.cut_off(racers, now, Outcome::Failed(failure.into()));
+                    if let Some(failure) = life.broken(now) {
+                        return self.cut_off(life, now, Outcome::Failed(failure.into()));
                     }
-                    if let Some((_, again)) = hedge.take_if(|(at, _)| *at <= now) {
-                        racers.hedge(engine.generate(again, clock), now);
+                    if let Some(again) = spare.take_if(|_| life.hedge_is_due(now)) {
+                        let hedge = LiveAnswer { answer: engine.generate(again, clock), headers: None };
+                        life.begin(hedge, AttemptKind::Hedge, now);
                     }
-                    armed = limits.next_or(hedge.as_ref().map(|(at, _)| *at));
+                    armed = life.alarm();
                     alarm.set(ring_at(clock, armed));
                 }
             }
@@ -195,50 +184,33 @@ impl RequestRun {
     }
 
     /// Takes an event of one of the attempts under way; the end of the attempt where it is that.
-    fn take<A: Answer>(
+    fn take<A: Answer, E>(
         &mut self,
         event: AnswerEvent,
         which: Which,
-        racers: &mut Racers<A>,
-        limits: &mut Deadlines,
-        progress: &Progress,
+        life: &mut AnswerLife<'_, A>,
+        context: &RequestContext<'_, E>,
     ) -> Option<AttemptOutcome> {
-        match event {
-            AnswerEvent::Ended(end) => self.end(*end, which, racers, limits),
-            event => {
-                if let AnswerEvent::Chunk { at, .. } = event {
-                    if let Some(failure) = limits.broken(at) {
-                        return Some(AttemptOutcome::new(at, Outcome::Failed(failure.into())));
-                    }
-                    self.note_attempt(racers.won_by(which, at));
-                }
-                self.note(&event, &mut racers.of(which).attempt, limits, progress);
-                None
-            }
-        }
-    }
-
-    fn note(
-        &mut self,
-        event: &AnswerEvent,
-        attempt: &mut RunningAttempt,
-        limits: &mut Deadlines,
-        progress: &Progress,
-    ) {
         let record = &mut self.record;
-        match *event {
+        match event {
+            AnswerEvent::Ended(end) => return self.end(*end, which, life),
             AnswerEvent::Sent { at, opened_connection } => {
                 // A request that is sent again was handed to a socket at the first time.
                 record.sent.get_or_insert(at);
-                attempt.sent.get_or_insert(at);
-                if attempt.kind == AttemptKind::First {
+                if life.sent(which, at) == Some(AttemptKind::First) {
                     record.opened_connection = opened_connection;
                 }
             }
             AnswerEvent::Reconnects => record.lost_connection = Some(LostConnection::Idle),
             AnswerEvent::Resent => record.lost_connection = Some(LostConnection::AsSent),
-            AnswerEvent::Headers { at } => attempt.headers = Some(at),
+            AnswerEvent::Headers { at } => life.handle(which)?.headers = Some(at),
+            AnswerEvent::LateStamp { by } => {
+                record.late_stamps.get_or_insert_default().add(record.chunks.len(), by);
+            }
             AnswerEvent::Chunk { at, tokens, text, merged, choice } => {
+                if let Some(failure) = life.broken(at) {
+                    return Some(AttemptOutcome::new(at, Outcome::Failed(failure.into())));
+                }
                 match text {
                     ChunkText::Reasoning => self.reasoned = true,
                     ChunkText::Content | ChunkText::ToolCall if self.reasoned => {
@@ -247,20 +219,18 @@ impl RequestRun {
                     ChunkText::Content | ChunkText::ToolCall => {}
                 }
                 self.chunks_counted &= tokens.is_some();
-                let tokens = tokens.unwrap_or(1);
-                match limits.last_token.replace(at) {
-                    None if self.attempts.is_some() => progress.attempt_began(at, tokens),
+                let (tokens, progress) = (tokens.unwrap_or(1), context.progress);
+                match life.last_token() {
+                    None if context.rules.retries.is_some() => progress.attempt_began(at, tokens),
                     None => progress.first_tokens(at, tokens, record),
                     Some(last) => progress.more_tokens(at, tokens, last, record.phase),
                 }
+                life.token(which, at);
                 record.chunks.push(TokenChunk { at, tokens, choice });
                 record.merged_reads += u32::from(merged);
             }
-            AnswerEvent::LateStamp { by } => {
-                record.late_stamps.get_or_insert_default().add(record.chunks.len(), by);
-            }
-            AnswerEvent::Ended(_) => {}
         }
+        None
     }
 
     /// Takes the end of an answer. If that end came after a limit, it is a failure, however late this
@@ -269,21 +239,15 @@ impl RequestRun {
         &mut self,
         end: AnswerEnd,
         which: Which,
-        racers: &mut Racers<A>,
-        limits: &Deadlines,
+        life: &mut AnswerLife<'_, A>,
     ) -> Option<AttemptOutcome> {
-        if let Some(failure) = limits.broken(end.at) {
+        if let Some(failure) = life.broken(end.at) {
             return Some(AttemptOutcome::new(end.at, Outcome::Failed(failure.into())));
         }
         match &end.result {
-            Ok(()) => self.note_attempt(racers.won_by(which, end.at)),
-            Err(failure) => {
-                let failed = racers.lost_by(which, end.at, failure.reason);
-                if failed.is_some() {
-                    self.note_attempt(failed);
-                    return None;
-                }
-            }
+            Ok(()) => _ = life.settle(which, end.at),
+            Err(failure) if life.goes_on_without(which, end.at, failure.reason) => return None,
+            Err(_) => {}
         }
         Some(self.whole(end))
     }
@@ -301,42 +265,41 @@ impl RequestRun {
         }
         let outcome =
             end.result.map_or_else(|failure| Outcome::Failed(failure.into()), |()| Outcome::Completed);
-        AttemptOutcome { at: end.at, outcome, captured: end.captured, retry_after: end.retry_after }
+        AttemptOutcome {
+            captured: end.captured,
+            retry_after: end.retry_after,
+            ..AttemptOutcome::new(end.at, outcome)
+        }
     }
 
     /// Ends the attempts under way before an answer is over; all of its text may still have come.
-    fn cut_off(&mut self, racers: Racers<impl Answer>, at: Timestamp, outcome: Outcome) -> AttemptOutcome {
-        self.record.finish_reason = racers.first.answer.finish_reason();
-        let ended = AttemptOutcome::new(at, outcome);
-        self.conclude(racers, &ended);
-        ended
+    fn cut_off<A: Answer>(
+        &mut self,
+        life: &mut AnswerLife<'_, A>,
+        at: Timestamp,
+        outcome: Outcome,
+    ) -> AttemptOutcome {
+        self.record.finish_reason = life.handle(Which::First).and_then(|live| live.answer.finish_reason());
+        self.conclude(life, AttemptOutcome::new(at, outcome))
     }
 
     /// Takes over what is known of the attempt that decided, and cancels the other where there are two.
-    fn conclude(&mut self, mut racers: Racers<impl Answer>, ended: &AttemptOutcome) {
-        self.note_attempt(racers.won_by(Which::First, ended.at));
-        let attempt = racers.first.attempt;
-        self.record.headers = attempt.headers;
+    fn conclude<A: Answer>(&mut self, life: &mut AnswerLife<'_, A>, ended: AttemptOutcome) -> AttemptOutcome {
+        self.record.headers = life.handle(Which::First).and_then(|live| live.headers);
         let end = match &ended.outcome {
             Outcome::Completed => AttemptEnd::Answered,
             Outcome::Failed(failure) => AttemptEnd::Failed(failure.reason),
             Outcome::Censored => AttemptEnd::Cancelled,
         };
-        self.note_attempt(Some(attempt.ended(ended.at, end)));
-    }
-
-    fn note_attempt(&mut self, attempt: Option<Attempt>) {
-        if let Some(attempts) = &mut self.attempts {
-            attempts.extend(attempt);
-        }
+        let AttemptOutcome { at, retry_after, .. } = ended;
+        let tokens = self.record.chunks.tokens();
+        let again = life.conclude(at, end, retry_after, tokens);
+        AttemptOutcome { again, ..ended }
     }
 
     /// Forgets the answer of an attempt that failed, since the request is sent again.
     fn forget_answer(&mut self) {
         let record = &mut self.record;
-        if let Some(failed) = self.attempts.as_mut().and_then(|attempts| attempts.last_mut()) {
-            failed.discarded_tokens = u32::try_from(record.chunks.tokens()).unwrap_or(u32::MAX);
-        }
         (self.reasoned, self.chunks_counted) = (false, true);
         *record = RequestRecord {
             headers: None,
@@ -355,12 +318,16 @@ impl RequestRun {
     }
 
     /// Ends the request.
-    fn finish(mut self, ended: AttemptOutcome, progress: &Progress) -> FinishedRequest {
+    fn finish<H>(
+        mut self,
+        ended: AttemptOutcome,
+        life: RequestLife<'_, H>,
+        progress: &Progress,
+    ) -> FinishedRequest {
         let AttemptOutcome { at, outcome, captured, .. } = ended;
         let mut record = self.close(at, outcome);
-        if let Some(mut attempts) = self.attempts {
+        if let Some(attempts) = life.into_attempts() {
             progress.answer_kept(&record);
-            attempts.sort_by_key(|attempt| attempt.begun);
             record.set_attempts(attempts);
         }
         FinishedRequest { record, captured }

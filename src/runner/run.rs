@@ -14,7 +14,7 @@ use tokio::time::{Sleep, sleep_until};
 use super::breaker::BreakerWatch;
 use super::in_flight::{DispatchSink, InFlightSet};
 use super::options::{Interrupt, RunOptions};
-use super::pacer::{self, DispatchedRequest, Outlet, RequestFeed};
+use super::pacer::{self, DispatchedRequest, FeedWitness, Outlet, RequestFeed};
 use super::progress::Progress;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
@@ -54,7 +54,8 @@ impl<E: Engine> Run<E> {
     ///
     /// # Errors
     ///
-    /// When a thread that dispatches cannot start: nothing is sent then.
+    /// When a thread that dispatches cannot start: nothing is sent then. When one that prepares or dispatches panics:
+    /// what was sent has been kept.
     pub async fn execute(
         mut self,
         feed: RequestFeed,
@@ -99,7 +100,9 @@ impl<E: Engine> Run<E> {
         }
         run.take_window_end();
         drop(raised);
+        let witness = run.witness.clone();
         let mut footer = run.close().await;
+        witness.check()?;
         if let Some(watch) = watch {
             footer.client = watch.finish().await;
         }
@@ -115,6 +118,7 @@ struct RunLoop<E, K> {
     pacer: mpsc::UnboundedReceiver<DispatchedRequest>,
     stop_pacer: Arc<AtomicBool>,
     dispatching: bool,
+    witness: FeedWitness,
     in_flight: InFlightSet<E>,
     /// Requests of the warm-up and the window that have not ended.
     awaited: u64,
@@ -130,22 +134,14 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let (pacing, drain) = (options.pacing, options.drain);
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let (out, pacer) = mpsc::unbounded_channel();
-        let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out, pacing };
+        let witness = feed.witness.clone();
+        let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), witness: witness.clone(), out, pacing };
         let next_turns = feed
             .take_later()
             .map(|later| NextTurns::start(later, Arc::clone(&engine), pacing, until, outlet.clone()))
             .transpose()?;
         pacer::start(pacing, feed, outlet)?;
-        let footer = RunFooter {
-            released_until: plan.window_end,
-            ended: Timestamp::ZERO,
-            ending: RunEnding::Finished,
-            breaker: None,
-            present_ns: None,
-            sessions: None,
-            client: None,
-            server: None,
-        };
+        let footer = RunFooter { released_until: plan.window_end, ..RunFooter::default() };
         let window = (plan.window_start, plan.window_end);
         let in_flight = InFlightSet::new(engine, clock, options, progress, window, next_turns, dispatches);
         let awaited = plan.warmup_requests + plan.measured_requests;
@@ -155,6 +151,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             pacer,
             stop_pacer,
             dispatching: true,
+            witness,
             in_flight,
             awaited,
             breakers,
@@ -193,7 +190,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
 
     /// The end of the window, the first time that it is known, where the answers decide it.
     fn take_window_end(&mut self) -> Option<Timestamp> {
-        let end = self.in_flight.next_turns.as_ref()?.window_end()?;
+        let end = self.in_flight.next_turns.as_ref()?.sessions.window_end()?;
         if self.is_stopped() || self.footer.released_until <= end {
             return None;
         }
@@ -268,7 +265,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         while let Ok(request) = self.pacer.try_recv() {
             self.in_flight.left_over(request);
         }
-        self.footer.sessions = self.in_flight.next_turns.as_ref().map(|turns| turns.counts);
+        self.footer.sessions = self.in_flight.next_turns.as_ref().map(|turns| turns.sessions.counts);
         self.footer.present_ns = Some(self.in_flight.clear(self.keep).await.nanos());
         self.footer.ended = self.clock.now();
         self.footer

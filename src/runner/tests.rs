@@ -67,9 +67,23 @@ async fn execute_schedule<E: Engine>(
     options: RunOptions,
     wishes: &[(u64, Interrupt)],
 ) -> Executed {
-    let measured_requests = schedule.iter().filter(|one| one.planned.phase == Phase::Measured).count() as u64;
+    let measured = schedule.iter().filter(|one| one.planned.phase == Phase::Measured).count() as u64;
+    let schedule = schedule.into_iter();
+    let (records, footer) = try_schedule(engine, schedule, measured, window_end, options, wishes).await;
+    Executed { records, footer: footer.unwrap() }
+}
+
+/// What ended, and how the run did.
+async fn try_schedule<E: Engine>(
+    engine: E,
+    schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
+    measured_requests: u64,
+    window_end: u64,
+    options: RunOptions,
+    wishes: &[(u64, Interrupt)],
+) -> (Vec<RequestRecord>, std::io::Result<RunFooter>) {
     let engine = Arc::new(engine);
-    let feed = RequestFeed::start(Arc::clone(&engine), schedule.into_iter(), None).unwrap();
+    let feed = RequestFeed::start(Arc::clone(&engine), schedule, None).unwrap();
     let clock = RunClock::starting_in(Duration::ZERO);
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {
@@ -99,12 +113,12 @@ async fn execute_schedule<E: Engine>(
         interrupt,
     };
     let mut records = Vec::new();
-    let footer = run.execute(feed, |finished| records.push(finished.record)).await.unwrap();
+    let footer = run.execute(feed, |finished| records.push(finished.record)).await;
     drop(wish);
-    let snapshot = progress.snapshot(footer.ended);
-    assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the in_flight came down");
+    let snapshot = progress.snapshot(clock.now());
+    assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "nothing is left in flight");
     records.sort_by_key(|record| record.index);
-    Executed { records, footer }
+    (records, footer)
 }
 
 fn window(executed: &Executed) -> Vec<&RequestRecord> {
@@ -148,11 +162,8 @@ async fn every_moment_of_a_plain_run_is_exact() {
         released_until: at(30),
         ended: at(29),
         ending: RunEnding::Finished,
-        breaker: None,
         present_ns: Some(27_000_000),
-        sessions: None,
-        client: None,
-        server: None,
+        ..RunFooter::default()
     };
     assert_eq!(executed.footer, expected);
 }
@@ -217,11 +228,8 @@ async fn what_the_drain_limit_cuts_off_is_censored_and_kept_with_its_tokens() {
             released_until: at(20),
             ended: at(120),
             ending: RunEnding::DrainLimit,
-            breaker: None,
             present_ns: Some(30_000_000),
-            sessions: None,
-            client: None,
-            server: None
+            ..RunFooter::default()
         }
     );
     let records = window(&executed);
@@ -322,11 +330,8 @@ async fn the_first_interrupt_stops_releases_and_drains() {
         released_until: at(95),
         ended: at(140),
         ending: RunEnding::Interrupted,
-        breaker: None,
         present_ns: Some(500_000_000),
-        sessions: None,
-        client: None,
-        server: None,
+        ..RunFooter::default()
     };
     assert_eq!(executed.footer, expected);
     assert_eq!(executed.records.len(), 10, "those of 0 to 90 ms");

@@ -60,6 +60,31 @@ pub trait SimulatedServer {
     }
 }
 
+/// Answers all that a server before `self.inner` does not change as the inner one does.
+macro_rules! as_inner {
+    () => {
+        fn gauges(&self) -> ServerGauges {
+            self.inner.gauges()
+        }
+        fn effort(&self) -> WorkTotals {
+            self.inner.effort()
+        }
+        fn decode_effort(&self) -> WorkTotals {
+            self.inner.decode_effort()
+        }
+        fn jobs(&self) -> u64 {
+            self.inner.jobs()
+        }
+        fn reset_prefix_cache(&mut self) {
+            self.inner.reset_prefix_cache();
+        }
+        fn cached_tokens(&self, job: &Job) -> u32 {
+            self.inner.cached_tokens(job)
+        }
+    };
+}
+pub(super) use as_inner;
+
 /// Tokens produced at one moment for one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenEvent {

@@ -19,7 +19,7 @@ use crate::engine::answer::{
     Answer, AnswerEnd, AnswerEvent, AnswerEvents, Cause, DiagnosedFailure, PreparedRequest,
 };
 use crate::engine::stream::reader::ArrivalStamp;
-use crate::record::{Failure, FinishReason};
+use crate::record::{Failure, FailureKind, FinishReason};
 
 /// Steps per poll; a read that filled the buffer ends the poll. Otherwise a server that never pauses would
 /// keep the thread from everything else, limits and the end of the run included.
@@ -129,7 +129,12 @@ impl HttpAnswer {
                 let opened = ready!(opening.as_mut().poll(cx));
                 self.opened(opened);
             }
-            State::Over => return Poll::Pending,
+            State::Over => {
+                let words = "more of an answer was asked for after its end".to_owned();
+                let failure = self.head.secrets.failure(FailureKind::Internal, words);
+                self.events
+                    .push_back(AnswerEvent::Ended(Box::new(AnswerEnd::failed(self.clock.now(), failure))));
+            }
         }
         Poll::Ready(())
     }

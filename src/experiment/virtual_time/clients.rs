@@ -3,12 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::log::{Waits, answered, job};
-use super::tries::{Deadline, Timer, Tries};
 use crate::clock::Timestamp;
 use crate::generator::{ConcurrencyCaps, PlannedRequest, Slots};
 use crate::record::{AttemptEnd, AttemptKind, Failure, FailureKind, Outcome, RequestRecord};
+use crate::runner::{ClientRules, RequestLife, Which};
 use crate::simulator::{Driver, Job, JobEnd, JobHistory, JobId, PrefixHashes, SimulatedServer};
-use crate::workload::RetryPolicy;
 
 /// A request that has ended, and its record.
 type EndedRequest = (PlannedRequest, RequestRecord);
@@ -24,9 +23,9 @@ pub(super) struct VirtualClients<'a, S: ?Sized> {
     /// The caps on requests in flight, and what waits under them.
     slots: Slots<Dispatched>,
     /// By index.
-    in_flight: HashMap<u64, RequestCourse>,
+    in_flight: HashMap<u64, RequestCourse<'a>>,
     /// When clients give up an attempt and try again; absent: they send each request once, and wait.
-    policy: Option<RetryPolicy>,
+    rules: Option<ClientRules<'a>>,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// The requests of jobs that are not their first: those have the request's index.
     again: HashMap<JobId, u64>,
@@ -40,24 +39,59 @@ struct Dispatched {
 }
 
 /// A request that was sent and has not ended.
-struct RequestCourse {
+struct RequestCourse<'a> {
     request: PlannedRequest,
     dispatched: Timestamp,
     /// When it got a slot under the concurrency cap; absent without a cap.
     admitted: Option<Timestamp>,
     /// Its attempts; absent where clients send each request once, and wait.
-    tries: Option<Box<Tries>>,
+    life: Option<Box<ClientLife<'a>>>,
+}
+
+/// The attempts of a request whose clients give up, try again or hedge.
+struct ClientLife<'a> {
+    life: RequestLife<'a, JobId>,
+    /// What is sent each time.
+    job: Job,
+    /// When it was first sent.
+    sent: Timestamp,
+    /// What it waits for.
+    armed: Option<(Timestamp, Timer)>,
+}
+
+/// What is due for a request, and for which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// A limit of an attempt, or its hedge.
+    Attempt(u64),
+    /// Another attempt, after a wait.
+    Retry(u64),
+}
+
+impl ClientLife<'_> {
+    /// Sets the timer of request `index`, in place of the one it had.
+    fn arm(&mut self, due: Option<(Timestamp, Timer)>, timers: &mut BTreeSet<(Timestamp, Timer)>) {
+        if let Some(armed) = std::mem::replace(&mut self.armed, due) {
+            timers.remove(&armed);
+        }
+        timers.extend(due);
+    }
+
+    /// Sets it to what its attempt under way waits for.
+    fn rearm(&mut self, index: u64, timers: &mut BTreeSet<(Timestamp, Timer)>) {
+        self.arm(self.life.alarm().map(|at| (at, Timer::Attempt(index))), timers);
+    }
 }
 
 impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     /// The clients of `server`, which must be fresh.
-    pub(super) fn new(server: &'a mut S, caps: ConcurrencyCaps, policy: Option<RetryPolicy>) -> Self {
+    pub(super) fn new(server: &'a mut S, caps: ConcurrencyCaps, rules: Option<ClientRules<'a>>) -> Self {
         Self {
             driver: Driver::new(server),
             waits: Waits::default(),
             slots: Slots::new(caps),
             in_flight: HashMap::new(),
-            policy,
+            rules,
             timers: BTreeSet::new(),
             again: HashMap::new(),
         }
@@ -93,16 +127,15 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         while let Some((at, timer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, timer));
             match timer {
-                Timer::Deadline(index) => self.at_deadline(now, index, ended),
-                Timer::Hedge(index) => self.send(now, index, AttemptKind::Hedge, ended),
+                Timer::Attempt(index) => self.at_alarm(now, index, ended),
                 Timer::Retry(index) => self.send(now, index, AttemptKind::Retry, ended),
             }
         }
         let (mut begun, mut over) = (Vec::new(), Vec::new());
-        let hedges = self.policy.as_ref().is_some_and(|policy| policy.hedge_after().is_some());
-        self.driver.advance_with(now, |id| begun.extend(hedges.then_some(id)), |history| over.push(history));
+        let listens = self.rules.is_some();
+        self.driver.advance_with(now, |id| begun.extend(listens.then_some(id)), |history| over.push(history));
         for id in begun {
-            self.keep_only(now, id);
+            self.keep_only(now, id, true);
         }
         for history in over {
             self.over(now, history, ended);
@@ -113,11 +146,14 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     fn send_waiting(&mut self, now: Timestamp, ended: &mut Vec<EndedRequest>) {
         while let Some(Dispatched { request, prefix, at }) = self.slots.next() {
             let job = job(&request, prefix);
-            let tries = self.policy.as_ref().map(|_| Box::new(Tries::new(job.clone())));
+            let life = self.rules.map(|rules| {
+                let life = RequestLife::new(request.index, rules);
+                Box::new(ClientLife { life, job: job.clone(), sent: now, armed: None })
+            });
             let admitted = self.slots.are_limited().then_some(now);
-            let course = RequestCourse { request, dispatched: at, admitted, tries };
+            let course = RequestCourse { request, dispatched: at, admitted, life };
             self.in_flight.insert(request.index, course);
-            if self.policy.is_some() {
+            if self.rules.is_some() {
                 self.send(now, request.index, AttemptKind::First, ended);
             } else if let Some(refused) = self.driver.submit(now, job) {
                 self.over(now, refused, ended);
@@ -127,12 +163,11 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
 
     /// Sends a request of clients that may send it more than once.
     fn send(&mut self, now: Timestamp, index: u64, kind: AttemptKind, ended: &mut Vec<EndedRequest>) {
-        let Some(policy) = &self.policy else { return };
-        let Some(tries) = self.in_flight.get_mut(&index).and_then(|course| course.tries.as_mut()) else {
+        let Some(client) = self.in_flight.get_mut(&index).and_then(|course| course.life.as_mut()) else {
             return;
         };
         let id = match kind {
-            AttemptKind::First => tries.job.id,
+            AttemptKind::First => client.job.id,
             // No request has so high an index.
             AttemptKind::Retry | AttemptKind::Hedge => JobId(u64::MAX - self.waits.sent_again),
         };
@@ -140,58 +175,47 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
             self.waits.sent_again += 1;
             self.again.insert(id, index);
         }
-        tries.begin(now, kind, id);
-        if kind != AttemptKind::Hedge {
-            // A hedge has the limits of the attempt beside which it is sent.
-            tries.deadline = Deadline::new(policy.behaviour(), now, false).map(|deadline| deadline.at);
-            tries.hedge_at = policy.hedge_after().map(|wait| now.after(wait));
-            self.timers.extend(tries.deadline.map(|at| (at, Timer::Deadline(index))));
-            self.timers.extend(tries.hedge_at.map(|at| (at, Timer::Hedge(index))));
-        }
-        let job = Job { id, ..tries.job.clone() };
+        let which = client.life.begin(id, kind, now);
+        client.life.sent(which, now);
+        client.rearm(index, &mut self.timers);
+        let job = Job { id, ..client.job.clone() };
         if let Some(refused) = self.driver.submit(now, job) {
             self.over(now, refused, ended);
         }
     }
 
-    /// An attempt is at a limit: it breaks it, unless it has got its first token in time.
-    fn at_deadline(&mut self, now: Timestamp, index: u64, ended: &mut Vec<EndedRequest>) {
-        let Some(policy) = &self.policy else { return };
-        let Some(tries) = self.in_flight.get_mut(&index).and_then(|course| course.tries.as_mut()) else {
+    /// An attempt is at a limit, which it breaks, or has no token yet and is sent a second time.
+    fn at_alarm(&mut self, now: Timestamp, index: u64, ended: &mut Vec<EndedRequest>) {
+        let Some(client) = self.in_flight.get_mut(&index).and_then(|course| course.life.as_mut()) else {
             return;
         };
-        tries.deadline = None;
-        let Some((id, began)) = tries.under_way() else { return };
-        let has_token = tries.jobs().any(|id| self.driver.has_token(id));
-        let Some(deadline) = Deadline::new(policy.behaviour(), began, has_token) else { return };
-        if deadline.at > now {
-            tries.deadline = Some(deadline.at);
-            self.timers.insert((deadline.at, Timer::Deadline(index)));
+        let Some(failure) = client.life.broken(now) else {
+            if client.life.hedge_is_due(now) {
+                self.send(now, index, AttemptKind::Hedge, ended);
+            }
             return;
-        }
-        self.keep_only(now, id);
+        };
+        let Some(id) = client.life.handle(Which::First).copied() else { return };
+        self.keep_only(now, id, false);
         if let Some(history) = self.driver.cancel(now, id) {
-            self.failed(now, history, deadline.failure(), ended);
+            self.failed(now, history, failure, ended);
         }
     }
 
     /// Cancels the other job of the request of this one, if there is one, and sends no other beside it.
-    fn keep_only(&mut self, now: Timestamp, id: JobId) {
+    fn keep_only(&mut self, now: Timestamp, id: JobId, has_token: bool) {
         let index = self.request_of(id);
-        let Some(tries) = self.in_flight.get_mut(&index).and_then(|course| course.tries.as_mut()) else {
+        let Some(client) = self.in_flight.get_mut(&index).and_then(|course| course.life.as_mut()) else {
             return;
         };
-        if !tries.is_under_way(id) {
-            return;
+        let Some(which) = client.life.which(&id) else { return };
+        let other = if has_token { client.life.token(which, now) } else { client.life.settle(which, now) };
+        if has_token {
+            client.rearm(index, &mut self.timers);
         }
-        if let Some(at) = tries.hedge_at.take() {
-            self.timers.remove(&(at, Timer::Hedge(index)));
-        }
-        let others: Vec<JobId> = tries.jobs().filter(|other| *other != id).collect();
-        for other in others {
+        if let Some(other) = other {
             // It has no token: the first of the two to have one is kept.
             self.driver.cancel(now, other);
-            tries.end(other, now, AttemptEnd::Cancelled, 0);
             self.again.remove(&other);
         }
     }
@@ -204,20 +228,20 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
             self.failed(now, history, Failure::new(kind, reject.to_string()), ended);
             return;
         }
-        self.keep_only(now, id);
+        self.keep_only(now, id, false);
         let index = self.request_of(id);
         // Of two jobs that finish at once the first is kept.
-        let is_kept =
-            |course: &RequestCourse| course.tries.as_ref().is_none_or(|tries| tries.is_under_way(id));
+        let is_kept = |course: &RequestCourse<'_>| {
+            course.life.as_ref().is_none_or(|client| client.life.which(&id).is_some())
+        };
         if !self.in_flight.get(&index).is_some_and(is_kept) {
             return;
         }
         let Some(mut course) = self.in_flight.remove(&index) else { return };
-        if let Some(tries) = &mut course.tries {
-            let at = history.chunks.last_at().unwrap_or(now);
-            tries.end(id, at, AttemptEnd::Answered, 0);
+        if let Some(client) = &mut course.life {
+            client.life.conclude(history.chunks.last_at().unwrap_or(now), AttemptEnd::Answered, None, 0);
             self.again.remove(&id);
-            tries.disarm(index, &mut self.timers);
+            client.arm(None, &mut self.timers);
         }
         self.slots.free(course.request.class);
         self.waits.add(&course.request, &history);
@@ -238,19 +262,18 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
             JobEnd::Finished | JobEnd::Unfinished => None,
         };
         let Some(course) = self.in_flight.get_mut(&index) else { return };
-        if let (Some(tries), Some(policy)) = (&mut course.tries, &self.policy) {
-            tries.end(id, now, AttemptEnd::Failed(failure.reason), history.chunks.tokens());
+        if let Some(client) = &mut course.life {
+            let Some(which) = client.life.which(&id) else { return };
             self.again.remove(&id);
-            if tries.under_way().is_some() {
+            if client.life.goes_on_without(which, now, failure.reason) {
                 return;
             }
-            tries.disarm(index, &mut self.timers);
-            let wait = policy.retry_in(index, tries.tries(), failure.reason.retry_cause(), retry_after);
-            if let Some(wait) = wait {
-                self.timers.insert((now.after(wait), Timer::Retry(index)));
+            let end = AttemptEnd::Failed(failure.reason);
+            let again = client.life.conclude(now, end, retry_after, history.chunks.tokens());
+            client.arm(again.map(|at| (at, Timer::Retry(index))), &mut self.timers);
+            if again.is_some() {
                 return;
             }
-            tries.keep_tokens();
         }
         let Some(course) = self.in_flight.remove(&index) else { return };
         self.slots.free(course.request.class);
@@ -270,14 +293,14 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
             let index = again.get(&history.job).copied().unwrap_or(history.job.0);
             // Of two jobs of a request the first stands for both: neither has a token.
             let Some(mut course) = in_flight.remove(&index) else { continue };
-            if let Some(tries) = &mut course.tries {
-                tries.stop(now);
+            if let Some(client) = &mut course.life {
+                client.life.conclude(now, AttemptEnd::Cancelled, None, 0);
             }
             waits.add(&course.request, &history);
             records.push(course.ended(history, now, None).1);
         }
         // Those that wait before another attempt, and those that wait for a slot.
-        let mut between: Vec<RequestCourse> = in_flight.into_values().collect();
+        let mut between: Vec<RequestCourse<'_>> = in_flight.into_values().collect();
         between.sort_unstable_by_key(|course| course.request.index);
         records.extend(between.into_iter().map(|course| course.cut_off(now)));
         let never_sent = |Dispatched { request, at, .. }| RequestRecord { ended: now, ..request.record(at) };
@@ -286,29 +309,29 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     }
 }
 
-impl RequestCourse {
+impl RequestCourse<'_> {
     /// The record of the request, whose last attempt, or the one that answered, went like this.
     fn ended(self, history: JobHistory, now: Timestamp, failure: Option<Failure>) -> EndedRequest {
-        let Self { request, dispatched, admitted, tries } = self;
+        let Self { request, dispatched, admitted, life } = self;
         let asked = RequestRecord { admitted, ..request.record(dispatched) };
         let mut record = answered(&asked, history, now);
         if let Some(failure) = failure {
             record.outcome = Outcome::Failed(failure.into());
         }
-        if let Some(tries) = tries {
-            record.sent = tries.sent();
-            record.set_attempts(tries.attempts);
+        if let Some(client) = life {
+            record.sent = Some(client.sent);
+            record.set_attempts(client.life.into_attempts().unwrap_or_default());
         }
         (request, record)
     }
 
     /// The record of the request, which waits before another attempt when the run ends.
     fn cut_off(self, now: Timestamp) -> RequestRecord {
-        let Self { request, dispatched, admitted, tries } = self;
+        let Self { request, dispatched, admitted, life } = self;
         let mut record = RequestRecord { admitted, ended: now, ..request.record(dispatched) };
-        if let Some(tries) = tries {
-            record.sent = tries.sent();
-            record.set_attempts(tries.attempts);
+        if let Some(client) = life {
+            record.sent = Some(client.sent);
+            record.set_attempts(client.life.into_attempts().unwrap_or_default());
         }
         record
     }

@@ -6,7 +6,6 @@ mod comparison;
 pub(super) mod log;
 mod prediction;
 mod run;
-mod tries;
 
 pub use bottleneck::{Bottleneck, EngineEvidence, Limit};
 pub use comparison::{Latency, LayoutComparison, LayoutFigures, LayoutRow};

@@ -6,10 +6,9 @@ use super::clients::VirtualClients;
 use super::log::leading;
 use crate::analysis::answers_end;
 use crate::clock::Timestamp;
-use crate::generator::{
-    Blocks, ConcurrencyCaps, ConversationBreak, PlannedRequest, Schedule, SessionPlanner, TurnEnd,
-};
-use crate::record::{Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
+use crate::generator::{Blocks, ConcurrencyCaps, PlannedRequest, Schedule, SessionPlanner, SessionTurns};
+use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
+use crate::runner::ClientRules;
 use crate::simulator::{ServerGauges, SimulatedServer, WorkTotals};
 
 /// One run in virtual time.
@@ -55,7 +54,9 @@ pub struct SimulatedRun {
 impl VirtualRun {
     /// Runs it against `server`, which must be fresh.
     pub fn execute<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> SimulatedRun {
-        let mut clients = VirtualClients::new(server, self.caps.clone(), self.schedule.retry_policy());
+        let policy = self.schedule.retry_policy();
+        let rules = policy.as_ref().map(ClientRules::from_policy);
+        let mut clients = VirtualClients::new(server, self.caps.clone(), rules);
         let mut arrivals = self.schedule.requests().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
         let mut records = Vec::new();
@@ -114,11 +115,8 @@ impl VirtualRun {
                 released_until: window_end,
                 ended: clock,
                 ending,
-                breaker: None,
-                present_ns: None,
                 sessions: turns.counts(),
-                client: None,
-                server: None,
+                ..RunFooter::default()
             },
             answers_end,
             effort: all - all_before,
@@ -133,16 +131,16 @@ impl VirtualRun {
 /// The turns that are known and not yet sent.
 #[derive(Debug)]
 struct LaterTurns {
-    /// Draws the turns; absent where there are no sessions.
-    sessions: Option<SessionPlanner>,
+    /// What follows each request; absent where there are no sessions.
+    sessions: Option<SessionTurns>,
     /// By moment, then by index.
     due: BTreeMap<(Timestamp, u64), PlannedRequest>,
-    counts: SessionCounts,
 }
 
 impl LaterTurns {
     pub(super) fn new(sessions: Option<SessionPlanner>) -> Self {
-        Self { sessions, due: BTreeMap::new(), counts: SessionCounts::default() }
+        let never = Timestamp::from_nanos(u64::MAX);
+        Self { sessions: sessions.map(|planner| SessionTurns::new(planner, never)), due: BTreeMap::new() }
     }
 
     /// When the next one leaves.
@@ -154,38 +152,30 @@ impl LaterTurns {
     pub(super) fn next_by(&mut self, now: Timestamp) -> Option<PlannedRequest> {
         self.next_due().filter(|at| *at <= now)?;
         let (_, request) = self.due.pop_first()?;
-        self.counts.released(request.phase);
+        self.sessions.as_mut()?.released(&request);
         Some(request)
     }
 
-    /// Schedules the turn that follows a request that has ended, and returns the phase to which it belongs. Marks the
-    /// record of a turn after which its conversation had no more context.
+    /// Schedules the turn that follows a request that has ended, and returns the phase to which it belongs.
     pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> Option<Phase> {
-        let answered = (record.outcome == Outcome::Completed).then_some(record.output_tokens as u32);
-        let sessions = self.sessions.as_mut()?;
-        let sequel = sessions.after(last, TurnEnd { at: record.ended, answered });
-        if let Some(broken) = sequel.broken {
-            broken.count(&mut self.counts);
-            record.context_full = matches!(broken, ConversationBreak::Full(_));
-        }
-        let next = sessions.counted(sequel.next?)?;
+        let next = self.sessions.as_mut()?.ended(last, record)?;
         self.due.insert((next.scheduled, next.index), next);
         Some(next.phase)
     }
 
     /// The place of a request in a conversation of several turns, where it has one.
     pub(super) fn conversation_of(&self, request: &PlannedRequest) -> Option<Turn> {
-        let goes_on = self.sessions.as_ref()?.has_next_turn(request);
+        let goes_on = self.sessions.as_ref()?.planner.has_next_turn(request);
         request.turn.filter(|turn| goes_on || turn.place() > 0)
     }
 
-    /// The end of the window, where the answers decided it and it is known.
+    /// End of the window, where the answers decided it and it is known.
     pub(super) fn window_end(&self) -> Option<Timestamp> {
-        self.sessions.as_ref()?.counted_end()
+        self.sessions.as_ref()?.window_end()
     }
 
     /// Counts of the sessions; absent where there are none.
     pub(super) fn counts(&self) -> Option<SessionCounts> {
-        self.sessions.as_ref().map(|_| self.counts)
+        self.sessions.as_ref().map(|sessions| sessions.counts)
     }
 }

@@ -57,7 +57,7 @@ fn turns_of(
     answered: u32,
     most: usize,
 ) -> Vec<PlannedRequest> {
-    let next = |last: &PlannedRequest| sessions.after(last, end_of(last, Some(answered))).next;
+    let next = |last: &PlannedRequest| sessions.after(last, end_of(last, Some(answered))).0;
     std::iter::successors(Some(opener), next).take(most).collect()
 }
 
@@ -88,7 +88,7 @@ fn a_session_carries_on_all_that_was_said() {
         }
         // A failed last turn breaks nothing off.
         let last = turns.last().unwrap();
-        assert_eq!(sessions.after(last, end_of(last, None)), NextTurn::default());
+        assert_eq!(sessions.after(last, end_of(last, None)), (None, None));
     }
     assert_eq!(lengths.len(), 6, "{lengths:?}");
 }
@@ -146,14 +146,14 @@ fn a_turn_without_an_answer_ends_its_conversation_and_one_that_does_not_fit_is_n
     let (plan, sessions) = openers(&bounded);
     let opener = *plan.iter().find(|request| turn(request).of == Some(5)).unwrap();
     let broken = sessions.after(&opener, end_of(&opener, None));
-    assert_eq!(broken, NextTurn { next: None, broken: Some(ConversationBreak::Unanswered(4)) });
+    assert_eq!(broken, (None, Some(ConversationBreak::Unanswered(4))));
     // 100 and 33, some 15 and an answer of some 35 fit; the next turn has 230 and its answer.
     let turns = turns_of(&sessions, opener, 33, 9);
     assert!(turns.iter().all(|turn| turn.input_tokens + turn.output_tokens <= 260));
     let last = turns.last().unwrap();
     let left = 5 - turns.len() as u32;
     assert!(left > 0, "{turns:?}");
-    assert_eq!(sessions.after(last, end_of(last, Some(33))).broken, Some(ConversationBreak::Full(left)));
+    assert_eq!(sessions.after(last, end_of(last, Some(33))).1, Some(ConversationBreak::Full(left)));
     let mut counts = SessionCounts::default();
     ConversationBreak::Unanswered(4).count(&mut counts);
     ConversationBreak::Full(left).count(&mut counts);
@@ -226,7 +226,7 @@ fn what_a_user_sends_depends_on_nothing_but_its_number() {
         TALKS.split_once("[[classes]]").map(|(_, class)| format!("[[classes]]{class}")).unwrap()
     )));
     let sent = |answered: Option<u32>| -> Vec<PlannedRequest> {
-        let next = |last: &PlannedRequest| sessions.after(last, end_of(last, answered)).next;
+        let next = |last: &PlannedRequest| sessions.after(last, end_of(last, answered)).0;
         std::iter::successors(Some(plan[2]), next).take(400).collect()
     };
     let (patient, unlucky) = (sent(Some(33)), sent(None));
@@ -254,7 +254,7 @@ fn a_user_goes_on_after_a_failure_and_not_at_once() {
     let text = format!("name = \"closed\"\nhorizon_s = 60\n{hasty}\n{ONE_SHOT}");
     let (plan, sessions) = openers(&spec(&text));
     let after = |answered| {
-        let next = sessions.after(&plan[0], end_of(&plan[0], answered)).next.unwrap();
+        let next = sessions.after(&plan[0], end_of(&plan[0], answered)).0.unwrap();
         next.scheduled.since(plan[0].scheduled).as_millis()
     };
     assert_eq!((after(Some(6)), after(None)), (1_250, 2_000));

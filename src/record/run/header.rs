@@ -224,7 +224,7 @@ pub struct HostFacts {
 
 /// How a run ended: the last line of its log. A log without one was cut off.
 #[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunFooter {
     /// All requests scheduled before this moment were dispatched, and none after it: the end of the plan, the moment of
@@ -265,11 +265,12 @@ pub struct BreakerTrip {
 }
 
 /// Why a run stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnding {
     /// Every request of the window ended.
+    #[default]
     Finished,
     /// The drain limit came first; requests still running were censored.
     DrainLimit,

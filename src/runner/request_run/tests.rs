@@ -2,6 +2,16 @@
 
 use super::*;
 use crate::record::{LateStamps, Usage};
+use crate::runner::options::Timeouts;
+
+/// An answer that never comes.
+struct NoAnswer;
+
+impl Answer for NoAnswer {
+    async fn next(&mut self) -> AnswerEvent {
+        std::future::pending().await
+    }
+}
 
 /// A request scheduled at 100 ns that got these chunks: time, tokens, kind of text.
 fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> RequestRecord {
@@ -14,17 +24,20 @@ fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> R
     };
     let mut run = RequestRun::new(&request, Timestamp::from_nanos(101));
     let begin = Timestamp::from_nanos(101);
-    let mut limits = Deadlines { timeouts: Timeouts::default(), begin, last_token: None };
-    let progress = Progress::default();
-    let mut attempt = RunningAttempt::new(AttemptKind::First, begin);
+    let rules = ClientRules { timeouts: Timeouts::default(), retries: None };
+    let mut life = RequestLife::new(7, rules);
+    life.begin(LiveAnswer { answer: NoAnswer, headers: None }, AttemptKind::First, begin);
+    let (progress, cancel) = (Progress::default(), CancellationToken::new());
+    let clock = RunClock::starting_in(Duration::ZERO);
+    let context = RequestContext { engine: &(), clock, rules, progress: &progress, cancel: &cancel };
     for (i, &(at, tokens, text)) in chunks.iter().enumerate() {
         if i % 2 == 1 {
             let late = AnswerEvent::LateStamp { by: Duration::from_nanos(7) };
-            run.note(&late, &mut attempt, &mut limits, &progress);
+            assert!(run.take(late, Which::First, &mut life, &context).is_none());
         }
         let chunk =
             AnswerEvent::Chunk { at: Timestamp::from_nanos(at), tokens, text, merged: i % 2 == 1, choice: 0 };
-        run.note(&chunk, &mut attempt, &mut limits, &progress);
+        assert!(run.take(chunk, Which::First, &mut life, &context).is_none());
     }
     let at = Timestamp::from_nanos(999);
     let end = AnswerEnd {
@@ -41,7 +54,7 @@ fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> R
         retry_after: None,
     };
     let whole = run.whole(end);
-    run.finish(whole, &progress).record
+    run.finish(whole, life, &progress).record
 }
 
 #[test]

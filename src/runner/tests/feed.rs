@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::engines::{Script, at, ms};
-use super::order;
+use super::{PATIENT, order, try_schedule};
 use crate::record::Phase;
 use crate::runner::pacer::RequestFeed;
 
@@ -26,4 +26,17 @@ fn enough_is_ready_before_a_run_and_never_much_more() {
         let ahead = built.load(Relaxed) - taken;
         assert!(ahead <= 600, "{ahead} requests are built after {taken}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_plan_breaks_off_is_no_run_that_finished() {
+    let schedule = (0..10).map(|index| {
+        assert!(index < 4, "this program has a fault");
+        order(index, at(index), Phase::Measured)
+    });
+    let engine = Script { ttft: ms(1), gap: ms(1), tokens: 2 };
+    let (records, footer) = try_schedule(engine, schedule, 10, 30, PATIENT, &[]).await;
+    let words = footer.unwrap_err().to_string();
+    assert!(words.contains("has panicked, so that part of the plan was not sent"), "{words}");
+    assert!(records.len() <= 4, "{}", records.len());
 }

@@ -1,7 +1,6 @@
 //! Dispatches later turns at times that are known only when the turns before them have ended.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 
@@ -24,7 +23,9 @@ pub(super) fn start<E: Engine>(
         Pacing::Precise | Pacing::RealTime => {
             let (written, requests) = channel();
             // A writer that is busy with a long text does not delay a turn that is already written.
+            let witness = outlet.witness.clone();
             start_thread("turn writer", move || {
+                let _witness = witness;
                 while let Some(event) = events.blocking_recv() {
                     if !write_and_pass_on(&mut writer, event, |ready| written.send(ready).is_ok()) {
                         return;
@@ -117,25 +118,20 @@ async fn dispatch_by_timer<E: Engine>(
 
 /// Requests by their scheduled times; of equal times the lowest index comes first.
 #[derive(Default)]
-struct TimerQueue {
-    next: BinaryHeap<Reverse<(Timestamp, u64)>>,
-    requests: BTreeMap<u64, ReadyRequest>,
-}
+struct TimerQueue(BTreeMap<(Timestamp, u64), ReadyRequest>);
 
 impl TimerQueue {
     fn push(&mut self, ready: ReadyRequest) {
-        self.next.push(Reverse((ready.request.scheduled, ready.request.index)));
-        self.requests.insert(ready.request.index, ready);
+        self.0.insert((ready.request.scheduled, ready.request.index), ready);
     }
 
     /// The next scheduled time, if any.
     fn moment(&self) -> Option<Timestamp> {
-        self.next.peek().map(|Reverse((moment, _))| *moment)
+        self.0.first_key_value().map(|((moment, _), _)| *moment)
     }
 
     /// Takes the next request out.
     fn pop(&mut self) -> Option<ReadyRequest> {
-        let Reverse((_, index)) = self.next.pop()?;
-        self.requests.remove(&index)
+        self.0.pop_first().map(|(_, ready)| ready)
     }
 }

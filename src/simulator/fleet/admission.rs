@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::simulator::job::{Job, JobId, urgency};
-use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
+use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent, as_inner};
 use crate::simulator::work_totals::WorkTotals;
 use crate::workload::Priority;
 
@@ -146,29 +146,7 @@ impl SimulatedServer for AdmissionControl {
         }
     }
 
-    fn gauges(&self) -> ServerGauges {
-        self.inner.gauges()
-    }
-
-    fn effort(&self) -> WorkTotals {
-        self.inner.effort()
-    }
-
-    fn decode_effort(&self) -> WorkTotals {
-        self.inner.decode_effort()
-    }
-
-    fn jobs(&self) -> u64 {
-        self.inner.jobs()
-    }
-
-    fn reset_prefix_cache(&mut self) {
-        self.inner.reset_prefix_cache();
-    }
-
-    fn cached_tokens(&self, job: &Job) -> u32 {
-        self.inner.cached_tokens(job)
-    }
+    as_inner!();
 }
 
 #[cfg(test)]

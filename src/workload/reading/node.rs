@@ -80,9 +80,15 @@ impl NodeValue {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(*value),
             Self::Number(digits) => {
-                let whole = digits.trim_start_matches('+').parse::<i64>().ok().map(Value::from);
-                let float = || Some(Value::Number(serde_json::Number::from_f64(digits.parse().ok()?)?));
-                whole.or_else(float)?
+                let unsigned = digits.trim_start_matches('+');
+                // A whole number of more digits would lose some as a fraction.
+                let is_whole = unsigned.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+                let whole = unsigned.parse::<i64>().map(Value::from);
+                match whole.or_else(|_| unsigned.parse::<u64>().map(Value::from)) {
+                    Ok(whole) => whole,
+                    Err(_) if is_whole => return None,
+                    Err(_) => Value::Number(serde_json::Number::from_f64(digits.parse().ok()?)?),
+                }
             }
             Self::Text(text) => Value::String(text.clone()),
             Self::Date(_) => return None,
@@ -139,5 +145,25 @@ impl Lines {
     /// The line, counted from 1, that holds the byte at `offset`.
     pub(super) fn at(&self, offset: usize) -> usize {
         self.0.partition_point(|&newline| newline < offset) + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_numbers_keep_their_digits_or_are_refused() {
+        let json = |digits: &str| NodeValue::Number(digits.to_owned()).json().map(|value| value.to_string());
+        for digits in
+            ["0", "-7", "9223372036854775808", "18446744073709551615", "-9223372036854775808", "0.25"]
+        {
+            assert_eq!(json(digits).as_deref(), Some(digits));
+        }
+        assert_eq!(json("+5").as_deref(), Some("5"));
+        assert_eq!(json("1e3").as_deref(), Some("1000.0"));
+        for digits in ["18446744073709551616", "-9223372036854775809", "inf", "nan"] {
+            assert_eq!(json(digits), None, "{digits}");
+        }
     }
 }

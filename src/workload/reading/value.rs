@@ -102,7 +102,9 @@ impl<'n> SpecValue<'n> {
 
     /// Reads any value that JSON can express.
     pub(crate) fn json(&self) -> Option<serde_json::Value> {
-        self.node.value.json().or_else(|| self.refuse("a value of JSON, without dates and infinities"))
+        self.node.value.json().or_else(|| {
+            self.refuse("a value of JSON, without dates, infinities and whole numbers of over 64 bits")
+        })
     }
 
     /// Reads what a run stored of the files that it used; refuses what no file can hold.
