@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use skyline::engine::{Dialect, OpenAiEngine, Target};
+use skyline::engine::{OpenAiEngine, Target};
 use skyline::generator::{PlannedRequest, Prompt, RequestSpec};
+use skyline::record::EngineKind;
 use tokio::runtime::{Builder, Runtime};
 
 /// The kind of runtime that `skyline bench` has.
@@ -15,7 +16,7 @@ pub(crate) fn runtime() -> Runtime {
 
 /// The engine at this address.
 pub(crate) async fn engine_at(address: SocketAddr) -> Arc<OpenAiEngine> {
-    let target = Target::new(format!("http://{address}").parse().unwrap(), Dialect::Openai);
+    let target = Target::new(format!("http://{address}").parse().unwrap(), EngineKind::Openai);
     Arc::new(OpenAiEngine::connect(target, Duration::from_secs(5), |_| {}).await.unwrap())
 }
 

@@ -11,9 +11,9 @@ use tokio::sync::watch;
 use super::server::ReferenceServer;
 use crate::analysis::Sample;
 use crate::clock::{Pacing, RunClock, Timestamp};
-use crate::engine::{Dialect, Engine, OpenAiEngine, Target};
+use crate::engine::{Engine, OpenAiEngine, Target};
 use crate::generator::{PlannedRequest, Prompt, RequestSpec};
-use crate::record::{Calibration, Delays, PlanFacts, RequestRecord, TokenChunk};
+use crate::record::{Calibration, Delays, EngineKind, PlanFacts, RequestRecord, TokenChunk};
 use crate::runner::{Interrupt, Progress, RequestFeed, Run, RunOptions};
 
 /// Length of the short calibration before a run.
@@ -178,7 +178,7 @@ impl TestBed {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(CalibrationError::Sockets)?;
         let url = format!("http://{}", server.address).parse().map_err(CalibrationError::Client)?;
-        let connecting = OpenAiEngine::connect(Target::new(url, Dialect::Vllm), WAIT, |_| {});
+        let connecting = OpenAiEngine::connect(Target::new(url, EngineKind::Vllm), WAIT, |_| {});
         let engine =
             runtime.block_on(connecting).map_err(|error| CalibrationError::Client(error.to_string()))?;
         let options = RunOptions { drain: patience, pacing, ..RunOptions::default() };

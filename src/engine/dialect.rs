@@ -3,50 +3,18 @@
 //! A new dialect is a variant and a row here. One with metrics of its own also has a table of names here, and a
 //! [`PageKind`].
 
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
-
 use super::dialect_traits::{
     AS_IT_IS, CacheReset, DialectTraits, ENGINE, IdleConnections, LengthForcing, MetricNames, PriorityOrder,
     SchemaField, StartOptions, TokenizeCall,
 };
 use super::metrics::exporters;
 use super::metrics::exposition::{MetricSample, metric_samples};
-use crate::record::{Counter, Gauge, PageKind, ServerTime};
-
-/// A dialect of the OpenAI protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "lowercase", parse_err_ty = String, parse_err_fn = unknown)]
-pub enum Dialect {
-    /// vLLM.
-    Vllm,
-    /// SGLang.
-    Sglang,
-    /// TensorRT-LLM's `trtllm-serve`.
-    Trtllm,
-    /// Hugging Face's Text Generation Inference.
-    Tgi,
-    /// llama.cpp's llama-server; llama-cpp-python, whose default port is 8000.
-    Llamacpp,
-    /// The gateway `LiteLLM`, whose `/health` sends a completion to each of its models.
-    Litellm,
-    /// OpenAI itself and whatever speaks only its protocol: gateways, transformers serve.
-    Openai,
-    /// Skyline's own mock.
-    Mock,
-}
+use crate::record::{Counter, EngineKind, Gauge, PageKind, ServerTime};
 
 /// The tokenize call of vLLM and SGLang.
 const PROMPT: Option<TokenizeCall> = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
 
-impl Dialect {
-    /// Every dialect, in the order of messages.
-    pub const ALL: &[Self] = Self::VARIANTS;
-
-    /// Its name for `--engine`.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
+impl EngineKind {
     /// What makes a server of it do more than by default.
     pub(crate) fn start_options(self) -> StartOptions {
         let plain = StartOptions::default();
@@ -196,12 +164,6 @@ impl Dialect {
             },
         }
     }
-}
-
-/// The answer to an unknown name: those that there are.
-fn unknown(name: &str) -> String {
-    let names = Dialect::ALL.iter().map(|dialect| dialect.name()).collect::<Vec<_>>().join(", ");
-    format!("`{name}` is not an engine; there are {names} (openai fits any other server)")
 }
 
 impl MetricNames {
@@ -374,10 +336,10 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_shown() {
-        for &dialect in Dialect::ALL {
+        for &dialect in EngineKind::ALL {
             assert_eq!(dialect.to_string().parse(), Ok(dialect));
         }
-        let error = "vlm".parse::<Dialect>().unwrap_err();
+        let error = "vlm".parse::<EngineKind>().unwrap_err();
         assert!(error.contains("`vlm`") && error.contains("vllm, sglang"), "{error}");
     }
 }

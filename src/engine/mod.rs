@@ -26,7 +26,6 @@ pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 pub use answer_limits::{AnswerBudget, AnswerLimits};
 pub(crate) use bounded_json::bounded_value;
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
-pub use dialect::Dialect;
 pub(crate) use dialect_traits::MetricNames;
 pub use http_url::Scheme;
 pub(crate) use http_url::{http_url, shown_path, without_secrets};

@@ -220,12 +220,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::dialect::Dialect;
     use crate::engine::target::Secret;
+    use crate::record::EngineKind;
 
     fn secrets(headers: &[&str], extra: &Value) -> Secrets {
         let url = "http://x?api-version=2024-06-01&key=query%2Bquery&trace=fedcba9876543210";
-        let mut target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+        let mut target = Target::new(url.parse().unwrap(), EngineKind::Vllm);
         target.api_key = Some(Secret::new(" keykeykey/1\n"));
         target.headers = headers.iter().map(|line| line.parse().unwrap()).collect();
         target.extra_body.0 = extra.as_object().unwrap().clone();

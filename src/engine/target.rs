@@ -12,11 +12,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::address::BaseUrl;
-use super::dialect::Dialect;
 use super::dialect_traits::LengthFields;
 use super::protocol::Endpoint;
 use super::proxy::Proxy;
-use crate::record::RequestParameters;
+use crate::record::{EngineKind, RequestParameters};
 use crate::units::hexadecimal;
 use crate::workload::AnswerShape;
 
@@ -26,7 +25,7 @@ pub struct Target {
     /// The server's address.
     pub url: BaseUrl,
     /// Its dialect.
-    pub dialect: Dialect,
+    pub dialect: EngineKind,
     /// The endpoint of requests.
     pub endpoint: Endpoint,
     /// Whether answers are streamed.
@@ -60,7 +59,7 @@ pub struct Target {
 
 impl Target {
     /// A target with defaults: streamed chat, temperature 0, system roots.
-    pub fn new(url: BaseUrl, dialect: Dialect) -> Self {
+    pub fn new(url: BaseUrl, dialect: EngineKind) -> Self {
         Self {
             url,
             dialect,
@@ -307,7 +306,7 @@ mod tests {
 
     #[test]
     fn secrets_are_masked() {
-        let mut target = Target::new(url("http://x"), Dialect::Vllm);
+        let mut target = Target::new(url("http://x"), EngineKind::Vllm);
         target.api_key = Some(Secret::new("hunter2"));
         target.headers.push("X-Key: hunter2".parse().unwrap());
         target.extra_body.0.insert("api_key".into(), "hunter2".into());

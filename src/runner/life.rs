@@ -77,15 +77,6 @@ pub(crate) enum Which {
     Hedge,
 }
 
-impl Which {
-    const fn other(self) -> Self {
-        match self {
-            Self::First => Self::Hedge,
-            Self::Hedge => Self::First,
-        }
-    }
-}
-
 impl<'a, H> RequestLife<'a, H> {
     /// The request of this index, of which nothing is sent yet.
     pub(crate) fn new(index: u64, rules: ClientRules<'a>) -> Self {
@@ -161,7 +152,8 @@ impl<'a, H> RequestLife<'a, H> {
     /// Keeps one of the attempts under way; returns the handle of the other, which is cancelled.
     pub(crate) fn settle(&mut self, which: Which, at: Timestamp) -> Option<H> {
         self.hedge_at = None;
-        let LiveAttempt { handle, attempt } = self.without(which.other())?;
+        let other = if which == Which::First { Which::Hedge } else { Which::First };
+        let LiveAttempt { handle, attempt } = self.without(other)?;
         self.note(Attempt { ended: at, end: AttemptEnd::Cancelled, ..attempt });
         Some(handle)
     }

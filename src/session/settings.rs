@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 use crate::analysis::Objective;
 use crate::clock::Pacing;
 use crate::engine::{
-    AnswerForm, AnswerLimits, BaseUrl, Dialect, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField,
-    Sampling, Secret, Target, TlsOptions, answer_tokens,
+    AnswerForm, AnswerLimits, BaseUrl, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling,
+    Secret, Target, TlsOptions, answer_tokens,
 };
 use crate::live::Screen;
-use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
+use crate::record::{ClientLimits, DeploymentFacts, EngineKind, RequestParameters, Shard};
 use crate::runner::{Breaker, RunOptions, Timeouts};
 use crate::workload::{AdmissionLimits, ArrivalPattern, ClientBehaviour, RetryPolicy, WorkloadSpec};
 
@@ -43,7 +43,7 @@ pub(crate) struct RunSettings {
 #[derive(Clone, Debug)]
 pub(crate) struct ServerSettings {
     pub(crate) address: ServerAddress,
-    pub(crate) dialect: Dialect,
+    pub(crate) dialect: EngineKind,
     /// The model to ask for; absent: the first that the server lists.
     pub(crate) model: Option<String>,
     /// How long to wait for the server to become ready, where that was said.

@@ -14,7 +14,7 @@ use crate::analysis::server::prefix_cache::MeasuredHits;
 use crate::analysis::server::settings::may_be_emptied;
 use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
-use crate::record::{Fact, RequestRecord, RunHeader, RunLog};
+use crate::record::{EngineKind, Fact, RequestRecord, RunHeader, RunLog};
 use crate::units::{count, counted, percent};
 use crate::workload::{ArrivalPattern, PromptSource, Purpose};
 
@@ -127,7 +127,7 @@ fn source(header: &RunHeader) -> ResultSource {
         ResultSource::Simulation
     } else if header.workload.purpose == Purpose::Smoke {
         ResultSource::Smoke
-    } else if header.engine.engine == "mock" {
+    } else if header.engine.kind() == Some(EngineKind::Mock) {
         ResultSource::Mock
     } else {
         ResultSource::Server

@@ -2,12 +2,13 @@
 
 use crate::analysis::rules::Said;
 use crate::analysis::summary::run::Summary;
+use crate::record::EngineKind;
 use crate::units::{counted, percent};
 
 /// Requests that had to connect first, or were sent twice, as a share.
 const CONNECTION_BAR: f64 = 0.01;
 /// This client opens a connection for each request by itself, since idle ones hold threads of this server.
-const CLOSED_BY_CLIENT: &str = "llamacpp";
+const CLOSED_BY_CLIENT: EngineKind = EngineKind::Llamacpp;
 
 /// `number` of the requests in words, where that is a share over the limit.
 fn over_bar(summary: &Summary, number: u64) -> Option<String> {
@@ -17,10 +18,8 @@ fn over_bar(summary: &Summary, number: u64) -> Option<String> {
 
 /// Cure of a server that closes its connections.
 pub(in crate::analysis) fn keep_alive(summary: &Summary) -> String {
-    let option = match summary.run.engine.engine.as_str() {
-        "vllm" => " (vLLM: VLLM_HTTP_TIMEOUT_KEEP_ALIVE)",
-        _ => "",
-    };
+    let is_vllm = summary.run.engine.kind() == Some(EngineKind::Vllm);
+    let option = if is_vllm { " (vLLM: VLLM_HTTP_TIMEOUT_KEEP_ALIVE)" } else { "" };
     format!(
         "raise the keep-alive timeout of the server{option}, or of the proxy before it: over 4 s, for which Skyline \
          keeps idle connections"
@@ -36,7 +35,7 @@ pub(super) fn cold_connections(summary: &Summary) -> Option<Said> {
         );
         return Some((sentence, keep_alive(summary)));
     }
-    if summary.run.engine.engine == CLOSED_BY_CLIENT {
+    if summary.run.engine.kind() == Some(CLOSED_BY_CLIENT) {
         return None;
     }
     let opened = over_bar(summary, summary.requests.opened_connection)?;

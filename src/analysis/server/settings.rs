@@ -1,6 +1,7 @@
 //! Advice in the words of the server that was measured: it is written in vLLM's.
 
 use crate::record::EngineFacts;
+use crate::record::EngineKind::{Litellm, Llamacpp, Mock, Openai, Sglang, Tgi, Trtllm, Vllm};
 
 /// A setting or metric in vLLM's words; then in SGLang's, TensorRT-LLM's, TGI's and llama.cpp's, and in words
 /// for any other server.
@@ -53,14 +54,14 @@ const NAMES: [(&str, [&str; 5]); 5] = [
 
 /// `advice` with the names that the server of `engine` has for what it speaks of. Simulated servers have vLLM's.
 pub(crate) fn in_words_of(engine: &EngineFacts, advice: &str) -> String {
-    let column = match engine.engine.as_str() {
+    let column = match engine.kind() {
         _ if !engine.modelled.is_empty() => return advice.to_owned(),
-        "vllm" | "mock" => return advice.to_owned(),
-        "sglang" => 0,
-        "trtllm" => 1,
-        "tgi" => 2,
-        "llamacpp" => 3,
-        _ => 4,
+        Some(Vllm | Mock) => return advice.to_owned(),
+        Some(Sglang) => 0,
+        Some(Trtllm) => 1,
+        Some(Tgi) => 2,
+        Some(Llamacpp) => 3,
+        Some(Litellm | Openai) | None => 4,
     };
     NAMES.iter().fold(advice.to_owned(), |text, (vllm, others)| {
         // Of another server a name in parentheses says nothing that the words before it do not.
@@ -73,18 +74,18 @@ pub(crate) fn in_words_of(engine: &EngineFacts, advice: &str) -> String {
 pub(crate) fn forces_length(engine: &EngineFacts) -> bool {
     match &engine.length_fields {
         Some(fields) => fields.contains("ignore_eos"),
-        None => matches!(engine.engine.as_str(), "vllm" | "mock" | "sglang" | "trtllm" | "llamacpp"),
+        None => matches!(engine.kind(), Some(Vllm | Mock | Sglang | Trtllm | Llamacpp)),
     }
 }
 
 /// Whether its prefix cache can be emptied by a request (`--reset-cache`).
 pub(crate) fn may_be_emptied(engine: &EngineFacts) -> bool {
-    matches!(engine.engine.as_str(), "vllm" | "mock" | "sglang")
+    matches!(engine.kind(), Some(Vllm | Mock | Sglang))
 }
 
 /// Whether they asked it to count the tokens of each chunk.
 pub(crate) fn counts_chunks(engine: &EngineFacts) -> bool {
-    engine.streamed && matches!(engine.engine.as_str(), "vllm" | "mock" | "sglang" | "trtllm")
+    engine.streamed && matches!(engine.kind(), Some(Vllm | Mock | Sglang | Trtllm))
 }
 
 #[cfg(test)]

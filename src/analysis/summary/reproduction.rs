@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::analysis::server::devices::BUSY;
 use crate::record::{
-    DeploymentFacts, EngineFacts, Fact, Gauge, PageKind, PromptMethod, Reading, RunHeader, RunLog,
-    TelemetrySource,
+    DeploymentFacts, EngineFacts, EngineKind, Fact, Gauge, PageKind, PromptMethod, Reading, RunHeader,
+    RunLog, TelemetrySource,
 };
 
 /// What is known of the server that answered, and what of the description of the run is missing.
@@ -84,7 +84,7 @@ impl Reproduction {
     fn of_server(sources: &Sources<'_>) -> Self {
         let engine = sources.engine;
         let reported: Vec<_> = Fact::ALL.iter().filter_map(|fact| sources.reported(*fact)).collect();
-        if engine.engine == "mock" || !engine.modelled.is_empty() {
+        if engine.kind() == Some(EngineKind::Mock) || !engine.modelled.is_empty() {
             return Self { reported, missing: Vec::new() };
         }
         let is_missing = |fact: &Fact| match fact {

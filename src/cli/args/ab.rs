@@ -4,8 +4,9 @@ use clap::Args;
 
 use super::values::{dialect, label, share_up_to_half, whole};
 use crate::analysis::FigureKey;
-use crate::engine::{AnswerForm, BaseUrl, Dialect};
+use crate::engine::{AnswerForm, BaseUrl};
 use crate::experiment::{AbDesign, DEFAULT_ROUNDS};
+use crate::record::EngineKind;
 use crate::session::Stop;
 use crate::session::campaign::ab::Require;
 use crate::workload::WorkloadSpec;
@@ -79,7 +80,7 @@ pub(in crate::cli) struct SideArgs {
 
     /// B's dialect of the OpenAI protocol [default: --engine, as A's]
     #[arg(long, value_name = "ENGINE", hide_possible_values = true, value_parser = dialect())]
-    pub(in crate::cli) b_engine: Option<Dialect>,
+    pub(in crate::cli) b_engine: Option<EngineKind>,
 
     /// Model to request from B [default: --model, else the first that B lists]
     #[arg(long, value_name = "NAME")]

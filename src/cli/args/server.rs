@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use super::header;
 use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint};
 use crate::engine::{
-    AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
+    AnswerForm, BaseUrl, CertificateCheck, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
     check_ca_cert, session_header,
 };
-use crate::record::DeploymentFacts;
+use crate::record::{DeploymentFacts, EngineKind};
 use crate::session::settings::{ServerAddress, ServerSettings};
 use crate::session::{Stop, both};
 
@@ -29,12 +29,12 @@ pub(in crate::cli) struct ServerArgs {
     /// for the run; vllm when --url is given]
     #[arg(long, value_name = "ENGINE", help_heading = "Server", hide_possible_values = false,
           value_parser = dialect())]
-    engine: Option<Dialect>,
+    engine: Option<EngineKind>,
 
     /// Engine and endpoint as `vllm bench serve` names them: openai-chat is --endpoint chat of the engine
     /// vllm, the others are --endpoint completions of vllm and sglang [default: none]
     #[arg(long, value_name = "BACKEND", help_heading = "Server", conflicts_with = "engine", value_parser = backend())]
-    backend: Option<(Dialect, Endpoint)>,
+    backend: Option<(EngineKind, Endpoint)>,
 
     /// Address of the server, with or without /v1; a path with a version in it, such as /v1beta/openai, an
     /// endpoint and a query are taken as they are [default: the engine's own port on this machine]
@@ -113,7 +113,7 @@ pub(in crate::cli) struct ServerArgs {
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cli) struct FiledServer<'a> {
     pub(in crate::cli) url: Option<&'a str>,
-    pub(in crate::cli) engine: Option<Dialect>,
+    pub(in crate::cli) engine: Option<EngineKind>,
     pub(in crate::cli) model: Option<&'a str>,
     pub(in crate::cli) wait: Option<Duration>,
 }
@@ -141,11 +141,11 @@ impl ServerArgs {
         if self.no_stream { AnswerForm::Whole } else { AnswerForm::Streamed }
     }
 
-    fn dialect(&self) -> Dialect {
+    fn dialect(&self) -> EngineKind {
         match (self.engine.or(self.backend.map(|(dialect, _)| dialect)), &self.url) {
             (Some(dialect), _) => dialect,
-            (None, Some(_)) => Dialect::Vllm,
-            (None, None) => Dialect::Mock,
+            (None, Some(_)) => EngineKind::Vllm,
+            (None, None) => EngineKind::Mock,
         }
     }
 
@@ -193,7 +193,7 @@ impl ServerArgs {
         let dialect = self.dialect();
         let url: BaseUrl = match (&self.url, dialect.traits().own_port) {
             (Some(url), _) => url.parse().map_err(|error| Stop::usage(format!("--url: {error}")))?,
-            (None, _) if dialect == Dialect::Mock => {
+            (None, _) if dialect == EngineKind::Mock => {
                 return match &self.path {
                     None => Ok(ServerAddress::EmbeddedMock(DeploymentFacts::default())),
                     Some(_) => Err(Stop::usage(
@@ -292,7 +292,7 @@ fn json_object(text: &str) -> Result<Map<String, Value>, String> {
 mod tests {
     use clap::Parser;
 
-    use super::{Dialect, Endpoint};
+    use super::{Endpoint, EngineKind};
     use crate::cli::args::TargetArgs;
     use crate::live::Screen;
     use crate::session::settings::LoadOption;
@@ -327,15 +327,18 @@ mod tests {
             (server.dialect, server.endpoint)
         };
         for (options, meant) in [
-            (&["--backend", "vllm"][..], (Dialect::Vllm, Endpoint::Completions)),
-            (&["--backend", "openai-chat"], (Dialect::Vllm, Endpoint::Chat)),
-            (&["--backend", "sglang"], (Dialect::Sglang, Endpoint::Completions)),
-            (&["--backend", "openai", "--endpoint", "/v1/chat/completions"], (Dialect::Vllm, Endpoint::Chat)),
+            (&["--backend", "vllm"][..], (EngineKind::Vllm, Endpoint::Completions)),
+            (&["--backend", "openai-chat"], (EngineKind::Vllm, Endpoint::Chat)),
+            (&["--backend", "sglang"], (EngineKind::Sglang, Endpoint::Completions)),
+            (
+                &["--backend", "openai", "--endpoint", "/v1/chat/completions"],
+                (EngineKind::Vllm, Endpoint::Chat),
+            ),
             (
                 &["--backend", "openai-chat", "--path", "/x/completions"],
-                (Dialect::Vllm, Endpoint::Completions),
+                (EngineKind::Vllm, Endpoint::Completions),
             ),
-            (&["--endpoint", "/v1/completions"], (Dialect::Vllm, Endpoint::Completions)),
+            (&["--endpoint", "/v1/completions"], (EngineKind::Vllm, Endpoint::Completions)),
         ] {
             assert_eq!(endpoint(options), meant, "{options:?}");
         }

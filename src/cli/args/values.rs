@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::engine::{Dialect, Endpoint};
+use crate::engine::Endpoint;
 use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
-use crate::record::Fact;
+use crate::record::{EngineKind, Fact};
 use crate::units;
 use crate::workload::nearest;
 
@@ -136,8 +136,8 @@ where
 }
 
 /// The name of a dialect.
-pub(in crate::cli) fn dialect() -> impl TypedValueParser<Value = Dialect> {
-    one_of(&Dialect::ALL.iter().map(|dialect| dialect.name()).collect::<Vec<_>>())
+pub(in crate::cli) fn dialect() -> impl TypedValueParser<Value = EngineKind> {
+    one_of(&EngineKind::ALL.iter().map(|dialect| dialect.name()).collect::<Vec<_>>())
 }
 
 /// The endpoints by their names; by their paths too, as `vllm bench serve` has them.
@@ -150,15 +150,15 @@ pub(in crate::cli) fn endpoint() -> impl TypedValueParser<Value = Endpoint> {
 }
 
 /// The backends of `vllm bench serve` that mean something here.
-const BACKENDS: [(&str, (Dialect, Endpoint)); 4] = [
-    ("vllm", (Dialect::Vllm, Endpoint::Completions)),
-    ("openai", (Dialect::Vllm, Endpoint::Completions)),
-    ("openai-chat", (Dialect::Vllm, Endpoint::Chat)),
-    ("sglang", (Dialect::Sglang, Endpoint::Completions)),
+const BACKENDS: [(&str, (EngineKind, Endpoint)); 4] = [
+    ("vllm", (EngineKind::Vllm, Endpoint::Completions)),
+    ("openai", (EngineKind::Vllm, Endpoint::Completions)),
+    ("openai-chat", (EngineKind::Vllm, Endpoint::Chat)),
+    ("sglang", (EngineKind::Sglang, Endpoint::Completions)),
 ];
 
 /// The engine and the endpoint of a backend.
-pub(in crate::cli) fn backend() -> impl TypedValueParser<Value = (Dialect, Endpoint)> {
+pub(in crate::cli) fn backend() -> impl TypedValueParser<Value = (EngineKind, Endpoint)> {
     PossibleValuesParser::new(BACKENDS.map(|(name, _)| name)).try_map(|typed| {
         let known = BACKENDS.into_iter().find(|(name, _)| *name == typed);
         known.map(|(_, meant)| meant).ok_or("it is no backend")

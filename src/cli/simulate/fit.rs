@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::analysis::{Quantile, async_scheduling};
 use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
-use crate::record::{DeploymentFacts, EngineFacts, PlanCheck, RunHeader, RunLog};
+use crate::record::{DeploymentFacts, EngineFacts, EngineKind, PlanCheck, RunHeader, RunLog};
 use crate::session::run::hardware_for;
 use crate::session::stored_run::{read_log, runs_in};
 use crate::session::{Printer, Stop};
@@ -113,14 +113,14 @@ pub(in crate::cli) fn fitted_to(
 /// What is said of the server of a run, and whether it schedules asynchronously: by its user, by itself, by what was
 /// modelled; else as vLLM does by default. Of other engines nothing is known, and they are taken not to.
 fn facts(header: &RunHeader) -> DeploymentFacts {
-    let EngineFacts { engine, modelled, server_version, .. } = &header.engine;
+    let EngineFacts { modelled, server_version, .. } = &header.engine;
     let facts = header.deployment.clone();
     let on_cpu = facts.hardware.as_ref().is_some_and(|name| name.to_lowercase().contains("cpu"));
-    let usual = || match engine.as_str() {
+    let usual = || match header.engine.kind() {
         _ if !modelled.is_empty() => modelled.contains_key("async_scheduling"),
         // An embedded mock says it; one of an older skyline did not, and has its number of GPUs in the log.
-        "mock" => facts.gpus.is_none(),
-        "vllm" => !on_cpu && !before_0_14(server_version.as_deref().unwrap_or_default()),
+        Some(EngineKind::Mock) => facts.gpus.is_none(),
+        Some(EngineKind::Vllm) => !on_cpu && !before_0_14(server_version.as_deref().unwrap_or_default()),
         _ => false,
     };
     DeploymentFacts { async_scheduling: async_scheduling(header).or_else(|| Some(usual())), ..facts }

@@ -6,10 +6,10 @@ pub(super) mod tune;
 use std::time::Duration;
 
 use super::args::{FiledServer, TargetArgs};
-use crate::engine::{DEFAULT_WAIT, Dialect};
+use crate::engine::DEFAULT_WAIT;
 use crate::experiment::matrix::{Variant, VariantServer};
 use crate::live::Screen;
-use crate::record::DeploymentFacts;
+use crate::record::{DeploymentFacts, EngineKind};
 use crate::session::Stop;
 use crate::session::settings::{LoadOption, RunSettings};
 
@@ -22,7 +22,7 @@ fn settings(
     screen: Screen,
 ) -> Result<RunSettings, Stop> {
     let filed = &variant.server;
-    let engine = filed.engine.as_deref().map(str::parse::<Dialect>).transpose().map_err(Stop::usage)?;
+    let engine = filed.engine.as_deref().map(str::parse::<EngineKind>).transpose().map_err(Stop::usage)?;
     let (url, model) = (filed.url.as_deref(), filed.model.as_deref());
     let server = FiledServer { url, engine, model, wait: filed.wait_s.map(Duration::from_secs_f64) };
     let server = target.server.with(server, &format!("variant {}", variant.name))?;

@@ -252,21 +252,21 @@ impl EndpointAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::dialect::Dialect;
+    use crate::record::EngineKind;
 
     #[test]
     fn the_series_of_a_recorded_page_are_found_by_their_names() {
         let page = include_str!("../../../tests/data/transcripts/vllm/metrics_after.txt");
-        let series = known_series(page, &Dialect::Vllm.traits());
+        let series = known_series(page, &EngineKind::Vllm.traits());
         let found = |name: &str| series.iter().find(|series| series.name == name).map(|series| series.found);
         assert_eq!(found("vllm:num_requests_running"), Some(true));
         assert_eq!(found("vllm:time_to_first_token_seconds"), Some(true), "a histogram, by its count");
         assert_eq!(found("vllm:gpu_prefix_cache_hit_rate"), Some(false), "of the old engine");
         // A dialect whose counters are not compared has a page all the same, known by its prefix.
         let llamacpp = include_str!("../../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
-        let series = known_series(llamacpp, &Dialect::Llamacpp.traits());
+        let series = known_series(llamacpp, &EngineKind::Llamacpp.traits());
         assert!(series.iter().any(|series| series.name == "llamacpp:requests_processing" && series.found));
-        assert_eq!(known_series("up 1\n", &Dialect::Tgi.traits()), []);
+        assert_eq!(known_series("up 1\n", &EngineKind::Tgi.traits()), []);
     }
 
     #[test]

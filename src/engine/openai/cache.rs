@@ -8,10 +8,9 @@ use tokio::time::timeout;
 use super::control::ControlError;
 use super::engine::OpenAiEngine;
 use crate::engine::answer::{Answer, Engine};
-use crate::engine::dialect::Dialect;
 use crate::engine::wire::HttpAnswer;
 use crate::generator::RequestSpec;
-use crate::record::{Failure, FailureKind};
+use crate::record::{EngineKind, Failure, FailureKind};
 use crate::units::spoken;
 
 /// Requests sent at a time to warm a cache.
@@ -27,7 +26,7 @@ pub enum CacheError {
         "the prefix cache of `{0}` cannot be emptied\n\
          hint: leave --reset-cache out: every run has new texts, unless --salt repeats earlier ones"
     )]
-    NoReset(Dialect),
+    NoReset(EngineKind),
     /// The server did not empty it.
     #[error("the prefix cache was not emptied: {reason}\nhint: {cure}")]
     NotReset {

@@ -19,13 +19,12 @@ use super::readiness::ready;
 use super::settings::{longest_context, settings};
 use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
-use crate::engine::dialect::Dialect;
 use crate::engine::http_url::Scheme;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::{AnswerForm, Target};
 use crate::engine::wire::{Pool, RequestHead, client_config};
-use crate::record::EngineFacts;
+use crate::record::{EngineFacts, EngineKind};
 
 impl OpenAiEngine {
     /// Waits up to `wait` for the server and finds its model and version; reports to `progress`. Without a `wait`, what
@@ -62,7 +61,7 @@ impl OpenAiEngine {
         let of_model = entry.and_then(|listed| listed.max_len);
         let facts = EngineFacts {
             // A mock is a mock, whoever reaches it by an address.
-            engine: if control.is_mock() { Dialect::Mock } else { target.dialect }.name().to_owned(),
+            engine: if control.is_mock() { EngineKind::Mock } else { target.dialect }.name().to_owned(),
             url: target.url.to_string(),
             endpoint: target.endpoint.name().to_owned(),
             streamed: target.form == AnswerForm::Streamed,

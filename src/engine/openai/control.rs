@@ -14,14 +14,13 @@ use serde_json::{Value, json};
 use super::http_client::{MetricsPage, answer_to, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
 use crate::engine::bounded_json::bounded_value;
-use crate::engine::dialect::Dialect;
 use crate::engine::dialect_traits::TokenizeCall;
 use crate::engine::intake::ServerText;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::fault::{location, words_of};
 use crate::engine::target::Target;
-use crate::record::{Failure, FailureKind};
+use crate::record::{EngineKind, Failure, FailureKind};
 
 /// Time limit of one request.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -57,7 +56,7 @@ struct TokenCount {
 pub(crate) struct Control {
     client: Client,
     url: BaseUrl,
-    dialect: Dialect,
+    dialect: EngineKind,
     headers: HeaderMap,
     tls: ClientConfig,
     proxy: Option<Proxy>,

@@ -128,7 +128,7 @@ fn whole(sum: f64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::dialect::Dialect;
+    use crate::record::EngineKind;
 
     fn counters(prompt: Option<u64>, generation: Option<u64>, succeeded: Option<u64>) -> ServerCounters {
         ServerCounters {
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_recorded_page_of_vllm_is_read() {
         let page = include_str!("../../../tests/data/transcripts/vllm/metrics_after.txt");
-        let names = &Dialect::Vllm.traits();
+        let names = &EngineKind::Vllm.traits();
         let reading = CounterReading::new(page, names).unwrap();
         let counted = counters(Some(1_294), Some(13_017), Some(115));
         assert_eq!(
@@ -154,13 +154,13 @@ mod tests {
         let busy = "vllm:num_requests_running{e=\"0\"} 3.0\nvllm:num_requests_waiting{e=\"0\"} 2.0\n";
         assert_eq!(in_flight_on(busy, names), Some(5));
         // SGLang with priorities: ten in all, six and four of the two priorities.
-        let names = &Dialect::Sglang.traits();
+        let names = &EngineKind::Sglang.traits();
         let prioritised = "sglang:num_running_reqs{priority=\"\"} 10\nsglang:num_running_reqs{priority=\"0\"} 6\n\
                            sglang:num_running_reqs{priority=\"1\"} 4\nsglang:num_queue_reqs{priority=\"\"} 3\n\
                            sglang:num_queue_reqs{priority=\"0\"} 3\n";
         assert_eq!(in_flight_on(prioritised, names), Some(13));
         let none = "vllm:cache_config_info{block_size=\"0\"} 1\nvllm:other{block_size=\"32\"} 1\n";
-        assert_eq!(block_size(none, &Dialect::Vllm.traits()), None);
+        assert_eq!(block_size(none, &EngineKind::Vllm.traits()), None);
         // A page of another server has none of them.
         let other = include_str!("../../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
         assert_eq!((CounterReading::new(other, names), in_flight_on(other, names)), (None, None));
@@ -168,8 +168,9 @@ mod tests {
 
     #[test]
     fn label_sets_are_summed_and_other_series_left_out() {
-        let of =
-            |page: &str| CounterReading::new(page, &Dialect::Vllm.traits()).map(|reading| reading.counters);
+        let of = |page: &str| {
+            CounterReading::new(page, &EngineKind::Vllm.traits()).map(|reading| reading.counters)
+        };
         let page = "# HELP vllm:prompt_tokens_total Things, as in vllm:prompt_tokens_total 9.\n\
                     # TYPE vllm:prompt_tokens_total counter\n\
                     vllm:prompt_tokens_total{model=\"x} 7\",note=\"\\\"}\"} 2\n\
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn every_name_of_a_counter_is_known_to_the_run() {
-        let of = |page: &str, dialect: Dialect| {
+        let of = |page: &str, dialect: EngineKind| {
             CounterReading::new(page, &dialect.traits()).map(|reading| reading.counters)
         };
         let hits = |queries, hits| ServerCounters {
@@ -204,21 +205,21 @@ mod tests {
                 for end in ["_total", ""] {
                     let page =
                         format!("{prefix}{name}_queries{end} 500\n{prefix}{name}_hits{end}{{m=\"x\"}} 480\n");
-                    assert_eq!(of(&page, Dialect::Vllm), Some(hits(500, 480)), "{page}");
+                    assert_eq!(of(&page, EngineKind::Vllm), Some(hits(500, 480)), "{page}");
                 }
             }
         }
         let late = "ray_vllm_prompt_tokens_total 100\nray_vllm_prefix_cache_queries_total 9\n\
                     ray_vllm_prefix_cache_hits_total 3\nray_vllm_num_requests_running 2\n";
         assert_eq!(
-            of(late, Dialect::Vllm),
+            of(late, EngineKind::Vllm),
             Some(hits(9, 3)),
             "what Ray exports late is compared with nothing"
         );
-        assert_eq!(in_flight_on(late, &Dialect::Vllm.traits()), Some(2));
+        assert_eq!(in_flight_on(late, &EngineKind::Vllm.traits()), Some(2));
         let sglang = "sglang_prompt_tokens_total 10\nsglang_cached_tokens_total 4\n";
         let expected = ServerCounters { prompt_tokens: Some(10), ..hits(10, 4) };
-        assert_eq!(of(sglang, Dialect::Sglang), Some(expected));
+        assert_eq!(of(sglang, EngineKind::Sglang), Some(expected));
     }
 
     #[test]

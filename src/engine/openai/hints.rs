@@ -162,8 +162,8 @@ pub(super) fn of_unready(target: &Target, status: u16, words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::dialect::Dialect;
     use crate::engine::target::Secret;
+    use crate::record::EngineKind;
 
     #[test]
     fn a_redirect_gives_the_address_to_type() {
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_refused_field_is_named_where_the_server_names_it() {
-        let target = Target::new("http://h".parse().unwrap(), Dialect::Openai);
+        let target = Target::new("http://h".parse().unwrap(), EngineKind::Openai);
         for (named, words, hint) in [
             (Some("temperature"), "no", r#"--extra-body '{"temperature": null}'"#),
             (None, "Unexpected fields in the request: {'ignore_eos'}", r#"'{"ignore_eos": null}'"#),
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_key_that_was_sent_is_named_by_where_it_came_from() {
-        let mut target = Target::new("http://h".parse().unwrap(), Dialect::Vllm);
+        let mut target = Target::new("http://h".parse().unwrap(), EngineKind::Vllm);
         assert!(of_refused_key(&target).starts_with("no key was sent"));
         target.api_key = Some(Secret::new("hunter2"));
         target.headers = vec!["X-Api-Key: hunter2".parse().unwrap(), "X-Team: hunter2".parse().unwrap()];
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn only_a_server_that_says_so_is_loading() {
-        let target = Target::new("http://h".parse().unwrap(), Dialect::Vllm);
+        let target = Target::new("http://h".parse().unwrap(), EngineKind::Vllm);
         for (status, words, cure) in [
             (500, "Authentication Error, No api key passed in.", "no key was sent: set OPENAI_API_KEY"),
             (503, "Loading model", "take minutes to load"),

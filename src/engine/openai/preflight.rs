@@ -13,11 +13,10 @@ use super::readiness::hint_for;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
 use crate::engine::answer_limits::AnswerBudget;
-use crate::engine::dialect::Dialect;
 use crate::engine::dialect_traits::LengthForcing;
 use crate::engine::intake::listing;
 use crate::engine::target::{PriorityField, Target};
-use crate::record::{Failure, FailureKind, FinishReason, Oddity, TokenSource, Usage};
+use crate::record::{EngineKind, Failure, FailureKind, FinishReason, Oddity, TokenSource, Usage};
 use crate::units::spoken;
 
 /// Once text comes, the test request waits this part of its limit for the end.
@@ -376,7 +375,7 @@ fn quotes(words: &str, model: &str) -> bool {
 )]
 pub struct AnswerFormRefused {
     /// The server's dialect.
-    pub dialect: Dialect,
+    pub dialect: EngineKind,
     /// The format's name in a workload.
     pub kind: &'static str,
     /// The server's error.

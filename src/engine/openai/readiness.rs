@@ -11,10 +11,9 @@ use super::control::{Control, ControlError};
 use super::hints::{LOADING, is_loading, names_key, of_refused_key, of_unready};
 use super::http_client::{ENDLESS, NO_HTTP};
 use crate::engine::answer::{Cause, DiagnosedFailure};
-use crate::engine::dialect::Dialect;
 use crate::engine::target::Target;
 use crate::engine::wire::Dialer;
-use crate::record::FailureKind;
+use crate::record::{EngineKind, FailureKind};
 use crate::units::spoken;
 
 /// How long a server is awaited that may be loading its model, unless another time is given.
@@ -158,8 +157,8 @@ impl NotReadyYet {
 
     /// The same of a server that lists its models, so that another page of it fails: nothing says that
     /// waiting helps, but for SGLang, which lists them while it warms up.
-    fn that_lists(self, dialer: Dialer, dialect: Dialect) -> Self {
-        let prospect = if dialect == Dialect::Sglang { Prospect::Good } else { Prospect::Poor };
+    fn that_lists(self, dialer: Dialer, dialect: EngineKind) -> Self {
+        let prospect = if dialect == EngineKind::Sglang { Prospect::Good } else { Prospect::Poor };
         Self { prospect, lists: Some(dialer), ..self }
     }
 }
@@ -277,7 +276,7 @@ fn start_hint(Target { url, dialect, .. }: &Target) -> String {
         None => hints.push("start the server; if it is starting, wait: --wait 10m".to_owned()),
     }
     hints.push("or name a server that runs: --url http://HOST:PORT".to_owned());
-    if *dialect != Dialect::Mock {
+    if *dialect != EngineKind::Mock {
         hints.push(format!("or start a mock, which needs no GPU: `skyline mock --port {port}`"));
     }
     hints.join("\nhint: ")
@@ -290,7 +289,7 @@ mod tests {
 
     /// The limit that is announced where nobody said how long to wait; `None` where there is no wait.
     fn limit(url: &str, cause: Cause) -> Option<Duration> {
-        let target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+        let target = Target::new(url.parse().unwrap(), EngineKind::Vllm);
         let fault = DiagnosedFailure { failure: Failure::new(FailureKind::Connect, "no"), cause };
         match NotReadyYet::new(&target, fault).prospect {
             Prospect::Good => Some(DEFAULT_WAIT),
@@ -322,16 +321,16 @@ mod tests {
     #[test]
     fn every_server_is_started_by_its_own_command() {
         for (dialect, command) in [
-            (Dialect::Vllm, "`vllm serve MODEL --port 81`"),
-            (Dialect::Sglang, "`python -m sglang.launch_server --model-path MODEL --port 81`"),
-            (Dialect::Mock, "start the server: `skyline mock --port 81`"),
-            (Dialect::Openai, "start the server; if"),
+            (EngineKind::Vllm, "`vllm serve MODEL --port 81`"),
+            (EngineKind::Sglang, "`python -m sglang.launch_server --model-path MODEL --port 81`"),
+            (EngineKind::Mock, "start the server: `skyline mock --port 81`"),
+            (EngineKind::Openai, "start the server; if"),
         ] {
             let hints = start_hint(&Target::new("http://127.0.0.1:81".parse().unwrap(), dialect));
             assert!(hints.contains(command), "{hints}");
             assert_eq!(hints.matches("skyline mock").count(), 1, "{hints}");
         }
-        let elsewhere = start_hint(&Target::new("http://gpu-1".parse().unwrap(), Dialect::Vllm));
+        let elsewhere = start_hint(&Target::new("http://gpu-1".parse().unwrap(), EngineKind::Vllm));
         assert!(!elsewhere.contains("vllm serve"), "{elsewhere}");
     }
 }

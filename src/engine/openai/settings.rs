@@ -125,8 +125,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::dialect::Dialect;
     use crate::engine::target::{Secret, Target};
+    use crate::record::EngineKind;
 
     #[test]
     fn settings_are_kept_by_name_and_secrets_are_not() {
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_echoed_elsewhere_is_hidden() {
-        let mut target = Target::new("http://x".parse().unwrap(), Dialect::Sglang);
+        let mut target = Target::new("http://x".parse().unwrap(), EngineKind::Sglang);
         target.api_key = Some(Secret::new("keykeykey"));
         let flags =
             settings(&json!({"command": "serve --api-key keykeykey"}), &Secrets::from_target(&target));

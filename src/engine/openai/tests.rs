@@ -8,10 +8,9 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
-use crate::engine::dialect::Dialect;
 use crate::engine::stream::transcripts::logged_reads;
 use crate::engine::target::{AnswerForm, Secret, Target};
-use crate::record::{FailureKind, FinishReason};
+use crate::record::{EngineKind, FailureKind, FinishReason};
 
 mod lengths;
 mod readiness;
@@ -26,7 +25,7 @@ mod urls;
 use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, pages, send, serve, serve_with};
 
 fn target(server: &Server) -> Target {
-    let mut target = Target::new(server.url.parse().unwrap(), Dialect::Vllm);
+    let mut target = Target::new(server.url.parse().unwrap(), EngineKind::Vllm);
     target.api_key = Some(Secret::new("hunter2hunter2"));
     target
 }

@@ -146,8 +146,8 @@ fn without_tags(html: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::dialect::Dialect;
     use crate::engine::target::{Secret, Target};
+    use crate::record::EngineKind;
 
     #[test]
     fn every_shape_of_error_gives_its_words() {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_secret_across_a_cut_is_hidden_whole() {
-        let mut target = Target::new("http://x".parse().unwrap(), Dialect::Vllm);
+        let mut target = Target::new("http://x".parse().unwrap(), EngineKind::Vllm);
         target.api_key = Some(Secret::new("hunter2hunter2"));
         let secrets = Secrets::from_target(&target);
         // Across the end in characters, and across the end in bytes after tags.

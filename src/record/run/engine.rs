@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::engine_kind::EngineKind;
 use super::fact::Fact;
 
 /// What the operator says about the measured server. Nothing here changes what is sent.
@@ -105,6 +106,11 @@ impl fmt::Display for RequestParameters {
 }
 
 impl EngineFacts {
+    /// The kind of its server; `None` of a name that this version does not know.
+    pub fn kind(&self) -> Option<EngineKind> {
+        self.engine.parse().ok()
+    }
+
     /// Whether the server listens on this machine, by its address: then no network lies before it.
     pub fn is_on_this_machine(&self) -> bool {
         let address = self.url.split_once("://").map_or(self.url.as_str(), |(_, address)| address);

@@ -2,12 +2,14 @@
 
 pub(super) mod client;
 pub(super) mod engine;
+pub(super) mod engine_kind;
 pub(super) mod fact;
 pub(super) mod header;
 pub(super) mod plan_check;
 
 pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource};
 pub use engine::{DeploymentFacts, EngineFacts, RequestParameters};
+pub use engine_kind::EngineKind;
 pub use fact::Fact;
 pub use header::{
     BreakerTrip, CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat,

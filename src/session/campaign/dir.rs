@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::engine::{AnswerForm, Header};
-use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, RunLog};
+use crate::record::{ClientLimits, DeploymentFacts, EngineKind, RequestParameters, RunLog};
 use crate::session::console::Stop;
 use crate::session::save;
 use crate::session::settings::{RunSettings, ServerAddress};
@@ -189,7 +189,7 @@ fn lock(folder: &Path) -> Result<File, Stop> {
 
 /// Whether a manifest has an embedded mock of which it does not say what it models.
 fn has_unnamed_mock(manifest: &Value) -> bool {
-    let is_mock = manifest["engine"] == "mock" && manifest["url"].is_null();
+    let is_mock = manifest["engine"] == EngineKind::Mock.name() && manifest["url"].is_null();
     is_mock && manifest["deployment"]["hardware"].is_null()
         || manifest.as_object().is_some_and(|fields| fields.values().any(has_unnamed_mock))
 }

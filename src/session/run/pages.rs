@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::connect::ServerConnection;
-use crate::engine::{Dialect, MetricsPage};
-use crate::record::{PageKind, PlanFacts, Reading};
+use crate::engine::MetricsPage;
+use crate::record::{EngineKind, PageKind, PlanFacts, Reading};
 use crate::runner::Progress;
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{LocalGpus, OwnPage, RequestSettings, TelemetrySettings};
@@ -71,7 +71,7 @@ fn local(gpus: LocalGpus, server: &ServerConnection, found: &[FoundPage]) -> Res
     // The mock uses none.
     let may_serve = || {
         facts.is_on_this_machine()
-            && facts.engine != Dialect::Mock.name()
+            && facts.kind() != Some(EngineKind::Mock)
             && !found.iter().any(is_about_devices)
     };
     match gpus {

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use skyline::clock::RunClock;
 use skyline::engine::{
-    Answer, AnswerEnd, AnswerEvent, Dialect, Engine, Header, OpenAiEngine, PreparedRequest, Target,
+    Answer, AnswerEnd, AnswerEvent, Engine, Header, OpenAiEngine, PreparedRequest, Target,
 };
 use skyline::mock::{Fault, MockOptions, MockServer};
-use skyline::record::FailureKind;
+use skyline::record::{EngineKind, FailureKind};
 
 use super::support::{chat, quick};
 
 /// What the client makes of a chat of eight tokens: chunks, tokens told, the end; `None` when three seconds of silence
 /// ended the wait.
 async fn fly(server: &MockServer, fault: Option<Fault>) -> (usize, Option<AnswerEnd>) {
-    let mut target = Target::new(format!("http://{}", server.address()).parse().unwrap(), Dialect::Vllm);
+    let mut target = Target::new(format!("http://{}", server.address()).parse().unwrap(), EngineKind::Vllm);
     if let Some(fault) = fault {
         target.headers = vec![format!("x-skyline-fault: {fault}").parse::<Header>().unwrap()];
     }

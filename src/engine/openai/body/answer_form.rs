@@ -82,13 +82,13 @@ fn function(tool: &ToolSpec) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::dialect::Dialect;
     use crate::engine::openai::body::template::BodyTemplate;
     use crate::engine::target::Target;
     use crate::generator::Prompt;
+    use crate::record::EngineKind;
     use crate::workload::JsonSchema;
 
-    fn asked(dialect: Dialect, shape: &AnswerShape) -> Value {
+    fn asked(dialect: EngineKind, shape: &AnswerShape) -> Value {
         let target = Target::new("http://x".parse().unwrap(), dialect);
         let template = BodyTemplate::new(&target, "m", RequestedForm::Shaped(shape));
         serde_json::from_slice(&template.render(&Prompt::Text("hi".to_owned()), 9)).unwrap()
@@ -104,21 +104,21 @@ mod tests {
         };
         let openai = json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema } });
         for (dialect, format) in [
-            (Dialect::Vllm, openai.clone()),
-            (Dialect::Sglang, openai.clone()),
-            (Dialect::Llamacpp, openai),
-            (Dialect::Trtllm, json!({ "type": "json", "schema": schema })),
-            (Dialect::Tgi, json!({ "type": "json_object", "value": schema })),
+            (EngineKind::Vllm, openai.clone()),
+            (EngineKind::Sglang, openai.clone()),
+            (EngineKind::Llamacpp, openai),
+            (EngineKind::Trtllm, json!({ "type": "json", "schema": schema })),
+            (EngineKind::Tgi, json!({ "type": "json_object", "value": schema })),
         ] {
             let body = asked(dialect, &shape(false));
             assert_eq!(body["response_format"], format, "{dialect}");
             assert!(body.get("ignore_eos").is_none() && body.get("min_tokens").is_none(), "{body}");
             assert_eq!(body["max_tokens"], 9, "{body}");
         }
-        assert_eq!(asked(Dialect::Openai, &shape(true))["response_format"]["json_schema"]["strict"], true);
+        assert_eq!(asked(EngineKind::Openai, &shape(true))["response_format"]["json_schema"]["strict"], true);
         let any = AnswerShape::Json { in_slo: false };
-        assert_eq!(asked(Dialect::Vllm, &any)["response_format"], json!({ "type": "json_object" }));
-        assert_eq!(asked(Dialect::Tgi, &any)["response_format"]["value"], json!({ "type": "object" }));
+        assert_eq!(asked(EngineKind::Vllm, &any)["response_format"], json!({ "type": "json_object" }));
+        assert_eq!(asked(EngineKind::Tgi, &any)["response_format"]["value"], json!({ "type": "object" }));
     }
 
     #[test]
@@ -136,9 +136,9 @@ mod tests {
         ] {
             let shape =
                 |tool| AnswerShape::Tools { tools: vec![tool], choice: choice.clone(), in_slo: false };
-            let strict = asked(Dialect::Vllm, &shape(ToolSpec { strict: true, ..tool.clone() }));
+            let strict = asked(EngineKind::Vllm, &shape(ToolSpec { strict: true, ..tool.clone() }));
             assert_eq!(strict["tools"][0]["function"]["strict"], true);
-            let body = asked(Dialect::Vllm, &shape(tool.clone()));
+            let body = asked(EngineKind::Vllm, &shape(tool.clone()));
             assert_eq!(body["tool_choice"], sent);
             let function =
                 json!({ "name": "look", "description": "Looks", "parameters": { "type": "object" } });

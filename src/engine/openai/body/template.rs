@@ -180,10 +180,10 @@ fn merge(into: &mut Map<String, Value>, patch: &Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::dialect::Dialect;
     use crate::engine::protocol::Endpoint;
+    use crate::record::EngineKind;
 
-    fn target(dialect: Dialect) -> Target {
+    fn target(dialect: EngineKind) -> Target {
         Target::new("http://x".parse().unwrap(), dialect)
     }
 
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn chat_for_vllm() {
         assert_eq!(
-            body(&target(Dialect::Vllm), "say \"é\"\n"),
+            body(&target(EngineKind::Vllm), "say \"é\"\n"),
             json!({"model": "m", "stream": true, "temperature": 0.0, "ignore_eos": true,
                    "stream_options": {"include_usage": true, "continuous_usage_stats": true},
                    "max_tokens": 7, "min_tokens": 7,
@@ -212,7 +212,7 @@ mod tests {
             serde_json::from_slice(&BodyTemplate::new(target, "m", RequestedForm::Words).render(&said, 7))
                 .unwrap()
         };
-        let mut target = target(Dialect::Openai);
+        let mut target = target(EngineKind::Openai);
         let messages = json!([
             {"role": "user", "content": "a \"b\""},
             {"role": "assistant", "content": "c\n"},
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn whole_completions_for_openai() {
-        let mut target = target(Dialect::Openai);
+        let mut target = target(EngineKind::Openai);
         target.form = AnswerForm::Whole;
         target.sampling = Sampling { temperature: None, top_p: Some(0.5), top_k: None, seed: Some(3) };
         assert_eq!(
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn messages_and_token_ids_are_sent_as_they_are() {
-        let mut target = target(Dialect::Openai);
+        let mut target = target(EngineKind::Openai);
         let rendered = |target: &Target, prompt: Prompt| {
             let body = BodyTemplate::new(target, "m", RequestedForm::Words).render(&prompt, 7);
             String::from_utf8(body.to_vec()).unwrap()
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_extra_body_wins_merges_and_takes_out() {
-        let mut target = target(Dialect::Vllm);
+        let mut target = target(EngineKind::Vllm);
         let extra = json!({"stream_options": {"continuous_usage_stats": false}, "min_tokens": null,
                            "max_tokens": 3, "ignore_eos": null, "guided": {"a": {"b": 1, "c": null}},
                            "messages": [], "model": "other"});
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_request_does_not_show_what_may_be_secret() {
-        let mut target = target(Dialect::Vllm);
+        let mut target = target(EngineKind::Vllm);
         target.extra_body.0.insert("api_key".to_owned(), "hunter2".into());
         let template = BodyTemplate::new(&target, "m", RequestedForm::Words);
         let request = PreparedRequest::new(7, template.render(&Prompt::default(), 1));

@@ -124,10 +124,10 @@ mod tests {
 
     use super::*;
     use crate::engine::captured_text::CaptureText;
-    use crate::engine::dialect::Dialect;
+    use crate::record::EngineKind;
     use crate::workload::Expectation;
 
-    fn target(dialect: Dialect, priority: PriorityField) -> Target {
+    fn target(dialect: EngineKind, priority: PriorityField) -> Target {
         Target { priority, ..Target::new("http://x".parse().unwrap(), dialect) }
     }
 
@@ -143,18 +143,18 @@ mod tests {
     #[test]
     fn each_server_has_its_own_order_of_priorities() {
         let values = |dialect, priority| PRIORITIES.map(|of| asked(&target(dialect, priority), None, of).1);
-        assert_eq!(values(Dialect::Vllm, PriorityField::Sent), [json!(-1), json!(0), json!(1)]);
-        assert_eq!(values(Dialect::Sglang, PriorityField::Sent), [json!(1), json!(0), json!(-1)]);
-        assert_eq!(values(Dialect::Vllm, PriorityField::Unsent), [Value::Null, Value::Null, Value::Null]);
-        assert_eq!(values(Dialect::Openai, PriorityField::Sent), [Value::Null, Value::Null, Value::Null]);
-        let mut fixed = target(Dialect::Vllm, PriorityField::Sent);
+        assert_eq!(values(EngineKind::Vllm, PriorityField::Sent), [json!(-1), json!(0), json!(1)]);
+        assert_eq!(values(EngineKind::Sglang, PriorityField::Sent), [json!(1), json!(0), json!(-1)]);
+        assert_eq!(values(EngineKind::Vllm, PriorityField::Unsent), [Value::Null, Value::Null, Value::Null]);
+        assert_eq!(values(EngineKind::Openai, PriorityField::Sent), [Value::Null, Value::Null, Value::Null]);
+        let mut fixed = target(EngineKind::Vllm, PriorityField::Sent);
         fixed.extra_body.0.insert(PRIORITY.into(), json!(7));
         assert_eq!(asked(&fixed, None, Priority::High).1, json!(7), "the extra body wins");
     }
 
     #[test]
     fn each_class_asks_for_its_own_form_whatever_its_model_and_priority() {
-        let mut mixed = target(Dialect::Vllm, PriorityField::Sent);
+        let mut mixed = target(EngineKind::Vllm, PriorityField::Sent);
         mixed.models = vec!["a".into(), "b".into()];
         mixed.answers = vec![None, Some(AnswerShape::Json { in_slo: false }), None];
         let templates = BodyTemplates::new(&mixed, "base");
@@ -178,20 +178,20 @@ mod tests {
 
     #[test]
     fn each_request_asks_for_its_own_model() {
-        let mut mixed = target(Dialect::Vllm, PriorityField::Sent);
+        let mut mixed = target(EngineKind::Vllm, PriorityField::Sent);
         mixed.models = vec!["a".into(), "b".into()];
         for (model, name) in [(0, "a"), (1, "b")] {
             assert_eq!(asked(&mixed, Some(model), Priority::Low), (json!(name), json!(1)));
         }
         assert_eq!(
-            asked(&target(Dialect::Vllm, PriorityField::Unsent), None, Priority::Low).0,
+            asked(&target(EngineKind::Vllm, PriorityField::Unsent), None, Priority::Low).0,
             json!("base")
         );
     }
 
     #[test]
     fn a_golden_prompt_is_asked_the_same_way_whatever_the_load_is_reported() {
-        let mut target = target(Dialect::Vllm, PriorityField::Unsent);
+        let mut target = target(EngineKind::Vllm, PriorityField::Unsent);
         target.sampling.temperature = Some(0.7);
         let extra =
             json!({ "top_p": 0.5, "ignore_eos": true, "min_tokens": 9, "chat_template_kwargs": { "a": 1 } });

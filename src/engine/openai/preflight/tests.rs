@@ -15,11 +15,11 @@ fn hints_name_the_options_of_the_server_in_use_and_of_no_other() {
         all.into_iter().find(|option| hint.contains(option) && !own.contains(option)).map(str::to_owned)
     };
     for (dialect, priority, form) in [
-        (Dialect::Vllm, "--scheduling-policy", "--enable-auto"),
-        (Dialect::Sglang, "--enable-priority", "--tool-call-parser NAME"),
-        (Dialect::Llamacpp, "", "--jinja"),
-        (Dialect::Trtllm, "", "guided_decoding_backend"),
-        (Dialect::Openai, "", "tools need a parser, JSON"),
+        (EngineKind::Vllm, "--scheduling-policy", "--enable-auto"),
+        (EngineKind::Sglang, "--enable-priority", "--tool-call-parser NAME"),
+        (EngineKind::Llamacpp, "", "--jinja"),
+        (EngineKind::Trtllm, "", "guided_decoding_backend"),
+        (EngineKind::Openai, "", "tools need a parser, JSON"),
     ] {
         let mut target = Target::new("http://h".parse().unwrap(), dialect);
         target.priority = PriorityField::Sent;

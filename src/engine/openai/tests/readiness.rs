@@ -47,7 +47,7 @@ async fn a_server_that_is_not_there_is_waited_for_and_named() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let mut reported = 0;
-    let target = Target::new(format!("http://{address}").parse().unwrap(), Dialect::Vllm);
+    let target = Target::new(format!("http://{address}").parse().unwrap(), EngineKind::Vllm);
     let waited = OpenAiEngine::connect(target, Duration::from_millis(600), |progress| {
         let limited = matches!(progress, ConnectProgress::Waiting { limit, .. } if limit.as_millis() == 600);
         reported += u32::from(limited);
@@ -71,7 +71,7 @@ async fn a_silent_server_is_waited_for_no_longer_than_asked() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let start = tokio::time::Instant::now();
-    let target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+    let target = Target::new(url.parse().unwrap(), EngineKind::Vllm);
     let error = OpenAiEngine::connect(target, Duration::from_millis(300), |_| ()).await.err().unwrap();
     assert!(error.to_string().contains("no answer within"), "{error}");
     // Each attempt takes at least a second; 30 s was the limit of one request.
@@ -91,7 +91,7 @@ async fn a_plain_server_asked_for_tls_is_given_up_at_once() {
             }
         }
     });
-    let mut target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+    let mut target = Target::new(url.parse().unwrap(), EngineKind::Vllm);
     target.tls.check = crate::engine::target::CertificateCheck::Skipped;
     let error = OpenAiEngine::connect(target, Duration::from_mins(10), |progress| never_ready(&progress));
     let error = error.await.err().unwrap().to_string();
@@ -129,7 +129,7 @@ async fn one_refusal_of_the_test_request_is_waited_for_as_the_server_asks() {
     assert_eq!(server.seen.lock().unwrap().len(), 1, "nobody comes back early");
 }
 
-async fn connected(url: &str, dialect: Dialect, wait: Duration) -> Result<OpenAiEngine, String> {
+async fn connected(url: &str, dialect: EngineKind, wait: Duration) -> Result<OpenAiEngine, String> {
     let target = Target::new(url.parse().unwrap(), dialect);
     OpenAiEngine::connect(target, wait, |_| ()).await.map_err(|error| error.to_string())
 }
@@ -144,7 +144,7 @@ async fn the_page_of_a_gateway_that_costs_is_never_asked_for() {
         "/health" => json(200, r#"{"healthy_endpoints":[]}"#),
         _ => json(404, "{}"),
     };
-    for dialect in Dialect::ALL {
+    for dialect in EngineKind::ALL {
         let (url, lines) = pages(gateway).await;
         let engine = connected(&url, *dialect, Duration::from_secs(5)).await.unwrap();
         let abilities = engine.abilities().await;
@@ -160,7 +160,7 @@ async fn a_server_that_misses_a_key_is_not_awaited() {
     let locked =
         |_: &str| json(500, r#"{"error":{"message":"Authentication Error, No api key passed in."}}"#);
     let (url, _) = pages(locked).await;
-    let error = connected(&url, Dialect::Vllm, Duration::from_mins(10)).await.err().unwrap();
+    let error = connected(&url, EngineKind::Vllm, Duration::from_mins(10)).await.err().unwrap();
     assert!(
         error.contains("cannot be used") && error.contains("no key was sent: set OPENAI_API_KEY"),
         "{error}"
@@ -175,7 +175,7 @@ async fn a_page_of_health_that_fails_is_passed_over_where_models_are_listed() {
         _ => json(404, "{}"),
     };
     let (url, _) = pages(sick).await;
-    let target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+    let target = Target::new(url.parse().unwrap(), EngineKind::Vllm);
     let mut passed_over = Vec::new();
     let engine = OpenAiEngine::connect(target, Duration::from_millis(300), |progress| {
         if let ConnectProgress::HealthPassedOver { reason } = progress {
@@ -196,20 +196,20 @@ async fn a_page_of_health_that_fails_is_passed_over_where_models_are_listed() {
         _ => json(503, "Loading model"),
     })
     .await;
-    let error = connected(&url, Dialect::Vllm, Duration::from_millis(300)).await.err().unwrap();
+    let error = connected(&url, EngineKind::Vllm, Duration::from_millis(300)).await.err().unwrap();
     assert!(error.contains("was not ready within 300 ms"), "{error}");
 }
 
 #[tokio::test]
 async fn a_mock_is_known_whatever_dialect_it_is_asked_in() {
     let (url, _) = pages(|_| json(200, r#"{"data":[{"id":"m","owned_by":"skyline"}]}"#)).await;
-    let facts = connected(&url, Dialect::Openai, Duration::from_secs(5)).await.unwrap().facts().clone();
+    let facts = connected(&url, EngineKind::Openai, Duration::from_secs(5)).await.unwrap().facts().clone();
     assert_eq!(facts.engine, "mock");
     let (url, _) = pages(|_| {
         b"HTTP/1.1 200 OK\r\nserver: skyline-mock\r\ncontent-length: 21\r\n\r\n{\"data\":[{\"id\":\"m\"}]}"
             .to_vec()
     })
     .await;
-    let facts = connected(&url, Dialect::Vllm, Duration::from_secs(5)).await.unwrap().facts().clone();
+    let facts = connected(&url, EngineKind::Vllm, Duration::from_secs(5)).await.unwrap().facts().clone();
     assert_eq!(facts.engine, "mock");
 }

@@ -109,7 +109,7 @@ async fn who_closed_the_connection_that_is_missing_is_known() {
         assert!(together.iter().all(|(_, end)| end.result.is_ok()));
         assert!(together.iter().any(|(events, _)| reconnects(events)));
         // This client opens one for each request by itself.
-        target.dialect = Dialect::Llamacpp;
+        target.dialect = EngineKind::Llamacpp;
         let own = self::engine(target).await;
         for _ in 0..3 {
             let (events, end) = ask(&own).await;
@@ -222,7 +222,7 @@ async fn another_run_has_the_connections_and_request_ids_of_its_own() {
 }
 
 /// Whether six requests, two at a time, are all answered by a server that serves three connections.
-async fn six_requests_come_through(dialect: Dialect) -> bool {
+async fn six_requests_come_through(dialect: EngineKind) -> bool {
     let server = serve_with(3, vec![good(&["a"])]).await;
     let mut target = target(&server);
     target.dialect = dialect;
@@ -240,6 +240,6 @@ async fn six_requests_come_through(dialect: Dialect) -> bool {
 
 #[tokio::test]
 async fn a_server_with_a_thread_for_each_connection_is_not_starved_by_idle_ones() {
-    assert!(six_requests_come_through(Dialect::Llamacpp).await);
-    assert!(!six_requests_come_through(Dialect::Vllm).await, "connections opened ahead took all places");
+    assert!(six_requests_come_through(EngineKind::Llamacpp).await);
+    assert!(!six_requests_come_through(EngineKind::Vllm).await, "connections opened ahead took all places");
 }

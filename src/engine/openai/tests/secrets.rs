@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::server::{Act, STREAM, chunk, json, repeat, send, serve};
 use super::{OpenAiEngine, answer_to, ask, engine, target};
-use crate::engine::dialect::Dialect;
 use crate::engine::target::{Secret, Target};
+use crate::record::EngineKind;
 
 const KEY: &str = "hunter2hunter2";
 
@@ -47,7 +47,7 @@ async fn control_messages_are_hidden_and_short() {
         json(500, &format!("{{\"error\":\"{long}\"}}")),
         json(500, &format!("{{\"error\":\"{}{KEY}\"}}", "x".repeat(255))),
     ] {
-        let mut target = Target::new(repeat(answer).await.parse().unwrap(), Dialect::Openai);
+        let mut target = Target::new(repeat(answer).await.parse().unwrap(), EngineKind::Openai);
         target.api_key = Some(Secret::new(KEY));
         let error = OpenAiEngine::connect(target, Duration::ZERO, |_| ()).await.err().unwrap().to_string();
         assert!(error.contains("***") && !error.contains("hu") && error.len() < 600, "{error}");
@@ -59,7 +59,7 @@ async fn a_refusal_without_end_is_not_read_to_it() {
     // Announced as a terabyte, and never sent: only a limit ends the reading.
     let head = "HTTP/1.1 500 X\r\ncontent-length: 1000000000000\r\n\r\n";
     let answer = [head.as_bytes(), &b"words ".repeat(20_000)].concat();
-    let target = Target::new(repeat(answer).await.parse().unwrap(), Dialect::Openai);
+    let target = Target::new(repeat(answer).await.parse().unwrap(), EngineKind::Openai);
     let error =
         OpenAiEngine::connect(target, Duration::from_secs(1), |_| ()).await.err().unwrap().to_string();
     assert!(error.contains("answers 500: words words"), "{error}");

@@ -10,9 +10,8 @@ use tokio::net::TcpListener;
 
 use super::server::{STREAM, json, read_request};
 use super::{OpenAiEngine, ask, engine, never_ready};
-use crate::engine::dialect::Dialect;
 use crate::engine::target::{CertificateCheck, Target};
-use crate::record::FailureKind;
+use crate::record::{EngineKind, FailureKind};
 
 /// Accepts TLS with the certificate `tests/data/tls/server.cert.pem`, its own root.
 pub(super) fn acceptor() -> tokio_rustls::TlsAcceptor {
@@ -55,7 +54,7 @@ async fn serve_tls() -> String {
 async fn certificates_are_checked_by_default() {
     let url = serve_tls().await;
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls/server.cert.pem");
-    let strict = Target::new(url.parse().unwrap(), Dialect::Vllm);
+    let strict = Target::new(url.parse().unwrap(), EngineKind::Vllm);
     let mut trusting = strict.clone();
     trusting.tls.ca_cert = Some(root.into());
     let mut careless = strict.clone();

@@ -14,11 +14,10 @@ use super::{OpenAiEngine, ask, never_ready};
 use crate::clock::RunClock;
 use crate::engine::address::BaseUrl;
 use crate::engine::answer::{Answer, Engine};
-use crate::engine::dialect::Dialect;
 use crate::engine::proxy::Proxy;
 use crate::engine::target::{CertificateCheck, Target};
 use crate::generator::{PlannedRequest, Prompt};
-use crate::record::Turn;
+use crate::record::{EngineKind, Turn};
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
@@ -95,7 +94,7 @@ impl Listening {
         let proxy = Proxy::find(&matcher, url.whole()).unwrap();
         assert!(proxy.is_some());
         let endpoint = url.endpoint().unwrap_or_default();
-        let mut target = Target { endpoint, proxy, ..Target::new(url, Dialect::Openai) };
+        let mut target = Target { endpoint, proxy, ..Target::new(url, EngineKind::Openai) };
         target.tls.check = CertificateCheck::Skipped;
         target
     }
@@ -192,7 +191,7 @@ async fn an_ipv6_literal_is_an_address_like_another() {
     // Containers may have no IPv6.
     let Some(server) = listen("[::1]:0", LIST, 200).await else { return };
     let url = format!("http://{}", server.address);
-    let engine = connect(Target::new(url.parse().unwrap(), Dialect::Vllm)).await.unwrap();
+    let engine = connect(Target::new(url.parse().unwrap(), EngineKind::Vllm)).await.unwrap();
     assert_eq!(ask(&engine).await.1.result, Ok(()));
     let posts = server.heads("POST /v1/chat/completions HTTP/1.1");
     assert!(posts[0].contains(&format!("\r\nhost: {}\r\n", server.address)), "{posts:?}");
@@ -207,7 +206,8 @@ async fn a_server_without_a_list_of_models_needs_the_models_name_alone() {
     ];
     for models in other.into_iter().chain([NO_LIST, LOCKED]) {
         let server = listen("127.0.0.1:0", models, 200).await.unwrap();
-        let mut target = Target::new(format!("http://{}", server.address).parse().unwrap(), Dialect::Openai);
+        let mut target =
+            Target::new(format!("http://{}", server.address).parse().unwrap(), EngineKind::Openai);
         let error = connect(target.clone()).await.err().unwrap();
         assert!(error.contains("does not list its models") && error.contains("--model"), "{error}");
         target.model = Some("toy".to_owned());
@@ -244,7 +244,7 @@ async fn a_proxy_that_is_not_there_is_named() {
 #[tokio::test]
 async fn every_turn_of_a_session_carries_its_id() {
     let server = listen("127.0.0.1:0", LIST, 200).await.unwrap();
-    let mut target = Target::new(format!("http://{}", server.address).parse().unwrap(), Dialect::Vllm);
+    let mut target = Target::new(format!("http://{}", server.address).parse().unwrap(), EngineKind::Vllm);
     target.session_header = Some(HeaderName::from_static("x-session-id"));
     let engine = connect(target).await.unwrap();
     for index in [7, 70, 700] {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::settings::filled;
-use crate::engine::{Dialect, without_secrets};
-use crate::record::DeploymentFacts;
+use crate::engine::without_secrets;
+use crate::record::{DeploymentFacts, EngineKind};
 use crate::workload::reading::{Allowed, Fields, SpecValue};
 
 /// A wait or a time limit in seconds.
@@ -124,7 +124,7 @@ impl VariantServer {
 
 /// The name of an engine that is known.
 fn engine(place: SpecValue<'_>) -> Option<String> {
-    let known: Vec<_> = Dialect::ALL.iter().map(|&dialect| (dialect.name(), dialect)).collect();
+    let known: Vec<_> = EngineKind::ALL.iter().map(|&dialect| (dialect.name(), dialect)).collect();
     place.choice(&known).map(|dialect| dialect.name().to_owned())
 }
 
