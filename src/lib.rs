@@ -61,6 +61,8 @@
 //! | how arrivals are drawn: Poisson, bursts, gamma gaps | `arrivals/draw.rs` |
 //! | that requests leave at their moments: no coordinated omission, schedule lag | `runner/pacer.rs` |
 //! | the wait under a concurrency cap | `runner/in_flight.rs` |
+//! | when clients give up, send again and hedge, in a run and in virtual time | `runner/life.rs` |
+//! | what follows a turn of a session, in both | `generator/sessions/turns.rs` |
 //! | how an address is read: base paths, endpoints, queries | `engine/address.rs` |
 //! | the proxy before a server | `engine/proxy.rs` |
 //! | how long a server is awaited | `engine/openai/readiness.rs` |
@@ -88,7 +90,7 @@
 //! | tags of requests | `workload/metadata.rs`; their tables: `analysis/slo/tag_groups.rs` |
 //! | the names of the folders of runs | `session/folder.rs` |
 //! | exit codes | `cli/output/exits.rs` |
-//! | to add a server's dialect | `engine/dialect.rs` |
+//! | to add a server's dialect | `record/run/engine_kind.rs`, and its row in `engine/dialect.rs` |
 //! | to add a format of reports | `report/export.rs` |
 //! | the page of a run | `report/documents/run/mod.rs`, and `report/render/html/page.rs` |
 //! | what is said to an option of another tool | `cli/help/elsewhere.toml` |

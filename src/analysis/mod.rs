@@ -30,7 +30,7 @@ pub use checklist::evidence::{
     ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthRange, PercentileEvidence,
     ResultSource, WarmUpEvidence,
 };
-pub use checklist::item::{Checklist, ChecklistItem, ChecklistRule, ItemStanding};
+pub use checklist::item::{Checklist, ChecklistItem, ChecklistRule};
 pub(crate) use client::effects::{ClientEffect, LEAST_MS, SPOILED};
 pub(crate) use client::load::DELAY_FLOOR_MS;
 pub use client::load::{CalibrationSummary, ClientLoad, DelaySummary, LateStampSummary};
@@ -61,7 +61,7 @@ pub use load::movement::Movement;
 pub use load::phases::LoadPhase;
 pub use load::rates::{InFlight, Rates, TimeAverage};
 pub use load::steady_state::{Beginning, SteadyState, Trend};
-pub(crate) use load::stretches::{LoadCourse, PhaseOfLoad};
+pub(crate) use load::stretches::{LoadTimeline, PhaseOfLoad};
 pub use load::timeline::{Bin, BinWait, Timeline};
 pub use requests::answers::answers_end;
 pub use requests::delivery::StreamDelivery;
@@ -71,7 +71,7 @@ pub use requests::outcomes::{FailureCount, Failures, RequestCounts};
 pub use requests::quality::{
     AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality, SlicePasses,
 };
-pub use requests::sampled::{Dot, Fate, SampledRequests, Scatter};
+pub use requests::sampled::{Dot, RequestState, SampledRequests, Scatter};
 pub use requests::sessions::{Sessions, TurnGroup};
 pub use requests::speed::RequestSpeed;
 pub(crate) use requests::speed::tokens_per_s;

@@ -1,7 +1,7 @@
 //! The table of dialects: how servers differ, and what their metrics are called.
 //!
-//! A new dialect is a variant and a row here. One with metrics of its own also has a table of names here, and a
-//! [`PageKind`].
+//! A new dialect is a variant of [`EngineKind`] and a row here. One with metrics of its own also has a table
+//! of names here, and a [`PageKind`].
 
 use super::dialect_traits::{
     AS_IT_IS, CacheReset, DialectTraits, ENGINE, IdleConnections, LengthForcing, MetricNames, PriorityOrder,

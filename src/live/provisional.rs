@@ -6,24 +6,13 @@
 use std::time::Duration;
 
 use crate::analysis::{
-    ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic, of_failures,
+    ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic, Status, of_failures,
 };
 use crate::runner::{LiveLatency, LiveSpread, SecondCounts, Snapshot, WindowCounts};
 use crate::units::{count, counted, millis, percent, three_digits};
 
-/// Whether a provisional finding is good or bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Within its limit so far.
-    Good,
-    /// Outside its limit so far.
-    Bad,
-    /// Not known yet, or only when the run is over.
-    Open,
-}
-
-/// A provisional finding in words.
-type Remark = (Standing, String);
+/// A provisional finding: whether it is within its limit so far, and its words.
+type Remark = (Status, String);
 
 /// Whether the verdict of a run asks how late requests leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,19 +37,19 @@ pub(super) fn remarks(
 
 fn validity(snapshot: &Snapshot, window_s: f64, objectives: &[Objective], lateness: Lateness) -> Vec<Remark> {
     if snapshot.measured.released == 0 {
-        return vec![(Standing::Open, "nothing is measured before the warm-up is over".to_owned())];
+        return vec![(Status::Undecided, "nothing is measured before the warm-up is over".to_owned())];
     }
     let expected = objectives.iter().any(Objective::is_about_error_rate);
     let failures = (!expected).then(|| failures(snapshot)).flatten();
     let lag = lag(snapshot).filter(|_| lateness == Lateness::Judged);
     let speaks: Vec<_> =
         lag.into_iter().chain(failures).chain(cap(snapshot)).chain(backlog(snapshot, window_s)).collect();
-    if speaks.iter().any(|(standing, _)| *standing != Standing::Good) {
-        return speaks.into_iter().filter(|(standing, _)| *standing != Standing::Good).collect();
+    if speaks.iter().any(|(standing, _)| *standing != Status::Met) {
+        return speaks.into_iter().filter(|(standing, _)| *standing != Status::Met).collect();
     }
     let seen: Vec<_> = speaks.into_iter().map(|(_, text)| text).collect();
     let seen = if seen.is_empty() { String::new() } else { format!(": {}", seen.join(", ")) };
-    vec![(Standing::Good, format!("no problems so far{seen}"))]
+    vec![(Status::Met, format!("no problems so far{seen}"))]
 }
 
 /// p95 of the schedule lag against what it may add to that of the latency, at the most: a run is judged by what it does
@@ -71,23 +60,23 @@ fn lag(snapshot: &Snapshot) -> Option<Remark> {
     let (p95, bound) = (millis(lag.p95), LEAST_MS.max(SPOILED * latency));
     let (said, limit) = (format!("p95 schedule lag {} ms", three_digits(p95)), three_digits(bound));
     Some(if p95 <= bound {
-        (Standing::Good, said)
+        (Status::Met, said)
     } else if lag.n < Quantile::P95.floor() {
-        (Standing::Open, format!("{said} of {} requests, limit: {limit} ms", count(lag.n)))
+        (Status::Undecided, format!("{said} of {} requests, limit: {limit} ms", count(lag.n)))
     } else {
-        (Standing::Bad, format!("INVALID so far: {said}, limit: {limit} ms"))
+        (Status::Missed, format!("INVALID so far: {said}, limit: {limit} ms"))
     })
 }
 
 fn failures(snapshot: &Snapshot) -> Option<Remark> {
     let share = share(snapshot, snapshot.measured.failed)?;
     Some(if share <= ERROR_RATE_BAR {
-        (Standing::Good, format!("{} failed", percent(share)))
+        (Status::Met, format!("{} failed", percent(share)))
     } else {
         let WindowCounts { failed, rejected, timed_out, .. } = snapshot.measured;
         let others = self::share(snapshot, failed.saturating_sub(rejected + timed_out))?;
         let (word, bar) = (of_failures(others).word(), percent(ERROR_RATE_BAR));
-        (Standing::Bad, format!("{word} so far: {} failed, limit: {bar}", percent(share)))
+        (Status::Missed, format!("{word} so far: {} failed, limit: {bar}", percent(share)))
     })
 }
 
@@ -95,7 +84,7 @@ fn failures(snapshot: &Snapshot) -> Option<Remark> {
 fn cap(snapshot: &Snapshot) -> Option<Remark> {
     let queued = snapshot.queued;
     let held = || format!("{} queued under the cap; their wait counts", count(queued));
-    (queued > 0).then(|| (Standing::Open, held()))
+    (queued > 0).then(|| (Status::Undecided, held()))
 }
 
 /// Whether more requests are in flight than when the window began, by more than the load and chance explain.
@@ -119,7 +108,7 @@ fn backlog(snapshot: &Snapshot, window_s: f64) -> Option<Remark> {
         let [before, now] = [before, now].map(count);
         format!("{now} requests in flight, {before} when the window began: does the server keep up?")
     };
-    (grown > BEYOND * (2.0 * now as f64).sqrt()).then(|| (Standing::Open, said()))
+    (grown > BEYOND * (2.0 * now as f64).sqrt()).then(|| (Status::Undecided, said()))
 }
 
 /// `part` as a share of the window's dispatched requests.
@@ -148,11 +137,11 @@ fn judged(objective: &Objective, snapshot: &Snapshot, window_s: f64) -> Remark {
             let kept = objective.comparison.holds(value, objective.bound);
             let said = format!("{objective}: {}", objective.key.show(value));
             match too_few(objective, snapshot) {
-                Some(n) => (Standing::Open, format!("{said} of {} so far", counted(n, "sample"))),
-                None => (if kept { Standing::Good } else { Standing::Bad }, said),
+                Some(n) => (Status::Undecided, format!("{said} of {} so far", counted(n, "sample"))),
+                None => (if kept { Status::Met } else { Status::Missed }, said),
             }
         }
-        None => (Standing::Open, format!("{objective}: not known yet")),
+        None => (Status::Undecided, format!("{objective}: not known yet")),
     }
 }
 
@@ -213,7 +202,7 @@ mod tests {
         snapshot
     }
 
-    fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Standing, String)> {
+    fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Status, String)> {
         let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
         remarks(snapshot, 10.0, &objectives, Lateness::Judged)
     }
@@ -221,9 +210,9 @@ mod tests {
     #[test]
     fn a_sound_run_has_nothing_against_it_so_far() {
         let text = "no problems so far: p95 schedule lag 1.00 ms, 0 % failed";
-        assert_eq!(said(&sound(), &[]), [(Standing::Good, text.to_owned())]);
+        assert_eq!(said(&sound(), &[]), [(Status::Met, text.to_owned())]);
         let before = "nothing is measured before the warm-up is over";
-        assert_eq!(said(&Snapshot::default(), &[]), [(Standing::Open, before.to_owned())]);
+        assert_eq!(said(&Snapshot::default(), &[]), [(Status::Undecided, before.to_owned())]);
     }
 
     #[test]
@@ -231,8 +220,7 @@ mod tests {
         let mut snapshot = sound();
         (snapshot.measured.with_slo, snapshot.measured.met) = (200, 180);
         let found = said(&snapshot, &["goodput > 15/s", "slo_attainment > 95%"]);
-        let texts =
-            [(Standing::Good, "goodput > 15/s: 18.0/s"), (Standing::Bad, "slo_attainment > 95%: 90 %")];
+        let texts = [(Status::Met, "goodput > 15/s: 18.0/s"), (Status::Missed, "slo_attainment > 95%: 90 %")];
         assert_eq!(found[1..], texts.map(|(standing, text)| (standing, text.to_owned())));
     }
 
@@ -258,9 +246,9 @@ mod tests {
         snapshot.measured.failed = 20;
         snapshot.queued = 1_200;
         let texts = [
-            (Standing::Bad, "INVALID so far: p95 schedule lag 12.0 ms, limit: 9.50 ms"),
-            (Standing::Bad, "INVALID so far: 2 % failed, limit: 1 %"),
-            (Standing::Open, "1,200 queued under the cap; their wait counts"),
+            (Status::Missed, "INVALID so far: p95 schedule lag 12.0 ms, limit: 9.50 ms"),
+            (Status::Missed, "INVALID so far: 2 % failed, limit: 1 %"),
+            (Status::Undecided, "1,200 queued under the cap; their wait counts"),
         ];
         assert_eq!(said(&snapshot, &[]), texts.map(|(standing, text)| (standing, text.to_owned())));
         // 5 % of a long TTFT is a wider limit; with few requests, some of them are the p95.
@@ -270,7 +258,7 @@ mod tests {
         let (standing, text) = &said(&snapshot, &[])[0];
         assert_eq!(
             (*standing, text.as_str()),
-            (Standing::Open, "p95 schedule lag 25.0 ms of 100 requests, limit: 20.0 ms")
+            (Status::Undecided, "p95 schedule lag 25.0 ms of 100 requests, limit: 20.0 ms")
         );
     }
 
@@ -279,7 +267,7 @@ mod tests {
         let mut snapshot = sound();
         snapshot.schedule_lag = spread(1_000, 0, 12);
         let found = remarks(&snapshot, 10.0, &[], Lateness::NotJudged);
-        assert_eq!(found, [(Standing::Good, "no problems so far: 0 % failed".to_owned())]);
+        assert_eq!(found, [(Status::Met, "no problems so far: 0 % failed".to_owned())]);
     }
 
     #[test]
@@ -312,14 +300,14 @@ mod tests {
             ],
         );
         let texts = [
-            (Standing::Good, "no problems so far: p95 schedule lag 1.00 ms"),
-            (Standing::Good, "p99 ttft < 200ms: 190 ms"),
-            (Standing::Bad, "p50 ttft < 80ms: 80.0 ms"),
-            (Standing::Good, "error_rate < 5%: 2 %"),
-            (Standing::Open, "p95 e2e < 1s: not known yet"),
-            (Standing::Open, "p99 tpot < 20ms: 12.0 ms of 100 samples so far"),
-            (Standing::Open, "goodput > 5/s: not known yet"),
-            (Standing::Open, "p95 ttft of chat < 1s: not known yet"),
+            (Status::Met, "no problems so far: p95 schedule lag 1.00 ms"),
+            (Status::Met, "p99 ttft < 200ms: 190 ms"),
+            (Status::Missed, "p50 ttft < 80ms: 80.0 ms"),
+            (Status::Met, "error_rate < 5%: 2 %"),
+            (Status::Undecided, "p95 e2e < 1s: not known yet"),
+            (Status::Undecided, "p99 tpot < 20ms: 12.0 ms of 100 samples so far"),
+            (Status::Undecided, "goodput > 5/s: not known yet"),
+            (Status::Undecided, "p95 ttft of chat < 1s: not known yet"),
         ];
         assert_eq!(found, texts.map(|(standing, text)| (standing, text.to_owned())));
     }

@@ -1,4 +1,4 @@
-//! The life of a request: what its clients do with it at each moment, whoever sends it and on whatever clock.
+//! The life of a request, from its first attempt to its end.
 //!
 //! The run loop drives it with the events of answers and an alarm, virtual time with those of a simulated server.
 
@@ -21,7 +21,7 @@ pub(crate) struct ClientRules<'a> {
 
 /// A request from its first attempt to its end. At most two attempts are under way: one, and a hedge beside it.
 ///
-/// `H` is what whoever sends it knows an attempt by: its answer, or a job of a simulated server.
+/// `H` identifies an attempt: its answer, or its job in a simulated server.
 #[derive(Debug)]
 pub(crate) struct RequestLife<'a, H> {
     index: u64,
@@ -34,9 +34,9 @@ pub(crate) struct RequestLife<'a, H> {
     /// When the attempt under way began, apart from its hedge.
     begun: Timestamp,
     last_token: Option<Timestamp>,
-    /// When it is sent a second time, where that is to come.
+    /// Moment of the hedge, while that is still to come.
     hedge_at: Option<Timestamp>,
-    /// Attempts that failed; a hedge is none of its own.
+    /// Failed attempts; an attempt and its hedge count as one.
     failed: u32,
 }
 
@@ -47,7 +47,7 @@ struct LiveAttempt<H> {
 }
 
 impl<'a> ClientRules<'a> {
-    /// The rules of a workload's clients, with its time limits alone.
+    /// Rules of a workload's clients, with no limits but the workload's.
     pub(crate) fn from_policy(policy: &'a RetryPolicy) -> Self {
         let ClientBehaviour { timeout_s, first_token_timeout_s, .. } = policy.behaviour();
         let limit = |seconds: &Option<f64>| {
@@ -93,7 +93,7 @@ impl<'a, H> RequestLife<'a, H> {
         }
     }
 
-    /// Begins an attempt: which of those under way it is.
+    /// Begins an attempt; returns which of those under way it is.
     pub(crate) fn begin(&mut self, handle: H, kind: AttemptKind, now: Timestamp) -> Which {
         let (sent, end) = (None, AttemptEnd::Cancelled);
         let attempt = Attempt { kind, begun: now, sent, ended: now, end, discarded_tokens: 0 };
@@ -142,8 +142,8 @@ impl<'a, H> RequestLife<'a, H> {
         Some(attempt.kind)
     }
 
-    /// A token of an attempt came. With the first of them the other attempt is cancelled, whose handle this
-    /// returns, and none is sent beside this one.
+    /// Notes a token of an attempt. The first cancels the other attempt, whose handle is returned, and a hedge
+    /// still to come.
     pub(crate) fn token(&mut self, which: Which, at: Timestamp) -> Option<H> {
         self.last_token = Some(at);
         self.settle(which, at)
@@ -158,13 +158,13 @@ impl<'a, H> RequestLife<'a, H> {
         Some(handle)
     }
 
-    /// Whether the other attempt goes on where this one failed.
-    pub(crate) fn goes_on_without(&mut self, which: Which, at: Timestamp, why: FailureKind) -> bool {
+    /// Takes out one of two attempts, which failed; false where it is the only one.
+    pub(crate) fn drop_failed(&mut self, which: Which, at: Timestamp, why: FailureKind) -> bool {
         let failed = self.without(which).map(|failed| failed.ended(at, AttemptEnd::Failed(why)));
         failed.map(|failed| self.note(failed)).is_some()
     }
 
-    /// Ends the attempt under way, and its hedge; returns when the request is sent again, if it is.
+    /// Ends all attempts under way. Returns the moment of the next one, if one follows.
     /// `retry_after` is how long the server asks to wait, `tokens` what came, which is thrown away where
     /// another attempt follows.
     pub(crate) fn conclude(

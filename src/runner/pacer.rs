@@ -28,17 +28,19 @@ const BATCH: usize = 32;
 /// Batches prepared ahead.
 const LOOK_AHEAD: usize = 16;
 
-/// A witness of a thread that prepares or dispatches requests: where the thread panics, not all of the plan is sent.
+/// A flag for panics of threads that prepare or dispatch requests. A clone dropped by such a panic raises it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FeedWitness(Arc<AtomicBool>);
 
 impl FeedWitness {
+    /// The state of these threads.
+    ///
     /// # Errors
     ///
-    /// When such a thread has panicked.
+    /// When one of them has panicked.
     pub(super) fn check(&self) -> io::Result<()> {
-        let words = "skyline itself failed: a thread that prepares or sends requests has panicked, so that part of the \
-            plan was not sent\nhint: what was sent is in the log; please report this, with the message of the panic";
+        let words = "skyline itself failed: a thread that prepares or sends requests has panicked, so a part of the \
+            plan was not sent\nhint: please report this, with the message of the panic";
         if self.0.load(Relaxed) { Err(io::Error::other(words)) } else { Ok(()) }
     }
 }
@@ -85,7 +87,7 @@ impl RequestFeed {
     ///
     /// # Errors
     ///
-    /// When there is no thread for it.
+    /// When there is no thread for it, or it panics at once.
     pub fn start<E: Engine>(
         engine: Arc<E>,
         schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
@@ -112,6 +114,7 @@ impl RequestFeed {
         })?;
         // Half the look-ahead is built, or the whole schedule is and the thread has ended.
         let _ = ready.recv();
+        witness.check()?;
         Ok(Self { batches, batch: Vec::new().into_iter(), later, witness })
     }
 

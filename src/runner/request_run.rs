@@ -246,7 +246,7 @@ impl RequestRun {
         }
         match &end.result {
             Ok(()) => _ = life.settle(which, end.at),
-            Err(failure) if life.goes_on_without(which, end.at, failure.reason) => return None,
+            Err(failure) if life.drop_failed(which, end.at, failure.reason) => return None,
             Err(_) => {}
         }
         Some(self.whole(end))

@@ -60,7 +60,7 @@ pub trait SimulatedServer {
     }
 }
 
-/// Answers all that a server before `self.inner` does not change as the inner one does.
+/// Methods that a server passes on to `self.inner` unchanged.
 macro_rules! as_inner {
     () => {
         fn gauges(&self) -> ServerGauges {

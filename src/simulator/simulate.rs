@@ -84,11 +84,6 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
         }
     }
 
-    /// Whether a job in the server has its first token.
-    pub fn has_token(&self, id: JobId) -> bool {
-        self.inside.get(&id).is_some_and(|history| !history.chunks.is_empty())
-    }
-
     /// Cancels a job: its history so far, unless it has ended. [`Driver::advance`] follows when all that
     /// happens at this moment has happened.
     pub fn cancel(&mut self, now: Timestamp, id: JobId) -> Option<JobHistory> {

@@ -1,6 +1,6 @@
 //! The tests that arrivals of chance are put to.
 
-use super::law::{GapLaw, Law, adjective, judged, within};
+use super::law::{DeclaredArrivals, GapLaw, adjective, judged, within};
 use super::sequence::{ArrivalFit, ArrivalSequence};
 use crate::analysis::statistics::{
     Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
@@ -97,7 +97,7 @@ impl Facet {
     /// bar for sequences, the seed is what made it so: then the plan's own bar holds for what was delivered too.
     pub(super) fn check(
         self,
-        law: Law<'_>,
+        law: DeclaredArrivals<'_>,
         rule: Rule,
         (sequence, fit): (&ArrivalSequence, &ArrivalFit),
         plan: Option<(&ArrivalSequence, &ArrivalFit)>,
@@ -118,7 +118,7 @@ impl Facet {
     }
 }
 
-fn gaps(law: Law<'_>, measure: Measure, fit: &ArrivalFit, allowance: Allowance) -> Check {
+fn gaps(law: DeclaredArrivals<'_>, measure: Measure, fit: &ArrivalFit, allowance: Allowance) -> Check {
     let which = adjective(measure.rule);
     let (value, critical) = (fit.anderson_darling, allowance.a_squared(law.gaps()));
     let (deviation, is_large) = (fit.largest_cdf_deviation, fit.largest_cdf_deviation > SMALL_DEVIATION);
@@ -173,7 +173,12 @@ fn spread(measure: Measure, fit: &ArrivalFit, allowance: Allowance) -> Check {
     judged(measure, value < low || value > high, [value, critical], sentence)
 }
 
-fn count(law: Law<'_>, measure: Measure, sequence: &ArrivalSequence, allowance: Allowance) -> Check {
+fn count(
+    law: DeclaredArrivals<'_>,
+    measure: Measure,
+    sequence: &ArrivalSequence,
+    allowance: Allowance,
+) -> Check {
     let expected = sequence.expected;
     let critical = (allowance.z(Facet::Count) * libm::sqrt(expected)).max(SMALL_COUNT * expected);
     let value = sequence.arrivals as f64 - expected;
@@ -192,7 +197,7 @@ fn count(law: Law<'_>, measure: Measure, sequence: &ArrivalSequence, allowance: 
 /// 2x/(√(2π)·deviation). No smallness excuses it: a count that is the same in every run varies too little by all of
 /// its variance.
 fn landing(
-    law: Law<'_>,
+    law: DeclaredArrivals<'_>,
     measure: Measure,
     sequence: &ArrivalSequence,
     fit: &ArrivalFit,

@@ -5,7 +5,7 @@ use crate::workload::{ArrivalPattern, GapForm};
 
 /// The declared law of arrivals, as far as all of its sequences have it in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Law<'a> {
+pub(super) struct DeclaredArrivals<'a> {
     pattern: &'a ArrivalPattern,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum GapLaw {
     ByClass,
 }
 
-impl<'a> Law<'a> {
+impl<'a> DeclaredArrivals<'a> {
     pub(super) fn from_pattern(pattern: &'a ArrivalPattern) -> Self {
         Self { pattern }
     }

@@ -2,7 +2,7 @@
 
 use super::beats::cured;
 use super::facet::Facet;
-use super::law::{GapLaw, Law, adjective, not_tested, within};
+use super::law::{DeclaredArrivals, GapLaw, adjective, not_tested, within};
 use super::sequence::{ArrivalFit, ArrivalSequence, FEWEST};
 use crate::analysis::statistics::chi_squared_quantile;
 use crate::analysis::verdict::check::{Check, Measure, Rule};
@@ -33,7 +33,7 @@ impl ArrivalSequence {
     }
 
     fn facets(&self, pattern: &ArrivalPattern, rule: Rule, plan: Option<(&Self, &ArrivalFit)>) -> Vec<Check> {
-        let law = Law::from_pattern(pattern);
+        let law = DeclaredArrivals::from_pattern(pattern);
         if law.gaps() == GapLaw::Replayed {
             return vec![not_tested(rule, Some(self.arrivals), REPLAYED.to_owned())];
         }

@@ -1,6 +1,8 @@
 //! The items of a checklist: the rule, whether it is met, the figure, and the cure.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::analysis::slo::judgement::Status;
 
 /// Whether a result was measured and reported so that it can be trusted, item by item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,8 +20,10 @@ pub struct Checklist {
 pub struct ChecklistItem {
     /// The rule.
     pub rule: ChecklistRule,
-    /// Whether it is met.
-    pub standing: ItemStanding,
+    /// Standing of the item: met, not met, or nothing in the result says.
+    #[serde(serialize_with = "in_item_words")]
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = ITEM_WORDS)))]
+    pub standing: Status,
     /// What is known, with the figure and the limit.
     pub sentence: String,
     /// What to do about it; left out where it is met.
@@ -27,17 +31,12 @@ pub struct ChecklistItem {
     pub cure: Option<String>,
 }
 
-/// Whether an item is met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ItemStanding {
-    /// It is.
-    Met,
-    /// It is not.
-    NotMet,
-    /// Nothing in the result says.
-    NotReported,
+/// Words of an item's standing: met, not met, not known from the result.
+pub(super) const ITEM_WORDS: [&str; 3] = ["met", "not_met", "not_reported"];
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
+fn in_item_words<S: Serializer>(standing: &Status, serializer: S) -> Result<S::Ok, S::Error> {
+    Status::store(*standing, ITEM_WORDS, serializer)
 }
 
 /// A rule of the checklist.
@@ -100,33 +99,22 @@ impl ChecklistRule {
     }
 }
 
-impl ItemStanding {
-    /// Its name in a table.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::NotMet => "not met",
-            Self::NotReported => "not reported",
-        }
-    }
-}
-
 /// What a rule found. `None` where the rule does not apply.
-pub(super) type Found = Option<(ItemStanding, String, &'static str)>;
+pub(super) type Found = Option<(Status, String, &'static str)>;
 
 /// The rule is met.
 pub(super) fn met(sentence: impl Into<String>) -> Found {
-    Some((ItemStanding::Met, sentence.into(), ""))
+    Some((Status::Met, sentence.into(), ""))
 }
 
 /// It is not.
 pub(super) fn not_met(sentence: impl Into<String>, cure: &'static str) -> Found {
-    Some((ItemStanding::NotMet, sentence.into(), cure))
+    Some((Status::Missed, sentence.into(), cure))
 }
 
 /// Nothing says.
 pub(super) fn not_reported(sentence: impl Into<String>, cure: &'static str) -> Found {
-    Some((ItemStanding::NotReported, sentence.into(), cure))
+    Some((Status::Undecided, sentence.into(), cure))
 }
 
 impl Checklist {
@@ -137,6 +125,6 @@ impl Checklist {
 
     /// The items that are not met, or of which nothing says.
     pub fn open(&self) -> impl Iterator<Item = &ChecklistItem> {
-        self.items.iter().filter(|item| item.standing != ItemStanding::Met)
+        self.items.iter().filter(|item| item.standing != Status::Met)
     }
 }

@@ -1,10 +1,11 @@
 //! Judges a result by every rule that applies.
 
 use super::evidence::{Evidence, ResultSource};
-use super::item::{Checklist, ChecklistItem, ChecklistRule as Rule, Found, ItemStanding};
+use super::item::{Checklist, ChecklistItem, ChecklistRule as Rule, Found};
 use super::{reporting, traffic};
 use crate::analysis::rules::RuleRow;
 use crate::analysis::rules::Suppressor::Mock;
+use crate::analysis::slo::judgement::Status;
 
 type Row = RuleRow<Rule, fn(&Evidence) -> Found>;
 
@@ -34,13 +35,13 @@ impl Checklist {
         }
         let is_mock = evidence.source == ResultSource::Mock;
         let judged = Row::judge(RULES, |by, _| by == Mock && is_mock, |test| test(evidence));
-        let item = |(rule, (standing, sentence, usual)): (Rule, (ItemStanding, String, &str))| {
+        let item = |(rule, (standing, sentence, usual)): (Rule, (Status, String, &str))| {
             let own = evidence.cures.iter().find(|(of, _)| *of == rule).map(|(_, cure)| *cure);
-            let cure = (standing != ItemStanding::Met).then(|| own.unwrap_or(usual).to_owned());
+            let cure = (standing != Status::Met).then(|| own.unwrap_or(usual).to_owned());
             ChecklistItem { rule, standing, sentence, cure }
         };
         let items: Vec<_> = judged.into_iter().map(item).collect();
-        let met = items.iter().filter(|item| item.standing == ItemStanding::Met).count() as u64;
+        let met = items.iter().filter(|item| item.standing == Status::Met).count() as u64;
         Some(Self { met, items })
     }
 }

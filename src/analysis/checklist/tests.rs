@@ -7,10 +7,11 @@ use super::evidence::{
     ArrivalEvidence, ArrivalShape, Evidence, LatencyEvidence, LengthRange, PercentileEvidence, ResultSource,
     WarmUpEvidence,
 };
-use super::item::{Checklist, ChecklistRule, ItemStanding};
+use super::item::{Checklist, ChecklistRule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::form::LoadForm;
+use crate::analysis::slo::judgement::Status;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::verdict::check::VerdictOutcome;
@@ -63,7 +64,7 @@ fn whole() -> Evidence {
 }
 
 /// What the rule says of the whole result after this change.
-fn judged(rule: ChecklistRule, change: impl FnOnce(&mut Evidence)) -> (ItemStanding, String) {
+fn judged(rule: ChecklistRule, change: impl FnOnce(&mut Evidence)) -> (Status, String) {
     let mut evidence = whole();
     change(&mut evidence);
     let checklist = Checklist::from_evidence(&evidence).unwrap();
@@ -72,14 +73,14 @@ fn judged(rule: ChecklistRule, change: impl FnOnce(&mut Evidence)) -> (ItemStand
     (item.standing, item.sentence.clone())
 }
 
-fn is(rule: ChecklistRule, standing: ItemStanding, words: &str, change: impl FnOnce(&mut Evidence)) {
+fn is(rule: ChecklistRule, standing: Status, words: &str, change: impl FnOnce(&mut Evidence)) {
     let (found, sentence) = judged(rule, change);
     assert_eq!(found, standing, "{sentence}");
     assert!(sentence.contains(words), "`{words}` is not in `{sentence}`");
 }
 
 use ChecklistRule as Rule;
-use ItemStanding::{Met, NotMet, NotReported};
+use Status::{Met, Missed as NotMet, Undecided as NotReported};
 
 #[test]
 fn a_result_that_does_all_meets_all() {

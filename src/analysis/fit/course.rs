@@ -8,7 +8,7 @@ const FEWEST_BINS: usize = 4;
 
 /// A stretch of time in which the rate stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stretch {
+pub struct RatePhase {
     /// Length, seconds.
     pub seconds: f64,
     /// Arrivals in it.
@@ -23,9 +23,9 @@ pub struct Stretch {
 /// interval*, IEEE Signal Processing Letters 12, 2005, 105–108): twice the Poisson deviance of a level rate in each
 /// stretch, divided by how much more neighbouring bins differ than Poisson counts do, so that bursts are not taken for
 /// changes; and 3 ln(bins) for each change (Zhang and Siegmund, *Biometrics* 63, 2007, 22–32).
-pub fn rate_course(moments: &[f64], ends_s: f64) -> Vec<Stretch> {
+pub fn rate_course(moments: &[f64], ends_s: f64) -> Vec<RatePhase> {
     let bins = (moments.len() / PER_BIN).min(BINS);
-    let whole = vec![Stretch { seconds: ends_s, arrivals: moments.len() as u64 }];
+    let whole = vec![RatePhase { seconds: ends_s, arrivals: moments.len() as u64 }];
     if bins < FEWEST_BINS {
         return whole;
     }
@@ -38,7 +38,7 @@ pub fn rate_course(moments: &[f64], ends_s: f64) -> Vec<Stretch> {
     }
     let cuts = cuts(&counts, 3.0 * libm::log(bins as f64), dispersion(&counts));
     cuts.windows(2)
-        .map(|pair| Stretch {
+        .map(|pair| RatePhase {
             seconds: (pair[1] - pair[0]) as f64 * width,
             arrivals: counts.iter().take(pair[1]).skip(pair[0]).sum(),
         })

@@ -10,7 +10,7 @@ mod gaps;
 mod lengths;
 mod simplex;
 
-pub use course::{Stretch, rate_course};
+pub use course::{RatePhase, rate_course};
 pub use gaps::{FittedGapLaw, GapFit, fit_gaps};
 pub use lengths::{LengthFigures, LengthFit, fit_lengths};
 

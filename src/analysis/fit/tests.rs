@@ -141,5 +141,5 @@ fn a_level_rate_is_left_whole_and_a_step_is_found() {
         assert_eq!(lengths.iter().sum::<f64>().round(), 300.0);
     }
     let none = rate_course(&[1.0, 2.0], 10.0);
-    assert_eq!(none, [Stretch { seconds: 10.0, arrivals: 2 }]);
+    assert_eq!(none, [RatePhase { seconds: 10.0, arrivals: 2 }]);
 }

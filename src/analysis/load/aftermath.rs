@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::stretches::LoadCourse;
+use super::stretches::LoadTimeline;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RunHeader};
@@ -107,7 +107,7 @@ impl SpikeAftermath {
         if workload.clients.is_none() && !give_up {
             return None;
         }
-        let load = LoadCourse::new(workload, window.1);
+        let load = LoadTimeline::new(workload, window.1);
         let [burst] = load.bursts.as_slice() else { return None };
         let (begins, ends) = (burst.from_s, burst.until_s);
         if begins <= window.0 || ends >= window.1 || burst.next_s < window.1 {

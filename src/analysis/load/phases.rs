@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::stretches::{LoadCourse, PhaseOfLoad, changing};
+use super::stretches::{LoadTimeline, PhaseOfLoad, changing};
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::slo::attainment::Attainment;
@@ -50,7 +50,7 @@ impl LoadPhase {
     pub(crate) fn all(observed: &Observed<'_>) -> Vec<Self> {
         let (start_s, end_s) = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
         let workload = &observed.log.header.workload;
-        let course = LoadCourse::new(workload, end_s);
+        let course = LoadTimeline::new(workload, end_s);
         let mut seconds: BTreeMap<PhaseOfLoad, f64> = BTreeMap::new();
         for stretch in &course.stretches {
             let inside = stretch.until_s.min(end_s) - stretch.from_s.max(start_s);

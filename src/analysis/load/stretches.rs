@@ -44,14 +44,14 @@ pub(crate) struct Burst {
 
 /// How the load of a workload changes over a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct LoadCourse {
+pub(crate) struct LoadTimeline {
     /// Its stretches, in order and without gaps.
     pub(crate) stretches: Vec<LoadStretch>,
     /// Its bursts, in order.
     pub(crate) bursts: Vec<Burst>,
 }
 
-impl LoadCourse {
+impl LoadTimeline {
     /// Until `end_s`, seconds of the run: of bursts, spikes and stages. Where classes have arrivals of their
     /// own, those of the only class whose rate changes so. Empty for other loads.
     pub(crate) fn new(workload: &WorkloadSpec, end_s: f64) -> Self {
@@ -174,16 +174,16 @@ mod tests {
     use crate::analysis::test_runs::run;
     use crate::workload::Spike;
 
-    fn course(arrival: ArrivalPattern, end_s: f64) -> LoadCourse {
+    fn course(arrival: ArrivalPattern, end_s: f64) -> LoadTimeline {
         let workload = WorkloadSpec { arrival, ..run(1_000, Vec::new()).header.workload };
-        LoadCourse::new(&workload, end_s)
+        LoadTimeline::new(&workload, end_s)
     }
 
-    fn stretches(course: &LoadCourse) -> Vec<(PhaseOfLoad, f64, f64)> {
+    fn stretches(course: &LoadTimeline) -> Vec<(PhaseOfLoad, f64, f64)> {
         course.stretches.iter().map(|stretch| (stretch.phase, stretch.from_s, stretch.until_s)).collect()
     }
 
-    fn bursts(course: &LoadCourse) -> Vec<(f64, f64, f64)> {
+    fn bursts(course: &LoadTimeline) -> Vec<(f64, f64, f64)> {
         course.bursts.iter().map(|burst| (burst.from_s, burst.until_s, burst.next_s)).collect()
     }
 
@@ -259,10 +259,10 @@ mod tests {
             base_s: 8.0,
             burst_s: 2.0,
         };
-        assert_eq!(course(poisson.clone(), 60.0), LoadCourse::default());
+        assert_eq!(course(poisson.clone(), 60.0), LoadTimeline::default());
         let classes = vec![poisson, periods.clone()];
         assert_eq!(course(ArrivalPattern::ByClass { classes }, 60.0), course(periods.clone(), 60.0));
         let classes = vec![periods.clone(), periods];
-        assert_eq!(course(ArrivalPattern::ByClass { classes }, 60.0), LoadCourse::default());
+        assert_eq!(course(ArrivalPattern::ByClass { classes }, 60.0), LoadTimeline::default());
     }
 }

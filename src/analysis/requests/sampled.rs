@@ -41,7 +41,7 @@ pub struct Dot {
     /// Its scheduled moment, seconds since the run's zero.
     pub scheduled_s: f64,
     /// What is known of its latency.
-    pub fate: Fate,
+    pub fate: RequestState,
     /// Tokens that it received.
     pub tokens: u64,
     /// How long it took until it ended, milliseconds.
@@ -52,7 +52,7 @@ pub struct Dot {
 
 /// What is known of the latency of a request, from its scheduled moment, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Fate {
+pub enum RequestState {
     /// It has the latency.
     Waited(f64),
     /// It was cut off before: the latency is at least this.
@@ -61,7 +61,7 @@ pub enum Fate {
     Failed(f64),
 }
 
-impl Fate {
+impl RequestState {
     /// How long it took, milliseconds.
     pub const fn ms(self) -> f64 {
         match self {
@@ -72,7 +72,7 @@ impl Fate {
 
 impl Dot {
     const fn is_troubled(&self) -> bool {
-        self.failed.is_some() || !matches!(self.fate, Fate::Waited(_))
+        self.failed.is_some() || !matches!(self.fate, RequestState::Waited(_))
     }
 }
 
@@ -102,9 +102,9 @@ impl Scatter {
 
 fn dot(log: &RunLog, record: &RequestRecord, metric: Metric) -> Option<Dot> {
     let fate = match (&record.outcome, latency_of(log, record).get(metric)) {
-        (_, Some(Figure::Exact(ms))) => Fate::Waited(ms),
-        (_, Some(figure)) => Fate::AtLeast(figure.at_least()),
-        (Outcome::Failed(_), None) => Fate::Failed(millis(record.ended.since(record.scheduled))),
+        (_, Some(Figure::Exact(ms))) => RequestState::Waited(ms),
+        (_, Some(figure)) => RequestState::AtLeast(figure.at_least()),
+        (Outcome::Failed(_), None) => RequestState::Failed(millis(record.ended.since(record.scheduled))),
         (_, None) => return None,
     };
     let failed = match &record.outcome {
@@ -213,12 +213,12 @@ mod tests {
         assert_eq!(
             fates,
             [
-                (0, Fate::Failed(15.0), Some(FailureKind::Reset)),
-                (1, Fate::Waited(50.0), None),
-                (2, Fate::AtLeast(970.0), None),
+                (0, RequestState::Failed(15.0), Some(FailureKind::Reset)),
+                (1, RequestState::Waited(50.0), None),
+                (2, RequestState::AtLeast(970.0), None),
                 // It had its first token in time and failed later: it is no ordinary answer.
-                (3, Fate::Waited(20.0), Some(FailureKind::TimeoutBetweenTokens)),
-                (4, Fate::AtLeast(2_000.0), Some(FailureKind::TimeoutBetweenTokens)),
+                (3, RequestState::Waited(20.0), Some(FailureKind::TimeoutBetweenTokens)),
+                (4, RequestState::AtLeast(2_000.0), Some(FailureKind::TimeoutBetweenTokens)),
             ]
         );
         assert_eq!(SampledRequests::from_log(&log).records.len(), 5);
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(scatter.of, 20_000);
         assert_eq!(scatter.dots.len(), POINTS);
         assert!(scatter.dots.iter().any(|dot| dot.index == 7_777));
-        let failed = scatter.dots.iter().filter(|dot| matches!(dot.fate, Fate::Failed(_))).count();
+        let failed = scatter.dots.iter().filter(|dot| matches!(dot.fate, RequestState::Failed(_))).count();
         assert_eq!(failed, 20, "every failure has room");
         assert!(
             scatter.dots.windows(2).all(|two| two[0].scheduled_s < two[1].scheduled_s),

@@ -130,6 +130,7 @@ impl HttpAnswer {
                 self.opened(opened);
             }
             State::Over => {
+                // A fault of this program: without an event its caller would wait for ever.
                 let words = "more of an answer was asked for after its end".to_owned();
                 let failure = self.head.secrets.failure(FailureKind::Internal, words);
                 self.events

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::analysis::fit::{FittedGapLaw, GapFit, LengthFit, Stretch, fit_gaps, fit_lengths, rate_course};
+use crate::analysis::fit::{FittedGapLaw, GapFit, LengthFit, RatePhase, fit_gaps, fit_lengths, rate_course};
 use crate::record::Shard;
 use crate::units::count;
 use crate::workload::{ArrivalPattern, RateStage, WorkloadSpec, as_name};
@@ -224,15 +224,15 @@ fn level_pattern(gaps: &GapFit, rate_per_s: f64, notes: &mut Vec<String>) -> Arr
     }
 }
 
-fn stages(course: &[Stretch]) -> ArrivalPattern {
-    let stage = |stretch: &Stretch| {
+fn stages(course: &[RatePhase]) -> ArrivalPattern {
+    let stage = |stretch: &RatePhase| {
         let rate = stretch.arrivals as f64 / stretch.seconds;
         RateStage { duration_s: stretch.seconds, from_rate_per_s: rate, to_rate_per_s: rate }
     };
     ArrivalPattern::Stages { stages: course.iter().map(stage).collect() }
 }
 
-fn rate_at(course: &[Stretch], moment: f64) -> f64 {
+fn rate_at(course: &[RatePhase], moment: f64) -> f64 {
     let mut ends = 0.0;
     let stretch = course.iter().find(|stretch| {
         ends += stretch.seconds;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::table::{Accept, MatrixRow, MatrixSlot, MatrixVariable, Variant};
-use super::tested::{Believed, ContractResult, Tested, cost, in_claim_words};
+use super::tested::{ContractResult, Tested, TrustedRuns, cost, in_claim_words};
 use crate::analysis::{
     AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Reason, Rule, Status, Summary, Verdict,
     VerdictOutcome,
@@ -224,24 +224,26 @@ impl<'a> CellContext<'a> {
     }
 
     /// Its runs, if they can be trusted.
-    pub(super) fn believed(&self, invalid: InvalidRuns) -> Believed<'a> {
+    pub(super) fn believed(&self, invalid: InvalidRuns) -> TrustedRuns<'a> {
         let name = &self.row.name;
         let (completed, of) = (self.cell.runs.len() as u64, self.row.repeats());
         match self.verdict() {
-            None => Believed::No(match &self.cell.failed {
+            None => TrustedRuns::No(match &self.cell.failed {
                 Some(_) => format!("row {name} could not be run"),
                 None => format!("row {name} did not run"),
             }),
             // Stopping at will would bias the result.
             Some(_) if completed < of => {
-                Believed::No(format!("of row {name} {completed} of {of} runs completed"))
+                TrustedRuns::No(format!("of row {name} {completed} of {of} runs completed"))
             }
             Some(Verdict { outcome: VerdictOutcome::Invalid, .. }) => match invalid {
-                InvalidRuns::LeftOut => Believed::No(format!("row {name} is INVALID")),
-                InvalidRuns::Counted => Believed::Spoiled(self.summaries(), format!("row {name} is INVALID")),
+                InvalidRuns::LeftOut => TrustedRuns::No(format!("row {name} is INVALID")),
+                InvalidRuns::Counted => {
+                    TrustedRuns::Spoiled(self.summaries(), format!("row {name} is INVALID"))
+                }
             },
-            Some(_) if self.rehearsal => Believed::Spoiled(self.summaries(), "a rehearsal".to_owned()),
-            Some(_) => Believed::Runs(self.summaries()),
+            Some(_) if self.rehearsal => TrustedRuns::Spoiled(self.summaries(), "a rehearsal".to_owned()),
+            Some(_) => TrustedRuns::Runs(self.summaries()),
         }
     }
 

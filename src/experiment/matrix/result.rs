@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::cell::{CellContext, CellRuns, MatrixCell};
 use super::table::{Accept, Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
-use super::tested::{Believed, Tested};
+use super::tested::{Tested, TrustedRuns};
 use crate::analysis::statistics::mean;
 use crate::analysis::{Metric, Status};
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure, caution};
@@ -143,10 +143,10 @@ fn believed_at<'a>(
     cells_run: &'a [CellRuns],
     slot: MatrixSlot,
     invalid: InvalidRuns,
-) -> Believed<'a> {
+) -> TrustedRuns<'a> {
     let name = &experiments.rows[slot.row].name;
     let cell = cells_run.iter().find(|cell| cell.slot == slot);
-    let nothing = || Believed::No(format!("row {name} did not run"));
+    let nothing = || TrustedRuns::No(format!("row {name} did not run"));
     cell.map_or_else(nothing, |cell| context_of(experiments, cell).believed(invalid))
 }
 

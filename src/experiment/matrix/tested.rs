@@ -48,9 +48,9 @@ pub struct Tested {
     pub line: String,
 }
 
-/// The trusted runs of a row under a variant.
+/// Runs of a row under a variant, as far as they can be trusted.
 #[derive(Clone, Debug)]
-pub(super) enum Believed<'r> {
+pub(super) enum TrustedRuns<'r> {
     /// These.
     Runs(Vec<&'r Summary>),
     /// These, which cannot be trusted for this reason, and count on request or rehearse: they may refute, and
@@ -60,7 +60,7 @@ pub(super) enum Believed<'r> {
     No(String),
 }
 
-impl<'r> Believed<'r> {
+impl<'r> TrustedRuns<'r> {
     /// The runs that count, or why there are none.
     fn runs(&self) -> Result<&[&'r Summary], &str> {
         match self {
@@ -79,14 +79,14 @@ fn open(reason: impl Into<String>) -> Finding {
 
 impl Claim {
     /// Tests this claim about `row`, and about `other` if it names one.
-    pub(super) fn test(&self, row: &Believed<'_>, other: Option<&Believed<'_>>) -> Tested {
-        let (standing, ratio, found) = match (row.runs(), other.map(Believed::runs)) {
+    pub(super) fn test(&self, row: &TrustedRuns<'_>, other: Option<&TrustedRuns<'_>>) -> Tested {
+        let (standing, ratio, found) = match (row.runs(), other.map(TrustedRuns::runs)) {
             (Err(reason), _) | (_, Some(Err(reason))) => open(reason),
             (Ok(runs), other) => self.find(runs, other.and_then(Result::ok)),
         };
         let spoiled = [Some(row), other].into_iter().flatten().find_map(|believed| match believed {
-            Believed::Spoiled(_, reason) => Some(reason),
-            Believed::Runs(_) | Believed::No(_) => None,
+            TrustedRuns::Spoiled(_, reason) => Some(reason),
+            TrustedRuns::Runs(_) | TrustedRuns::No(_) => None,
         });
         let (standing, found) = match spoiled {
             Some(reason) if standing == Status::Met => (Status::Undecided, format!("{found}; {reason}")),

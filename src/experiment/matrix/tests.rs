@@ -3,7 +3,7 @@
 mod per_gpu;
 mod rows;
 
-use super::tested::Believed;
+use super::tested::TrustedRuns;
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{Reason, Rule, Status, Summary, Verdict, VerdictOutcome, summarise};
@@ -166,7 +166,7 @@ fn a_ratio_has_the_interval_of_its_logarithms() {
     let (one, two) = (runs(&[100, 110, 95]), runs(&[50, 52, 51]));
     let test = |claim: &str| {
         let claim: Claim = claim.parse().unwrap();
-        claim.test(&Believed::Runs(one.iter().collect()), Some(&Believed::Runs(two.iter().collect())))
+        claim.test(&TrustedRuns::Runs(one.iter().collect()), Some(&TrustedRuns::Runs(two.iter().collect())))
     };
     let twice = test("p50 ttft > 1.5 x B");
     let close = |value: Option<f64>, truth: f64| (value.unwrap() - truth).abs() < 1e-9;
@@ -207,7 +207,7 @@ fn single_runs_without_an_interval_do_not_tell() {
     let (one, two) = (runs(&[100]), runs(&[50]));
     let claim: Claim = "mean ttft > B".parse().unwrap();
     let tested =
-        claim.test(&Believed::Runs(one.iter().collect()), Some(&Believed::Runs(two.iter().collect())));
+        claim.test(&TrustedRuns::Runs(one.iter().collect()), Some(&TrustedRuns::Runs(two.iter().collect())));
     assert_eq!((tested.standing, tested.ratio), (Status::Undecided, Some(2.0)), "{}", tested.line);
     assert!(tested.line.contains("run as many repeats of both"), "{}", tested.line);
 }

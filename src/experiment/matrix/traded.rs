@@ -1,7 +1,7 @@
 //! What a row gains under another variant at the price of throughput per GPU.
 
 use super::ratio::{ratio, shared_first};
-use super::tested::Believed;
+use super::tested::TrustedRuns;
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile};
 use crate::experiment::trade::PerGpuTrade;
 
@@ -13,7 +13,7 @@ static TRADED: [FigureKey; 4] = [
     FigureKey::from_metric(Metric::OutputTokensPerGpu),
 ];
 
-impl Believed<'_> {
+impl TrustedRuns<'_> {
     /// What these runs gain over those of `first` at the price of tokens per GPU, where the intervals of both
     /// ratios leave chance no room.
     pub(super) fn per_gpu_trade(&self, first: &Self) -> Option<PerGpuTrade> {

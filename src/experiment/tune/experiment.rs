@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use super::axes::TuneCandidate;
-use super::course::{ROUNDS, TuneTrial};
 use super::file::TuneSpec;
 use super::forecast::TuneForecast;
+use super::history::{ROUNDS, TuneTrial};
 use super::outlook::{Forecaster, Outlook};
 use super::result::Tune;
 use super::state::{NamedAxis, TuneRuns, TuneState, TuneStopped};

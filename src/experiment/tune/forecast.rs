@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::course::ROUNDS;
 use super::file::TuneSpec;
+use super::history::ROUNDS;
 use super::state::{MOST_AT_THE_END, TuneRuns, TuneState};
 use crate::experiment::driver::InvalidRuns;
 

@@ -6,10 +6,10 @@
 //! try first; only runs drop one.
 
 mod axes;
-mod course;
 mod experiment;
 mod file;
 mod forecast;
+mod history;
 mod outlook;
 mod predictor;
 mod result;
@@ -18,10 +18,10 @@ mod state;
 mod tests;
 
 pub use axes::{AxisValue, TuneAxis, TuneCandidate};
-pub use course::{LOAD_WORDS, TuneTrial};
 pub use experiment::{TuneExperiment, TuneRun};
 pub use file::TuneSpec;
 pub use forecast::TuneForecast;
+pub use history::{LOAD_WORDS, TuneTrial};
 pub use outlook::{Forecast, Forecaster, Outlook, flags_for_limit, flags_for_regime};
 pub use predictor::Predictor;
 pub use result::{ForecastScore, Tune, TuneDecision, TuneStanding, TuneVariant};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::course::{Course, TuneTrial};
+use super::history::{TrialHistory, TuneTrial};
 use super::outlook::Forecast;
 use super::state::{ERROR, NamedAxis, TuneState, TuneStopped};
 use crate::analysis::Status;
@@ -254,7 +254,7 @@ fn variant(state: &TuneState, place: usize) -> TuneVariant {
     }
 }
 
-fn lowest_missed(course: &Course) -> Option<f64> {
+fn lowest_missed(course: &TrialHistory) -> Option<f64> {
     let missed = course.trials.iter().filter(|trial| trial.side == Status::Missed);
     missed.map(|trial| trial.per_gpu).min_by(f64::total_cmp)
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::axes::TuneCandidate;
-use super::course::{Course, ROUNDS, TuneTrial};
 use super::file::TuneSpec;
+use super::history::{ROUNDS, TrialHistory, TuneTrial};
 use super::outlook::Forecast;
 use crate::analysis::{Objective, Status};
 use crate::experiment::driver::InvalidRuns;
@@ -87,7 +87,7 @@ pub(super) struct TuneState {
     pub(super) candidates: Vec<TuneCandidate>,
     pub(super) runs: TuneRuns,
     pub(super) invalid: InvalidRuns,
-    pub(super) courses: Vec<Course>,
+    pub(super) courses: Vec<TrialHistory>,
     /// What was predicted of each before it ran.
     pub(super) forecasts: Vec<Option<Forecast>>,
     /// What the forecaster could not say.
@@ -102,7 +102,7 @@ impl TuneState {
     pub(super) fn new(spec: TuneSpec, runs: TuneRuns, invalid: InvalidRuns) -> Self {
         let candidates = spec.candidates();
         Self {
-            courses: vec![Course::default(); candidates.len()],
+            courses: vec![TrialHistory::default(); candidates.len()],
             forecasts: vec![None; candidates.len()],
             spec,
             candidates,

@@ -1,7 +1,7 @@
 //! Tunings made by hand, and what is said of them.
 
-use super::course::TuneTrial;
 use super::forecast::TuneForecast;
+use super::history::TuneTrial;
 use super::result::{Tune, TuneStanding};
 use super::state::{TuneRuns, TuneState};
 use crate::experiment::driver::InvalidRuns;

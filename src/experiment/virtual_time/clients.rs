@@ -55,15 +55,17 @@ struct ClientLife<'a> {
     job: Job,
     /// When it was first sent.
     sent: Timestamp,
-    /// What it waits for.
+    /// The timer that is set for it.
     armed: Option<(Timestamp, Timer)>,
 }
 
-/// What is due for a request, and for which.
+/// A due action, with the index of its request. Ordered: of those at one moment limits come first, then hedges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// A limit of an attempt, or its hedge.
-    Attempt(u64),
+    /// An attempt breaks a limit.
+    Limit(u64),
+    /// A request without a token is sent a second time.
+    Hedge(u64),
     /// Another attempt, after a wait.
     Retry(u64),
 }
@@ -79,7 +81,9 @@ impl ClientLife<'_> {
 
     /// Sets it to what its attempt under way waits for.
     fn rearm(&mut self, index: u64, timers: &mut BTreeSet<(Timestamp, Timer)>) {
-        self.arm(self.life.alarm().map(|at| (at, Timer::Attempt(index))), timers);
+        let timer =
+            |at| if self.life.broken(at).is_some() { Timer::Limit(index) } else { Timer::Hedge(index) };
+        self.arm(self.life.alarm().map(|at| (at, timer(at))), timers);
     }
 }
 
@@ -127,7 +131,8 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         while let Some((at, timer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, timer));
             match timer {
-                Timer::Attempt(index) => self.at_alarm(now, index, ended),
+                Timer::Limit(index) => self.at_limit(now, index, ended),
+                Timer::Hedge(index) => self.send(now, index, AttemptKind::Hedge, ended),
                 Timer::Retry(index) => self.send(now, index, AttemptKind::Retry, ended),
             }
         }
@@ -184,17 +189,12 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         }
     }
 
-    /// An attempt is at a limit, which it breaks, or has no token yet and is sent a second time.
-    fn at_alarm(&mut self, now: Timestamp, index: u64, ended: &mut Vec<EndedRequest>) {
+    /// Ends an attempt that breaks a limit.
+    fn at_limit(&mut self, now: Timestamp, index: u64, ended: &mut Vec<EndedRequest>) {
         let Some(client) = self.in_flight.get_mut(&index).and_then(|course| course.life.as_mut()) else {
             return;
         };
-        let Some(failure) = client.life.broken(now) else {
-            if client.life.hedge_is_due(now) {
-                self.send(now, index, AttemptKind::Hedge, ended);
-            }
-            return;
-        };
+        let Some(failure) = client.life.broken(now) else { return };
         let Some(id) = client.life.handle(Which::First).copied() else { return };
         self.keep_only(now, id, false);
         if let Some(history) = self.driver.cancel(now, id) {
@@ -202,7 +202,8 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         }
     }
 
-    /// Cancels the other job of the request of this one, if there is one, and sends no other beside it.
+    /// Keeps this job alone: cancels the other of its request, and a hedge still to come. `has_token`: its first
+    /// token has just come.
     fn keep_only(&mut self, now: Timestamp, id: JobId, has_token: bool) {
         let index = self.request_of(id);
         let Some(client) = self.in_flight.get_mut(&index).and_then(|course| course.life.as_mut()) else {
@@ -265,7 +266,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         if let Some(client) = &mut course.life {
             let Some(which) = client.life.which(&id) else { return };
             self.again.remove(&id);
-            if client.life.goes_on_without(which, now, failure.reason) {
+            if client.life.drop_failed(which, now, failure.reason) {
                 return;
             }
             let end = AttemptEnd::Failed(failure.reason);

@@ -5,12 +5,12 @@ use crate::clock::Timestamp;
 use crate::generator::request::PlannedRequest;
 use crate::record::{Outcome, RequestRecord, SessionCounts};
 
-/// The sessions of a run under way: what follows each request, and how many turns there were.
+/// Sessions of a run with the counts of their turns.
 #[derive(Debug)]
 pub struct SessionTurns {
     /// Draws what follows.
     pub planner: SessionPlanner,
-    /// End of the load: nothing leaves from then on.
+    /// Moment from which on nothing leaves: the drain limit, or never.
     until: Timestamp,
     /// The later turns so far, and conversations that ended early.
     pub counts: SessionCounts,
@@ -22,7 +22,7 @@ impl SessionTurns {
         Self { planner, until, counts: SessionCounts::default() }
     }
 
-    /// A request is dispatched: counts it where it is a later turn.
+    /// Counts a dispatched request where it is a later turn.
     pub fn released(&mut self, request: &PlannedRequest) {
         if request.turn.is_some_and(|turn| !turn.is_opener()) {
             self.counts.released(request.phase);

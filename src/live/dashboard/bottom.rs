@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::view_state::{ViewState, plain};
-use crate::live::provisional::{Standing, remarks};
+use crate::analysis::Status;
+use crate::live::provisional::remarks;
 use crate::live::watched::WatchedRun;
 use crate::live::wrap::wrapped;
 use crate::units::count;
@@ -20,9 +21,9 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, so_far: Rect, f
     let lines = remarks.into_iter().flat_map(|(standing, text)| {
         let style = state.theme.standing(standing);
         let mark = match standing {
-            Standing::Good => " ✓ ",
-            Standing::Bad => " ✗ ",
-            Standing::Open => " ? ",
+            Status::Met => " ✓ ",
+            Status::Missed => " ✗ ",
+            Status::Undecided => " ? ",
         };
         let marks = std::iter::once(mark).chain(std::iter::repeat(MARK));
         let lines = wrapped(&plain(&text), room);

@@ -7,8 +7,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Paragraph};
 
+use crate::analysis::Status;
 use crate::clock::Timestamp;
-use crate::live::provisional::Standing;
 use crate::live::watched::WatchedRun;
 use crate::runner::Snapshot;
 use crate::units::steers;
@@ -100,11 +100,11 @@ impl Theme {
     }
 
     /// A finding's status.
-    pub(super) fn standing(self, standing: Standing) -> Style {
+    pub(super) fn standing(self, standing: Status) -> Style {
         match standing {
-            Standing::Good => self.coloured(Color::Green),
-            Standing::Bad => self.trouble(),
-            Standing::Open => self.coloured(Color::Yellow),
+            Status::Met => self.coloured(Color::Green),
+            Status::Missed => self.trouble(),
+            Status::Undecided => self.coloured(Color::Yellow),
         }
     }
 }

@@ -77,20 +77,24 @@ async fn bounded(State(mock): Shared, request: extract::Request, next: Next) -> 
     let (mut read, mut room) = (BytesMut::new(), Room { all: &mock.receiving, taken: 0 });
     while let Some(frame) = body.frame().await {
         let (status, why) = match &frame.map(|frame| frame.into_data().unwrap_or_default()) {
-            Err(_) => (StatusCode::BAD_REQUEST, "Bad Request: the body broke off"),
-            Ok(bytes) if read.len() + bytes.len() > LARGEST_BODY => {
-                (StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: a body has at most 4 MiB here")
-            }
+            Err(_) => (StatusCode::BAD_REQUEST, "Bad Request: the body broke off".to_owned()),
+            Ok(bytes) if read.len() + bytes.len() > LARGEST_BODY => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("Payload Too Large: a body has at most {} MiB here", LARGEST_BODY >> 20),
+            ),
             Ok(bytes) if !room.take(bytes.len()) => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "Service Unavailable: bodies of over 64 MiB are being received at once; send fewer at a time",
+                format!(
+                    "Service Unavailable: bodies of over {} MiB are being received at once; send fewer at a time",
+                    LARGEST_BODIES >> 20
+                ),
             ),
             Ok(bytes) => {
                 read.extend_from_slice(bytes);
                 continue;
             }
         };
-        return Refusal::detail(status, why).into_response();
+        return Refusal::detail(status, &why).into_response();
     }
     drop(room);
     next.run(extract::Request::from_parts(head, read.freeze().into())).await

@@ -106,7 +106,7 @@ impl fmt::Display for RequestParameters {
 }
 
 impl EngineFacts {
-    /// The kind of its server; `None` of a name that this version does not know.
+    /// The kind of its server; `None` for a name that this version does not know.
     pub fn kind(&self) -> Option<EngineKind> {
         self.engine.parse().ok()
     }

@@ -71,9 +71,9 @@ fn one_of_two_that_fails_leaves_the_other_and_both_end_at_the_limit() {
     for failing in [Which::First, Which::Hedge] {
         let mut life = RequestLife::new(0, rules);
         life.begin('f', AttemptKind::First, at(0));
-        assert!(!life.goes_on_without(Which::First, at(1), FailureKind::Reset), "there is no other");
+        assert!(!life.drop_failed(Which::First, at(1), FailureKind::Reset), "there is no other");
         life.begin('h', AttemptKind::Hedge, at(5));
-        assert!(life.goes_on_without(failing, at(6), FailureKind::Reset));
+        assert!(life.drop_failed(failing, at(6), FailureKind::Reset));
         assert!(life.broken(at(9)).is_none());
         let failure = life.broken(at(10)).unwrap();
         assert_eq!(failure.reason, FailureKind::TimeoutFirstToken);
@@ -121,4 +121,23 @@ fn silence_between_tokens_has_a_limit_of_its_own_and_requests_sent_once_keep_no_
     let timeout = AttemptEnd::Failed(FailureKind::TimeoutBetweenTokens);
     assert_eq!(life.conclude(at(103), timeout, None, 2), None);
     assert_eq!(life.into_attempts(), None);
+}
+
+#[test]
+fn the_end_of_a_run_cancels_both_attempts_and_a_server_may_ask_for_a_longer_wait() {
+    let policy = policy();
+    let rules = ClientRules::from_policy(&policy);
+    let mut life = RequestLife::new(0, rules);
+    life.begin('f', AttemptKind::First, at(0));
+    let reset = AttemptEnd::Failed(FailureKind::Reset);
+    assert_eq!(life.conclude(at(1), reset, Some(Duration::from_secs(4)), 0), Some(at(5)));
+    life.begin('r', AttemptKind::Retry, at(5));
+    life.begin('h', AttemptKind::Hedge, at(10));
+    assert_eq!(life.conclude(at(12), AttemptEnd::Cancelled, None, 0), None);
+    let all = [
+        (AttemptKind::First, 0, 1, reset, 0),
+        (AttemptKind::Retry, 5, 12, AttemptEnd::Cancelled, 0),
+        (AttemptKind::Hedge, 10, 12, AttemptEnd::Cancelled, 0),
+    ];
+    assert_eq!(attempts(life), all);
 }

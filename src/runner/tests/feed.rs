@@ -30,13 +30,18 @@ fn enough_is_ready_before_a_run_and_never_much_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_whose_plan_breaks_off_is_no_run_that_finished() {
-    let schedule = (0..10).map(|index| {
-        assert!(index < 4, "this program has a fault");
-        order(index, at(index), Phase::Measured)
-    });
-    let engine = Script { ttft: ms(1), gap: ms(1), tokens: 2 };
-    let (records, footer) = try_schedule(engine, schedule, 10, 30, PATIENT, &[]).await;
+    let script = Script { ttft: ms(1), gap: ms(1), tokens: 2 };
+    let broken = |from: u64| {
+        (0..3_000).map(move |index| {
+            assert!(index < from, "this program has a fault");
+            order(index, at(index), Phase::Measured)
+        })
+    };
+    // Far beyond what is built ahead.
+    let (records, footer) = try_schedule(script, broken(2_000), 3_000, 3_000, PATIENT, &[]).await;
     let words = footer.unwrap_err().to_string();
-    assert!(words.contains("has panicked, so that part of the plan was not sent"), "{words}");
-    assert!(records.len() <= 4, "{}", records.len());
+    assert!(words.contains("has panicked, so a part of the plan was not sent"), "{words}");
+    assert!((1_900..2_000).contains(&records.len()), "{}", records.len());
+    let words = RequestFeed::start(Arc::new(script), broken(4), None).err().unwrap().to_string();
+    assert!(words.contains("has panicked"), "{words}");
 }

@@ -339,7 +339,16 @@ impl RunContext {
         for problem in &scraping.finish() {
             printer.words(problem);
         }
-        Ok((started, footer.map_err(|error: io::Error| Stop::impossible(error))?))
+        let footer = match footer {
+            Ok(footer) => footer,
+            Err(error) => {
+                // What was sent is stored all the same.
+                started.writer.stop();
+                let error: io::Error = error;
+                return Err(Stop::impossible(error));
+            }
+        };
+        Ok((started, footer))
     }
 
     /// Counts tokens that the server did not count, closes the log and reads it back.

@@ -81,7 +81,7 @@ impl NodeValue {
             Self::Bool(value) => Value::Bool(*value),
             Self::Number(digits) => {
                 let unsigned = digits.trim_start_matches('+');
-                // A whole number of more digits would lose some as a fraction.
+                // A float would lose digits of a whole number beyond 64 bits.
                 let is_whole = unsigned.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
                 let whole = unsigned.parse::<i64>().map(Value::from);
                 match whole.or_else(|_| unsigned.parse::<u64>().map(Value::from)) {

@@ -103,7 +103,7 @@ impl<'n> SpecValue<'n> {
     /// Reads any value that JSON can express.
     pub(crate) fn json(&self) -> Option<serde_json::Value> {
         self.node.value.json().or_else(|| {
-            self.refuse("a value of JSON, without dates, infinities and whole numbers of over 64 bits")
+            self.refuse("a value of JSON, without dates, infinities or whole numbers of more than 64 bits")
         })
     }
 

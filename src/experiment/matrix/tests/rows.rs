@@ -1,7 +1,7 @@
 //! Rows as they differ, pair and are expected to be.
 
 use super::*;
-use crate::experiment::matrix::tested::Believed;
+use crate::experiment::matrix::tested::TrustedRuns;
 
 fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings { input_tokens: Some(256), rate_per_s: Some(1.0), ..Settings::default() };
@@ -30,7 +30,7 @@ fn unlike_numbers_of_runs_make_no_pairs() {
     let (one, two) = (runs(&[100, 110, 95]), runs(&[50, 52]));
     let claim: Claim = "p50 ttft > 1.5 x B".parse().unwrap();
     let tested =
-        claim.test(&Believed::Runs(one.iter().collect()), Some(&Believed::Runs(two.iter().collect())));
+        claim.test(&TrustedRuns::Runs(one.iter().collect()), Some(&TrustedRuns::Runs(two.iter().collect())));
     // The means, 305/3 and 51, and not the means of the first two of each.
     assert!((tested.ratio.unwrap() - 305.0 / 3.0 / 51.0).abs() < 1e-9, "{tested:?}");
     let (low, high) = (tested.ratio_low.unwrap(), tested.ratio_high.unwrap());

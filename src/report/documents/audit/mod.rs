@@ -6,7 +6,7 @@ mod tests;
 use serde_json::json;
 
 use super::parts::checklist;
-use crate::analysis::{Audit, ItemStanding};
+use crate::analysis::{Audit, Status};
 use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Note, Section};
 use crate::units::counted;
@@ -58,8 +58,11 @@ fn in_brief(audit: &Audit) -> Section {
     let short = limits.map(|limit| limit.split(": ").next().unwrap_or_default());
     section.facts("no conclusion", in_lines(short, "; "));
     if let Some(checklist) = &audit.checklist {
-        for standing in [ItemStanding::Met, ItemStanding::NotMet, ItemStanding::NotReported] {
-            section.facts(standing.name(), in_lines(checklist::names(checklist, standing), ", "));
+        for standing in [Status::Met, Status::Missed, Status::Undecided] {
+            section.facts(
+                standing.choose(checklist::WORDS),
+                in_lines(checklist::names(checklist, standing), ", "),
+            );
         }
     }
     let caveats = audit.method.len() as u64;

@@ -1,8 +1,10 @@
 //! A trust checklist: as a table with its cures, and in one line.
 
-use crate::analysis::{Checklist, ItemStanding};
+use crate::analysis::{Checklist, Status};
 use crate::report::document::{Section, Table, TableColumn};
 
+/// Words of an item's standing: met, not met, not known from the result.
+pub(crate) const WORDS: [&str; 3] = ["met", "not met", "not reported"];
 /// Characters of the short form: one line of a screen.
 const LINE: usize = 78;
 
@@ -11,7 +13,7 @@ pub(crate) fn section(checklist: &Checklist) -> Section {
     let heading = format!("Checklist: {}", met(checklist));
     let table = Table::of("Checklist", &checklist.items)
         .column("item", |item| item.rule.name())
-        .column(TableColumn::new("standing").left(), |item| item.standing.name())
+        .column(TableColumn::new("standing").left(), |item| item.standing.choose(WORDS))
         .column(TableColumn::new("what is known").left(), |item| match &item.cure {
             Some(cure) => format!("{} → {cure}", item.sentence),
             None => item.sentence.clone(),
@@ -28,7 +30,7 @@ pub(crate) fn met(checklist: &Checklist) -> String {
 }
 
 /// The names of the items of this standing.
-pub(crate) fn names(checklist: &Checklist, standing: ItemStanding) -> Vec<&'static str> {
+pub(crate) fn names(checklist: &Checklist, standing: Status) -> Vec<&'static str> {
     let items = checklist.items.iter().filter(|item| item.standing == standing);
     items.map(|item| item.rule.name()).collect()
 }
@@ -36,7 +38,7 @@ pub(crate) fn names(checklist: &Checklist, standing: ItemStanding) -> Vec<&'stat
 /// How many are met, and as many of the others as a line has room for.
 pub(crate) fn in_brief(checklist: &Checklist) -> String {
     let head = format!("Checklist: {}", met(checklist));
-    let open = [ItemStanding::NotMet, ItemStanding::NotReported].map(|of| (of.name(), names(checklist, of)));
+    let open = [Status::Missed, Status::Undecided].map(|of| (of.choose(WORDS), names(checklist, of)));
     let Some((standing, names)) = open.into_iter().find(|(_, names)| !names.is_empty()) else { return head };
     let line = |shown: usize| {
         let end = if shown < names.len() { ", …" } else { "" };

@@ -1,6 +1,6 @@
 //! The axis of time that pictures of a run share: its unit, and the stretches that stand out.
 
-use crate::analysis::{LoadCourse, PhaseOfLoad, Summary, Timeline};
+use crate::analysis::{LoadTimeline, PhaseOfLoad, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Zone, ZoneKind};
 use crate::report::document::cell;
@@ -39,7 +39,7 @@ impl Clock {
             .filter(|(from, to, _)| from < to)
             .map(|(from, to, label)| (from, to, ZoneKind::Uncounted, label.to_owned()))
             .collect();
-        let course = LoadCourse::new(&log.header.workload, end_s).stretches;
+        let course = LoadTimeline::new(&log.header.workload, end_s).stretches;
         let bursts = course.into_iter().filter(|stretch| stretch.phase == PhaseOfLoad::Burst);
         let burst = "a burst of the declared load";
         stretches.extend(

@@ -7,7 +7,7 @@ mod gantt;
 mod gaps;
 mod over_time;
 mod scatter;
-mod strands;
+mod timeline_rows;
 
 use crate::analysis::{GapHistogram, Summary, Timeline};
 use crate::record::RunLog;

@@ -1,7 +1,7 @@
 //! A run over time: rates, requests in flight, tokens, latencies, servers and this machine under one axis.
 
 use super::clock::{Clock, moment, pauses};
-use super::strands::{Scale, Strand, metered, strands};
+use super::timeline_rows::{Scale, TimelineRow, metered, rows};
 use crate::analysis::{Bin, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Levels, Panel, Plot, Series, SeriesForm, Slot, Value, ZoneKind};
@@ -13,13 +13,13 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
     if timeline.bins.is_empty() {
         return section;
     }
-    let mut strands = strands(summary, timeline);
-    strands.extend(metered(log, timeline));
-    let panels = strands.chunk_by(|a, b| a.panel == b.panel).map(|strands| panel(strands, timeline, clock));
+    let mut rows = rows(summary, timeline);
+    rows.extend(metered(log, timeline));
+    let panels = rows.chunk_by(|a, b| a.panel == b.panel).map(|rows| panel(rows, timeline, clock));
     let slots = timeline.bins.iter().enumerate().map(|(place, bin)| Slot {
         from: clock.at(bin.from_s),
         to: clock.at(bin.to_s()),
-        words: words(&strands, place, bin, timeline),
+        words: words(&rows, place, bin, timeline),
     });
     let description = format!("The run over time, in bins of {} s", cell(timeline.bin_s));
     let mut picture =
@@ -34,46 +34,44 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
         "bins of {} s; grey: outside the window, not counted{bursts}{doubtful}; hover over a bin for its figures",
         cell(timeline.bin_s)
     );
-    section.chart(Chart::new("", picture).hint(hint).behind(table(&strands, timeline)));
+    section.chart(Chart::new("", picture).hint(hint).behind(table(&rows, timeline)));
     section
 }
 
-fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
-    let title = &strands[0].panel;
-    let values = || strands.iter().flat_map(|strand| &strand.values).filter_map(|value| *value);
+fn panel(rows: &[TimelineRow], timeline: &Timeline, clock: &Clock) -> Panel {
+    let title = &rows[0].panel;
+    let values = || rows.iter().flat_map(|row| &row.values).filter_map(|value| *value);
     // What is known only from below would seem to fall towards the end of a run.
     let top = values().fold(0.0, f64::max);
-    let y = match strands[0].scale {
+    let y = match rows[0].scale {
         Scale::FromZero => Axis::from_zero(title, values()),
         Scale::Fitting => Axis::fitting(title, values()),
         Scale::Percent => Axis::between(title, 0.0, 100.0),
     };
-    let levels = |strand: &Strand| Levels {
-        style: strand.form,
-        across: clock.at(timeline.bin_s) * strand.across as f64,
+    let levels = |row: &TimelineRow| Levels {
+        style: row.form,
+        across: clock.at(timeline.bin_s) * row.across as f64,
         values: timeline
             .bins
             .iter()
-            .zip(&strand.values)
+            .zip(&row.values)
             .filter_map(|(bin, value)| {
                 let (from, to) = (clock.at(bin.from_s), clock.at(bin.to_s()));
-                Some(Value { from, to, y: value.map(|value| if strand.at_least { top } else { value })? })
+                Some(Value { from, to, y: value.map(|value| if row.at_least { top } else { value })? })
             })
             .collect(),
     };
-    let series = |strand: &Strand| {
-        Series::new(strand.name.clone(), strand.palette, SeriesForm::Levels(levels(strand)))
-    };
-    Panel::new(y, strands.iter().map(series).collect())
+    let series =
+        |row: &TimelineRow| Series::new(row.name.clone(), row.palette, SeriesForm::Levels(levels(row)));
+    Panel::new(y, rows.iter().map(series).collect())
 }
 
 /// All figures of a bin, a line for each panel.
-fn words(strands: &[Strand], place: usize, bin: &Bin, timeline: &Timeline) -> String {
+fn words(rows: &[TimelineRow], place: usize, bin: &Bin, timeline: &Timeline) -> String {
     let decimals = decimals(timeline);
     let mut lines = vec![format!("{} to {} s", moment(bin.from_s, decimals), moment(bin.to_s(), decimals))];
-    for panel in strands.chunk_by(|a, b| a.panel == b.panel) {
-        let known =
-            panel.iter().filter_map(|strand| Some(format!("{} {}", strand.name, strand.shown(place)?)));
+    for panel in rows.chunk_by(|a, b| a.panel == b.panel) {
+        let known = panel.iter().filter_map(|row| Some(format!("{} {}", row.name, row.shown(place)?)));
         let known: Vec<_> = known.collect();
         if !known.is_empty() {
             lines.push(format!("{}: {}", panel[0].panel, known.join(", ")));
@@ -94,12 +92,11 @@ fn decimals(timeline: &Timeline) -> usize {
     (0..9).find(whole).unwrap_or(9) as usize
 }
 
-fn table(strands: &[Strand], timeline: &Timeline) -> Table {
-    let titles: Vec<String> =
-        strands.iter().map(|strand| format!("{}: {}", strand.panel, strand.name)).collect();
+fn table(rows: &[TimelineRow], timeline: &Timeline) -> Table {
+    let titles: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.panel, row.name)).collect();
     let mut table = Table::new("The run by bins", ["from, s".to_owned()].into_iter().chain(titles));
     for (place, bin) in timeline.bins.iter().enumerate() {
-        let cells = strands.iter().map(|strand| strand.shown(place).unwrap_or(NOTHING.to_owned()));
+        let cells = rows.iter().map(|row| row.shown(place).unwrap_or(NOTHING.to_owned()));
         table.row([moment(bin.from_s, decimals(timeline))].into_iter().chain(cells));
     }
     table

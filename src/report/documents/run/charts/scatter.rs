@@ -2,7 +2,7 @@
 
 use super::bounds::Bounds;
 use super::clock::{Clock, moment};
-use crate::analysis::{Dot, Fate, Metric, Scatter, Summary};
+use crate::analysis::{Dot, Metric, RequestState, Scatter, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Series, SeriesForm};
 use crate::report::document::{Chart, Section, Table, cell};
@@ -60,7 +60,7 @@ fn hint(scatter: &Scatter) -> String {
             count(of as u64)
         ));
     }
-    if scatter.dots.iter().any(|dot| matches!(dot.fate, Fate::AtLeast(_))) {
+    if scatter.dots.iter().any(|dot| matches!(dot.fate, RequestState::AtLeast(_))) {
         parts.push("hollow, at the top: cut off, so that only a least is known".to_owned());
     }
     if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
@@ -120,7 +120,7 @@ fn point(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Point {
     Point {
         x: clock.at(dot.scheduled_s),
         y: dot.fate.ms(),
-        at_least: matches!(dot.fate, Fate::AtLeast(_)),
+        at_least: matches!(dot.fate, RequestState::AtLeast(_)),
         words: format!(
             "#{} {}, {} s: {}\n{}, ended after {} ms",
             dot.index,
@@ -136,14 +136,16 @@ fn point(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Point {
 
 fn fate(dot: &Dot, name: &str) -> String {
     let known = match dot.fate {
-        Fate::Waited(ms) => format!("{name} {} ms", cell(ms)),
-        Fate::AtLeast(ms) => format!("{name} > {} ms", cell(ms)),
-        Fate::Failed(ms) => format!("failed after {} ms", cell(ms)),
+        RequestState::Waited(ms) => format!("{name} {} ms", cell(ms)),
+        RequestState::AtLeast(ms) => format!("{name} > {} ms", cell(ms)),
+        RequestState::Failed(ms) => format!("failed after {} ms", cell(ms)),
     };
     match (dot.failed, dot.fate) {
         (None, _) => known,
-        (Some(why), Fate::Failed(_)) => format!("{known}: {why}"),
-        (Some(why), Fate::Waited(_) | Fate::AtLeast(_)) => format!("{known}, then failed: {why}"),
+        (Some(why), RequestState::Failed(_)) => format!("{known}: {why}"),
+        (Some(why), RequestState::Waited(_) | RequestState::AtLeast(_)) => {
+            format!("{known}, then failed: {why}")
+        }
     }
 }
 

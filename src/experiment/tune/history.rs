@@ -172,7 +172,7 @@ impl TuneTrial {
 
 /// All that is known of a variant.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Course {
+pub(super) struct TrialHistory {
     pub(super) trials: Vec<TuneTrial>,
     /// The same as the runs of a sweep.
     pub(super) swept: Vec<Trial>,
@@ -182,7 +182,7 @@ pub(super) struct Course {
     pub(super) failed: Option<RunFailure>,
 }
 
-impl Course {
+impl TrialHistory {
     /// Takes a run. A spoiled one counts where spare ones of its load were spoiled too.
     pub(super) fn take(&mut self, mut trial: TuneTrial, swept: Trial) {
         let alike = |other: &&TuneTrial| (other.round, other.per_gpu) == (trial.round, trial.per_gpu);
@@ -287,8 +287,8 @@ mod tests {
         (trial, Trial::new(&wanted, &summary))
     }
 
-    fn course(trials: &[(usize, f64, bool)], is_pioneer: bool) -> Course {
-        let mut course = Course { is_pioneer, ..Course::default() };
+    fn course(trials: &[(usize, f64, bool)], is_pioneer: bool) -> TrialHistory {
+        let mut course = TrialHistory { is_pioneer, ..TrialHistory::default() };
         for &(round, per_gpu, met) in trials {
             let (trial, swept) = trial(round, per_gpu, met);
             course.take(trial, swept);
@@ -312,7 +312,7 @@ mod tests {
         assert!((hinted - 9.0).abs() < 1e-9, "a prediction says how far");
         assert_eq!(next(&[(1, 6.0, true)], false, Some(7.0)), Some(7.0), "the bar has risen");
         let failed = RunFailure { why: String::new(), by: crate::experiment::driver::FailedBy::Server };
-        let course = Course { failed: Some(failed), ..course(&[], true) };
+        let course = TrialHistory { failed: Some(failed), ..course(&[], true) };
         assert_eq!(course.next_load(1, None, 4.0, None), None);
     }
 
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_spoiled_run_is_replaced_twice() {
-        let mut course = Course::default();
+        let mut course = TrialHistory::default();
         for _ in 0..3 {
             let (trial, swept) = trial(1, 4.0, true);
             course.take(TuneTrial { replaced: true, ..trial }, swept);

@@ -10,7 +10,7 @@ use crate::report::document::cell;
 const PLENTY: u64 = 100;
 
 /// One figure over the bins of a timeline.
-pub(super) struct Strand {
+pub(super) struct TimelineRow {
     /// The panel that it is drawn in, by the title of its axis.
     pub(super) panel: String,
     pub(super) scale: Scale,
@@ -36,62 +36,57 @@ pub(super) enum Scale {
     Percent,
 }
 
-impl Strand {
-    fn new(
-        panel: &str,
-        name: &str,
-        palette: Palette,
-        form: LevelStyle,
-        values: impl Iterator<Item = Option<f64>>,
-    ) -> Self {
-        let (panel, name) = (panel.to_owned(), name.to_owned());
-        Self {
-            panel,
-            scale: Scale::FromZero,
-            name,
-            palette,
-            form,
-            across: 0,
-            at_least: false,
-            values: values.collect(),
-        }
-    }
-
+impl TimelineRow {
     /// Its figure of a bin.
     pub(super) fn shown(&self, place: usize) -> Option<String> {
         Some(format!("{}{}", if self.at_least { "> " } else { "" }, cell(self.values[place]?)))
     }
 }
 
+/// A row from 0 to its largest value.
+fn timeline_row(
+    panel: &str,
+    name: &str,
+    palette: Palette,
+    form: LevelStyle,
+    values: impl Iterator<Item = Option<f64>>,
+) -> TimelineRow {
+    let (panel, name) = (panel.to_owned(), name.to_owned());
+    TimelineRow {
+        panel,
+        scale: Scale::FromZero,
+        name,
+        palette,
+        form,
+        across: 0,
+        at_least: false,
+        values: values.collect(),
+    }
+}
+
 /// What flowed, was in flight and waited.
-pub(super) fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
+pub(super) fn rows(summary: &Summary, timeline: &Timeline) -> Vec<TimelineRow> {
     use LevelStyle::{Area, Line, Steps};
 
     let each = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin)));
     let rate = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin) / bin.length_s));
     let requests = "requests/s";
-    let mut strands =
-        vec![Strand::new(requests, "completed", Palette::First, Area, rate(|bin| bin.completed as f64))];
-    strands.push(if summary.run.load == LoadForm::Closed {
-        Strand::new(requests, "sent", Palette::Faint, Steps, rate(|bin| bin.sent as f64))
+    let mut rows =
+        vec![timeline_row(requests, "completed", Palette::First, Area, rate(|bin| bin.completed as f64))];
+    rows.push(if summary.run.load == LoadForm::Closed {
+        timeline_row(requests, "sent", Palette::Faint, Steps, rate(|bin| bin.sent as f64))
     } else {
-        Strand::new(requests, "offered", Palette::Faint, Steps, rate(|bin| bin.scheduled as f64))
+        timeline_row(requests, "offered", Palette::Faint, Steps, rate(|bin| bin.scheduled as f64))
     });
     if timeline.bins.iter().any(|bin| bin.failed > 0) {
-        strands.push(Strand::new(requests, "failed", Palette::Failure, Steps, rate(|bin| bin.failed as f64)));
+        rows.push(timeline_row(requests, "failed", Palette::Failure, Steps, rate(|bin| bin.failed as f64)));
     }
     let in_flight = "requests in flight";
-    strands.push(Strand::new(in_flight, "mean", Palette::First, Area, each(|bin| bin.in_flight_mean)));
-    strands.push(Strand::new(
-        in_flight,
-        "peak",
-        Palette::Second,
-        Steps,
-        each(|bin| bin.in_flight_peak as f64),
-    ));
+    rows.push(timeline_row(in_flight, "mean", Palette::First, Area, each(|bin| bin.in_flight_mean)));
+    rows.push(timeline_row(in_flight, "peak", Palette::Second, Steps, each(|bin| bin.in_flight_peak as f64)));
     if timeline.bins.iter().any(|bin| bin.output_tokens > 0.0) {
         let tokens = rate(|bin| bin.output_tokens);
-        strands.push(Strand::new("output tokens/s", "output tokens", Palette::First, Area, tokens));
+        rows.push(timeline_row("output tokens/s", "output tokens", Palette::First, Area, tokens));
     }
     let title = match timeline.metric {
         Metric::Ttft => "TTFT of what is scheduled then, ms",
@@ -105,17 +100,17 @@ pub(super) fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
     };
     let wait = |name: &str, palette, at_least, values: Vec<Option<f64>>| {
         let known = values.iter().any(Option::is_some);
-        let strand = Strand::new(title, name, palette, Line, values.into_iter());
-        known.then_some(Strand { scale: Scale::Fitting, at_least, ..strand })
+        let row = timeline_row(title, name, palette, Line, values.into_iter());
+        known.then_some(TimelineRow { scale: Scale::Fitting, at_least, ..row })
     };
     let few = waits().flatten().any(|wait| wait.n < PLENTY);
     let p99 = if few { "p99 (of under 100: about the largest)" } else { "p99" };
-    strands.extend(wait("p50", Palette::First, false, known(|wait| wait.p50).collect()));
-    strands.extend(wait(p99, Palette::Second, false, known(|wait| wait.p99).collect()));
+    rows.extend(wait("p50", Palette::First, false, known(|wait| wait.p50).collect()));
+    rows.extend(wait(p99, Palette::Second, false, known(|wait| wait.p99).collect()));
     let cut_off = "unknown (some cut off), at the top";
-    strands.extend(wait(&format!("p50 {cut_off}"), Palette::Faint, true, open(|wait| wait.p50).collect()));
-    strands.extend(wait(&format!("p99 {cut_off}"), Palette::Fourth, true, open(|wait| wait.p99).collect()));
-    strands
+    rows.extend(wait(&format!("p50 {cut_off}"), Palette::Faint, true, open(|wait| wait.p50).collect()));
+    rows.extend(wait(&format!("p99 {cut_off}"), Palette::Fourth, true, open(|wait| wait.p99).collect()));
+    rows
 }
 
 /// The gauges that are drawn: panel, name, colour, gauge, and what a value is multiplied by.
@@ -131,14 +126,14 @@ const GAUGES: [(&str, &str, Palette, Gauge, f64); 9] = [
     ("devices: temperature, °C", "temperature", Palette::First, Gauge::TemperatureC, 1.0),
 ];
 
-/// One strand for each gauge that was reported, then those of this machine.
-pub(super) fn metered(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
+/// One row for each gauge that was reported, then those of this machine.
+pub(super) fn metered(log: &RunLog, timeline: &Timeline) -> Vec<TimelineRow> {
     let gauges = GAUGES.into_iter().filter_map(|(panel, name, palette, gauge, times)| {
         let followed = FollowedGauge::new(log, gauge)?;
         let over = |bin: &Bin| Some(followed.over((bin.from_s, bin.to_s()))? * times);
         let scale = if times > 1.0 { Scale::Percent } else { Scale::FromZero };
-        let strand = Strand::new(panel, name, palette, LevelStyle::Line, timeline.bins.iter().map(over));
-        read_at_times(Strand { scale, ..strand })
+        let row = timeline_row(panel, name, palette, LevelStyle::Line, timeline.bins.iter().map(over));
+        read_at_times(TimelineRow { scale, ..row })
     });
     let delay = largest(
         timeline,
@@ -148,15 +143,15 @@ pub(super) fn metered(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
             .filter_map(|sample| Some((sample.at.as_secs_f64(), sample.loop_delay_max_ns? as f64 / 1e6))),
     );
     let panel = "this client: read-loop delay, ms";
-    let delay = Strand::new(panel, "longest", Palette::First, LevelStyle::Line, delay.into_iter());
-    let delay = read_at_times(Strand { scale: Scale::Fitting, ..delay });
+    let delay = timeline_row(panel, "longest", Palette::First, LevelStyle::Line, delay.into_iter());
+    let delay = read_at_times(TimelineRow { scale: Scale::Fitting, ..delay });
     gauges.chain(delay).chain(stalled(log, timeline)).collect()
 }
 
-/// A strand that is not read in every bin; `None` where it is never read.
-fn read_at_times(strand: Strand) -> Option<Strand> {
-    let across = between(&strand.values);
-    strand.values.iter().any(Option::is_some).then_some(Strand { across, ..strand })
+/// A row that is not read in every bin; `None` where it is never read.
+fn read_at_times(row: TimelineRow) -> Option<TimelineRow> {
+    let across = between(&row.values);
+    row.values.iter().any(Option::is_some).then_some(TimelineRow { across, ..row })
 }
 
 /// Bins that usually lie between two with a value, and half as many again: where more do, readings are missing.
@@ -184,7 +179,7 @@ fn largest(timeline: &Timeline, values: impl Iterator<Item = (f64, f64)>) -> Vec
 }
 
 /// How long this machine stalled in each bin.
-fn stalled(log: &RunLog, timeline: &Timeline) -> Option<Strand> {
+fn stalled(log: &RunLog, timeline: &Timeline) -> Option<TimelineRow> {
     let pauses = pauses(log);
     if pauses.is_empty() {
         return None;
@@ -195,7 +190,7 @@ fn stalled(log: &RunLog, timeline: &Timeline) -> Option<Strand> {
     };
     let values = timeline.bins.iter().map(|bin| Some(within(bin)));
     let panel = "this machine stalled, ms";
-    read_at_times(Strand::new(panel, "stalled", Palette::Failure, LevelStyle::Area, values))
+    read_at_times(timeline_row(panel, "stalled", Palette::Failure, LevelStyle::Area, values))
 }
 
 #[cfg(test)]
@@ -243,8 +238,8 @@ mod tests {
             reading(1, 45, 14.0, &[300.0, 250.0]),
         ];
         let timeline = Timeline::from_log(&log);
-        let strands = metered(&log, &timeline);
-        let of = |name: &str| &strands.iter().find(|strand| strand.name == name).unwrap().values;
+        let rows = metered(&log, &timeline);
+        let of = |name: &str| &rows.iter().find(|row| row.name == name).unwrap().values;
         assert_eq!(timeline.bin_s, 0.01);
         // From 4 ms on both have reported, until 46 ms: the one is at 6 from 6 ms on, the other goes from 10
         // to 14 in 42 ms.
@@ -253,6 +248,6 @@ mod tests {
         );
         assert!((of("running")[2].unwrap() - (6.0 + 10.0 + 4.0 * 21.0 / 42.0)).abs() < 1e-9);
         assert_eq!((of("KV cache")[0], of("power")[3]), (Some(50.0), Some(550.0)));
-        assert!(!strands.iter().any(|strand| strand.name == "waiting"), "what was not reported is not drawn");
+        assert!(!rows.iter().any(|row| row.name == "waiting"), "what was not reported is not drawn");
     }
 }
