@@ -48,10 +48,11 @@ seed metrics_page '' $(find tests/data/telemetry -type f)
 seed workload '' workloads/*
 seed run_log '' tests/data/runs/*/run.jsonl
 seed whole_answer '' $transcripts
-# Long inputs of one small part, which would show a reader that takes a hundred times as much memory.
+# Long inputs of one small part, which would show a reader that takes a hundred times as much memory. What repeats it is
+# no part of a pipe, for its end by a closed pipe would be an error here.
 many() { # TARGET BEGIN PART END
   mkdir -p "target/fuzz/corpus/$1"
-  { printf '%s' "$2"; yes "$3" | tr -d '\n' | head -c 600000; printf '%s' "$4"; } > "target/fuzz/corpus/$1/many-$(printf '%s' "$2$3" | sha256sum | head -c 12)"
+  { printf '%s' "$2"; head -c 600000 < <(yes "$3" | tr -d '\n'); printf '%s' "$4"; } > "target/fuzz/corpus/$1/many-$(printf '%s' "$2$3" | sha256sum | head -c 12)"
 }
 for part in '{},' '[],' '{"":0},' '[0],' '1,' '"a",' '{"message":{}},' '{"delta":{"tool_calls":[{},1]}},'; do
   many whole_answer '{"choices":[' "$part" '0]}'
