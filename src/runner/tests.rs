@@ -73,7 +73,7 @@ async fn execute_schedule<E: Engine>(
     Executed { records, footer: footer.unwrap() }
 }
 
-/// What ended, and how the run did.
+/// The records of what ended, and the end of the run.
 async fn try_schedule<E: Engine>(
     engine: E,
     schedule: impl Iterator<Item = RequestSpec> + Send + 'static,

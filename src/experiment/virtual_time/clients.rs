@@ -51,7 +51,7 @@ struct RequestCourse<'a> {
 /// The attempts of a request whose clients give up, try again or hedge.
 struct ClientLife<'a> {
     life: RequestLife<'a, JobId>,
-    /// What is sent each time.
+    /// The job that each attempt sends.
     job: Job,
     /// When it was first sent.
     sent: Timestamp,

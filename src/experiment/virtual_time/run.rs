@@ -131,7 +131,7 @@ impl VirtualRun {
 /// The turns that are known and not yet sent.
 #[derive(Debug)]
 struct LaterTurns {
-    /// What follows each request; absent where there are no sessions.
+    /// The sessions, which say what follows each request; absent where there are none.
     sessions: Option<SessionTurns>,
     /// By moment, then by index.
     due: BTreeMap<(Timestamp, u64), PlannedRequest>,

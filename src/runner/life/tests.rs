@@ -1,4 +1,4 @@
-//! What clients do at each moment, in exact time.
+//! The decisions of clients at each moment, in exact time.
 
 use super::*;
 use crate::workload::{Jitter, RetryCause};
