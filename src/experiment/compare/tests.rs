@@ -7,7 +7,7 @@ mod single_runs;
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{FigureKey, Status, summarise};
-use crate::experiment::repeats::seed_of_run;
+use crate::experiment::seeds::seed_of_run;
 use crate::record::{Repeat, RequestParameters, RunHeader, RunLog};
 
 /// Four requests, each with its first token after the time given.

@@ -8,7 +8,8 @@ use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{Reason, Rule, VerdictOutcome, summarise};
 use crate::experiment::ab::{AbDesign, AbExperiment, AbRun};
 use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRun, MatrixStopped};
-use crate::experiment::repeats::{RepeatRun, RepeatsExperiment, seed_of_run};
+use crate::experiment::repeats::{RepeatRun, RepeatsExperiment};
+use crate::experiment::seeds::seed_of_run;
 use crate::record::Repeat;
 
 mod sweeps;

@@ -6,9 +6,6 @@ use crate::analysis::{Objective, Summary};
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::driver::{CompletedRun, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft};
 use crate::experiment::spoiled::{replacement, runs_wanted, spoiled_by};
-use crate::random::RandomStream;
-use crate::record::Repeat;
-use crate::workload::WorkloadSpec;
 
 /// Several runs of one workload, judged together against objectives.
 #[derive(Clone, Debug)]
@@ -129,19 +126,4 @@ impl Experiment for RepeatsExperiment {
         let why = self.summaries.get(number as usize - 1).and_then(spoiled_by)?;
         replacement(number, of, self.spoiled(), why, Self::folder)
     }
-}
-
-/// The seed of run number `run`, counted from 1: of the first it is `first` itself, of each other the upper 53 bits of
-/// the branch with the run's number of the stream `repeats` under `first`. 53 bits, so that no reader of JSON rounds
-/// it.
-pub fn seed_of_run(first: u64, run: u64) -> u64 {
-    if run <= 1 { first } else { RandomStream::named(first, "repeats").branch(run).bits() >> 11 }
-}
-
-/// The workloads of `runs` runs of `spec`, which differ in their seeds alone, each with its place among them; a single
-/// run has none.
-pub fn repeats_of(spec: &WorkloadSpec, runs: u64) -> Vec<(Option<Repeat>, WorkloadSpec)> {
-    let place = |number| (runs > 1).then_some(Repeat { number, of: runs, first_seed: spec.seed });
-    let workload = |number| WorkloadSpec { seed: seed_of_run(spec.seed, number), ..spec.clone() };
-    (1..=runs).map(|number| (place(number), workload(number))).collect()
 }

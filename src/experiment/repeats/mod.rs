@@ -13,6 +13,6 @@ mod summary;
 mod tests;
 mod verdict;
 
-pub use experiment::{RepeatRun, RepeatsExperiment, repeats_of, seed_of_run};
+pub use experiment::{RepeatRun, RepeatsExperiment};
 pub use judgement::AcrossJudgement;
 pub use summary::{NotRepeats, RepeatedRun, Repeats};

@@ -7,6 +7,7 @@ use crate::analysis::{
     Statistic, Status, Summary, Unresolvable, repeats_for, summarise,
 };
 use crate::experiment::driver::{Experiment as _, InvalidRuns, RunOutcome};
+use crate::experiment::seeds::{repeats_of, seed_of_run};
 use crate::record::{Failure, FailureKind, Outcome, Repeat, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
 

@@ -13,7 +13,8 @@ use crate::experiment::ab::{AbDesign, AbExperiment, AbOrder, AbOverall, AbRun, A
 use crate::experiment::driver::{
     CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive,
 };
-use crate::experiment::repeats::{RepeatRun, Repeats, RepeatsExperiment, seed_of_run};
+use crate::experiment::repeats::{RepeatRun, Repeats, RepeatsExperiment};
+use crate::experiment::seeds::seed_of_run;
 use crate::telemetry::test_pages::{THROTTLED, with_page};
 
 /// A hundred requests in ten seconds, each with its first token after `ttft` ms, as run `number` of `of`.

@@ -6,7 +6,7 @@ use super::trial::{Trial, TrialRequest};
 use super::whole::{Sweep, Swept};
 use crate::analysis::Summary;
 use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunsLeft};
-use crate::experiment::repeats::seed_of_run;
+use crate::experiment::seeds::seed_of_run;
 use crate::experiment::spoiled::replacement;
 use crate::record::Repeat;
 

@@ -17,7 +17,7 @@ use self::tally::tallies;
 use super::answer::StopReason;
 use super::plan::{GRACE, Load, LoadAxis, RUNS_IN_TIME, RUNS_OF_INTERVAL, SweepPlan};
 use super::trial::{Trial, TrialRequest};
-use crate::experiment::repeats::seed_of_run;
+use crate::experiment::seeds::seed_of_run;
 
 /// The shortest window, seconds, in which a server settles.
 const SHORTEST_S: f64 = 10.0;

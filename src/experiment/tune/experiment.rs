@@ -15,7 +15,7 @@ use crate::analysis::Summary;
 use crate::experiment::driver::{
     Experiment, FailedBy, InvalidRuns, RunFailure, RunOutcome, RunRequest, RunsLeft,
 };
-use crate::experiment::repeats::seed_of_run;
+use crate::experiment::seeds::seed_of_run;
 use crate::experiment::sweep::{Load, Trial, TrialRequest};
 
 /// A variant without anything to compare with begins at this share of what is predicted of it.

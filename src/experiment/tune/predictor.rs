@@ -4,8 +4,8 @@ use super::outlook::{Forecast, Forecaster, Outlook, flags_for_limit, flags_for_r
 use crate::analysis::{Objective, Quantile, Summary, summarise};
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::engine_fit::{EngineFit, Grade, MeasuredRun};
+use crate::experiment::prediction::{predict, run_virtually};
 use crate::experiment::sweep::{Load, Trial, TrialRequest};
-use crate::experiment::virtual_time::{predict, run_virtually};
 use crate::generator::Schedule;
 use crate::record::{RunHeader, RunLog};
 use crate::simulator::Fleet;

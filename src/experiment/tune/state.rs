@@ -8,7 +8,7 @@ use super::history::{ROUNDS, TrialHistory, TuneTrial};
 use super::outlook::Forecast;
 use crate::analysis::{Objective, Status};
 use crate::experiment::driver::InvalidRuns;
-use crate::experiment::repeats::seed_of_run;
+use crate::experiment::seeds::seed_of_run;
 use crate::experiment::sweep::{LoadAxis, Search, SearchStep, SweepPlan};
 
 /// The chance that a variant is dropped that does as well as those that it is compared with, at most.

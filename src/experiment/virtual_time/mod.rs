@@ -4,10 +4,8 @@ mod bottleneck;
 mod clients;
 mod comparison;
 pub(super) mod log;
-mod prediction;
 mod run;
 
 pub use bottleneck::{Bottleneck, EngineEvidence, Limit};
 pub use comparison::{Latency, LayoutComparison, LayoutFigures, LayoutRow};
-pub use prediction::{Prediction, predict, run_virtually};
 pub use run::{SimulatedRun, VirtualRun};

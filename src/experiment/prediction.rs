@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::bottleneck::Bottleneck;
-use super::comparison::LayoutComparison;
-use super::run::VirtualRun;
+use super::diagnosis::Diagnosis;
+use super::engine_fit::EngineFit;
+use super::virtual_time::{Bottleneck, LayoutComparison, VirtualRun};
 use crate::analysis::{Objective, Summary, summarise};
-use crate::experiment::diagnosis::Diagnosis;
-use crate::experiment::engine_fit::EngineFit;
 use crate::generator::{ConcurrencyCaps, Schedule, check_plan};
 use crate::record::{Phase, RunHeader, RunLog};
 use crate::simulator::{BadFleet, BandwidthMath, EngineModel, Fleet, StepTime};
