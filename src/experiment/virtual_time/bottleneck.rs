@@ -56,7 +56,7 @@ const COMPUTING_ALREADY: &str = "steps are compute-bound already, so that more m
 
 impl Bottleneck {
     /// Finds the bottleneck of the run's server during the window.
-    pub(super) fn new(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
+    pub(in crate::experiment) fn new(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
         let evidence = EngineEvidence::new(executed, plan);
         // Without any token, all requests are still waiting.
         let queueing = evidence.queue_share_of_ttft.unwrap_or(1.0) >= QUEUEING;
