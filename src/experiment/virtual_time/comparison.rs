@@ -67,7 +67,12 @@ impl From<Figure> for Latency {
 
 impl LayoutComparison {
     /// Compares two summaries of the same plan.
-    pub(in crate::experiment) fn new(requested: String, one: &Summary, baseline: String, other: &Summary) -> Self {
+    pub(in crate::experiment) fn new(
+        requested: String,
+        one: &Summary,
+        baseline: String,
+        other: &Summary,
+    ) -> Self {
         let mut rows = vec![LayoutRow {
             group: "all".to_owned(),
             requested: LayoutFigures::new(&one.latency, &one.slo),
