@@ -18,7 +18,7 @@ pub use request::{
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,
-    EngineFacts, EngineKind, Fact, HostFacts, HostStall, PlanCheck, PlanFacts, PromptFacts, PromptMethod,
+    EngineFacts, EngineKind, Fact, HostFacts, HostStall, PartKind, PlanCheck, PlanFacts, PromptFacts, PromptMethod,
     Repeat, RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
 };
 pub use telemetry::{

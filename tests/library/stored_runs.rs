@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use skyline::analysis::{CountBeside, Figure, Judgement, Metric, Quantile, Status, summarise};
 use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
-    Failure, FailureKind, Gauge, LogLine, Outcome, PageKind, RunHeader, RunLog, RunLogError, RunLogWriter,
+    Failure, FailureKind, Gauge, LogLine, Outcome, PageKind, PartKind, RunHeader, RunLog, RunLogError, RunLogWriter,
     ServerTime, StampSource,
 };
 
@@ -86,12 +86,12 @@ fn schema_3_says_what_it_said() {
     let cache = summary.prefix_cache.unwrap();
     assert_eq!((cache.prefixes, cache.expected_least), (Some(4), 352.0 / 624.0));
     assert_eq!(cache.measured.unwrap().rate, cache.expected_least);
-    let groups = |groups: &[skyline::analysis::Group]| -> Vec<(String, u64)> {
-        groups.iter().map(|group| (group.name.clone(), group.requests)).collect()
+    let groups = |kind| -> Vec<(String, u64)> {
+        summary.parts_of(kind).into_iter().map(|part| (part.name.clone(), part.requests)).collect()
     };
     let named = |name: &str, requests| (name.to_owned(), requests);
-    assert_eq!(groups(&summary.by_tenant), [named("steady", 7), named("noisy", 2)]);
-    assert_eq!(groups(&summary.by_model), [named("base", 7), named("sql", 2)]);
+    assert_eq!(groups(PartKind::Tenant), [named("steady", 7), named("noisy", 2)]);
+    assert_eq!(groups(PartKind::Model), [named("base", 7), named("sql", 2)]);
     assert_eq!(summary.fairness.unwrap().service, Some(1.0));
 }
 

@@ -7,7 +7,9 @@ use skyline::analysis::{Figure, Metric, Quantile, Summary, summarise};
 use skyline::clock::Timestamp;
 use skyline::experiment::{LayoutFigures, Limit, SimulatedRun, predict};
 use skyline::generator::Schedule;
-use skyline::record::{FailureKind, LogLine, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
+use skyline::record::{
+    FailureKind, LogLine, Outcome, PartKind, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter,
+};
 use skyline::report::{Extent, Extras, Style, documents, render};
 use skyline::simulator::{
     BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet, FleetLayout, KvTransfer, RoutingRule,
@@ -283,6 +285,10 @@ fn bursts_are_phases_of_the_load() {
     );
     let spec = WorkloadSpec::from_toml(&text, "a test").unwrap();
     let summary = simulated(&spec, &mut *plain(1, 50.0, 0.0).server().unwrap());
-    let phases: Vec<_> = summary.by_phase.iter().map(|phase| (phase.phase.as_str(), phase.seconds)).collect();
+    let phases: Vec<_> = summary
+        .parts_of(PartKind::Phase)
+        .into_iter()
+        .map(|phase| (phase.name.as_str(), phase.load.unwrap().seconds))
+        .collect();
     assert_eq!(phases, [("base", 562.0), ("burst", 40.0), ("after_burst", 38.0)]);
 }

@@ -14,7 +14,7 @@ use crate::analysis::server::prefix_cache::MeasuredHits;
 use crate::analysis::server::settings::may_be_emptied;
 use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
-use crate::record::{EngineKind, Fact, RequestRecord, RunHeader, RunLog};
+use crate::record::{EngineKind, Fact, PartKind, RequestRecord, RunHeader, RunLog};
 use crate::units::{count, counted, percent};
 use crate::workload::{ArrivalPattern, PromptSource, Purpose};
 
@@ -68,7 +68,7 @@ impl Evidence {
             window_for_p99_s: summary.window_for(Quantile::P99),
             sent: Some(counts.executed()),
             failed: Some(counts.failed),
-            traffics: [run.classes.len(), summary.by_tenant.len(), run.models.len()]
+            traffics: [run.classes.len(), summary.parts_of(PartKind::Tenant).len(), run.models.len()]
                 .into_iter()
                 .max()
                 .map(|most| most as u64),

@@ -7,8 +7,9 @@ use serde_with::SerializeDisplay;
 
 use super::catalogue::Metric;
 use super::info::{Direction, FigureKind};
-use super::part::{Part, PartKind};
+use super::part::PartName;
 use super::quantile::{AskedQuantile, Quantile};
+use crate::record::PartKind;
 use crate::workload::nearest;
 
 /// A figure of a run, or of a part of its requests, written as objectives name it: `p95 ttft of chat`, `goodput`.
@@ -19,7 +20,7 @@ pub struct FigureKey {
     /// The figure.
     pub metric: Metric,
     /// Whose figure it is; absent: the whole run's.
-    pub part: Option<Part>,
+    pub part: Option<PartName>,
 }
 
 /// A statistic of a latency.
@@ -184,7 +185,7 @@ impl FigureKey {
     /// The same figure of the requests of one class; `None` where it is that of a part already, or none of parts.
     pub fn of_class(&self, class: &str) -> Option<Self> {
         let whole = self.part.is_none() && self.metric.info().of_parts;
-        let part = Part { kind: Some(PartKind::Class), name: class.to_owned() };
+        let part = PartName { kind: Some(PartKind::Class), name: class.to_owned() };
         whole.then(|| Self { part: Some(part), ..self.clone() })
     }
 
@@ -232,14 +233,14 @@ impl FigureKey {
             return Self::of_run(text);
         };
         let figure = words[..at].join(" ");
-        Self::of_run(&figure)?.of_part(Part::parse(&words[at + 1..])?)
+        Self::of_run(&figure)?.of_part(PartName::parse(&words[at + 1..])?)
     }
 
     /// The same figure of a part. Golden prompts have slices and no classes; a bare name is then that of a slice.
-    fn of_part(self, part: Part) -> Result<Self, String> {
+    fn of_part(self, part: PartName) -> Result<Self, String> {
         let of_checks = self.metric == Metric::CheckPassRate;
         let part = match part.kind {
-            None | Some(PartKind::Slice) if of_checks => Part { kind: Some(PartKind::Slice), ..part },
+            None | Some(PartKind::Slice) if of_checks => PartName { kind: Some(PartKind::Slice), ..part },
             Some(kind) if of_checks => {
                 return Err(format!("checks have no {}; write `{self} of slice {}`", kind.name(), part.name));
             }
@@ -299,7 +300,7 @@ mod tests {
     #[test]
     fn figures_are_read_by_name_and_printed_again() {
         let key: FigureKey = " P95  ttft of chat".parse().unwrap();
-        let part = Part { kind: None, name: "chat".to_owned() };
+        let part = PartName { kind: None, name: "chat".to_owned() };
         assert_eq!(key, FigureKey { part: Some(part), ..FigureKey::percentile(Quantile::P95, Metric::Ttft) });
         assert_eq!((key.to_string(), key.of_class("chat")), ("p95 ttft of chat".to_owned(), None));
         let goodput: FigureKey = "goodput".parse().unwrap();

@@ -1,46 +1,20 @@
-//! A part of a run: the requests of one class, priority, tenant, model or tag, or the golden prompts of one slice.
+//! The name of a part of a run: of one class, priority, tenant, model or tag, or of a slice of the golden prompts.
 
 use std::fmt;
 
-use strum::VariantArray as _;
-
-use crate::record::RequestRecord;
+use crate::record::{PartKind, RequestRecord};
 use crate::workload::{GoldenCheck, Priority, WorkloadSpec};
 
-/// The requests of one class, priority, tenant, model or tag, or the golden prompts of one slice.
+/// Name of a part of a run, as it stands behind `of` in the name of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Part {
+pub struct PartName {
     /// Kind of the name; absent where that was not said, for only one can be meant.
     pub kind: Option<PartKind>,
     /// The name.
     pub name: String,
 }
 
-/// What tells the requests of a run apart, or its golden prompts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "snake_case")]
-pub enum PartKind {
-    /// Their class.
-    Class,
-    /// Their priority.
-    Priority,
-    /// Whose they are.
-    Tenant,
-    /// The model that they ask for.
-    Model,
-    /// One of their tags: its name and its value, as in `country=de`.
-    Tag,
-    /// The slice of golden prompts, which are no requests of the plan.
-    Slice,
-}
-
 impl PartKind {
-    pub(crate) const ALL: &[Self] = Self::VARIANTS;
-
-    pub(crate) fn name(self) -> &'static str {
-        self.into()
-    }
-
     /// The names that requests of `workload`, or its golden prompts, can have of this kind.
     pub(crate) fn names(self, workload: &WorkloadSpec) -> Vec<String> {
         let classes = || workload.classes.iter().filter(|class| workload.occurs(class));
@@ -74,12 +48,13 @@ impl PartKind {
                     keys.flat_map(|key| workload.tag_values(key).into_iter().map(move |value| (key, value)));
                 tags.map(|(key, value)| format!("{key}={value}")).collect()
             }
+            Self::Phase | Self::Turn => Vec::new(),
             Self::Slice => GoldenCheck::slices(&workload.checks).into_iter().map(str::to_owned).collect(),
         }
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for PartName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             Some(kind) => write!(f, "{} {}", kind.name(), self.name),
@@ -88,7 +63,7 @@ impl fmt::Display for Part {
     }
 }
 
-impl Part {
+impl PartName {
     /// Reads what stands behind `of`: a name, or its kind and the name.
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
         match words {
@@ -102,7 +77,7 @@ impl Part {
                 }
             }
             [name] => Ok(Self { kind: None, name: (*name).to_owned() }),
-            [kind, name] => match PartKind::ALL.iter().copied().find(|known| known.name() == *kind) {
+            [kind, name] => match PartKind::NAMED.into_iter().find(|known| known.name() == *kind) {
                 Some(kind) => Ok(Self { kind: Some(kind), name: (*name).to_owned() }),
                 None => Err(format!(
                     "`{kind}` is not a group of requests; use class, priority, tenant, model or tag, or slice for \
@@ -122,7 +97,7 @@ impl Part {
     pub(crate) fn kinds(&self) -> impl Iterator<Item = PartKind> {
         let kind = self.kind;
         let can_be = move |other: &PartKind| kind.map_or(*other != PartKind::Slice, |kind| kind == *other);
-        PartKind::ALL.iter().copied().filter(can_be)
+        PartKind::NAMED.into_iter().filter(can_be)
     }
 
     /// Whether a request of a run of `workload` is meant.
@@ -143,7 +118,7 @@ impl Part {
             PartKind::Tag => self
                 .tag()
                 .is_some_and(|(key, value)| workload.tag_of(request.class, request.tags, key) == Some(value)),
-            PartKind::Slice => false,
+            PartKind::Slice | PartKind::Phase | PartKind::Turn => false,
         };
         self.kinds().any(is)
     }

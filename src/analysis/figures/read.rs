@@ -3,12 +3,13 @@
 use super::catalogue::Metric;
 use super::info::FigureKind;
 use super::key::FigureKey;
-use super::part::{Part, PartKind};
+use super::part::PartName;
 use super::percentile::Figure;
 use super::quantile::{Quantile, SampleWarning};
 use crate::analysis::latency::row::{LatencyRow, Percentile};
-use crate::analysis::slo::group::Group;
+use crate::analysis::parts::part::Part;
 use crate::analysis::summary::run::Summary;
+use crate::record::PartKind;
 
 impl FigureKey {
     /// The figure in `summary`; `None` where the run has none.
@@ -23,7 +24,7 @@ impl FigureKey {
             Some(part) if part.kind == Some(PartKind::Slice) => {
                 summary.quality.as_ref()?.slice(&part.name)?.pass_rate
             }
-            Some(part) => of_group(self.metric, part.group(summary)?),
+            Some(part) => of_part(self.metric, part.part(summary)?),
             None => of_run(self.metric, summary),
         }
         .map(Figure::Exact)
@@ -32,7 +33,7 @@ impl FigureKey {
     /// The latency whose statistic it is.
     pub(super) fn row<'s>(&self, summary: &'s Summary) -> Option<&'s LatencyRow> {
         match &self.part {
-            Some(part) => part.group(summary)?.latency.row(self.metric),
+            Some(part) => part.part(summary)?.latency.row(self.metric),
             None => summary.latency.row(self.metric),
         }
     }
@@ -101,38 +102,23 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
 }
 
 /// A rate or a share of some of the requests.
-fn of_group(metric: Metric, group: &Group) -> Option<f64> {
+fn of_part(metric: Metric, part: &Part) -> Option<f64> {
     match metric {
-        Metric::Goodput => group.slo.goodput_per_s,
-        Metric::ErrorRate => group.error_rate,
-        Metric::RejectRate => group.reject_rate,
-        Metric::TimeoutRate => group.timeout_rate,
-        Metric::SloAttainment => group.slo.slo_attainment,
+        Metric::Goodput => part.slo.goodput_per_s,
+        Metric::ErrorRate => part.error_rate,
+        Metric::RejectRate => part.reject_rate,
+        Metric::TimeoutRate => part.timeout_rate,
+        Metric::SloAttainment => part.slo.slo_attainment,
         _ => None,
     }
 }
 
-impl Part {
-    /// The requests of a run that are meant; `None` where there are none, or the name fits several groups.
-    fn group<'s>(&self, summary: &'s Summary) -> Option<&'s Group> {
-        let mut groups = self.kinds().filter_map(|kind| self.group_of(kind, summary));
-        groups.next().filter(|_| groups.next().is_none())
-    }
-
-    /// The requests of this name and kind.
-    fn group_of<'s>(&self, kind: PartKind, summary: &'s Summary) -> Option<&'s Group> {
-        let (groups, name) = match kind {
-            PartKind::Class => (&summary.by_class, self.name.as_str()),
-            PartKind::Priority => (&summary.by_priority, self.name.as_str()),
-            PartKind::Tenant => (&summary.by_tenant, self.name.as_str()),
-            PartKind::Model => (&summary.by_model, self.name.as_str()),
-            PartKind::Tag => {
-                let (key, value) = self.tag()?;
-                (&summary.by_tag.iter().find(|by| by.key == key)?.groups, value)
-            }
-            PartKind::Slice => return None,
-        };
-        groups.iter().find(|group| group.name == name)
+impl PartName {
+    /// The part of a run that is meant; `None` where there is none, or the name fits several.
+    fn part<'s>(&self, summary: &'s Summary) -> Option<&'s Part> {
+        let is_meant = |part: &&Part| part.name == self.name && self.kinds().any(|kind| kind == part.kind);
+        let mut parts = summary.parts.iter().filter(is_meant);
+        parts.next().filter(|_| parts.next().is_none())
     }
 }
 

@@ -7,7 +7,6 @@ pub(super) mod costs;
 mod equal_sections;
 pub(super) mod form;
 pub(super) mod movement;
-pub(super) mod phases;
 pub(super) mod rates;
 pub(super) mod served;
 pub(super) mod steady_state;

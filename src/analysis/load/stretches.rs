@@ -155,7 +155,7 @@ impl LoadTimeline {
 }
 
 /// The pattern of bursts, spikes or stages, if there is one and no more.
-pub(super) fn changing(arrival: &ArrivalPattern) -> Option<&ArrivalPattern> {
+pub(crate) fn changing(arrival: &ArrivalPattern) -> Option<&ArrivalPattern> {
     match arrival {
         ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Spikes { .. } => {
             Some(arrival)

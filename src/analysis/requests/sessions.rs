@@ -1,19 +1,17 @@
-//! Conversations: how many ended and how long they lasted, and how each of their turns fared.
+//! Conversations: how many ended, and how long they lasted.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::observed::{Measured, Observed};
+use super::observed::Observed;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::latency::row::LatencyRow;
-use crate::analysis::latency::table::{LatencyTable, of_requests};
-use crate::analysis::statistics::mean;
+use crate::analysis::latency::table::of_requests;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, Turn};
 
-/// The conversations of a run. Counts and durations are about those that began in the window; `by_turn` about
-/// the requests of the window, whichever conversation they belong to.
+/// The conversations of a run. Counts and durations are about those that began in the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sessions {
@@ -39,33 +37,7 @@ pub struct Sessions {
     /// Time from the first turn's scheduled moment to the last token of the last turn, milliseconds; one that broke off
     /// or was still going on is known only to last longer. Absent where none began.
     pub duration: Option<LatencyRow>,
-    /// Requests by their place in a conversation, the first turns first; places without a request are left out.
-    pub by_turn: Vec<TurnGroup>,
 }
-
-/// The requests of the window that have a certain place in their conversation.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct TurnGroup {
-    /// The first turn that belongs to it, counted from 1.
-    pub from: u32,
-    /// The last one; absent: no last one.
-    pub to: Option<u32>,
-    /// Requests that came due.
-    pub requests: u64,
-    /// Mean length of their prompts, tokens, including all earlier turns: by the server's count if it reports one,
-    /// else as requested.
-    pub mean_prompt_tokens: f64,
-    /// Mean of those that came from a prefix cache, over the requests for which the server reports it; absent if
-    /// there are none.
-    pub mean_cached_tokens: Option<f64>,
-    /// TTFT, TPOT and e2e.
-    pub latency: LatencyTable,
-}
-
-/// The groups of turns: first and last turn of each, from 1.
-const PLACES: [(u32, Option<u32>); 6] =
-    [(1, Some(1)), (2, Some(2)), (3, Some(3)), (4, Some(4)), (5, Some(9)), (10, None)];
 
 impl Sessions {
     /// `None` where no record is of a conversation.
@@ -80,7 +52,7 @@ impl Sessions {
         let run_ended = run_end(observed);
         let mut all = conversations.into_iter().peekable();
         all.peek()?;
-        let mut sessions = Self { turns_planned: Some(0), by_turn: by_turn(observed), ..Self::default() };
+        let mut sessions = Self { turns_planned: Some(0), ..Self::default() };
         let mut durations = Vec::new();
         while let Some(((session, _), conversation)) = all.next() {
             // A user of a closed loop who began another conversation had come to the end of this one.
@@ -181,7 +153,7 @@ impl LastTurn {
 }
 
 /// The place of a request in its conversation, where its class has any.
-fn in_conversation(observed: &Observed<'_>, record: &RequestRecord) -> Option<Turn> {
+pub(in crate::analysis) fn in_conversation(observed: &Observed<'_>, record: &RequestRecord) -> Option<Turn> {
     let class = observed.log.header.workload.classes.get(usize::from(record.class))?;
     class.conversation.as_ref()?;
     record.turn()
@@ -192,36 +164,6 @@ fn run_end(observed: &Observed<'_>) -> Timestamp {
     let log = observed.log;
     let last = log.records.iter().map(|record| record.ended).max().unwrap_or_default();
     log.footer.as_ref().map_or(last, |footer| footer.ended)
-}
-
-fn by_turn(observed: &Observed<'_>) -> Vec<TurnGroup> {
-    let mut groups: [Vec<&Measured<'_>>; PLACES.len()] = Default::default();
-    for request in &observed.requests {
-        let Some(turn) = in_conversation(observed, &request.record()) else { continue };
-        let group = PLACES.iter().rposition(|(from, _)| turn.place() + 1 >= *from);
-        if let Some(group) = group.and_then(|group| groups.get_mut(group)) {
-            group.push(request);
-        }
-    }
-    let groups = PLACES.into_iter().zip(&groups).filter(|(_, requests)| !requests.is_empty());
-    groups.map(|(places, requests)| TurnGroup::new(observed, places, requests)).collect()
-}
-
-impl TurnGroup {
-    fn new(observed: &Observed<'_>, (from, to): (u32, Option<u32>), requests: &[&Measured<'_>]) -> Self {
-        let prompts: Vec<f64> =
-            requests.iter().map(|request| request.record().prompt_tokens() as f64).collect();
-        let cached: Vec<f64> =
-            requests.iter().filter_map(|request| Some(request.record().usage?.cached()? as f64)).collect();
-        Self {
-            from,
-            to,
-            requests: requests.len() as u64,
-            mean_prompt_tokens: mean(&prompts).unwrap_or_default(),
-            mean_cached_tokens: mean(&cached),
-            latency: LatencyTable::of_group(observed, requests),
-        }
-    }
 }
 
 #[cfg(test)]

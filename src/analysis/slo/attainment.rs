@@ -86,11 +86,11 @@ mod tests {
     use crate::analysis::figures::percentile::Figure;
     use crate::analysis::findings::finding::FindingKind;
     use crate::analysis::latency::request::RequestLatency;
-    use crate::analysis::slo::group::Group;
+    use crate::analysis::parts::part::Part;
     use crate::analysis::slo::judgement::Status;
     use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{class, ms, record, run};
-    use crate::record::Phase;
+    use crate::record::{PartKind, Phase};
     use crate::workload::{Priority, Slo};
 
     fn latency(ttft: Option<f64>, tpot: Option<f64>, e2e: Option<f64>) -> RequestLatency {
@@ -128,8 +128,8 @@ mod tests {
             (None, None, None)
         );
         assert_eq!((summary.slo.over_ttft, summary.slo.over_tpot, summary.slo.over_e2e), (None, None, 2));
-        assert_eq!(summary.by_class[0].slo.slo_attainment, None);
-        assert_eq!(summary.by_class[1].slo.slo_attainment, Some(0.5));
+        assert_eq!(summary.parts[0].slo.slo_attainment, None);
+        assert_eq!(summary.parts[1].slo.slo_attainment, Some(0.5));
         assert_eq!(summary.objectives[0].status, Status::Undecided);
         assert!(summary.findings.iter().any(|finding| finding.kind == FindingKind::UnmeasurableSlo));
     }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!((slo.scheduled, slo.with_slo, slo.met), (4, 2, Some(0)));
         assert_eq!((slo.slo_attainment, slo.goodput_per_s), (Some(0.0), Some(0.0)));
         assert_eq!(summary.objectives.iter().map(|o| o.status).collect::<Vec<_>>(), [Status::Missed; 2]);
-        let free = summary.by_class[1].slo;
+        let free = summary.parts[1].slo;
         assert_eq!((free.declared, free.with_slo, free.met), (false, 0, Some(0)));
         assert_eq!((free.slo_attainment, free.goodput_per_s), (None, None));
 
@@ -159,7 +159,7 @@ mod tests {
         let summary = summarise(&log, &demands);
         assert_eq!((summary.slo.with_slo, summary.slo.slo_attainment), (0, None));
         assert_eq!(
-            (summary.slo.goodput_per_s, summary.by_class[1].slo.goodput_per_s),
+            (summary.slo.goodput_per_s, summary.parts[1].slo.goodput_per_s),
             (Some(4.0), Some(2.0))
         );
         assert_eq!(summary.objectives[0].status, Status::Undecided);
@@ -184,10 +184,10 @@ mod tests {
         log.header.plan.window_start = ms(1_000);
         (log.header.plan.warmup_requests, log.header.plan.measured_requests) = (1, 6);
         let summary = summarise(&log, &[]);
-        let goodput = |group: &Group| group.slo.goodput_per_s.unwrap();
+        let goodput = |part: &Part| part.slo.goodput_per_s.unwrap();
         assert_eq!(summary.rates.completed_requests_per_s, Some(5.0 / 3.0));
         assert_eq!(summary.slo.goodput_per_s, Some(5.0 / 3.0));
-        assert_eq!(goodput(&summary.by_class[0]), 5.0 / 3.0);
+        assert_eq!(goodput(&summary.parts[0]), 5.0 / 3.0);
 
         // A bound that those of high priority meet: the one of the warm-up, one that ended in the window, one after it.
         let bound = |e2e_ms| Slo { e2e_ms: Some(e2e_ms), ..Slo::default() };
@@ -198,7 +198,7 @@ mod tests {
             (summary.slo.met, summary.slo.with_slo, summary.slo.goodput_per_s),
             (Some(2), 6, Some(2.0 / 3.0))
         );
-        let by_priority: Vec<_> = summary.by_priority.iter().map(goodput).collect();
+        let by_priority: Vec<_> = summary.parts_of(PartKind::Priority).into_iter().map(goodput).collect();
         assert_eq!(by_priority, [2.0 / 3.0, 0.0]);
 
         // A warm-up whose answers met the bound, in a window whose own requests all missed it.

@@ -2,8 +2,6 @@
 
 pub(super) mod attainment;
 pub(super) mod evaluate;
-pub(super) mod group;
 pub(super) mod judgement;
 pub(super) mod objective;
-pub(super) mod tag_groups;
 pub(super) mod targets;

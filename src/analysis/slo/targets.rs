@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::analysis::figures::part::{Part, PartKind};
+use crate::analysis::figures::part::PartName;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::latency::request::RequestLatency;
-use crate::record::Validity;
+use crate::record::{PartKind, Validity};
 use crate::workload::{Priority, PriorityShare, RequestClass, Slo, Tenant, WorkloadSpec, nearest};
 
 /// The SLO of the requests of one class and priority.
@@ -44,7 +44,7 @@ pub(crate) fn targets(workload: &WorkloadSpec, wanted: impl Fn(&SloTarget) -> bo
 }
 
 /// The SLO targets of the requests of one tenant.
-pub(crate) fn targets_of_tenant(workload: &WorkloadSpec, tenant: &Tenant) -> Vec<SloTarget> {
+fn targets_of_tenant(workload: &WorkloadSpec, tenant: &Tenant) -> Vec<SloTarget> {
     let sent = workload.classes.iter().filter(|class| {
         workload.occurs(class) && workload.senders(class).any(|sender| sender.name == tenant.name)
     });
@@ -76,7 +76,7 @@ fn target(class: &RequestClass, share: &PriorityShare, tenant: Option<&Tenant>) 
     }
 }
 
-impl Part {
+impl PartName {
     /// The SLO targets of the requests meant; none of a slice.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Part {
 }
 
 /// The SLO targets of the requests that have this name of this kind.
-fn targets_of(kind: PartKind, name: &str, workload: &WorkloadSpec) -> Vec<SloTarget> {
+pub(in crate::analysis) fn targets_of(kind: PartKind, name: &str, workload: &WorkloadSpec) -> Vec<SloTarget> {
     match kind {
         PartKind::Class => targets(workload, |target| target.class == name),
         PartKind::Priority => targets(workload, |target| target.priority.to_string() == name),
@@ -125,7 +125,7 @@ fn targets_of(kind: PartKind, name: &str, workload: &WorkloadSpec) -> Vec<SloTar
             let classes: Vec<_> = workload.classes.iter().filter(can_have).map(|class| &class.name).collect();
             targets(workload, |target| classes.contains(&&target.class))
         }
-        PartKind::Slice => Vec::new(),
+        PartKind::Slice | PartKind::Phase | PartKind::Turn => Vec::new(),
     }
 }
 

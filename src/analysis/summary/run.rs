@@ -19,10 +19,12 @@ use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::load::costs::Costs;
 use crate::analysis::load::form::LoadForm;
-use crate::analysis::load::phases::LoadPhase;
 use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::served::Served;
 use crate::analysis::load::steady_state::SteadyState;
+use crate::analysis::parts::fairness::Fairness;
+use crate::analysis::parts::part::Part;
+use crate::analysis::parts::tags::TagValues;
 use crate::analysis::requests::delivery::StreamDelivery;
 use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
@@ -34,13 +36,11 @@ use crate::analysis::requests::tokens::TokenAccount;
 use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCache};
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
-use crate::analysis::slo::group::{Fairness, Group};
 use crate::analysis::slo::judgement::Judgement;
-use crate::analysis::slo::tag_groups::TagGroups;
 use crate::analysis::verdict::check::Verdict;
 use crate::record::{
-    BreakerTrip, ClientLimits, DeploymentFacts, EngineFacts, HostFacts, LogDamage, PromptMethod, Repeat,
-    RunEnding, Shard,
+    BreakerTrip, ClientLimits, DeploymentFacts, EngineFacts, HostFacts, LogDamage, PartKind, PromptMethod,
+    Repeat, RunEnding, Shard,
 };
 use crate::workload::{ArrivalPattern, ClientBehaviour, Purpose};
 
@@ -76,24 +76,15 @@ pub struct Summary {
     pub latency: LatencyTable,
     /// How many requests met their SLO.
     pub slo: Attainment,
-    /// The same by class, in the order of the workload.
-    pub by_class: Vec<Group>,
-    /// The same by priority, the most urgent first.
-    pub by_priority: Vec<Group>,
-    /// The same by tenant, in the order of the workload; empty where the workload has no tenants.
-    pub by_tenant: Vec<Group>,
+    /// Figures of its parts, kind by kind: each class, priority, tenant, model and tag in the order of the workload,
+    /// tags by how frequent they are, each phase of a load that changes, and each turn of conversations.
+    pub parts: Vec<Part>,
+    /// Tags of its requests, in alphabetical order; left out where they have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<TagValues>,
     /// How evenly the tenants were served; absent with fewer than two.
     pub fairness: Option<Fairness>,
-    /// The same by model, in the order of the workload; empty where all requests ask for one.
-    pub by_model: Vec<Group>,
-    /// The same by each tag that requests have, in alphabetical order; left out where they have none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub by_tag: Vec<TagGroups>,
-    /// The same by the phases of the load: of bursts and spikes base, burst and after, or stage by stage;
-    /// left out where the declared rate does not change so.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub by_phase: Vec<LoadPhase>,
-    /// Conversations, and how each of their turns fared; absent where there are none.
+    /// Conversations; absent where there are none.
     pub sessions: Option<Sessions>,
     /// What the users of a closed loop reached; absent where the load is not closed.
     pub closed_loop: Option<ClosedLoop>,
@@ -277,7 +268,12 @@ impl Window {
 
 impl Summary {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 3;
+    pub const SCHEMA: u32 = 4;
+
+    /// Its parts of one kind.
+    pub fn parts_of(&self, kind: PartKind) -> Vec<&Part> {
+        self.parts.iter().filter(|part| part.kind == kind).collect()
+    }
 
     /// Length of a window with as many independent samples as `quantile` needs, at the rate of this run, seconds.
     ///

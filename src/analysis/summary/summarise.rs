@@ -16,10 +16,12 @@ use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::load::costs::Costs;
 use crate::analysis::load::form::LoadForm;
-use crate::analysis::load::phases::LoadPhase;
 use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::served::Served;
 use crate::analysis::load::steady_state::SteadyState;
+use crate::analysis::parts::fairness::Fairness;
+use crate::analysis::parts::part::Part;
+use crate::analysis::parts::tags::TagValues;
 use crate::analysis::requests::acceptable::Acceptable;
 use crate::analysis::requests::observed::{Observed, unrecorded_requests};
 use crate::analysis::requests::oddities::OddAnswers;
@@ -32,9 +34,7 @@ use crate::analysis::requests::tokens::TokenAccount;
 use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCache};
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
-use crate::analysis::slo::group::{Fairness, Group};
 use crate::analysis::slo::objective::Objective;
-use crate::analysis::slo::tag_groups::TagGroups;
 use crate::analysis::verdict::check::Verdict;
 use crate::analysis::verdict::judge::judge;
 use crate::clock::Timestamp;
@@ -50,7 +50,8 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let without_stalls = without_stalls.flatten();
     let client = ClientLoad::from_log(log);
     let client_effects = ClientEffect::all(&observed, &latency, client.as_ref(), without_stalls.as_ref());
-    let by_tenant = Group::by_tenant(&observed);
+    let tags = TagValues::all(&observed, objectives);
+    let parts = Part::all(&observed, &tags);
     let rates = Rates::from_observed(&observed);
     let every = observed.requests.iter().collect::<Vec<_>>();
     let slo = Attainment::new(&observed, observed.due(), &every, |_| true);
@@ -73,13 +74,9 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         rates,
         latency,
         slo,
-        by_class: Group::by_class(&observed),
-        by_priority: Group::by_priority(&observed),
-        fairness: Fairness::new(&observed, &by_tenant),
-        by_tenant,
-        by_model: Group::by_model(&observed),
-        by_tag: TagGroups::all(&observed, objectives),
-        by_phase: LoadPhase::all(&observed),
+        fairness: Fairness::new(&observed, &parts),
+        parts,
+        tags,
         sessions: Sessions::from_observed(&observed),
         closed_loop: ClosedLoop::from_observed(&observed),
         attempts,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Attainment, Figure, LatencyTable, Metric, Quantile, Summary};
+use crate::record::PartKind;
 
 /// The same traffic on two layouts of the same hardware.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -78,13 +79,14 @@ impl LayoutComparison {
             requested: LayoutFigures::new(&one.latency, &one.slo),
             baseline: LayoutFigures::new(&other.latency, &other.slo),
         }];
-        for (ours, theirs) in [(&one.by_class, &other.by_class), (&one.by_priority, &other.by_priority)] {
+        for kind in [PartKind::Class, PartKind::Priority] {
+            let [ours, theirs] = [one, other].map(|summary| summary.parts_of(kind));
             // A single group equals the whole run.
             if ours.len() < 2 {
                 continue;
             }
             // The same plan has the same groups, in the same order.
-            rows.extend(ours.iter().zip(theirs).map(|(ours, theirs)| LayoutRow {
+            rows.extend(ours.into_iter().zip(theirs).map(|(ours, theirs)| LayoutRow {
                 group: ours.name.clone(),
                 requested: LayoutFigures::new(&ours.latency, &ours.slo),
                 baseline: LayoutFigures::new(&theirs.latency, &theirs.slo),

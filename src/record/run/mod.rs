@@ -5,6 +5,7 @@ pub(super) mod engine;
 pub(super) mod engine_kind;
 pub(super) mod fact;
 pub(super) mod header;
+pub(super) mod part_kind;
 pub(super) mod plan_check;
 
 pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource};
@@ -15,4 +16,5 @@ pub use header::{
     BreakerTrip, CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat,
     RunEnding, RunFooter, RunHeader,
 };
+pub use part_kind::PartKind;
 pub use plan_check::PlanCheck;

@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::csv::text;
 use crate::analysis::{
-    Attainment, Figure, FigureKey, Group, LatencyTable, Metric, Percentile, SampleWarning, Status, Summary,
+    Attainment, Figure, FigureKey, LatencyTable, Metric, Part, Percentile, SampleWarning, Status, Summary,
     Unresolvable,
 };
+use crate::record::PartKind;
 use crate::report::run_report::{Out, RunReport};
 use crate::report::sides::side_figures;
 
@@ -60,22 +61,10 @@ pub(in crate::report) fn summary_csv(report: RunReport<'_>, out: Out<'_>) -> io:
     let seed = summary.run.seed;
     let run = FigureRow { run: &started, seed, scope: "run", name: &workload, ..FigureRow::default() };
     table.run(run, summary)?;
-    let groups = [
-        ("class", &summary.by_class),
-        ("priority", &summary.by_priority),
-        ("tenant", &summary.by_tenant),
-        ("model", &summary.by_model),
-    ];
-    for (scope, groups) in groups {
-        for group in groups {
-            table.group(FigureRow { scope, name: &text(group.name.as_str().into()), ..run }, group)?;
-        }
-    }
-    for by in &summary.by_tag {
-        for group in &by.groups {
-            let name = format!("{}={}", by.key, group.name);
-            table.group(FigureRow { scope: "tag", name: &text(name.into()), ..run }, group)?;
-        }
+    let told = |part: &&Part| !matches!(part.kind, PartKind::Phase | PartKind::Turn);
+    for part in summary.parts.iter().filter(told) {
+        let scope = part.kind.name();
+        table.part(FigureRow { scope, name: &text(part.name.as_str().into()), ..run }, part)?;
     }
     table.0.flush()
 }
@@ -155,26 +144,26 @@ impl<W: io::Write> Rows<W> {
         })
     }
 
-    fn group(&mut self, of: FigureRow<'_>, group: &Group) -> io::Result<()> {
-        self.latencies(of, &group.latency)?;
+    fn part(&mut self, of: FigureRow<'_>, part: &Part) -> io::Result<()> {
+        self.latencies(of, &part.latency)?;
         let counts = [
-            ("planned", group.requests),
-            ("completed", group.completed),
-            ("failed", group.failed),
-            ("censored", group.censored),
+            ("planned", part.requests),
+            ("completed", part.completed),
+            ("failed", part.failed),
+            ("censored", part.censored),
         ];
         for (statistic, count) in counts {
             self.push(&of.with("requests", statistic, Some(count as f64), "requests"))?;
         }
         let shares = [
-            ("error_rate", group.error_rate),
-            ("reject_rate", group.reject_rate),
-            ("timeout_rate", group.timeout_rate),
+            ("error_rate", part.error_rate),
+            ("reject_rate", part.reject_rate),
+            ("timeout_rate", part.timeout_rate),
         ];
         for (statistic, share) in shares {
             self.push(&of.with("failures", statistic, share, "share"))?;
         }
-        self.slo(of, &group.slo)
+        self.slo(of, &part.slo)
     }
 
     /// How SLOs were met; nothing where no request has one, for all that completed would then count as good.

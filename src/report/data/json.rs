@@ -155,7 +155,7 @@ mod tests {
         let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 10, 11).build()]);
         log.header.workload.classes[0].priorities[0].slo.ttft_ms = Some(200.0);
         assert_eq!(
-            printed(&log)["by_class"][0]["slo_targets"],
+            printed(&log)["parts"][0]["slo_targets"],
             json!([{ "class": "chat", "priority": "high", "slo": { "ttft_ms": 200.0 } }])
         );
         assert_eq!(summary["requests"]["planned"], json!(5));

@@ -51,8 +51,9 @@ fn planned_and_measured_hit_rates_stand_side_by_side() {
     assert_eq!(header["cache"], json!({ "emptied": true, "warmed_prefixes": 1 }));
     let requests = desk.lines("request");
     let measured = || requests.iter().filter(|request| request["phase"] == "measured");
-    for (field, groups) in [("tenant", "by_tenant"), ("model", "by_model")] {
-        let groups = summary[groups].as_array().unwrap();
+    for field in ["tenant", "model"] {
+        let parts = summary["parts"].as_array().unwrap();
+        let groups: Vec<_> = parts.iter().filter(|part| part["kind"] == json!(field)).collect();
         assert_eq!(groups.len(), 2);
         for (place, group) in groups.iter().enumerate() {
             let own = measured().filter(|request| request[field] == json!(place)).count();

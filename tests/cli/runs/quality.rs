@@ -198,7 +198,7 @@ fn answers_are_held_against_the_form_that_was_asked_for() {
     assert_eq!(class["valid"], json!(kinds["\"valid\""]), "{class}");
     assert_eq!(class["invalid"], json!(kinds["\"invalid\""]), "{class}");
     // It was asked for with `in_slo`, the tool calls were not.
-    let groups = desk.summary()["by_class"].clone();
+    let groups = desk.summary()["parts"].clone();
     assert_eq!(groups[0]["slo"]["of_another_form"], class["invalid"]);
     assert_eq!(groups[1]["slo"]["of_another_form"], json!(0));
     // Only the last class was asked for a length.

@@ -77,10 +77,12 @@ fn a_run_is_judged_by_the_tags_of_its_rows() {
         ["--objective", "max ttft of tag country=de < 1s", "--objective", "max ttft of team=search < 1s"];
     let out = desk.skyline(&[&arguments[..], &met].concat()).assert().code(0);
     let all: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
-    let by_tag = &all["summary"]["by_tag"];
-    assert_eq!((&by_tag[0]["key"], &by_tag[1]["key"]), (&"country".into(), &"team".into()));
-    let (de, fr) = (&by_tag[0]["groups"][0], &by_tag[0]["groups"][1]);
-    assert_eq!((&de["name"], &fr["name"]), (&"de".into(), &"fr".into()));
+    let tags = &all["summary"]["tags"];
+    assert_eq!((&tags[0]["key"], &tags[1]["key"]), (&"country".into(), &"team".into()));
+    let parts = all["summary"]["parts"].as_array().unwrap();
+    let tagged: Vec<_> = parts.iter().filter(|part| part["kind"] == "tag").collect();
+    let (de, fr) = (tagged[0], tagged[1]);
+    assert_eq!((&de["name"], &fr["name"]), (&"country=de".into(), &"country=fr".into()));
     let [de, fr] = [de, fr].map(|group| group["requests"].as_u64().unwrap());
     assert!(de.abs_diff(2 * fr) <= 2 && fr > 30, "two rows of three are German: {de} {fr}");
     let run = desk.run();

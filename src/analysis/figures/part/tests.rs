@@ -52,7 +52,7 @@ fn a_figure_can_be_one_partys() {
         ("p95 ttft of model meta/llama-3.1 < 1s", Some(PartKind::Model), "meta/llama-3.1"),
     ] {
         let read = objective(text);
-        let part = Some(Part { kind, name: name.to_owned() });
+        let part = Some(PartName { kind, name: name.to_owned() });
         let p95 = FigureKey::percentile(Quantile::P95, Metric::Ttft);
         assert_eq!(read.key, FigureKey { part, ..p95 }, "{text}");
     }

@@ -3,8 +3,10 @@
 use super::*;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::parts::part::Part;
+use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
-use crate::record::{Failure, FailureKind, RunLog};
+use crate::record::{Failure, FailureKind, PartKind, RunLog};
 use crate::workload::{Conversation, Distribution, ThinkTime};
 
 /// Turn `number` of a conversation of `of`.
@@ -79,15 +81,16 @@ fn what_was_cut_off_lasted_at_least_so_long() {
 
 #[test]
 fn turns_are_told_apart_and_share_nothing_with_warm_up_and_cool_down() {
-    let by_turn = Sessions::from_observed(&Observed::from_log(&three())).unwrap().by_turn;
-    let places: Vec<_> = by_turn.iter().map(|group| (group.from, group.to, group.requests)).collect();
-    assert_eq!(places, [(1, Some(1), 3), (2, Some(2), 3), (3, Some(3), 1)]);
+    let summary = summarise(&three(), &[]);
+    let by_turn = summary.parts_of(PartKind::Turn);
+    let places: Vec<_> = by_turn.iter().map(|turn| (turn.name.as_str(), turn.requests)).collect();
+    assert_eq!(places, [("1", 3), ("2", 3), ("3", 1)]);
     let p50 =
-        |group: &TurnGroup| group.latency.row(Metric::Ttft).unwrap().percentile(Quantile::P50).figure.exact();
+        |turn: &&Part| turn.latency.row(Metric::Ttft).unwrap().percentile(Quantile::P50).figure.exact();
     // 100, 200, 300; then 50 and 70, for the one that failed has none; then 50.
     assert_eq!(by_turn.iter().map(p50).collect::<Vec<_>>(), [Some(200.0), Some(60.0), Some(50.0)]);
     // The failed one was asked for without its history.
-    let prompts: Vec<_> = by_turn.iter().map(|group| group.mean_prompt_tokens).collect();
+    let prompts: Vec<_> = by_turn.iter().map(|turn| turn.mean_prompt_tokens.unwrap()).collect();
     assert_eq!(prompts, [100.0, 500.0 / 3.0, 300.0]);
     assert_eq!(by_turn[0].mean_cached_tokens, None);
 }
@@ -109,13 +112,12 @@ fn later_turns_are_put_together_and_cached_tokens_averaged_where_told() {
         record_of(9, None),
         record_of(19, Some(16)),
     ]);
-    let by_turn = Sessions::from_observed(&Observed::from_log(&log)).unwrap().by_turn;
-    let found: Vec<_> = by_turn
-        .iter()
-        .map(|group| (group.from, group.to, group.requests, group.mean_cached_tokens))
-        .collect();
-    assert_eq!(found, [(4, Some(4), 1, None), (5, Some(9), 2, Some(48.0)), (10, None, 2, Some(16.0))]);
-    assert_eq!(by_turn[1].mean_prompt_tokens, 126.0);
+    let summary = summarise(&log, &[]);
+    let by_turn = summary.parts_of(PartKind::Turn);
+    let found: Vec<_> =
+        by_turn.iter().map(|turn| (turn.name.as_str(), turn.requests, turn.mean_cached_tokens)).collect();
+    assert_eq!(found, [("4", 1, None), ("5–9", 2, Some(48.0)), ("10 and later", 2, Some(16.0))]);
+    assert_eq!(by_turn[1].mean_prompt_tokens, Some(126.0));
 }
 
 #[test]
@@ -141,7 +143,9 @@ fn a_user_who_goes_on_has_ended_the_conversation_before() {
     let sessions = Sessions::from_observed(&Observed::from_log(&log)).unwrap();
     assert_eq!((sessions.begun, sessions.completed, sessions.censored), (2, 1, 1));
     assert_eq!((sessions.turns_sent, sessions.turns_planned, sessions.turns_not_reached), (3, None, None));
-    assert_eq!(sessions.by_turn.iter().map(|group| group.requests).collect::<Vec<_>>(), [2, 1]);
+    let summary = summarise(&log, &[]);
+    let turns = summary.parts_of(PartKind::Turn);
+    assert_eq!(turns.iter().map(|turn| turn.requests).collect::<Vec<_>>(), [2, 1]);
     assert_eq!(sessions.duration.unwrap().max, Figure::AtLeast(1_400.0));
 }
 
@@ -158,7 +162,7 @@ fn the_memory_of_sessions_is_the_same_to_the_last_bit() {
     let answers = (0..200).map(|k| answered(turn(k, 0, 1), 50 * k, 50 * k + 7 + k * k * 7_919 % 97));
     let log = with_conversations(answers.collect());
     let times = || {
-        crate::analysis::summarise(&log, &[]).latency.row(Metric::Tpot).and_then(|row| row.correlation_times)
+        summarise(&log, &[]).latency.row(Metric::Tpot).and_then(|row| row.correlation_times)
     };
     let first = times();
     assert!(first.is_some() && (0..9).all(|_| times() == first), "{first:?}");

@@ -9,7 +9,7 @@ use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::test_runs::{class, ms, record, run};
 use crate::analysis::verdict::check::Rule;
-use crate::record::{Failure, FailureKind, Phase, RunEnding, RunFooter, Shard};
+use crate::record::{Failure, FailureKind, PartKind, Phase, RunEnding, RunFooter, Shard};
 use crate::workload::{Priority, Slo};
 
 fn rules(summary: &Summary) -> Vec<Rule> {
@@ -58,15 +58,15 @@ fn attainment_counts_every_promised_request() {
     assert_eq!((summary.slo.scheduled, summary.slo.with_slo, summary.slo.met), (6, 4, Some(2)));
     assert_eq!((summary.slo.over_ttft, summary.slo.not_completed), (Some(1), 1));
     assert_eq!((summary.slo.slo_attainment, summary.slo.goodput_per_s), (Some(0.5), Some(0.2)));
-    let by = |groups: &[Group]| -> Vec<_> {
-        groups.iter().map(|g| (g.name.clone(), g.slo.met, g.slo.with_slo, g.slo.declared)).collect()
+    let by = |kind| -> Vec<_> {
+        summary.parts_of(kind).into_iter().map(|g| (g.name.clone(), g.slo.met, g.slo.with_slo, g.slo.declared)).collect()
     };
     assert_eq!(
-        by(&summary.by_class),
+        by(PartKind::Class),
         [("chat".to_owned(), Some(2), 4, true), ("batch".to_owned(), Some(0), 0, false)]
     );
     assert_eq!(
-        by(&summary.by_priority),
+        by(PartKind::Priority),
         [
             ("high".to_owned(), Some(1), 2, true),
             ("medium".to_owned(), Some(1), 2, true),
@@ -323,7 +323,7 @@ fn cut_off_answers_count_among_those_that_reasoned() {
 fn a_summary_tells_what_was_asked_and_promised() {
     let summary = summarise(&mixed(), &[]);
     assert_eq!(summary.run.arrival, mixed().header.workload.arrival);
-    let promised = |group: &Group| -> Vec<_> {
+    let promised = |group: &Part| -> Vec<_> {
         group
             .slo_targets
             .iter()
@@ -331,13 +331,13 @@ fn a_summary_tells_what_was_asked_and_promised() {
             .collect()
     };
     assert_eq!(
-        promised(&summary.by_class[0]),
+        promised(&summary.parts[0]),
         [
             ("chat".to_owned(), Priority::High, Some(200.0)),
             ("chat".to_owned(), Priority::Medium, Some(500.0))
         ]
     );
-    assert_eq!(promised(&summary.by_priority[2]), [("batch".to_owned(), Priority::Low, None)]);
+    assert_eq!(promised(summary.parts_of(PartKind::Priority)[2]), [("batch".to_owned(), Priority::Low, None)]);
 }
 
 #[test]

@@ -1,46 +1,57 @@
 //! A run by priority, class, tenant, model and tag, and how evenly tenants were served.
 
 use super::slo::shared;
-use crate::analysis::{Fairness, Group, LatencyTable, Metric, Quantile, Summary, TagGroups};
+use crate::analysis::{Fairness, LatencyTable, Metric, Part, Quantile, Summary, TagValues};
+use crate::record::PartKind;
 use crate::report::document::{ALWAYS, Section, Table, TableOf, shortened};
 use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, counted, percent, three_digits};
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let kinds = [
-        ("By priority", &summary.by_priority, None),
-        ("By class", &summary.by_class, None),
-        ("By tenant", &summary.by_tenant, summary.fairness),
-        ("By model", &summary.by_model, None),
+        ("By priority", PartKind::Priority, None),
+        ("By class", PartKind::Class, None),
+        ("By tenant", PartKind::Tenant, summary.fairness),
+        ("By model", PartKind::Model, None),
     ];
-    // One group says what the whole run says.
-    let several = kinds.into_iter().filter(|(_, groups, _)| groups.len() > 1);
-    let sections = several.map(|(title, groups, fair)| section(title, groups, fair));
-    sections.chain(summary.by_tag.iter().filter_map(by_tag)).collect()
+    let several = kinds.into_iter().filter_map(|(title, kind, fair)| {
+        let parts = summary.parts_of(kind);
+        // One part says what the whole run says.
+        (parts.len() > 1).then(|| section(title, &parts, fair))
+    });
+    several.chain(summary.tags.iter().filter_map(|tag| by_tag(summary, tag))).collect()
 }
 
 /// The requests by one tag; nothing where all have the same value.
-fn by_tag(by: &TagGroups) -> Option<Section> {
-    let values = by.groups.len() + by.more_values.len();
-    if values < 2 && by.untagged == 0 {
+fn by_tag(summary: &Summary, tag: &TagValues) -> Option<Section> {
+    let TagValues { key, shown, more_values, untagged } = tag;
+    if shown.len() + more_values.len() < 2 && *untagged == 0 {
         return None;
     }
-    let mut section = section(&format!("By {}", by.key), &by.groups, None);
-    if !by.more_values.is_empty() {
-        let number = counted(by.more_values.len() as u64, "more value");
-        section.remark(format!("{number} of `{}` without a row: {}", by.key, by.more_values.join(", ")));
+    let mut parts = summary.parts_of(PartKind::Tag);
+    parts.retain(|part| part.name.split_once('=').is_some_and(|(of, _)| of == key));
+    let mut section = section(&format!("By {key}"), &parts, None);
+    if !more_values.is_empty() {
+        let number = counted(more_values.len() as u64, "more value");
+        section.remark(format!("{number} of `{key}` without a row: {}", more_values.join(", ")));
     }
-    if by.untagged > 0 {
-        section.remark(format!("{} without `{}`", counted(by.untagged, "request"), by.key));
+    if *untagged > 0 {
+        section.remark(format!("{} without `{key}`", counted(*untagged, "request")));
     }
     Some(section)
 }
 
-fn section(title: &str, groups: &[Group], fair: Option<Fairness>) -> Section {
+/// Name of a part below a heading that says its kind.
+fn name(part: &Part) -> &str {
+    let value = part.name.split_once('=').filter(|_| part.kind == PartKind::Tag);
+    value.map_or(&part.name, |(_, value)| value)
+}
+
+fn section(title: &str, parts: &[&Part], fair: Option<Fairness>) -> Section {
     let mut section = Section::detail(format!("{title}, ms"));
-    section.table(latencies(title, groups));
-    if groups.iter().any(|group| group.slo.declared) {
-        section.table(attainments(title, groups));
+    section.table(latencies(title, parts));
+    if parts.iter().any(|part| part.slo.declared) {
+        section.table(attainments(title, parts));
     }
     section.facts("fairness", fair.and_then(fairness));
     section
@@ -61,12 +72,12 @@ fn fairness(fairness: Fairness) -> Option<String> {
     (!indices.is_empty()).then(|| format!("{} ({meaning})", indices.join(", ")))
 }
 
-fn latencies(title: &str, groups: &[Group]) -> Table {
-    let table = Table::of(format!("{title}: latencies, ms"), groups)
-        .column("", |group| group.name.as_str())
-        .column(("requests", 4), |group| group.requests);
-    with_latencies(table, |group| &group.latency)
-        .column(("errors", 5), |group| group.error_rate.map(percent))
+fn latencies(title: &str, parts: &[&Part]) -> Table {
+    let table = Table::of(format!("{title}: latencies, ms"), parts.iter().copied())
+        .column("", name)
+        .column(("requests", 4), |part| part.requests);
+    with_latencies(table, |part| &part.latency)
+        .column(("errors", 5), |part| part.error_rate.map(percent))
         .table()
 }
 
@@ -89,18 +100,18 @@ pub(super) fn with_latencies<'a, R: Copy>(
     })
 }
 
-/// The SLO of each group and how many met it; nothing for a group that has none.
-fn attainments(title: &str, groups: &[Group]) -> Table {
-    let label = |group: &Group| match shared(group).filter(|slo| !slo.is_empty()) {
-        Some(slo) => format!("{} ({})", shortened(&group.name), bounds(slo)),
-        None => group.name.clone(),
+/// The SLO of each part and how many met it; nothing for a part that has none.
+fn attainments(title: &str, parts: &[&Part]) -> Table {
+    let label = |part: &Part| match shared(part).filter(|slo| !slo.is_empty()) {
+        Some(slo) => format!("{} ({})", shortened(name(part)), bounds(slo)),
+        None => name(part).to_owned(),
     };
-    let declared = |group: &'_ Group| group.slo.declared.then_some(group.slo);
-    Table::of(format!("{title}: SLO attainment"), groups)
+    let declared = |part: &Part| part.slo.declared.then_some(part.slo);
+    Table::of(format!("{title}: SLO attainment"), parts.iter().copied())
         .column("SLO", label)
-        .column("requests", |group| group.slo.with_slo)
-        .column("met", |group| declared(group)?.met)
-        .column("%", |group| declared(group)?.slo_attainment.map(|share| share * 100.0))
-        .column("goodput/s", |group| declared(group)?.goodput_per_s)
+        .column("requests", |part| part.slo.with_slo)
+        .column("met", |part| declared(part)?.met)
+        .column("%", |part| declared(part)?.slo_attainment.map(|share| share * 100.0))
+        .column("goodput/s", |part| declared(part)?.goodput_per_s)
         .table()
 }

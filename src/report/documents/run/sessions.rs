@@ -1,6 +1,7 @@
 //! Sessions and closed loops: their turns, what they reached, and that a closed loop hides waits.
 
-use crate::analysis::{LatencyRow, LoadForm, Metric, Quantile, Sessions, Summary, TurnGroup};
+use crate::analysis::{LatencyRow, LoadForm, Metric, Part, Quantile, Sessions, Summary};
+use crate::record::PartKind;
 use crate::report::document::{Note, Section, Table, figure_as, mark};
 use crate::units::{count, counted, percent, seconds, three_digits};
 
@@ -18,12 +19,17 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
              --vary rate"
         )));
     }
-    let mut sections: Vec<_> = summary.sessions.as_ref().map(sessions).into_iter().collect();
+    let mut sections: Vec<_> = summary
+        .sessions
+        .as_ref()
+        .map(|own| sessions(own, summary.parts_of(PartKind::Turn)))
+        .into_iter()
+        .collect();
     sections.push(closed);
     sections
 }
 
-fn sessions(sessions: &Sessions) -> Section {
+fn sessions(sessions: &Sessions, turns: Vec<&Part>) -> Section {
     let mut section = Section::detail("Sessions, of those that began in the window");
     let Sessions { begun, completed, broken_off, censored, .. } = *sessions;
     let [all, completed, broken_off, censored] = [begun, completed, broken_off, censored].map(count);
@@ -45,7 +51,7 @@ fn sessions(sessions: &Sessions) -> Section {
         let line = format!("{}, from the first turn's scheduled moment to the last token", shown.join(", "));
         section.fact("duration", line);
     }
-    section.table(by_turn(&sessions.by_turn));
+    section.table(by_turn(turns));
     section
 }
 
@@ -55,20 +61,15 @@ fn lasted(row: &LatencyRow, quantile: Quantile) -> String {
     format!("{quantile} {}{}", figure_as(shown.figure, |ms| seconds(ms / 1e3)), mark(shown.mark))
 }
 
-fn by_turn(groups: &[TurnGroup]) -> Table {
-    let turn = |group: &TurnGroup| match (group.from, group.to) {
-        (from, Some(to)) if from == to => count(u64::from(from)),
-        (from, Some(to)) => format!("{from}–{to}"),
-        (from, None) => format!("{from} and later"),
-    };
-    Table::of("By turn, ms", groups)
-        .column("turn", turn)
-        .column(("requests", 3), |group| group.requests)
-        .column("prompt tokens", |group| group.mean_prompt_tokens.round())
-        .column(("cached", 2), |group| group.mean_cached_tokens.map(f64::round))
-        .column("TTFT p50, ms", |group| group.latency.percentile(Metric::Ttft, Quantile::P50))
-        .column("p99", |group| group.latency.percentile(Metric::Ttft, Quantile::P99))
-        .column(("e2e p50", 1), |group| group.latency.percentile(Metric::E2e, Quantile::P50))
+fn by_turn(turns: Vec<&Part>) -> Table {
+    Table::of("By turn, ms", turns)
+        .column("turn", |turn| turn.name.as_str())
+        .column(("requests", 3), |turn| turn.requests)
+        .column("prompt tokens", |turn| turn.mean_prompt_tokens.map(f64::round))
+        .column(("cached", 2), |turn| turn.mean_cached_tokens.map(f64::round))
+        .column("TTFT p50, ms", |turn| turn.latency.percentile(Metric::Ttft, Quantile::P50))
+        .column("p99", |turn| turn.latency.percentile(Metric::Ttft, Quantile::P99))
+        .column(("e2e p50", 1), |turn| turn.latency.percentile(Metric::E2e, Quantile::P50))
         .table()
 }
 

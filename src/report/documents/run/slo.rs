@@ -1,6 +1,7 @@
 //! The SLO of a run: targets, attainment, goodput, and what missed it.
 
-use crate::analysis::{Group, SloTarget, Summary};
+use crate::analysis::{Part, SloTarget, Summary};
+use crate::record::PartKind;
 use crate::report::document::{Level, NOTHING, Section};
 use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, counted, percent, three_digits};
@@ -12,8 +13,8 @@ const SHOWN: usize = 4;
 /// Classes that missed their SLO, the worst first, where there are several.
 pub(super) fn in_brief(summary: &Summary) -> Section {
     let mut section = Section::continued(Level::Brief);
-    let share = |class: &Group| Some((class.slo.slo_attainment?, class.name.clone()));
-    let mut classes: Vec<(f64, String)> = summary.by_class.iter().filter_map(share).collect();
+    let share = |class: &Part| Some((class.slo.slo_attainment?, class.name.clone()));
+    let mut classes: Vec<(f64, String)> = summary.parts_of(PartKind::Class).into_iter().filter_map(share).collect();
     classes.sort_by(|one, other| one.0.total_cmp(&other.0));
     if classes.len() > 1 && classes.iter().any(|(met, _)| *met < 1.0) {
         let shown = classes.iter().take(SHOWN).map(|(met, name)| format!("{name} {}", percent(*met)));
@@ -66,16 +67,14 @@ pub(super) fn section(summary: &Summary) -> Section {
 
 /// Every target; none where each group has one, which its table then shows.
 fn targets(summary: &Summary) -> Vec<String> {
-    let groups = || summary.by_class.iter().chain(&summary.by_priority);
-    let in_tables = summary.by_class.len().max(summary.by_priority.len()) > 1
-        && [&summary.by_class, &summary.by_priority]
-            .into_iter()
-            .any(|groups| groups.len() > 1 && groups.iter().all(|group| shared(group).is_some()));
+    let kinds = [PartKind::Class, PartKind::Priority].map(|kind| summary.parts_of(kind));
+    let in_tables =
+        kinds.iter().any(|parts| parts.len() > 1 && parts.iter().all(|part| shared(part).is_some()));
     if in_tables {
         return Vec::new();
     }
     let mut all: Vec<&SloTarget> = Vec::new();
-    for target in groups().flat_map(|group| &group.slo_targets) {
+    for target in kinds.iter().flatten().flat_map(|part| &part.slo_targets) {
         if !all.contains(&target) {
             all.push(target);
         }
@@ -90,8 +89,8 @@ fn targets(summary: &Summary) -> Vec<String> {
     all.iter().map(line).collect()
 }
 
-/// The SLO of a group, where all of its requests have the same.
-pub(super) fn shared(group: &Group) -> Option<Slo> {
-    let first = group.slo_targets.first()?.slo;
-    group.slo_targets.iter().all(|target| target.slo == first).then_some(first)
+/// The SLO of a part, where all of its requests have the same.
+pub(super) fn shared(part: &Part) -> Option<Slo> {
+    let first = part.slo_targets.first()?.slo;
+    part.slo_targets.iter().all(|target| target.slo == first).then_some(first)
 }

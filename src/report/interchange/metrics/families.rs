@@ -1,9 +1,10 @@
 //! The series of a run: families of points that share a name.
 
 use crate::analysis::{
-    Attainment, Figure, FigureKey, FigureKind, Group, Judgement, LatencyRow, LatencyTable, Metric, Part,
-    PartKind, Percentile, Status, Summary,
+    Attainment, Figure, FigureKey, FigureKind, Judgement, LatencyRow, LatencyTable, Metric, Part,
+    PartName, Percentile, Status, Summary,
 };
+use crate::record::PartKind;
 use crate::report::interchange::facts;
 use crate::report::sides::side_figures;
 use crate::report::unit::Unit;
@@ -78,44 +79,31 @@ pub(super) fn own_labels(summary: &Summary) -> Labels {
 struct Scope<'a> {
     labels: Labels,
     /// Which requests; absent: all.
-    part: Option<Part>,
+    part: Option<PartName>,
     latency: &'a LatencyTable,
     slo: &'a Attainment,
 }
 
-/// The run and each group of it, where a breakdown has more than one.
+/// The run and each part of it, where a breakdown has more than one.
 fn scopes(summary: &Summary) -> Vec<Scope<'_>> {
     let (latency, slo) = (&summary.latency, &summary.slo);
     let mut scopes = vec![Scope { labels: own_labels(summary), part: None, latency, slo }];
-    for (kind, groups) in [
-        (PartKind::Class, &summary.by_class),
-        (PartKind::Priority, &summary.by_priority),
-        (PartKind::Tenant, &summary.by_tenant),
-        (PartKind::Model, &summary.by_model),
-    ] {
-        scopes.extend(groups.iter().filter(|_| groups.len() > 1).map(|group| Scope {
-            labels: labels_of(summary, kind.name(), group),
-            part: Some(Part { kind: Some(kind), name: group.name.clone() }),
-            latency: &group.latency,
-            slo: &group.slo,
-        }));
-    }
-    for by in &summary.by_tag {
-        scopes.extend(by.groups.iter().map(|group| Scope {
-            labels: with(own_labels(summary), "tag", format!("{}={}", by.key, group.name)),
-            part: Some(Part { kind: Some(PartKind::Tag), name: format!("{}={}", by.key, group.name) }),
-            latency: &group.latency,
-            slo: &group.slo,
-        }));
-    }
+    let several = |part: &&Part| part.kind == PartKind::Tag || summary.parts_of(part.kind).len() > 1;
+    let told = |part: &&Part| !matches!(part.kind, PartKind::Phase | PartKind::Turn);
+    scopes.extend(summary.parts.iter().filter(told).filter(several).map(|part| Scope {
+        labels: labels_of(summary, part),
+        part: Some(PartName { kind: Some(part.kind), name: part.name.clone() }),
+        latency: &part.latency,
+        slo: &part.slo,
+    }));
     scopes
 }
 
-/// The run's labels and the group's, which stands in place of one of the same name.
-fn labels_of(summary: &Summary, label: &'static str, group: &Group) -> Labels {
+/// The run's labels and the part's, which stands in place of one of the same name.
+fn labels_of(summary: &Summary, part: &Part) -> Labels {
     let mut labels = own_labels(summary);
-    labels.retain(|(name, _)| *name != label);
-    labels.push((label, group.name.clone()));
+    labels.retain(|(name, _)| *name != part.kind.name());
+    labels.push((part.kind.name(), part.name.clone()));
     labels
 }
 

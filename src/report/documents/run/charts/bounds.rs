@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::analysis::{Metric, SloTarget, Summary};
+use crate::record::PartKind;
 
 /// Bounds that have room in one picture.
 const MOST: usize = 5;
@@ -23,7 +24,8 @@ impl Bounds {
             .filter(|objective| objective.key.metric == metric);
         // A bound for some of the requests is none for all of those in the picture.
         let (whole, parts): (Vec<_>, Vec<_>) = objectives.partition(|objective| objective.key.part.is_none());
-        let targets: Vec<&SloTarget> = summary.by_class.iter().flat_map(|group| &group.slo_targets).collect();
+        let classes = summary.parts_of(PartKind::Class);
+        let targets: Vec<&SloTarget> = classes.into_iter().flat_map(|class| &class.slo_targets).collect();
         let mut drawn: Vec<(f64, String)> =
             whole.into_iter().map(|objective| (objective.bound, objective.text.clone())).collect();
         drawn.extend(slo_bounds(&targets, metric));

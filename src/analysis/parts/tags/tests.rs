@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::analysis::slo::judgement::Status;
+use crate::analysis::parts::part::Part;
+use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::RunLog;
@@ -53,24 +55,32 @@ fn small() -> RunLog {
     tagged(&rows, records)
 }
 
-fn counts(by: &TagGroups) -> Vec<(&str, u64)> {
-    by.groups.iter().map(|group| (group.name.as_str(), group.requests)).collect()
+fn parts<'s>(summary: &'s Summary, tag: &TagValues) -> Vec<&'s Part> {
+    let mut parts = summary.parts_of(PartKind::Tag);
+    parts.retain(|part| part.name.starts_with(&format!("{}=", tag.key)));
+    parts
+}
+
+fn counts<'s>(summary: &'s Summary, tag: &TagValues) -> Vec<(&'s str, u64)> {
+    let value = |part: &'s Part| part.name.split_once('=').unwrap().1;
+    parts(summary, tag).into_iter().map(|part| (value(part), part.requests)).collect()
 }
 
 #[test]
 fn requests_are_grouped_by_the_tags_of_their_rows_and_classes() {
     let summary = summarise(&small(), &[]);
-    let [country, team, tier] = summary.by_tag.as_slice() else { panic!("{:?}", summary.by_tag) };
+    let [country, team, tier] = summary.tags.as_slice() else { panic!("{:?}", summary.tags) };
+    let counts = |tag| counts(&summary, tag);
     assert_eq!([&country.key, &team.key, &tier.key], ["country", "team", "tier"]);
     assert_eq!((counts(country), country.untagged), (vec![("de", 3), ("fr", 3)], 1));
     assert_eq!((counts(team), team.untagged), (vec![("night", 1)], 6));
     assert_eq!((counts(tier), tier.untagged), (vec![("free", 4), ("gold", 2)], 1));
     // Of three from Germany two have an SLO, and both meet it; no request from France does.
-    let slo = |at: usize| (country.groups[at].slo.with_slo, country.groups[at].slo.met);
+    let slo = |at: usize| (parts(&summary, country)[at].slo.with_slo, parts(&summary, country)[at].slo.met);
     assert_eq!((slo(0), slo(1)), ((2, Some(2)), (3, Some(0))));
     assert!(country.more_values.is_empty());
     let plain = serde_json::to_value(summarise(&run(1_000, Vec::new()), &[])).unwrap();
-    assert!(plain.get("by_tag").is_none());
+    assert!(plain.get("tags").is_none());
 }
 
 #[test]
@@ -121,16 +131,17 @@ fn the_most_frequent_values_have_figures_and_the_rest_is_named() {
     let requests = || (0..30).flat_map(|i| (0..=i).map(move |_| (0, Some(i), 100)));
     let log = tagged(&rows, requests());
     let summary = summarise(&log, &[]);
-    let country = &summary.by_tag[0];
-    assert_eq!(country.groups.len(), MOST);
-    assert_eq!((counts(country)[0], counts(country)[19]), (("c29", 30), ("c10", 11)));
+    let country = &summary.tags[0];
+    let found = counts(&summary, country);
+    assert_eq!(found.len(), MOST);
+    assert_eq!((found[0], found[19]), (("c29", 30), ("c10", 11)));
     assert_eq!(country.more_values.len(), 10);
     assert_eq!((country.more_values[0].as_str(), country.more_values[9].as_str()), ("c09", "c00"));
 
     let rare: Objective = "max ttft of tag country=c03 < 500ms".parse().unwrap();
     let summary = summarise(&log, &[rare]);
-    let country = &summary.by_tag[0];
-    assert_eq!(counts(country)[20], ("c03", 4));
+    let country = &summary.tags[0];
+    assert_eq!(counts(&summary, country)[20], ("c03", 4));
     assert!(!country.more_values.contains(&"c03".to_owned()));
     assert_eq!(summary.objectives[0].status, Status::Met);
 }

@@ -5,7 +5,7 @@ use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
-use crate::record::{Failure, FailureKind, RunLog};
+use crate::record::{Failure, FailureKind, PartKind, RunLog};
 use crate::workload::{ArrivalPattern, Priority, RateStage, Slo};
 
 /// A request every second that waits for so many ms as it is scheduled at.
@@ -33,16 +33,17 @@ fn requests_are_grouped_by_the_phase_that_they_come_in() {
         ArrivalPattern::Bursts { base_rate_per_s: 1.0, burst_rate_per_s: 2.0, base_s: 6.0, burst_s: 2.0 };
     let refused = Failure::new(FailureKind::HttpStatus(503), "busy");
     log.records[7] = record(7).sent_at(7_000, 7_000, 7_000).failed(7_020, refused).build();
-    let phases = summarise(&log, &[]).by_phase;
+    let summary = summarise(&log, &[]);
+    let phases = summary.parts_of(PartKind::Phase);
     let found: Vec<_> =
-        phases.iter().map(|phase| (phase.phase.as_str(), phase.seconds, phase.requests)).collect();
+        phases.iter().map(|phase| (phase.name.as_str(), phase.load.unwrap().seconds, phase.requests)).collect();
     assert_eq!(found, [("base", 12.0, 12), ("burst", 4.0, 4), ("after_burst", 4.0, 4)]);
     let median = |place: usize| phases[place].latency.percentile(Metric::Ttft, Quantile::P50).unwrap().figure;
     assert_eq!((median(0), median(2)), (Figure::Exact(100.0), Figure::Exact(300.0)));
     let burst = &phases[1];
     assert_eq!((burst.completed, burst.failed, burst.error_rate), (3, 1, Some(0.25)));
-    assert_eq!((burst.slo_attainment, phases[0].slo_attainment), (Some(0.0), Some(1.0)));
-    assert_eq!((burst.scheduled_per_s, burst.from_rate_per_s), (Some(1.0), None));
+    assert_eq!((burst.slo.slo_attainment, phases[0].slo.slo_attainment), (Some(0.0), Some(1.0)));
+    assert_eq!((burst.load.unwrap().scheduled_per_s, burst.load.unwrap().from_rate_per_s), (Some(1.0), None));
 }
 
 #[test]
@@ -51,15 +52,17 @@ fn each_stage_is_a_phase() {
     let ramp = RateStage { duration_s: 10.0, from_rate_per_s: 1.0, to_rate_per_s: 3.0 };
     let stages = vec![RateStage::level(10.0, 1.0), ramp];
     log.header.workload.arrival = ArrivalPattern::Stages { stages };
-    let phases = summarise(&log, &[]).by_phase;
+    let summary = summarise(&log, &[]);
+    let phases = summary.parts_of(PartKind::Phase);
     // Inside one of the classes they are the same.
     let steady = ArrivalPattern::Poisson { rate_per_s: 1.0 };
     let classes = vec![log.header.workload.arrival.clone(), steady];
     log.header.workload.arrival = ArrivalPattern::ByClass { classes };
-    assert_eq!(summarise(&log, &[]).by_phase, phases);
+    assert_eq!(summarise(&log, &[]).parts_of(PartKind::Phase), phases);
     let found: Vec<_> = phases
         .iter()
-        .map(|phase| (phase.phase.as_str(), phase.requests, phase.from_rate_per_s, phase.to_rate_per_s))
+        .map(|phase| (phase.name.as_str(), phase.requests, phase.load.unwrap()))
+        .map(|(name, requests, load)| (name, requests, load.from_rate_per_s, load.to_rate_per_s))
         .collect();
     let rates = [(Some(1.0), Some(1.0)), (Some(1.0), Some(3.0)), (None, None)];
     let [first, second, rest] = rates;
@@ -77,9 +80,9 @@ fn each_stage_is_a_phase() {
 
 #[test]
 fn a_load_without_phases_in_its_window_has_none() {
-    assert!(summarise(&each_second(20, |_| 100), &[]).by_phase.is_empty());
+    assert!(summarise(&each_second(20, |_| 100), &[]).parts_of(PartKind::Phase).is_empty());
     let mut log = each_second(5, |_| 100);
     log.header.workload.arrival =
         ArrivalPattern::Bursts { base_rate_per_s: 1.0, burst_rate_per_s: 2.0, base_s: 6.0, burst_s: 2.0 };
-    assert!(summarise(&log, &[]).by_phase.is_empty(), "the window ends before the first burst");
+    assert!(summarise(&log, &[]).parts_of(PartKind::Phase).is_empty(), "the window ends before the first burst");
 }
