@@ -56,7 +56,7 @@
 //! | `WorkloadSpec` | `workload/spec.rs` |
 //! | `RequestSpec`; `Schedule` with `generate` and `generate_stream` | `generator/request.rs`; `generator/schedule.rs` |
 //! | `Engine`, which sends a `RequestSpec` and streams its answer | `engine/answer.rs`; the one over HTTP: `engine/openai/engine.rs` |
-//! | the analyzers: `summarise`, which makes a `Summary` of a `RunLog` | `analysis/summary/summarise.rs` |
+//! | the analyzers: `summarise`, which makes a `Summary` of a `RunLog` | `analysis/summarise.rs` |
 //! | the reporter: a `Document` of each result | `report/documents/` |
 //! | how arrivals are drawn: Poisson, bursts, gamma gaps | `arrivals/draw.rs` |
 //! | that requests leave at their moments: no coordinated omission, schedule lag | `runner/pacer.rs` |
@@ -67,8 +67,8 @@
 //! | the proxy before a server | `engine/proxy.rs` |
 //! | how long a server is awaited | `engine/openai/readiness.rs` |
 //! | when bytes are stamped | `engine/wire/socket/stamped.rs` |
-//! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/latency/request.rs` |
-//! | from when they count: open and closed loops | `analysis/load/form.rs` |
+//! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/requests/latency.rs` |
+//! | from when they count: open and closed loops | `analysis/requests/form.rs` |
 //! | the 95 % interval of a percentile | `analysis/latency/intervals.rs`; how much requests depend on one another: `analysis/statistics/memory.rs` |
 //! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs`, and its rows in `rows.rs` |
 //! | whether a log is that of its plan | `generator/plan_check.rs` |
@@ -85,9 +85,9 @@
 //! | what simulated clients do when an answer is late or refused | `experiment/virtual_time/clients.rs` |
 //! | what a simulated server refuses | `simulator/fleet/admission.rs` |
 //! | goodput recovery: whether goodput comes back after a spike | `analysis/load/aftermath.rs` |
-//! | the phases of a load | `analysis/load/phases.rs`; where bursts are: `stretches.rs` beside it |
-//! | what answers cost, in money and energy | `analysis/load/costs.rs`; which are acceptable: `analysis/requests/acceptable.rs` |
-//! | tags of requests | `workload/metadata.rs`; their tables: `analysis/slo/tag_groups.rs` |
+//! | the phases of a load | `analysis/parts/phases.rs`; where bursts are: `analysis/load/stretches.rs` |
+//! | what answers cost, in money and energy | `analysis/server/costs.rs`; which are acceptable: `analysis/load/acceptable.rs` |
+//! | tags of requests | `workload/metadata.rs`; their tables: `analysis/parts/tags.rs` |
 //! | the names of the folders of runs | `session/folder.rs` |
 //! | exit codes | `cli/output/exits.rs` |
 //! | to add a server's dialect | `record/run/engine_kind.rs`, and its row in `engine/dialect.rs` |

@@ -18,8 +18,9 @@ pub use request::{
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,
-    EngineFacts, EngineKind, Fact, HostFacts, HostStall, PartKind, PlanCheck, PlanFacts, PromptFacts, PromptMethod,
-    Repeat, RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
+    EngineFacts, EngineKind, Fact, HostFacts, HostStall, PartKind, PlanCheck, PlanFacts, PromptFacts,
+    PromptMethod, Repeat, RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard,
+    StampSource,
 };
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerState, ServerTime, Telemetry,

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use skyline::analysis::{CountBeside, Figure, Judgement, Metric, Quantile, Status, summarise};
 use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
-    Failure, FailureKind, Gauge, LogLine, Outcome, PageKind, PartKind, RunHeader, RunLog, RunLogError, RunLogWriter,
-    ServerTime, StampSource,
+    Failure, FailureKind, Gauge, LogLine, Outcome, PageKind, PartKind, RunHeader, RunLog, RunLogError,
+    RunLogWriter, ServerTime, StampSource,
 };
 
 fn stored(schema: u32) -> PathBuf {
@@ -83,7 +83,7 @@ fn schema_3_says_what_it_said() {
     assert_eq!(log.header.engine.cache_block_tokens, Some(16));
     // 13 requests of 48 tokens, 40 of them shared: two whole blocks. The first prefix was sent before the run for both
     // models; the first request of the second misses for each of them.
-    let cache = summary.prefix_cache.unwrap();
+    let cache = summary.prefix_cache.as_ref().unwrap();
     assert_eq!((cache.prefixes, cache.expected_least), (Some(4), 352.0 / 624.0));
     assert_eq!(cache.measured.unwrap().rate, cache.expected_least);
     let groups = |kind| -> Vec<(String, u64)> {

@@ -2,7 +2,7 @@
 
 use super::figures::ArrivalFigures;
 use super::sequence::ArrivalSequence;
-use crate::analysis::summary::summarise::summarise;
+use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::arrivals::LatentStates;

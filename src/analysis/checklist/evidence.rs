@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::item::ChecklistRule;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::load::form::LoadForm;
+use crate::analysis::requests::form::LoadForm;
 use crate::analysis::verdict::check::VerdictOutcome;
 use crate::units::{counted, three_digits};
 use crate::workload::{LengthCounts, LengthSpread};

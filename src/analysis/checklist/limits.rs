@@ -4,7 +4,7 @@ use super::evidence::{ArrivalShape, Evidence, LengthRange, ResultSource};
 use super::traffic::{WINDOW_S, in_words};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::load::form::LoadForm;
+use crate::analysis::requests::form::LoadForm;
 use crate::analysis::verdict::check::VerdictOutcome;
 use crate::units::{count, percent, seconds};
 

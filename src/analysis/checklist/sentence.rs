@@ -3,7 +3,7 @@
 
 use super::evidence::{ArrivalShape, Evidence, LatencyEvidence, PercentileEvidence, ResultSource};
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::load::form::LoadForm;
+use crate::analysis::requests::form::LoadForm;
 use crate::analysis::verdict::check::VerdictOutcome;
 use crate::units::{count, counted, seconds, three_digits};
 

@@ -10,9 +10,9 @@ use super::evidence::{
 use super::item::{Checklist, ChecklistRule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::load::form::LoadForm;
+use crate::analysis::requests::form::LoadForm;
 use crate::analysis::slo::judgement::Status;
-use crate::analysis::summary::summarise::summarise;
+use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::verdict::check::VerdictOutcome;
 use crate::record::{CachePreparation, Repeat};

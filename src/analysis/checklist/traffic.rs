@@ -3,7 +3,7 @@
 use super::evidence::{ArrivalShape, Evidence, LengthRange, ResultSource};
 use super::item::{Found, met, not_met, not_reported};
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::load::form::LoadForm;
+use crate::analysis::requests::form::LoadForm;
 use crate::units::{count, counted, seconds, three_digits};
 
 /// Lengths whose p95 is less than this many times their median hardly vary.

@@ -10,7 +10,7 @@ use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::{Quantile, SampleWarning};
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::latency::table::LatencyTable;
-use crate::analysis::load::form::LoadForm;
+use crate::analysis::requests::form::LoadForm;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::verdict::check::Rule;
 use crate::record::{RequestRecord, StampSource};

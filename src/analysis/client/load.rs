@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::analysis::requests::delivery::StreamDelivery;
 use crate::record::{Calibration, Delays, RunLog, StampSource};
 use crate::units::{count, millis, three_digits};
 
@@ -11,6 +12,10 @@ use crate::units::{count, millis, three_digits};
 pub(crate) const DELAY_FLOOR_MS: f64 = 20.0;
 /// A timer itself may be this late without the event loop being so, milliseconds.
 pub(crate) const TIMER_MS: f64 = 2.0;
+
+/// A read loop that is late by this part of the time between two reads of an answer may itself gather what
+/// comes between.
+const LATE_SHARE: f64 = 0.25;
 
 /// What the measuring machine had to do in a run, from its zero to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -113,6 +118,25 @@ impl ClientLoad {
     /// Whether the thread that reads answers came so late that it had no time to spare.
     pub(crate) fn reads_late(&self) -> bool {
         self.loop_delay.is_some_and(|delay| delay.p99_ms > DELAY_FLOOR_MS)
+    }
+}
+
+impl StreamDelivery {
+    /// Whether this client may have gathered the chunks that came together itself: most of them where half of
+    /// its reads are late enough, some where one in a hundred is.
+    pub(crate) fn may_be_of_client(&self, client: Option<&ClientLoad>) -> bool {
+        let (time, reads) = self.between_reads;
+        let bar_ms = LATE_SHARE * millis(time) / reads as f64;
+        let delay = client.and_then(|client| client.loop_delay);
+        let delay_ms = delay.map(|delay| if self.itl_withheld { delay.p50_ms } else { delay.p99_ms });
+        reads > 0 && delay_ms.is_some_and(|delay_ms| delay_ms - TIMER_MS > bar_ms)
+    }
+
+    /// Whether this client may have gathered them, and whether something else may have: of a client that is
+    /// late by its own rules nobody can tell.
+    pub(crate) fn gathered_by(&self, client: Option<&ClientLoad>) -> (bool, bool) {
+        let by_reads = self.may_be_of_client(client);
+        (by_reads || client.is_some_and(ClientLoad::reads_late), !by_reads)
     }
 }
 

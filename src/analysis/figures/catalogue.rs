@@ -1,8 +1,8 @@
 //! The catalogue of figures: everything that a run can be asked about, each with its name, unit, formula and source.
 //!
 //! Objectives, tables, files and the glossary read it. To add a figure: its name here and its row in
-//! `rows.rs`, in the same order, the code that computes it (`latency/request.rs` for a latency of a request,
-//! `figures/read.rs` for one of the run), and a test.
+//! `rows.rs`, in the same order, the code that computes it (`requests/latency.rs` for a latency of a request,
+//! `summary/read.rs` for one of the run), and a test.
 
 use std::fmt;
 

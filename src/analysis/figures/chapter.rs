@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::aliases::Alias;
 use super::catalogue::Metric;
 use super::info::{Direction, FigureKind, Samples};
+use crate::analysis::latency::aliases::Alias;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::test_runs::run;
 

@@ -270,6 +270,6 @@ const SGLANG: &str = "sglang bench_serving";
 const AIPERF: &str = "aiperf";
 const NIM: &str = "nim";
 /// The tools that have other names for figures.
-pub(super) const TOOLS: [&str; 4] = [VLLM, SGLANG, AIPERF, NIM];
+pub(in crate::analysis) const TOOLS: [&str; 4] = [VLLM, SGLANG, AIPERF, NIM];
 const TPOT: &str = "(last − first chunk) / (N − 1)";
 const CHUNK_GAP: &str = "gap between chunks";

@@ -3,8 +3,8 @@
 mod cases;
 
 use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::{
     ClientFacts, Delays, Failure, FailureKind, LostConnection, Phase, RequestRecord, ServerCounters,

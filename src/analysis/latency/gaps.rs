@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::request::text_is_whole;
 use crate::analysis::figures::percentile::{Sample, Tally};
+use crate::analysis::requests::latency::text_is_whole;
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, Outcome, RequestRecord};
 use crate::units::millis;

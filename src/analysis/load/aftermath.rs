@@ -205,7 +205,7 @@ fn round_up(seconds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{record, run};
     use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, RequestRecord, RunLog};
     use crate::workload::{ArrivalPattern, ClientBehaviour, RateStage, Spike};

@@ -14,7 +14,7 @@ use crate::workload::{RetryPolicy, WorkloadSpec};
 /// Attempts of the requests of the window. An attempt is one sending of a request: the first, a retry after a
 /// failure, or a hedge beside one that is slow. Latencies count from the scheduled moment, so they include
 /// all of them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AttemptFigures {
     /// Requests that a client set about sending.
@@ -84,21 +84,11 @@ impl AttemptFigures {
             return None;
         }
         let mut found = Self {
-            requests: 0,
-            attempts: 0,
-            amplification: None,
-            first_attempt_success: None,
-            retries: 0,
-            retried_failures: Vec::new(),
-            retried_requests: 0,
-            recovered_requests: 0,
-            hedges: 0,
-            hedges_won: 0,
             asked_waits: asked_waits(observed, &RetryPolicy::new(clients.clone(), seed)),
-            discarded_output_tokens: 0,
             offered_requests_per_s,
             attempts_per_s: observed.per_second(begun_in_window(observed) as f64),
             goodput_per_s: slo.goodput_per_s,
+            ..Self::default()
         };
         let (mut at_once, mut kinds) = (0, BTreeMap::new());
         for record in observed.requests.iter().map(Measured::record) {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::form::LoadForm;
 use crate::analysis::requests::answers::answered;
+use crate::analysis::requests::form::LoadForm;
 use crate::analysis::requests::observed::Observed;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
@@ -239,7 +239,7 @@ pub(crate) fn arrived_tokens(observed: &Observed<'_>, record: &RequestRecord) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{ms, record, run};
     use crate::record::Phase;
 

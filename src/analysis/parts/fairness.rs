@@ -62,7 +62,7 @@ fn index(shares: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::analysis::figures::quantile::{Quantile, Unresolvable};
-    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{record, run};
     use crate::random::RandomStream;
     use crate::record::RunLog;

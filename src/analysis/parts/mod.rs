@@ -1,6 +1,5 @@
 //! The parts of a run, by class, priority, tenant, model, tag, phase of the load and turn, with the figures of each.
 
-mod divisions;
 pub(super) mod fairness;
 pub(super) mod part;
 pub(super) mod phases;

@@ -1,16 +1,20 @@
-//! A part of a run: some of its requests, with their figures.
+//! The parts of a run: its requests by something that they have in common, with their figures.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::divisions::{Division, divisions};
-use super::phases::PhaseLoad;
+use super::phases::{PhaseLoad, phases};
 use super::tags::TagValues;
 use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::load::sessions::in_conversation;
+use crate::analysis::load::stretches::LoadTimeline;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::targets::{SloTarget, targets_of};
 use crate::analysis::statistics::mean;
-use crate::record::{FailureKind, Outcome, PartKind};
+use crate::record::{FailureKind, Outcome, PartKind, RequestRecord};
+use crate::workload::Priority;
 
 /// Requests of the window that have something in common, and their figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,8 +22,8 @@ use crate::record::{FailureKind, Outcome, PartKind};
 pub struct Part {
     /// What they have in common.
     pub kind: PartKind,
-    /// Name of the class, priority, tenant or model; `NAME=VALUE` of a tag; `base`, `burst`, `after_burst`, `dip` (below
-    /// the base rate), `stage_1` and so on or `after_stages` of a phase; `1` or `5–9` of turns, counted from 1.
+    /// Name of the class, priority, tenant or model; `NAME=VALUE` of a tag; of a phase `base`, `burst`, `after_burst`,
+    /// `dip` (below the base rate), `stage_1` and so on or `after_stages`; of turns, counted from 1, `1` or `5–9`.
     pub name: String,
     /// SLO targets of the requests, in the order of the workload; none of phases and turns.
     pub slo_targets: Vec<SloTarget>,
@@ -55,26 +59,7 @@ pub struct Part {
 impl Part {
     /// All parts of a run, kind by kind, with these values of tags.
     pub(crate) fn all(observed: &Observed<'_>, tags: &[TagValues]) -> Vec<Self> {
-        divisions(observed, tags).iter().flat_map(|division| Self::of_division(observed, division)).collect()
-    }
-
-    fn of_division<'a>(observed: &'a Observed<'a>, division: &Division<'_>) -> Vec<Self> {
-        let mut parts = division.empty_parts();
-        for request in &observed.requests {
-            if let Some(place) = division.place(&request.record()) {
-                parts.entry(place).or_default().push(request);
-            }
-        }
-        parts
-            .into_iter()
-            .map(|(place, requests)| {
-                let is_one = |other: &Measured<'_>| division.place(&other.record()) == Some(place);
-                let (name, load) = (division.name(place), division.load(place, requests.len()));
-                let part = Self::new(observed, division.kind, name, &requests, is_one);
-                let slo = if load.is_some() { Attainment { goodput_per_s: None, ..part.slo } } else { part.slo };
-                Self { load, slo, ..part }
-            })
-            .collect()
+        divisions(observed, tags).iter().flat_map(|division| division.parts(observed)).collect()
     }
 
     /// The part of these `requests`; `is_one` says which requests of other phases of the run are like them.
@@ -91,7 +76,8 @@ impl Part {
         let all = requests.len() as u64;
         let share = |wanted| (all > 0).then(|| count(wanted) as f64 / all as f64);
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
-        let prompts: Vec<_> = requests.iter().map(|request| request.record().prompt_tokens() as f64).collect();
+        let prompts: Vec<_> =
+            requests.iter().map(|request| request.record().prompt_tokens() as f64).collect();
         let cached = requests.iter().filter_map(|request| Some(request.record().usage?.cached()? as f64));
         Self {
             kind,
@@ -115,4 +101,113 @@ impl Part {
 
 fn failed_by(outcome: &Outcome, kind: fn(FailureKind) -> bool) -> bool {
     matches!(outcome, Outcome::Failed(failure) if kind(failure.reason))
+}
+
+/// Groups of turns: first and last turn of each, from 1.
+const TURNS: [(u32, &str); 6] = [(1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5–9"), (10, "10 and later")];
+
+/// A way to tell requests apart: by something that each has one of, or none.
+struct Division<'a> {
+    kind: PartKind,
+    /// Place of the part that a request belongs to, in the order of the parts; `None` where it belongs to none.
+    place: Box<dyn Fn(&RequestRecord) -> Option<usize> + 'a>,
+    /// Name of the part in a place.
+    name: Box<dyn Fn(usize) -> String + 'a>,
+    /// Loads of the parts, where they are phases.
+    phases: Vec<PhaseLoad>,
+}
+
+impl<'a> Division<'a> {
+    fn new(
+        kind: PartKind,
+        place: impl Fn(&RequestRecord) -> Option<usize> + 'a,
+        name: impl Fn(usize) -> String + 'a,
+    ) -> Self {
+        Self { kind, place: Box::new(place), name: Box::new(name), phases: Vec::new() }
+    }
+
+    /// Requests by something that is named in a list, and that a request may lack.
+    fn listed(
+        kind: PartKind,
+        names: Vec<&'a str>,
+        place: impl Fn(&RequestRecord) -> Option<u16> + 'a,
+    ) -> Self {
+        let after_none =
+            move |record: &RequestRecord| Some(place(record).map_or(0, |place| usize::from(place) + 1));
+        let name = move |place: usize| match place.checked_sub(1).and_then(|place| names.get(place)) {
+            Some(name) => (*name).to_owned(),
+            None => format!("no {}", kind.name()),
+        };
+        Self::new(kind, after_none, name)
+    }
+
+    /// The parts of a run, in order; phases even without a request.
+    fn parts(&self, observed: &Observed<'_>) -> Vec<Part> {
+        let mut parts: BTreeMap<usize, Vec<&Measured<'_>>> =
+            (0..self.phases.len()).map(|place| (place, Vec::new())).collect();
+        for request in &observed.requests {
+            if let Some(place) = (self.place)(&request.record()) {
+                parts.entry(place).or_default().push(request);
+            }
+        }
+        let part = |(place, requests): (usize, Vec<&Measured<'_>>)| {
+            let is_one = |other: &Measured<'_>| (self.place)(&other.record()) == Some(place);
+            let part = Part::new(observed, self.kind, (self.name)(place), &requests, is_one);
+            let Some(load) = self.phases.get(place) else { return part };
+            let scheduled_per_s = Some(requests.len() as f64 / load.seconds);
+            let load = Some(PhaseLoad { scheduled_per_s, ..*load });
+            Part { load, slo: Attainment { goodput_per_s: None, ..part.slo }, ..part }
+        };
+        parts.into_iter().map(part).collect()
+    }
+}
+
+/// Every way to tell the requests of a run apart, with these values of tags; none that its workload does not have.
+fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Division<'a>> {
+    let workload = &observed.log.header.workload;
+    let class = |place: usize| match workload.classes.get(place) {
+        Some(class) => class.name.clone(),
+        None => format!("class {place}"),
+    };
+    let priorities = [Priority::High, Priority::Medium, Priority::Low];
+    let priority =
+        move |record: &RequestRecord| priorities.iter().position(|priority| *priority == record.priority);
+    let mut all = vec![
+        Division::new(PartKind::Class, |record| Some(record.class.into()), class),
+        Division::new(PartKind::Priority, priority, move |place| priorities[place].to_string()),
+    ];
+    if !workload.tenants.is_empty() {
+        let names = workload.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
+        all.push(Division::listed(PartKind::Tenant, names, |record| record.tenant));
+    }
+    if let Some(models) = &workload.models {
+        let names = models.names.iter().map(String::as_str).collect();
+        all.push(Division::listed(PartKind::Model, names, |record| record.model));
+    }
+    all.extend(tags.iter().map(|tag| {
+        let place = |record: &RequestRecord| {
+            let value = workload.tag_of(record.class, record.tags, &tag.key)?;
+            tag.shown.iter().position(|shown| shown == value)
+        };
+        Division::new(PartKind::Tag, place, |place| format!("{}={}", tag.key, tag.shown[place]))
+    }));
+    let timeline = LoadTimeline::new(workload, observed.end.as_secs_f64());
+    let phases = phases(observed, &timeline);
+    if !phases.is_empty() {
+        let (names, phases): (Vec<_>, Vec<_>) =
+            phases.into_iter().map(|(phase, name, load)| ((phase, name), load)).unzip();
+        let of = names.clone();
+        let place = move |record: &RequestRecord| {
+            let phase = timeline.phase_at(record.scheduled.as_secs_f64())?;
+            of.iter().position(|(other, _)| *other == phase)
+        };
+        let division = Division::new(PartKind::Phase, place, move |place| names[place].1.clone());
+        all.push(Division { phases, ..division });
+    }
+    let turn = |record: &RequestRecord| {
+        let turn = in_conversation(observed, record)?.place() + 1;
+        TURNS.iter().rposition(|(from, _)| turn >= *from)
+    };
+    all.push(Division::new(PartKind::Turn, turn, |place| TURNS[place].1.to_owned()));
+    all
 }

@@ -24,12 +24,12 @@ pub struct PhaseLoad {
     pub to_rate_per_s: Option<f64>,
 }
 
-/// A phase of a load, with its name and without its requests.
-pub(super) type NamedPhase = (PhaseOfLoad, String, PhaseLoad);
-
-/// Phases of bursts, spikes and stages in this order: base, burst, after, or the stages as they come. Empty for
-/// other loads, and where the window has one phase only.
-pub(super) fn phases(observed: &Observed<'_>, timeline: &LoadTimeline) -> Vec<NamedPhase> {
+/// Phases, each with its name and its load without requests, in this order: base, burst, after, or the stages as they
+/// come. Empty for loads without bursts, spikes and stages, and where the window has one phase only.
+pub(super) fn phases(
+    observed: &Observed<'_>,
+    timeline: &LoadTimeline,
+) -> Vec<(PhaseOfLoad, String, PhaseLoad)> {
     let (start_s, end_s) = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
     let mut seconds: BTreeMap<PhaseOfLoad, f64> = BTreeMap::new();
     for stretch in &timeline.stretches {

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::analysis::client::load::{ClientLoad, TIMER_MS};
 use crate::analysis::figures::catalogue::Metric;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
-use crate::units::millis;
 
 /// No engine sends the chunks of one answer faster than this: those that come so close were held back together.
 const TOGETHER: Duration = Duration::from_micros(50);
@@ -32,10 +30,6 @@ pub(crate) const GATHERED_BAR: f64 = 0.2;
 pub(crate) const TOGETHER_BAR: f64 = 0.5;
 /// Above this share of answers that came whole TTFT is doubtful.
 pub(crate) const WHOLE_BAR: f64 = 0.5;
-
-/// A read loop that is late by this part of the time between two reads of an answer may itself gather what
-/// comes between.
-const LATE_SHARE: f64 = 0.25;
 
 /// What to do about streams that come gathered.
 pub(crate) const UNGATHERED: &str = "let the proxy or gateway pass events on as they come (nginx: proxy_buffering off \
@@ -71,7 +65,7 @@ pub struct StreamDelivery {
     completed: u64,
     /// The time between the reads of the answers, and how many such times there are: one read has none.
     #[serde(skip)]
-    between_reads: (Duration, u64),
+    pub(in crate::analysis) between_reads: (Duration, u64),
 }
 
 impl StreamDelivery {
@@ -92,23 +86,6 @@ impl StreamDelivery {
     pub(crate) fn has_long_answers(&self) -> bool {
         self.long_answers >= FEWEST_LONG
             && self.long_answers as f64 >= FEWEST_LONG_SHARE * self.completed as f64
-    }
-
-    /// Whether this client may have gathered the chunks that came together itself: most of them where half of
-    /// its reads are late enough, some where one in a hundred is.
-    pub(crate) fn may_be_of_client(&self, client: Option<&ClientLoad>) -> bool {
-        let (time, reads) = self.between_reads;
-        let bar_ms = LATE_SHARE * millis(time) / reads as f64;
-        let delay = client.and_then(|client| client.loop_delay);
-        let delay_ms = delay.map(|delay| if self.itl_withheld { delay.p50_ms } else { delay.p99_ms });
-        reads > 0 && delay_ms.is_some_and(|delay_ms| delay_ms - TIMER_MS > bar_ms)
-    }
-
-    /// Whether this client may have gathered them, and whether something else may have: of a client that is
-    /// late by its own rules nobody can tell.
-    pub(crate) fn gathered_by(&self, client: Option<&ClientLoad>) -> (bool, bool) {
-        let by_reads = self.may_be_of_client(client);
-        (by_reads || client.is_some_and(ClientLoad::reads_late), !by_reads)
     }
 
     fn add(&mut self, record: &RequestRecord) {

@@ -10,9 +10,9 @@ use crate::workload::{AnswerShape, Slo};
 use super::answers::{answered, answers_end};
 use super::delivery::StreamDelivery;
 use super::stays::{self, Occupancy};
-use crate::analysis::latency::request::RequestLatency;
-use crate::analysis::load::form::LoadForm;
-use crate::analysis::slo::targets::SloOutcome;
+use crate::analysis::requests::form::LoadForm;
+use crate::analysis::requests::latency::RequestLatency;
+use crate::analysis::requests::slo_outcome::SloOutcome;
 
 /// A request of the window, with what analysis asks of it again and again (a run may have millions).
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::latency::request::RequestLatency;
+use crate::analysis::requests::latency::RequestLatency;
 use crate::record::RequestRecord;
 
 /// Output tokens per second of a request: N / e2e, of each measured request that completed or was cut off.

@@ -1,5 +1,6 @@
 //! What the server and its devices reported, beside what the client measured.
 
+pub(super) mod costs;
 pub(super) mod devices;
 pub(super) mod histogram;
 pub(super) mod pages;

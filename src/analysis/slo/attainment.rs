@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::targets::SloOutcome;
 use crate::analysis::requests::answers::answered;
 use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::requests::slo_outcome::SloOutcome;
 
 /// How many requests met their SLO, of those that have one: a request without an SLO cannot miss it, and counted as met
 /// it would hide misses.
@@ -85,10 +85,10 @@ mod tests {
     use super::*;
     use crate::analysis::figures::percentile::Figure;
     use crate::analysis::findings::finding::FindingKind;
-    use crate::analysis::latency::request::RequestLatency;
     use crate::analysis::parts::part::Part;
+    use crate::analysis::requests::latency::RequestLatency;
     use crate::analysis::slo::judgement::Status;
-    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{class, ms, record, run};
     use crate::record::{PartKind, Phase};
     use crate::workload::{Priority, Slo};
@@ -158,10 +158,7 @@ mod tests {
         log.header.workload.classes = vec![promise(Slo::default()), promise(Slo::default())];
         let summary = summarise(&log, &demands);
         assert_eq!((summary.slo.with_slo, summary.slo.slo_attainment), (0, None));
-        assert_eq!(
-            (summary.slo.goodput_per_s, summary.parts[1].slo.goodput_per_s),
-            (Some(4.0), Some(2.0))
-        );
+        assert_eq!((summary.slo.goodput_per_s, summary.parts[1].slo.goodput_per_s), (Some(4.0), Some(2.0)));
         assert_eq!(summary.objectives[0].status, Status::Undecided);
     }
 

@@ -1,11 +1,9 @@
-//! Which bounds a workload sets to which requests, and whether one request met its own.
+//! Which bounds a workload sets to which requests.
 
 use serde::Serialize;
 
 use crate::analysis::figures::part::PartName;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::latency::request::RequestLatency;
-use crate::record::{PartKind, Validity};
+use crate::record::PartKind;
 use crate::workload::{Priority, PriorityShare, RequestClass, Slo, Tenant, WorkloadSpec, nearest};
 
 /// The SLO of the requests of one class and priority.
@@ -126,74 +124,5 @@ pub(in crate::analysis) fn targets_of(kind: PartKind, name: &str, workload: &Wor
             targets(workload, |target| classes.contains(&&target.class))
         }
         PartKind::Slice | PartKind::Phase | PartKind::Turn => Vec::new(),
-    }
-}
-
-/// Whether a request met its SLO.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SloOutcome {
-    /// Whether there was a bound to meet.
-    pub(super) declared: bool,
-    /// Whether its bounds are on figures that the answer can have.
-    pub(super) measurable: bool,
-    /// The bounds that it broke; `None` when it did not complete.
-    pub(super) broken: Option<Broken>,
-    /// Whether its answer is not of a form that it has to be of.
-    pub(super) of_another_form: bool,
-}
-
-/// The bounds that a completed request broke.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Broken {
-    pub(super) ttft: bool,
-    pub(super) tpot: bool,
-    pub(super) e2e: bool,
-}
-
-impl SloOutcome {
-    /// Judges a request; `latency` is given when it completed.
-    ///
-    /// A bound on a figure that the request does not have is broken, since nothing unknown passes; except TPOT,
-    /// which an answer of one token meets because nothing comes after the first.
-    pub(crate) fn new(slo: Slo, latency: Option<&RequestLatency>) -> Self {
-        let over = |bound: Option<f64>, figure: Option<Figure>| {
-            bound.is_some_and(|bound| figure.and_then(Figure::exact).is_none_or(|value| value > bound))
-        };
-        let broken = latency.map(|latency| Broken {
-            ttft: over(slo.ttft_ms, latency.ttft),
-            tpot: over(slo.tpot_ms, latency.tpot) && !(latency.tpot.is_none() && latency.ttft.is_some()),
-            e2e: over(slo.e2e_ms, latency.e2e),
-        });
-        Self { declared: !slo.is_empty(), measurable: true, broken, of_another_form: false }
-    }
-
-    /// Judges a request whose answer was not streamed: bounds on TTFT and TPOT cannot be measured.
-    pub(crate) fn of_whole_answer(slo: Slo, latency: Option<&RequestLatency>) -> Self {
-        Self::of_part(slo, Slo { ttft_ms: None, tpot_ms: None, ..slo }, latency)
-    }
-
-    /// Judges a request of whose bounds only this part can be measured.
-    pub(in crate::analysis) fn of_part(slo: Slo, measured: Slo, latency: Option<&RequestLatency>) -> Self {
-        Self { declared: !slo.is_empty(), measurable: slo == measured, ..Self::new(measured, latency) }
-    }
-
-    /// The same of a request whose answer must have a form to meet its SLO.
-    pub(crate) fn with_form(self, validity: Validity) -> Self {
-        let of_another_form = matches!(validity, Validity::Invalid { .. } | Validity::CutAtLimit);
-        Self { declared: true, of_another_form, ..self }
-    }
-
-    /// Whether there was a bound to meet.
-    pub(crate) fn has_slo(self) -> bool {
-        self.declared
-    }
-
-    /// Whether it met its SLO; `None` where it has none, or that cannot be measured.
-    pub(crate) fn is_met(self) -> Option<bool> {
-        (self.declared && self.measurable).then(|| self.met())
-    }
-
-    pub(super) fn met(self) -> bool {
-        self.broken == Some(Broken::default()) && !self.of_another_form
     }
 }

@@ -1,5 +1,11 @@
-//! The summary of a run, and how to reproduce it.
+//! The summary of a run: what it holds, how a figure is read from it, and how it stands to objectives.
 
+pub(super) mod absent;
+pub(super) mod across_runs;
+mod objectives;
+mod read;
 pub(super) mod reproduction;
 pub(super) mod run;
-pub(super) mod summarise;
+pub(super) mod set;
+#[cfg(test)]
+mod tests;

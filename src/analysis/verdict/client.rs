@@ -6,7 +6,7 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::row::LatencyRow;
-use crate::analysis::load::form::LoadForm;
+use crate::analysis::requests::form::LoadForm;
 use crate::analysis::summary::run::Summary;
 use crate::record::{FailureKind, StampSource};
 use crate::units::{counted, percent, seconds, three_digits};
@@ -193,7 +193,7 @@ fn by_effect(measure: Measure, summary: &Summary, found: &str, cure: &str) -> Ch
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{ms, record, run};
     use crate::clock::Timestamp;
     use crate::record::{ClientFacts, Delays, Failure, HostStall, RunLog};

@@ -3,10 +3,10 @@
 use super::check::{Check, CheckOutcome, Measure, Rule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::movement::{Movement, OVERLOAD};
 use crate::analysis::load::served::LEAST_SERVED;
 use crate::analysis::load::work::Work;
+use crate::analysis::requests::form::LoadForm;
 use crate::analysis::summary::run::Summary;
 use crate::record::RunEnding;
 use crate::units::{count, counted, percent, seconds, three_digits};
@@ -273,8 +273,8 @@ fn left(summary: &Summary) -> Check {
 mod tests {
     use super::*;
     use crate::analysis::findings::finding::{Finding, FindingKind};
+    use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
-    use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{record, run};
     use crate::analysis::verdict::check::Rule;
     use crate::record::{RunLog, Shard};

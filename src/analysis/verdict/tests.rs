@@ -6,8 +6,8 @@ mod overload;
 use std::time::Duration;
 
 use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::analysis::verdict::check::{Check, CheckOutcome, Rule, VerdictOutcome};
 use crate::clock::Timestamp;

@@ -61,8 +61,8 @@ pub(in crate::report) fn summary_csv(report: RunReport<'_>, out: Out<'_>) -> io:
     let seed = summary.run.seed;
     let run = FigureRow { run: &started, seed, scope: "run", name: &workload, ..FigureRow::default() };
     table.run(run, summary)?;
-    let told = |part: &&Part| !matches!(part.kind, PartKind::Phase | PartKind::Turn);
-    for part in summary.parts.iter().filter(told) {
+    let has_rows = |part: &&Part| !matches!(part.kind, PartKind::Phase | PartKind::Turn);
+    for part in summary.parts.iter().filter(has_rows) {
         let scope = part.kind.name();
         table.part(FigureRow { scope, name: &text(part.name.as_str().into()), ..run }, part)?;
     }

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::verdict::check::{Check, CheckOutcome, Rule, VerdictOutcome};
 use crate::record::{ClientFacts, Delays, LateStamps, StampSource};

@@ -6,7 +6,7 @@ use crate::analysis::figures::key::FigureKey;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::slo::judgement::Status;
 use crate::analysis::slo::objective::Objective;
-use crate::analysis::summary::summarise::summarise;
+use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::{Failure, FailureKind, RunLog};
 use crate::workload::{Slo, Tenant};

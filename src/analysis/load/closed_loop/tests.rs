@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::analysis::findings::finding::FindingKind;
-use crate::analysis::summary::summarise::summarise;
+use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::analysis::verdict::check::{CheckOutcome, Rule};
 use crate::record::{Phase, PlanFacts, RunEnding, RunLog, SessionCounts, Turn};

@@ -3,7 +3,7 @@
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::summary::summarise::summarise;
+use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::{Failure, FailureKind, PartKind, RunLog};
 use crate::workload::{ArrivalPattern, Priority, RateStage, Slo};
@@ -35,8 +35,10 @@ fn requests_are_grouped_by_the_phase_that_they_come_in() {
     log.records[7] = record(7).sent_at(7_000, 7_000, 7_000).failed(7_020, refused).build();
     let summary = summarise(&log, &[]);
     let phases = summary.parts_of(PartKind::Phase);
-    let found: Vec<_> =
-        phases.iter().map(|phase| (phase.name.as_str(), phase.load.unwrap().seconds, phase.requests)).collect();
+    let found: Vec<_> = phases
+        .iter()
+        .map(|phase| (phase.name.as_str(), phase.load.unwrap().seconds, phase.requests))
+        .collect();
     assert_eq!(found, [("base", 12.0, 12), ("burst", 4.0, 4), ("after_burst", 4.0, 4)]);
     let median = |place: usize| phases[place].latency.percentile(Metric::Ttft, Quantile::P50).unwrap().figure;
     assert_eq!((median(0), median(2)), (Figure::Exact(100.0), Figure::Exact(300.0)));
@@ -84,5 +86,8 @@ fn a_load_without_phases_in_its_window_has_none() {
     let mut log = each_second(5, |_| 100);
     log.header.workload.arrival =
         ArrivalPattern::Bursts { base_rate_per_s: 1.0, burst_rate_per_s: 2.0, base_s: 6.0, burst_s: 2.0 };
-    assert!(summarise(&log, &[]).parts_of(PartKind::Phase).is_empty(), "the window ends before the first burst");
+    assert!(
+        summarise(&log, &[]).parts_of(PartKind::Phase).is_empty(),
+        "the window ends before the first burst"
+    );
 }

@@ -1,10 +1,10 @@
 //! Requests by their tags, counted by hand, and objectives on them.
 
 use super::*;
-use crate::analysis::slo::judgement::Status;
 use crate::analysis::parts::part::Part;
+use crate::analysis::slo::judgement::Status;
+use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::RunLog;
 use crate::workload::{Dataset, DatasetFindings, DatasetFormat, Priority, PromptSource, Slo};

@@ -3,8 +3,8 @@
 use super::*;
 use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::slo::judgement::Status;
+use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::verdict::check::{Rule, VerdictOutcome};
 use crate::record::{ClientFacts, Delays, LateStamps};

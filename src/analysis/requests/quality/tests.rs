@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::slo::judgement::Status;
 use crate::analysis::slo::objective::Objective;
-use crate::analysis::summary::summarise::summarise;
+use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind};

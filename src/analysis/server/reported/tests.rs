@@ -6,7 +6,7 @@ use super::*;
 use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::server::devices::EnergySource;
 use crate::analysis::server::histogram::CountBeside;
-use crate::analysis::summary::summarise::summarise;
+use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::clock::Timestamp;
 use crate::record::{DeviceReading, RunLog, TelemetrySource, TimeHistogram};

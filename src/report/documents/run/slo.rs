@@ -14,7 +14,8 @@ const SHOWN: usize = 4;
 pub(super) fn in_brief(summary: &Summary) -> Section {
     let mut section = Section::continued(Level::Brief);
     let share = |class: &Part| Some((class.slo.slo_attainment?, class.name.clone()));
-    let mut classes: Vec<(f64, String)> = summary.parts_of(PartKind::Class).into_iter().filter_map(share).collect();
+    let mut classes: Vec<(f64, String)> =
+        summary.parts_of(PartKind::Class).into_iter().filter_map(share).collect();
     classes.sort_by(|one, other| one.0.total_cmp(&other.0));
     if classes.len() > 1 && classes.iter().any(|(met, _)| *met < 1.0) {
         let shown = classes.iter().take(SHOWN).map(|(met, name)| format!("{name} {}", percent(*met)));

@@ -1,8 +1,8 @@
 //! The series of a run: families of points that share a name.
 
 use crate::analysis::{
-    Attainment, Figure, FigureKey, FigureKind, Judgement, LatencyRow, LatencyTable, Metric, Part,
-    PartName, Percentile, Status, Summary,
+    Attainment, Figure, FigureKey, FigureKind, Judgement, LatencyRow, LatencyTable, Metric, Part, PartName,
+    Percentile, Status, Summary,
 };
 use crate::record::PartKind;
 use crate::report::interchange::facts;
@@ -89,8 +89,8 @@ fn scopes(summary: &Summary) -> Vec<Scope<'_>> {
     let (latency, slo) = (&summary.latency, &summary.slo);
     let mut scopes = vec![Scope { labels: own_labels(summary), part: None, latency, slo }];
     let several = |part: &&Part| part.kind == PartKind::Tag || summary.parts_of(part.kind).len() > 1;
-    let told = |part: &&Part| !matches!(part.kind, PartKind::Phase | PartKind::Turn);
-    scopes.extend(summary.parts.iter().filter(told).filter(several).map(|part| Scope {
+    let has_rows = |part: &&Part| !matches!(part.kind, PartKind::Phase | PartKind::Turn);
+    scopes.extend(summary.parts.iter().filter(has_rows).filter(several).map(|part| Scope {
         labels: labels_of(summary, part),
         part: Some(PartName { kind: Some(part.kind), name: part.name.clone() }),
         latency: &part.latency,

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::key::FigureKey;
-use super::percentile::Figure;
-use super::quantile::{SampleWarning, Unresolvable};
+use crate::analysis::figures::key::FigureKey;
+use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::quantile::{SampleWarning, Unresolvable};
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
 use crate::analysis::summary::run::Summary;
 

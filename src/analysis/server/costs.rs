@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::rates::Rates;
 use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::info::FigureUnit;
 use crate::analysis::figures::percentile::Figure;
-use crate::analysis::requests::acceptable::Acceptable;
+use crate::analysis::load::acceptable::Acceptable;
+use crate::analysis::load::rates::Rates;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::server::devices::EnergyUse;
 
@@ -78,16 +79,18 @@ impl Costs {
 
     /// One of the figures of the catalogue.
     pub(in crate::analysis) fn figure(&self, metric: Metric) -> Option<Figure> {
-        let (units, of): (_, fn(UnitCosts) -> Option<Figure>) = match metric {
-            Metric::CostPerMillionOutputTokens => (self.money, UnitCosts::of_tokens),
-            Metric::CostPerAnswer => (self.money, UnitCosts::of_answers),
-            Metric::CostPerAcceptableAnswer => (self.money, UnitCosts::of_acceptable),
-            Metric::EnergyPerMillionOutputTokens => (self.joules, UnitCosts::of_tokens),
-            Metric::EnergyPerAnswer => (self.joules, UnitCosts::of_answers),
-            Metric::EnergyPerAcceptableAnswer => (self.joules, UnitCosts::of_acceptable),
-            _ => return None,
+        let units = if metric.info().unit == FigureUnit::Money { self.money? } else { self.joules? };
+        let exact = match metric {
+            Metric::CostPerMillionOutputTokens | Metric::EnergyPerMillionOutputTokens => {
+                units.per_million_output_tokens
+            }
+            Metric::CostPerAnswer | Metric::EnergyPerAnswer => units.per_answer,
+            _ => {
+                let least = units.per_acceptable_answer_at_least.map(Figure::AtLeast);
+                return units.per_acceptable_answer.map(Figure::Exact).or(least);
+            }
         };
-        of(units?)
+        exact.map(Figure::Exact)
     }
 }
 
@@ -103,18 +106,5 @@ impl UnitCosts {
                 .filter(|&rate| rate == 0.0)
                 .map(|_| per_s * length_s),
         }
-    }
-
-    fn of_tokens(self) -> Option<Figure> {
-        self.per_million_output_tokens.map(Figure::Exact)
-    }
-
-    fn of_answers(self) -> Option<Figure> {
-        self.per_answer.map(Figure::Exact)
-    }
-
-    fn of_acceptable(self) -> Option<Figure> {
-        let least = self.per_acceptable_answer_at_least.map(Figure::AtLeast);
-        self.per_acceptable_answer.map(Figure::Exact).or(least)
     }
 }

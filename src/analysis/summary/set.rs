@@ -4,9 +4,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::across_runs::AcrossRuns;
-use super::catalogue::Metric;
-use super::key::FigureKey;
-use super::quantile::Quantile;
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::key::FigureKey;
+use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::summary::run::Summary;
 
 /// Figures of one run or of several together. A key that no run has a figure for is kept without one.
@@ -100,7 +100,7 @@ pub(crate) fn schema(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{record, run};
 
     #[test]

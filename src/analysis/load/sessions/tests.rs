@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::parts::part::Part;
-use crate::analysis::summary::summarise::summarise;
+use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::record::{Failure, FailureKind, PartKind, RunLog};
 use crate::workload::{Conversation, Distribution, ThinkTime};
@@ -85,8 +85,7 @@ fn turns_are_told_apart_and_share_nothing_with_warm_up_and_cool_down() {
     let by_turn = summary.parts_of(PartKind::Turn);
     let places: Vec<_> = by_turn.iter().map(|turn| (turn.name.as_str(), turn.requests)).collect();
     assert_eq!(places, [("1", 3), ("2", 3), ("3", 1)]);
-    let p50 =
-        |turn: &&Part| turn.latency.row(Metric::Ttft).unwrap().percentile(Quantile::P50).figure.exact();
+    let p50 = |turn: &&Part| turn.latency.row(Metric::Ttft).unwrap().percentile(Quantile::P50).figure.exact();
     // 100, 200, 300; then 50 and 70, for the one that failed has none; then 50.
     assert_eq!(by_turn.iter().map(p50).collect::<Vec<_>>(), [Some(200.0), Some(60.0), Some(50.0)]);
     // The failed one was asked for without its history.
@@ -161,9 +160,7 @@ fn requests_that_stand_by_themselves_are_no_conversations() {
 fn the_memory_of_sessions_is_the_same_to_the_last_bit() {
     let answers = (0..200).map(|k| answered(turn(k, 0, 1), 50 * k, 50 * k + 7 + k * k * 7_919 % 97));
     let log = with_conversations(answers.collect());
-    let times = || {
-        summarise(&log, &[]).latency.row(Metric::Tpot).and_then(|row| row.correlation_times)
-    };
+    let times = || summarise(&log, &[]).latency.row(Metric::Tpot).and_then(|row| row.correlation_times);
     let first = times();
     assert!(first.is_some() && (0..9).all(|_| times() == first), "{first:?}");
 }

@@ -1,7 +1,7 @@
 //! Why a run lacks a figure, and which option gives it.
 
-use super::catalogue::Metric;
-use super::info::{FigureKind, FigureUnit};
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::info::{FigureKind, FigureUnit};
 use crate::analysis::summary::run::Summary;
 use crate::record::DeploymentFacts;
 

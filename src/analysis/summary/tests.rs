@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use super::*;
+use super::run::Summary;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::parts::part::Part;
+use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
 use crate::analysis::verdict::check::Rule;
-use crate::record::{Failure, FailureKind, PartKind, Phase, RunEnding, RunFooter, Shard};
+use crate::record::{Failure, FailureKind, PartKind, Phase, RunEnding, RunFooter, RunLog, Shard};
 use crate::workload::{Priority, Slo};
 
 fn rules(summary: &Summary) -> Vec<Rule> {
@@ -59,7 +61,11 @@ fn attainment_counts_every_promised_request() {
     assert_eq!((summary.slo.over_ttft, summary.slo.not_completed), (Some(1), 1));
     assert_eq!((summary.slo.slo_attainment, summary.slo.goodput_per_s), (Some(0.5), Some(0.2)));
     let by = |kind| -> Vec<_> {
-        summary.parts_of(kind).into_iter().map(|g| (g.name.clone(), g.slo.met, g.slo.with_slo, g.slo.declared)).collect()
+        summary
+            .parts_of(kind)
+            .into_iter()
+            .map(|g| (g.name.clone(), g.slo.met, g.slo.with_slo, g.slo.declared))
+            .collect()
     };
     assert_eq!(
         by(PartKind::Class),
@@ -337,7 +343,10 @@ fn a_summary_tells_what_was_asked_and_promised() {
             ("chat".to_owned(), Priority::Medium, Some(500.0))
         ]
     );
-    assert_eq!(promised(summary.parts_of(PartKind::Priority)[2]), [("batch".to_owned(), Priority::Low, None)]);
+    assert_eq!(
+        promised(summary.parts_of(PartKind::Priority)[2]),
+        [("batch".to_owned(), Priority::Low, None)]
+    );
 }
 
 #[test]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::observed::Observed;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::latency::table::of_requests;
+use crate::analysis::requests::observed::Observed;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, Turn};
 

@@ -1,7 +1,7 @@
 //! Objectives held against runs.
 
 use super::*;
-use crate::analysis::summary::summarise::summarise;
+use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::workload::Priority;
 

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::catalogue::Metric;
-use super::percentile::Figure;
-use super::rows::TOOLS;
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::rows::TOOLS;
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::record::{Outcome, RequestRecord};

@@ -1,11 +1,11 @@
 //! Reads a figure of a run from its summary, by its key.
 
-use super::catalogue::Metric;
-use super::info::FigureKind;
-use super::key::FigureKey;
-use super::part::PartName;
-use super::percentile::Figure;
-use super::quantile::{Quantile, SampleWarning};
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::info::FigureKind;
+use crate::analysis::figures::key::FigureKey;
+use crate::analysis::figures::part::PartName;
+use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::quantile::{Quantile, SampleWarning};
 use crate::analysis::latency::row::{LatencyRow, Percentile};
 use crate::analysis::parts::part::Part;
 use crate::analysis::summary::run::Summary;
@@ -14,20 +14,15 @@ use crate::record::PartKind;
 impl FigureKey {
     /// The figure in `summary`; `None` where the run has none.
     pub fn read(&self, summary: &Summary) -> Option<Figure> {
-        if let Some(statistic) = self.statistic {
-            return self.row(summary)?.statistic(statistic);
-        }
-        if self.metric.kind() == FigureKind::Cost {
-            return summary.costs.as_ref()?.figure(self.metric);
-        }
-        match &self.part {
-            Some(part) if part.kind == Some(PartKind::Slice) => {
-                summary.quality.as_ref()?.slice(&part.name)?.pass_rate
+        match (&self.part, self.statistic) {
+            (Some(part), _) if part.kind == Some(PartKind::Slice) => {
+                summary.quality.as_ref()?.slice(&part.name)?.pass_rate.map(Figure::Exact)
             }
-            Some(part) => of_part(self.metric, part.part(summary)?),
-            None => of_run(self.metric, summary),
+            (Some(part), _) => part.part(summary)?.figure(self),
+            (None, Some(statistic)) => summary.latency.row(self.metric)?.statistic(statistic),
+            (None, None) if self.kind() == FigureKind::Cost => summary.costs.as_ref()?.figure(self.metric),
+            (None, None) => of_run(self.metric, summary).map(Figure::Exact),
         }
-        .map(Figure::Exact)
     }
 
     /// The latency whose statistic it is.
@@ -101,15 +96,21 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
     }
 }
 
-/// A rate or a share of some of the requests.
-fn of_part(metric: Metric, part: &Part) -> Option<f64> {
-    match metric {
-        Metric::Goodput => part.slo.goodput_per_s,
-        Metric::ErrorRate => part.error_rate,
-        Metric::RejectRate => part.reject_rate,
-        Metric::TimeoutRate => part.timeout_rate,
-        Metric::SloAttainment => part.slo.slo_attainment,
-        _ => None,
+impl Part {
+    /// The figure of this part that the key is of, whichever part that names; `None` where it has none.
+    pub fn figure(&self, key: &FigureKey) -> Option<Figure> {
+        if let Some(statistic) = key.statistic {
+            return self.latency.row(key.metric)?.statistic(statistic);
+        }
+        match key.metric {
+            Metric::Goodput => self.slo.goodput_per_s,
+            Metric::ErrorRate => self.error_rate,
+            Metric::RejectRate => self.reject_rate,
+            Metric::TimeoutRate => self.timeout_rate,
+            Metric::SloAttainment => self.slo.slo_attainment,
+            _ => None,
+        }
+        .map(Figure::Exact)
     }
 }
 
@@ -125,7 +126,7 @@ impl PartName {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{record, run};
 
     #[test]

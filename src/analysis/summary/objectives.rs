@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use super::judgement::{Judgement, Status};
-use super::objective::Objective;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::SampleWarning;
 use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::slo::judgement::{Judgement, Status};
+use crate::analysis::slo::objective::Objective;
 use crate::analysis::statistics::{Memory, OrderedShare};
 use crate::analysis::summary::run::Summary;
 use crate::units::{count, counted, seconds};

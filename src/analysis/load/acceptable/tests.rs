@@ -3,8 +3,8 @@
 use crate::analysis::figures::key::FigureKey;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::slo::judgement::Status;
+use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
-use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::{
     CheckRecord, CheckResult, DeploymentFacts, Failure, FailureKind, RunLog, Shard, Validity,

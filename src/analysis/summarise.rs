@@ -1,40 +1,40 @@
 //! Turns the records of a run into its summary.
 
-use super::reproduction::Reproduction;
-use super::run::{RunDescription, Summary, Window};
 use crate::analysis::arrivals::figures::ArrivalFigures;
 use crate::analysis::checklist::evidence::Evidence;
 use crate::analysis::checklist::item::Checklist;
 use crate::analysis::client::effects::ClientEffect;
 use crate::analysis::client::load::{CalibrationSummary, ClientLoad};
 use crate::analysis::client::pauses::HostStallImpact;
-use crate::analysis::figures::aliases::Alias;
 use crate::analysis::findings::finding::Finding;
+use crate::analysis::latency::aliases::Alias;
 use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::load::acceptable::Acceptable;
 use crate::analysis::load::aftermath::SpikeAftermath;
 use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
-use crate::analysis::load::costs::Costs;
-use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::served::Served;
+use crate::analysis::load::sessions::Sessions;
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::parts::fairness::Fairness;
 use crate::analysis::parts::part::Part;
 use crate::analysis::parts::tags::TagValues;
-use crate::analysis::requests::acceptable::Acceptable;
+use crate::analysis::requests::form::LoadForm;
 use crate::analysis::requests::observed::{Observed, unrecorded_requests};
 use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
 use crate::analysis::requests::quality::{AnswerForms, Quality};
-use crate::analysis::requests::sessions::Sessions;
 use crate::analysis::requests::speed::RequestSpeed;
 use crate::analysis::requests::taken::{TakenImages, TakenPrompts};
 use crate::analysis::requests::tokens::TokenAccount;
+use crate::analysis::server::costs::Costs;
 use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCache};
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::objective::Objective;
+use crate::analysis::summary::reproduction::Reproduction;
+use crate::analysis::summary::run::{RunDescription, Summary, Window};
 use crate::analysis::verdict::check::Verdict;
 use crate::analysis::verdict::judge::judge;
 use crate::clock::Timestamp;
@@ -171,6 +171,3 @@ fn window(observed: &Observed<'_>) -> Window {
         cooldown_requests: of_phase(Phase::Cooldown),
     }
 }
-
-#[cfg(test)]
-mod tests;

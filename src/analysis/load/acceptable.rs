@@ -1,8 +1,8 @@
 //! Which answers are acceptable: those that a price, or an energy, per acceptable answer is divided by.
 
-use super::observed::{Measured, Observed};
-use super::quality::Quality;
 use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::requests::quality::Quality;
 use crate::analysis::slo::objective::Objective;
 use crate::record::{Outcome, Validity};
 use crate::units::percent;

@@ -6,7 +6,7 @@ use crate::units::millis;
 
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
-use crate::analysis::load::form::LoadForm;
+use crate::analysis::requests::form::LoadForm;
 
 /// The latencies of one request, milliseconds; a latency that it does not have is `None`.
 ///
