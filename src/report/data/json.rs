@@ -135,7 +135,7 @@ mod tests {
             (0..4).map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 11).build()).collect();
         records.push(record(4).sent_at(0, 0, 0).censored(5_000).build());
         let summary = printed(&run(1_000, records));
-        assert_eq!(summary["schema"], json!(3));
+        assert_eq!(summary["schema"], json!(4));
         assert_eq!(summary["verdict"]["valid"], json!(true));
         assert_eq!(
             summary["latency"]["ttft"]["p50"],

@@ -125,7 +125,7 @@ fn a_bench_leaves_its_files_and_each_repeat_its_own() {
         ["bench", "quick.toml", "--allow-invalid", "--requests", "5", "--quiet", "--format", "csv,json"];
     let report = desk.skyline(&bench).assert().code(0).stderr(contains("requests.csv"));
     let summary: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
-    assert_eq!(summary["schema"], 3);
+    assert_eq!(summary["schema"], 4);
     let rows = std::fs::read_to_string(desk.run().join("requests.csv")).unwrap();
     let measured = |row: &&str| row.split(',').any(|cell| cell == "measured");
     assert_eq!(rows.lines().filter(measured).count(), 5);

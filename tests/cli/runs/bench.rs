@@ -41,7 +41,7 @@ fn json_prints_the_summary_and_nothing_else() {
     let desk = Desk::new();
     let out = desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--json"]).assert().code(0);
     let summary: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
-    assert_eq!(summary["schema"], 3);
+    assert_eq!(summary["schema"], 4);
     let text = summary.to_string();
     assert!(text.contains("\"ttft\"") && text.contains("p99"), "{text}");
 }

@@ -45,7 +45,7 @@ fn json_has_all_of_it() {
         &["simulate", "quick.toml", "--json", "--hardware", "h100", "--replicas", "2", "--precision", "fp8"],
     );
     assert_eq!(all["schema"], 2);
-    assert_eq!(all["summary"]["schema"], 3);
+    assert_eq!(all["summary"]["schema"], 4);
     // 8.03e9 bytes over 3,350 GB/s × 0.85, half a millisecond and the least of KV: 3.3 ms.
     let tpot = all["bandwidth_math"]["single_stream_tpot_s"].as_f64().unwrap();
     assert!((tpot - 3.33e-3).abs() < 0.02e-3, "{tpot}");
