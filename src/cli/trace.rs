@@ -7,9 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::args::SliceArgs;
 use super::output::ShowArgs;
-use crate::generator::{
-    AccessLog, AccessLogFields, RequestTrace, TraceWriter, read_log, survey_with_lengths,
-};
+use crate::generator::{AccessLogFields, RequestTrace, TraceWriter, read_log, survey_with_lengths};
 use crate::record::RunLog;
 use crate::report::documents;
 use crate::session::{Exit, Printer, Stop, whole_file};
@@ -156,7 +154,7 @@ fn of_run(path: &Path, printer: Printer) -> Result<RequestTrace, Stop> {
 /// What the lines of a log tell.
 fn of_log(args: &FromArgs, fields: &AccessLogFields, printer: Printer) -> Result<RequestTrace, Stop> {
     let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
-    let AccessLog { requests, skipped } =
+    let (requests, skipped) =
         read_log(&args.source.display().to_string(), fields, bad_lines).map_err(Stop::usage)?;
     if args.skip_bad {
         printer.words(&format!("{} left out", counted(skipped, "line")));

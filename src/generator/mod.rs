@@ -25,6 +25,6 @@ pub use slots::ConcurrencyCaps;
 pub(crate) use slots::Slots;
 pub use tokens::TokenCounter;
 pub use traces::{
-    AccessLog, AccessLogFields, Blocks, RequestTrace, TraceWriter, TracedRequest, TracedWindow, read_log,
-    survey, survey_with_lengths,
+    AccessLogFields, Blocks, RequestTrace, TraceWriter, TracedRequest, TracedWindow, read_log, survey,
+    survey_with_lengths,
 };

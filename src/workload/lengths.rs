@@ -2,11 +2,10 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
-use serde::Serialize;
-
 use crate::units::count;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::{Allowed, SpecValue};
+use crate::workload::reading::{SpecKinds, spec_kinds};
 
 /// Longest prompt or answer that a spec may ask for, tokens; also the default upper bound of a distribution. No model
 /// served today has such a context.
@@ -22,76 +21,101 @@ const VLLM_RATIO: Allowed = Allowed::from(0.0, 0.999);
 /// SGLang's ratio.
 const SGLANG_RATIO: Allowed = Allowed::from(0.0, 1.0);
 
-/// A distribution of token counts. A draw is rounded to the nearest whole token.
-///
-/// `min` and `max` are inclusive bounds in tokens. Normal, log-normal and exponential are *truncated* to them (drawn
-/// from the conditional distribution, not clamped to the edges), so a tight bound shifts the mean. In a file, `min`
-/// defaults to 1 and `max` to [`TOKEN_LIMIT`]; the uniform needs both.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Distribution {
-    /// Always `value` tokens.
-    Constant {
-        /// Tokens, at least 1.
-        value: u32,
-    },
-    /// Every whole number from `min` to `max`, both included, equally likely.
-    Uniform {
-        /// Smallest count, tokens.
-        min: u32,
-        /// Largest count, tokens.
-        max: u32,
-    },
-    /// Normal with `mean` and `std` before truncation to `min..=max`.
-    Normal {
-        /// Mean before truncation, tokens.
-        mean: f64,
-        /// Standard deviation before truncation, tokens.
-        std: f64,
-        /// Smallest count, tokens.
-        min: u32,
-        /// Largest count, tokens.
-        max: u32,
-    },
-    /// Log-normal: the logarithm of the count is normal with mean ln `median` and standard deviation `sigma`,
-    /// truncated to `min..=max`.
-    LogNormal {
-        /// Median before truncation, tokens (exp(μ)).
-        median: f64,
-        /// Standard deviation of the logarithm (σ).
-        sigma: f64,
-        /// Smallest count, tokens.
-        min: u32,
-        /// Largest count, tokens.
-        max: u32,
-    },
-    /// Exponential with `mean` before truncation to `min..=max`.
-    Exponential {
-        /// Mean before truncation, tokens.
-        mean: f64,
-        /// Smallest count, tokens.
-        min: u32,
-        /// Largest count, tokens.
-        max: u32,
-    },
-    /// Observed counts: `values[i]` with a probability proportional to `weights[i]`.
-    Empirical {
-        /// Observed counts, tokens.
-        values: Vec<u32>,
-        /// One weight per value; all equal when the file gives none.
-        weights: Vec<f64>,
-    },
-    /// As each row of the class's dataset says. A class with a dataset has it by leaving its lengths out; it is never
-    /// written.
-    Dataset {
-        /// Mean over the rows, tokens; absent before the dataset is read.
-        mean: Option<f64>,
-    },
-    /// As the replayed trace says for each request: the lengths of every workload with a trace.
-    Trace {
-        /// Mean over the trace's slice, tokens.
-        mean: f64,
-    },
+spec_kinds! {
+    /// A distribution of token counts. A draw is rounded to the nearest whole token.
+    ///
+    /// `min` and `max` are inclusive bounds in tokens. Normal, log-normal and exponential are *truncated* to them (drawn
+    /// from the conditional distribution, not clamped to the edges), so a tight bound shifts the mean. In a file, `min`
+    /// defaults to 1 and `max` to [`TOKEN_LIMIT`]; the uniform needs both.
+    pub enum Distribution = "distribution" {
+        /// Always `value` tokens.
+        "constant" Constant {
+            /// Tokens, at least 1.
+            value: u32 = required(tokens),
+        },
+        /// Every whole number from `min` to `max`, both included, equally likely.
+        "uniform" Uniform {
+            /// Smallest count, tokens.
+            min: u32 = required(tokens),
+            /// Largest count, tokens.
+            max: u32 = required(tokens),
+        } check(fields) {
+            fields.in_order(min?, max?)?;
+        },
+        /// Normal with `mean` and `std` before truncation to `min..=max`.
+        "normal" Normal {
+            /// Mean before truncation, tokens.
+            mean: f64 = required(|value| value.number(MEAN)),
+            /// Standard deviation before truncation, tokens.
+            std: f64 = required(|value| value.number(MEAN)),
+            /// Smallest count, tokens.
+            min: u32 = optional(1, tokens),
+            /// Largest count, tokens.
+            max: u32 = optional(TOKEN_LIMIT, tokens),
+        } check(fields) {
+            fields.in_order(min?, max?)?;
+        } then(likely),
+        /// Log-normal: the logarithm of the count is normal with mean ln `median` and standard deviation `sigma`,
+        /// truncated to `min..=max`.
+        "log_normal" LogNormal {
+            /// Median before truncation, tokens (exp(μ)).
+            median: f64 = required(|value| value.number(MEAN)),
+            /// Standard deviation of the logarithm (σ).
+            sigma: f64 = required(|value| value.number(SIGMA)),
+            /// Smallest count, tokens.
+            min: u32 = optional(1, tokens),
+            /// Largest count, tokens.
+            max: u32 = optional(TOKEN_LIMIT, tokens),
+        } check(fields) {
+            fields.in_order(min?, max?)?;
+        } then(likely),
+        /// Exponential with `mean` before truncation to `min..=max`.
+        "exponential" Exponential {
+            /// Mean before truncation, tokens.
+            mean: f64 = required(|value| value.number(MEAN)),
+            /// Smallest count, tokens.
+            min: u32 = optional(1, tokens),
+            /// Largest count, tokens.
+            max: u32 = optional(TOKEN_LIMIT, tokens),
+        } check(fields) {
+            fields.in_order(min?, max?)?;
+        } then(likely),
+        /// Observed counts: `values[i]` with a probability proportional to `weights[i]`.
+        "empirical" Empirical {
+            /// Observed counts, tokens.
+            values: Vec<u32> = required(|value| value.list(tokens)),
+            /// One weight per value; all equal when the file gives none.
+            weights: Vec<f64> = weights("values", values.as_ref().map(Vec::len)),
+        },
+    }
+    also {
+        "vllm_range" = |fields| {
+            let length: Option<u32> = fields.required("length", tokens);
+            let ratio = fields.required("ratio", |value| value.number(VLLM_RATIO));
+            Self::vllm_range(length?, ratio?).or_else(|| {
+                let most = count(TOKEN_LIMIT.into());
+                fields.reject_of("length", &format!("times 1 + `ratio` is over {most}; lower one of them"))
+            })
+        },
+        "sglang_range" = |fields| {
+            let length = fields.required("length", tokens);
+            let ratio = fields.required("ratio", |value| value.number(SGLANG_RATIO));
+            Some(Self::sglang_range(length?, ratio?))
+        },
+    }
+    never {
+        /// As each row of the class's dataset says. A class with a dataset has it by leaving its lengths out; it is
+        /// never written.
+        "dataset" Dataset {
+            /// Mean over the rows, tokens; absent before the dataset is read.
+            mean: Option<f64>,
+        },
+        /// As the replayed trace says for each request: the lengths of every workload with a trace.
+        "trace" Trace {
+            /// Mean over the trace's slice, tokens.
+            mean: f64,
+        },
+    }
 }
 
 impl Distribution {
@@ -108,60 +132,6 @@ impl Distribution {
     /// Reads a distribution, or a number in place of a constant.
     pub(crate) fn read_or_constant(value: SpecValue<'_>) -> Option<Self> {
         if value.is_number() { Some(Self::Constant { value: tokens(value)? }) } else { Self::read(value) }
-    }
-
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.tagged(
-            "distribution",
-            &[
-                ("constant", |fields| Some(Self::Constant { value: fields.required("value", tokens)? })),
-                ("uniform", |fields| {
-                    let (min, max) = (fields.required("min", tokens), fields.required("max", tokens));
-                    let (min, max) = in_order(fields, min, max)?;
-                    Some(Self::Uniform { min, max })
-                }),
-                ("normal", |fields| {
-                    let mean = fields.required("mean", |value| value.number(MEAN));
-                    let std = fields.required("std", |value| value.number(MEAN));
-                    let (min, max) = bounds(fields)?;
-                    likely(fields, (min, max), Self::Normal { mean: mean?, std: std?, min, max })
-                }),
-                ("log_normal", |fields| {
-                    let median = fields.required("median", |value| value.number(MEAN));
-                    let sigma = fields.required("sigma", |value| value.number(SIGMA));
-                    let (min, max) = bounds(fields)?;
-                    likely(fields, (min, max), Self::LogNormal { median: median?, sigma: sigma?, min, max })
-                }),
-                ("exponential", |fields| {
-                    let mean = fields.required("mean", |value| value.number(MEAN));
-                    let (min, max) = bounds(fields)?;
-                    likely(fields, (min, max), Self::Exponential { mean: mean?, min, max })
-                }),
-                ("empirical", |fields| {
-                    let values = fields.required("values", |value| value.list(tokens));
-                    let weights = fields.option("weights", |value| value.list(read_weight));
-                    let values = values?;
-                    let weights = one_each(fields, weights?, "values", values.len())?;
-                    Some(Self::Empirical { values, weights })
-                }),
-                ("vllm_range", |fields| {
-                    let length = fields.required("length", tokens);
-                    let ratio = fields.required("ratio", |value| value.number(VLLM_RATIO));
-                    Self::vllm_range(length?, ratio?).or_else(|| {
-                        let sentence = format!(
-                            "times 1 + `ratio` is over {}; lower one of them",
-                            count(TOKEN_LIMIT.into())
-                        );
-                        fields.reject_of("length", &sentence)
-                    })
-                }),
-                ("sglang_range", |fields| {
-                    let length = fields.required("length", tokens);
-                    let ratio = fields.required("ratio", |value| value.number(SGLANG_RATIO));
-                    Some(Self::sglang_range(length?, ratio?))
-                }),
-            ],
-        )
     }
 
     /// What `vllm bench serve` draws for `--random-input-len` (or `--random-output-len`) and `--random-range-ratio`:
@@ -200,29 +170,21 @@ impl Distribution {
 }
 
 fn tokens(value: SpecValue<'_>) -> Option<u32> {
-    value.whole(COUNT).and_then(|count| u32::try_from(count).ok())
-}
-
-fn bounds(fields: &mut Fields<'_>) -> Option<(u32, u32)> {
-    let min = fields.optional("min", 1, tokens);
-    let max = fields.optional("max", TOKEN_LIMIT, tokens);
-    in_order(fields, min, max)
-}
-
-fn in_order(fields: &Fields<'_>, min: Option<u32>, max: Option<u32>) -> Option<(u32, u32)> {
-    let (min, max) = (min?, max?);
-    if min <= max {
-        return Some((min, max));
-    }
-    fields.reject_of("min", &format!("is {min}, above `max`, which is {max}; swap them or move one"))
+    value.whole(COUNT)
 }
 
 /// Refuses a truncation that leaves almost nothing of the distribution: the bounds would decide its draws.
-fn likely(fields: &Fields<'_>, (min, max): (u32, u32), distribution: Distribution) -> Option<Distribution> {
+fn likely(fields: &Fields<'_>, distribution: &Distribution) -> Option<()> {
     /// Share of the draws before truncation that must lie within the bounds.
     const LEAST: f64 = 0.001;
+    let (Distribution::Normal { min, max, .. }
+    | Distribution::LogNormal { min, max, .. }
+    | Distribution::Exponential { min, max, .. }) = distribution
+    else {
+        return Some(());
+    };
     if distribution.share_kept() >= LEAST {
-        return Some(distribution);
+        return Some(());
     }
     fields.reject(&format!(
         "keeps less than 0.1 % of its draws between `min` {min} and `max` {max}; widen them, move the centre between \
@@ -321,6 +283,15 @@ const WEIGHT: Allowed = Allowed::from(0.0, 1_000_000_000.0);
 /// Reads one weight.
 pub(super) fn read_weight(value: SpecValue<'_>) -> Option<f64> {
     value.number(WEIGHT)
+}
+
+impl Fields<'_> {
+    /// Reads one weight for each of the items of the field `of`; equal ones where none are given.
+    fn weights(&mut self, name: &'static str, of: &str, items: Option<usize>) -> Option<Vec<f64>> {
+        let given = self.option(name, |value| value.list(read_weight));
+        let items = items?;
+        one_each(self, given?, of, items)
+    }
 }
 
 /// One weight for each of the items of the field `of`: those that are given, else equal ones.

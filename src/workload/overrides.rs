@@ -1,12 +1,12 @@
 //! What the command line changes in a workload.
 
 use super::reading::value::{RATE, REQUESTS, SECONDS, USERS, WAIT};
-use super::spec::{WorkloadSpec, unread};
-use super::window::LengthMistake;
+use super::spec::WorkloadSpec;
 use crate::workload::arrival::pattern::{ArrivalPattern, BURSTINESS};
 use crate::workload::arrival::stages::{LoadSpike, RateStage};
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::request_class::{RequestClass, Slo};
+use crate::workload::clients::behaviour::{ClientBehaviour, RETRIES};
 use crate::workload::clients::change::ClientChange;
 use crate::workload::lengths::Distribution;
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
@@ -79,6 +79,13 @@ impl Overrides {
         within("--warmup", self.warmup_s, WAIT);
         within("--cooldown", self.cooldown_s, WAIT);
         within("--drain", self.drain_s, WAIT);
+        let clients = &self.clients;
+        within("--timeout", clients.timeout_s, SECONDS);
+        within("--first-token-timeout", clients.first_token_timeout_s, SECONDS);
+        within("--retries", clients.retries.map(f64::from), RETRIES);
+        within("--backoff", clients.backoff_s, WAIT);
+        within("--backoff-max", clients.backoff_max_s, WAIT);
+        within("--hedge-after", clients.hedge_after_s, SECONDS);
         if self.horizon_s.is_some() && self.requests.is_some() {
             mistakes.add(
                 None,
@@ -109,7 +116,7 @@ impl WorkloadSpec {
             return Err(mistakes.into_error(ORIGIN));
         }
         let spec = self.changed(overrides);
-        if let Some(LengthMistake { field, sentence }) = spec.window().mistake(spec.warmup_s) {
+        if let Some((field, sentence)) = spec.window().mistake(spec.warmup_s) {
             let flag = match field {
                 "warmup_s" if overrides.warmup_s.is_some() => "--warmup",
                 "horizon_s" if overrides.horizon_s.is_some() => "[seconds]",
@@ -119,14 +126,26 @@ impl WorkloadSpec {
             mistakes.add(None, format!("`{flag}` {sentence}"));
             return Err(mistakes.into_error(ORIGIN));
         }
-        let origin = format!("`{}` as changed by {ORIGIN}", spec.name);
-        match serde_json::to_value(&spec) {
-            Ok(value) => Self::from_value(value, &origin, &unread),
-            Err(error) => {
-                mistakes.add(None, error.to_string());
-                Err(mistakes.into_error(&origin))
-            }
+        spec.misfits().for_each(|mistake| mistakes.add(None, mistake));
+        if mistakes.is_empty() {
+            return Ok(spec);
         }
+        Err(mistakes.into_error(&format!("`{}` as changed by {ORIGIN}", spec.name)))
+    }
+
+    /// What a change can put out of range, or beside what it does not go with.
+    fn misfits(&self) -> impl Iterator<Item = String> {
+        let horizon = SECONDS.mistake("horizon_s", self.horizon_s);
+        let rates = self.arrival.rates().into_iter();
+        let rates =
+            rates.filter_map(|(field, rate, allowed)| allowed.mistake(&format!("arrival.{field}"), rate));
+        let classes = self.classes.iter().enumerate().flat_map(|(i, class)| {
+            let misfits = class.misfits().into_iter();
+            misfits.map(move |(field, sentence)| format!("`classes[{i}].{field}` {sentence}"))
+        });
+        let waits = self.clients.as_ref().and_then(ClientBehaviour::misfit);
+        let waits = waits.map(|(field, sentence)| format!("`clients.{field}` {sentence}"));
+        horizon.into_iter().chain(rates).chain(classes).chain(waits)
     }
 
     /// Why this workload cannot take users, a think time, a rate or a number of tokens.

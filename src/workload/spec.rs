@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, VariantNames};
 
 use super::reading::value::{REQUESTS, SECONDS, WAIT};
 use super::window::RunLength;
@@ -13,6 +14,7 @@ use crate::workload::class::mixes::{ModelMix, Tenant};
 use crate::workload::class::request_class::{Priority, RequestClass, Slo};
 use crate::workload::clients::behaviour::ClientBehaviour;
 use crate::workload::lengths::positive_total;
+use crate::workload::reading::SpecTable as _;
 use crate::workload::reading::fields::{Fields, Given};
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
 use crate::workload::reading::node::Node;
@@ -76,9 +78,10 @@ pub struct WorkloadSpec {
 }
 
 /// What a run is for: what its verdict judges.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Purpose {
     /// Figures that can be relied on: every rule is asked.
     #[default]
@@ -148,7 +151,7 @@ impl WorkloadSpec {
             let common = read_common(fields, seed, survey);
             let trace = match &common {
                 Ok(arrival) => arrival.as_ref().and_then(ArrivalPattern::trace),
-                Err(Mistaken { trace }) => trace.as_deref(),
+                Err(trace) => trace.as_deref(),
             };
             let (classes, own): (Option<Vec<RequestClass>>, Option<Vec<_>>) =
                 read_classes(fields, trace).map(|read| read.into_iter().unzip()).unzip();
@@ -179,9 +182,7 @@ impl WorkloadSpec {
             if let (Some(Some(_)), Some([])) = (check_every_s, checks.as_deref()) {
                 fields.complain_of("check_every_s", "is given and there are no `checks`; leave it out");
             }
-            let purposes = [("measurement", Purpose::Measurement), ("smoke", Purpose::Smoke)];
-            let purpose =
-                fields.optional("purpose", Purpose::default(), |value| value.choice(&purposes));
+            let purpose = fields.optional("purpose", Purpose::default(), |value| value.variant());
             let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
             let whole = horizon_s.is_none() && requests.is_none();
             let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
@@ -189,8 +190,8 @@ impl WorkloadSpec {
             let window = RunLength { horizon_s, requests, arrival: &arrival };
             let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.default_warmup_s());
             let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
-            if let Some(mistaken) = window.mistake(warmup_s).filter(|_| known) {
-                fields.complain_of(mistaken.field, &mistaken.sentence);
+            if let Some((field, sentence)) = window.mistake(warmup_s).filter(|_| known) {
+                fields.complain_of(field, &sentence);
             }
             Some(Self {
                 name: name?,
@@ -230,44 +231,32 @@ impl WorkloadSpec {
     }
 }
 
-/// A mistake has been reported.
-struct Mistaken {
-    /// Where a trace was meant, a placeholder while the rest of the spec is read.
-    trace: Option<Box<Trace>>,
-}
-
-impl Mistaken {
-    fn beside(trace: Option<Trace>) -> Self {
-        Self { trace: trace.map(Box::new) }
-    }
-}
-
 /// Reads the arrivals that all classes share, if any, or the trace, whose file is read at once: the rest of the spec
-/// depends on its content.
+/// depends on its content. After a mistake the error is a placeholder, where a trace was meant, for the rest of the spec.
 fn read_common(
     fields: &mut Fields<'_>,
     seed: Option<u64>,
     survey: TraceSurvey<'_>,
-) -> Result<Option<ArrivalPattern>, Mistaken> {
+) -> Result<Option<ArrivalPattern>, Option<Box<Trace>>> {
     let trace = match fields.given("trace", Trace::read) {
         Given::Absent => None,
         Given::Right(trace) => Some(trace),
-        Given::Wrong => return Err(Mistaken::beside(Some(Trace::whole("")))),
+        Given::Wrong => return Err(Some(Box::default())),
     };
     let given = fields.option("arrival", |value| {
         if trace.is_some() {
             return value
                 .reject("is given with `trace`, which says when requests arrive; leave one of them out");
         }
-        ArrivalPattern::read(value)
+        ArrivalPattern::read_of_workload(value)
     });
-    let given = given.ok_or_else(|| Mistaken::beside(trace.clone()))?;
+    let given = given.ok_or_else(|| trace.clone().map(Box::new))?;
     let (field, mut arrival) = match trace {
         None => ("arrival", given),
         Some(trace) => ("trace", Some(ArrivalPattern::Trace(Box::new(trace)))),
     };
     if let Some(ArrivalPattern::Trace(trace)) = &mut arrival {
-        let seed = seed.ok_or_else(|| Mistaken::beside(Some(Trace::clone(trace))))?;
+        let seed = seed.ok_or_else(|| Some(trace.clone()))?;
         // The rest of the spec is still read, for its own mistakes.
         trace.found = survey(trace, seed)
             .map_err(|cause| fields.complain_of(field, &format!("cannot be replayed: {cause}")))
@@ -289,7 +278,7 @@ fn arrival_of(
     let arrival = if own.iter().all(Option::is_none) {
         match common {
             Some(common) => common,
-            None => fields.required("arrival", ArrivalPattern::read)?,
+            None => fields.required("arrival", ArrivalPattern::read_of_workload)?,
         }
     } else {
         if common.is_some() {

@@ -1,13 +1,13 @@
 //! Reads lengths, SLOs and arrivals as they are typed, by the readers of workload files.
 
 use super::arrival::pattern::ArrivalPattern;
-use super::arrival::stages::{LoadSpike, RateStage};
-use super::class::request_class::Slo;
+use super::arrival::stages::{LoadSpike, RATE_OR_NONE, RateStage};
+use super::class::request_class::{BOUND_MS, Slo};
 use super::lengths::Distribution;
 use super::reading::mistakes::{Mistakes, SpecError};
 use super::reading::node::{Node, NodeValue};
 use super::reading::text::parse_toml;
-use super::reading::value::SpecValue;
+use super::reading::value::{SECONDS, SpecValue};
 use super::spec::WorkloadSpec;
 use crate::units::parse_duration;
 
@@ -50,9 +50,11 @@ impl Distribution {
         let Ok(Node { value: NodeValue::Table(fields), .. }) = parse_toml(&format!("tokens = {toml}")) else {
             return Err(unread());
         };
-        match fields.as_slice() {
-            [tokens] => by_file(&tokens.node, "tokens", Self::read_or_constant),
-            _ => Err(unread()),
+        let [tokens] = fields.as_slice() else { return Err(unread()) };
+        let mistakes = Mistakes::default();
+        match Self::read_or_constant(SpecValue::named(&tokens.node, "tokens", &mistakes)) {
+            Some(lengths) if mistakes.is_empty() => Ok(lengths),
+            _ => Err(mistakes.sentences()),
         }
     }
 }
@@ -85,14 +87,14 @@ impl Slo {
                 "`{bound}` is not a bound; write it like ttft=500ms, tpot=50ms or e2e=10s, with commas between"
             )
         };
-        let mut bounds = serde_json::Map::new();
+        let mut slo = Self::default();
         for bound in text.split([',', ' ']).filter(|bound| !bound.is_empty()) {
             let (name, limit) = bound.split_once(['=', ':']).ok_or_else(|| wrong(bound))?;
             let name = &name.to_lowercase();
-            let field = match name.as_str() {
-                "ttft" => "ttft_ms",
-                "tpot" => "tpot_ms",
-                "e2e" | "e2el" => "e2e_ms",
+            let (path, field) = match name.as_str() {
+                "ttft" => ("slo.ttft_ms", &mut slo.ttft_ms),
+                "tpot" => ("slo.tpot_ms", &mut slo.tpot_ms),
+                "e2e" | "e2el" => ("slo.e2e_ms", &mut slo.e2e_ms),
                 _ => return Err(wrong(bound)),
             };
             let ms = match limit.parse::<f64>() {
@@ -102,14 +104,12 @@ impl Slo {
                 }
                 Err(_) => parse_duration(limit).map_err(|_| wrong(bound))?.as_nanos() as f64 / 1e6,
             };
-            if bounds.insert(field.to_owned(), ms.into()).is_some() {
+            BOUND_MS.mistake(path, ms).map_or(Ok(()), Err)?;
+            if field.replace(ms).is_some() {
                 return Err(format!("`{text}` bounds {name} twice; leave one of the bounds out"));
             }
         }
-        if bounds.is_empty() {
-            return Err(wrong(text));
-        }
-        by_file(&Node::from(serde_json::Value::Object(bounds)), "slo", Self::read)
+        if slo.is_empty() { Err(wrong(text)) } else { Ok(slo) }
     }
 
     /// The bounds of both; where both have one, that of `later`.
@@ -162,10 +162,14 @@ impl RateStage {
         };
         let (from, to, over) = read()
             .ok_or_else(|| format!("`{text}` is not a ramp; write it as FROM:TO:OVER, such as 1:20:60s"))?;
-        let stage = serde_json::json!({
-            "duration_s": over.as_secs_f64(), "from_rate_per_s": from, "to_rate_per_s": to
-        });
-        by_file(&Node::from(stage), "ramp", Self::read)
+        let stage = Self { duration_s: over.as_secs_f64(), from_rate_per_s: from, to_rate_per_s: to };
+        let numbers = [
+            SECONDS.mistake("ramp.duration_s", stage.duration_s),
+            RATE_OR_NONE.mistake("ramp.from_rate_per_s", from),
+            RATE_OR_NONE.mistake("ramp.to_rate_per_s", to),
+        ];
+        let mistakes: Vec<_> = numbers.into_iter().flatten().collect();
+        if mistakes.is_empty() { Ok(stage) } else { Err(mistakes.join("; ")) }
     }
 }
 
@@ -188,15 +192,6 @@ impl LoadSpike {
             format!("`{text}` is not a spike; write it as TIMES:AT:FOR, such as 2:40s:20s for twice the rate; TIMES is \
                 above 1")
         })
-    }
-}
-
-/// What `read` makes of a value that was typed, or all that is wrong with it.
-fn by_file<T>(node: &Node, name: &str, read: impl FnOnce(SpecValue<'_>) -> Option<T>) -> Result<T, String> {
-    let mistakes = Mistakes::default();
-    match read(SpecValue::named(node, name, &mistakes)) {
-        Some(value) if mistakes.is_empty() => Ok(value),
-        _ => Err(mistakes.sentences()),
     }
 }
 

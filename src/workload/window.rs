@@ -73,89 +73,70 @@ impl RunLength<'_> {
 
     fn mistake_in_requests(&self, requests: u64, warmup_s: f64, warm: f64) -> Option<LengthMistake> {
         let ever = self.arrival.expected_arrivals(LONGEST_S);
-        let (field, sentence) = if let Some(found) = self.arrival.found()
-            && found.requests < requests
-        {
-            let there = found.requests;
-            let sentence = format!(
-                "is {requests}, and the slice of the trace has {there}; ask for fewer or take more of the trace"
-            );
-            ("requests", sentence)
-        } else if let Some(users) = self.arrival.users() {
-            if users <= requests {
-                return None;
+        let (field, sentence) = match (self.arrival.found(), self.arrival.users()) {
+            (Some(found), _) if found.requests < requests => {
+                let there = found.requests;
+                let cure = "ask for fewer or take more of the trace";
+                ("requests", format!("is {requests}, and the slice of the trace has {there}; {cure}"))
             }
-            let sentence = format!(
-                "is {requests}, and there are {users} users; ask for as many requests as users at least"
-            );
-            ("requests", sentence)
-        } else if ever + 0.5 < requests as f64 {
-            let ever = three_digits(ever);
-            let sentence = format!(
-                "is {requests}, and the arrivals bring only about {ever} requests in 31 days; raise the rate \
-                 or ask for fewer requests"
-            );
-            ("requests", sentence)
-        } else if warm >= requests as f64 {
-            let warm = three_digits(warm);
-            let sentence = format!(
-                "is {warmup_s} s, in which about {warm} requests arrive, and the run has {requests}: none would \
-                 be measured; shorten the warm-up or ask for more requests"
-            );
-            ("warmup_s", sentence)
-        } else {
-            return None;
+            (_, Some(users)) if users > requests => {
+                let cure = "ask for as many requests as users at least";
+                ("requests", format!("is {requests}, and there are {users} users; {cure}"))
+            }
+            (_, Some(_)) => return None,
+            _ if ever + 0.5 < requests as f64 => {
+                let ever = three_digits(ever);
+                let few = format!("the arrivals bring only about {ever} requests in 31 days");
+                ("requests", format!("is {requests}, and {few}; raise the rate or ask for fewer requests"))
+            }
+            _ if warm >= requests as f64 => {
+                let few = format!(
+                    "in which about {} requests arrive, and the run has {requests}",
+                    three_digits(warm)
+                );
+                let cure = "none would be measured; shorten the warm-up or ask for more requests";
+                ("warmup_s", format!("is {warmup_s} s, {few}: {cure}"))
+            }
+            _ => return None,
         };
-        Some(LengthMistake { field, sentence })
+        Some((field, sentence))
     }
 
     fn mistake_in_horizon(&self, warmup_s: f64, warm: f64) -> Option<LengthMistake> {
         let horizon_s = self.horizon_s;
         let all = self.arrival.expected_arrivals(horizon_s);
-        let (field, sentence) = if let Some(sentence) =
-            self.arrival.trace().and_then(|trace| beyond(trace, horizon_s))
-        {
+        let past_the_trace = self.arrival.trace().and_then(|trace| beyond(trace, horizon_s));
+        let ramp_s = match self.arrival {
+            ArrivalPattern::Users { ramp_s, .. } => *ramp_s,
+            _ => 0.0,
+        };
+        let (field, sentence) = if let Some(sentence) = past_the_trace {
             ("horizon_s", sentence)
-        } else if let ArrivalPattern::Users { ramp_s, .. } = self.arrival
-            && *ramp_s >= horizon_s
-        {
-            let sentence = format!(
-                "is {horizon_s} s, and users still begin until {ramp_s} s (`ramp_s`); lengthen the run or let them \
-                 begin sooner"
-            );
-            ("horizon_s", sentence)
+        } else if ramp_s >= horizon_s {
+            let cure = "lengthen the run or let them begin sooner";
+            let late = format!("users still begin until {ramp_s} s (`ramp_s`)");
+            ("horizon_s", format!("is {horizon_s} s, and {late}; {cure}"))
         } else if warmup_s >= horizon_s {
-            let sentence = format!(
-                "is {warmup_s} s, and the run ends at {horizon_s} s: nothing would be measured; make the warm-up \
-                 shorter than the horizon"
-            );
-            ("warmup_s", sentence)
+            let cure = "nothing would be measured; make the warm-up shorter than the horizon";
+            ("warmup_s", format!("is {warmup_s} s, and the run ends at {horizon_s} s: {cure}"))
         } else if all - warm < 1.0 && self.arrival.users().is_none() {
-            let measured = three_digits(all - warm);
-            let sentence = format!(
-                "is {horizon_s} s, and after {warmup_s} s of warm-up only {measured} requests are expected; raise the \
-                 rate or lengthen the run"
-            );
-            ("horizon_s", sentence)
+            let few = format!("only {} requests are expected", three_digits(all - warm));
+            let cure = "raise the rate or lengthen the run";
+            ("horizon_s", format!("is {horizon_s} s, and after {warmup_s} s of warm-up {few}; {cure}"))
         } else if all > MOST_REQUESTS {
-            let (all, most) = (three_digits(all), three_digits(MOST_REQUESTS));
-            let sentence = format!(
-                "is {horizon_s} s, in which about {all} requests arrive; the most is {most}: shorten the run or lower \
-                 the rate"
-            );
-            ("horizon_s", sentence)
+            let many = format!("in which about {} requests arrive", three_digits(all));
+            let cure =
+                format!("the most is {}: shorten the run or lower the rate", three_digits(MOST_REQUESTS));
+            ("horizon_s", format!("is {horizon_s} s, {many}; {cure}"))
         } else {
             return None;
         };
-        Some(LengthMistake { field, sentence })
+        Some((field, sentence))
     }
 }
 
-/// What is wrong with a run's length, and which field it concerns.
-pub(super) struct LengthMistake {
-    pub(super) field: &'static str,
-    pub(super) sentence: String,
-}
+/// The field that is wrong with a run's length, with a sentence that says why.
+pub(super) type LengthMistake = (&'static str, String);
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,7 @@ use crate::engine::{
 use crate::record::{DeploymentFacts, EngineKind};
 use crate::session::settings::{ServerAddress, ServerSettings};
 use crate::session::{Stop, both};
+use crate::workload::reading::exact_json;
 
 /// The variable that holds the key unless another is named.
 const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
@@ -281,10 +282,10 @@ impl ServerArgs {
 }
 
 fn json_object(text: &str) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str(text) {
+    match exact_json(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err("it must be a JSON object such as {\"top_k\": 5}".to_owned()),
-        Err(error) => Err(format!("it is not JSON: {error}")),
+        Err(sentence) => Err(format!("it {sentence}")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Why prompts cannot be taken from a file or a folder, down to the row.
 
+use std::io;
 use std::path::PathBuf;
-use std::{fmt, io};
 
 /// Why prompts cannot be taken from a file or a folder: what happened, where, and the cure.
 #[derive(Debug, thiserror::Error)]
@@ -59,29 +59,8 @@ pub struct BadRow {
     pub(super) row: u64,
     /// Line of the file, from 1.
     pub(super) line: u64,
-    /// Where in the line.
-    pub(super) column: RowPosition,
+    /// Where in the line, after a comma: `, column 3`; empty for the whole line.
+    pub(super) column: String,
     /// What is wrong, with a cure where it is not obvious.
     pub(super) cause: String,
-}
-
-/// A position inside a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RowPosition {
-    /// The byte of the line, from 1.
-    Byte(u64),
-    /// The column of a CSV file, by its name.
-    Named(String),
-    /// The whole line.
-    Whole,
-}
-
-impl fmt::Display for RowPosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Byte(byte) => write!(f, ", column {byte}"),
-            Self::Named(name) => write!(f, ", column `{name}`"),
-            Self::Whole => Ok(()),
-        }
-    }
 }

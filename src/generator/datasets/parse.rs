@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::error::{BadRow, RowPosition};
+use super::error::BadRow;
 use super::json_list::ItemPosition;
 use super::messages;
 use crate::generator::request::Prompt;
@@ -115,10 +115,7 @@ impl RowParser {
     /// Reads the row of a CSV record.
     pub(super) fn record(&self, record: &ByteRecord, place: ItemPosition) -> Result<DatasetRow, BadRow> {
         let CsvColumns { prompt, prompt_name, answer, answer_name, called, tags } = &self.columns;
-        let named = |name: &str, cause: String| BadRow {
-            column: RowPosition::Named(name.to_owned()),
-            ..whole(place, cause)
-        };
+        let named = |name: &str, cause: String| in_column(name, whole(place, cause));
         let field = |at: usize, name: &str| {
             std::str::from_utf8(record.get(at).unwrap_or_default())
                 .map_err(|error| named(name, format!("it is not UTF-8: {error}")))
@@ -264,7 +261,7 @@ fn at(place: ItemPosition, error: &serde_json::Error) -> BadRow {
     BadRow {
         row: place.row,
         line: place.line + line.saturating_sub(1),
-        column: RowPosition::Byte(column),
+        column: format!(", column {column}"),
         cause: cause_of(error),
     }
 }
@@ -272,6 +269,11 @@ fn at(place: ItemPosition, error: &serde_json::Error) -> BadRow {
 /// A mistake of the whole row, at its beginning.
 pub(super) fn whole(place: ItemPosition, cause: impl Into<String>) -> BadRow {
     // Rows that are lines begin in the first column, which says nothing.
-    let column = if place.column > 1 { RowPosition::Byte(place.column) } else { RowPosition::Whole };
+    let column = if place.column > 1 { format!(", column {}", place.column) } else { String::new() };
     BadRow { row: place.row, line: place.line, column, cause: cause.into() }
+}
+
+/// The mistake in the column of a CSV file with this name.
+pub(super) fn in_column(name: &str, bad: BadRow) -> BadRow {
+    BadRow { column: format!(", column `{name}`"), ..bad }
 }

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use super::error::{BadRow, DatasetError, RowPosition};
+use super::error::{BadRow, DatasetError};
 use super::json_list::ItemPosition;
 use super::messages;
-use super::parse::{AnswerLength, DatasetRow, RowParser, whole};
+use super::parse::{AnswerLength, DatasetRow, RowParser, in_column, whole};
 use super::pass::{self, FoundRow};
 use super::rows::{Index, RowEntry};
 use crate::generator::request::Prompt;
@@ -206,8 +206,7 @@ impl RowRule<'_> {
         if self.dataset.format != DatasetFormat::Csv {
             return bad;
         }
-        let column = self.dataset.prompt_column.as_deref().unwrap_or("prompt");
-        BadRow { column: RowPosition::Named(column.to_owned()), ..bad }
+        in_column(self.dataset.prompt_column.as_deref().unwrap_or("prompt"), bad)
     }
 
     /// vLLM's `is_valid_sequence`, with a given answer length in place of the conversation's. It counts

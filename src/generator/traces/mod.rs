@@ -19,7 +19,7 @@ mod serve_gen;
 mod slice;
 pub(super) mod survey;
 
-pub use files::{AccessLog, AccessLogFields, TraceWriter, read_log};
+pub use files::{AccessLogFields, TraceWriter, read_log};
 pub use requests::{Blocks, RequestTrace, TracedRequest, TracedWindow};
 pub use survey::{survey, survey_with_lengths};
 

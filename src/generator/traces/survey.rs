@@ -117,6 +117,7 @@ fn empty(trace: &Trace, slice: &TraceSlice) -> TraceError {
 }
 
 /// Counts so far.
+#[derive(Default)]
 struct Tally {
     /// Complete but for kinds, means and shares.
     found: TraceFindings,
@@ -136,33 +137,16 @@ impl Tally {
         let Extent { facts, warmup_ns, .. } = extent;
         let found = TraceFindings {
             format: facts.format,
-            requests: 0,
             ends_s,
             warmup_s: warmup_ns.map(|warmup| warmup as f64 / 1e9 * time_scale),
             bin_s: ends_s / BINS as f64,
             arrivals: vec![0; BINS],
-            peak_per_s: 0,
-            same_moment: 0,
-            input_tokens: 0.0,
-            output_tokens: 0.0,
-            reusable_share: None,
-            too_many_blocks: false,
-            kinds: Vec::new(),
             skipped_lines: facts.skipped,
             nearest_drawn: facts.nearest,
             reordered: facts.reordered,
+            ..TraceFindings::default()
         };
-        Self {
-            found,
-            second: (0, 0),
-            latest: None,
-            input_tokens: 0,
-            output_tokens: 0,
-            prompts: LengthCounts::default(),
-            answers: LengthCounts::default(),
-            kinds: KindCounts::default(),
-            reuse: PrefixReuse::new(block_tokens, MOST_BLOCKS),
-        }
+        Self { found, reuse: PrefixReuse::new(block_tokens, MOST_BLOCKS), ..Self::default() }
     }
 
     fn add(&mut self, replayed: &Replayed) {
@@ -205,7 +189,7 @@ impl Tally {
 }
 
 /// The hit rate of an unlimited prefix cache: counts the tokens of leading blocks seen before.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct PrefixReuse {
     block_tokens: u32,
     /// Most blocks that are remembered.

@@ -8,30 +8,43 @@ use super::json_schema::JsonSchema;
 use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::{Allowed, SpecValue};
+use crate::workload::reading::{SpecTable as _, spec_table};
 use crate::workload::text_hash::hashed;
 
 /// Lengths that a check may require of an answer, characters.
 const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);
 
-/// What must hold of an answer: every field that is given. Reasoning is not part of the answer. Matching is
-/// case-sensitive.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Expectation {
-    /// The answer contains every one of these texts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub contains: Vec<String>,
-    /// The answer contains none of these texts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_contains: Vec<String>,
-    /// The pattern matches somewhere in the answer.
-    pub regex: Option<RegexPattern>,
-    /// The answer is exactly this text, surrounding white space ignored.
-    pub exact: Option<String>,
-    /// The answer is JSON that fits this schema.
-    pub json_schema: Option<JsonSchema>,
-    /// The answer has at least this many characters, surrounding white space ignored.
-    pub min_characters: Option<u64>,
+spec_table! {
+    /// What must hold of an answer: every field that is given. Reasoning is not part of the answer. Matching is
+    /// case-sensitive.
+    #[derive(Default)]
+    pub struct Expectation = "an expectation" {
+        /// The answer contains every one of these texts.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        contains: Vec<String> = optional(Vec::new(), texts),
+        /// The answer contains none of these texts.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        not_contains: Vec<String> = optional(Vec::new(), texts),
+        /// The pattern matches somewhere in the answer.
+        regex: Option<RegexPattern> = option(RegexPattern::read),
+        /// The answer is exactly this text, surrounding white space ignored.
+        exact: Option<String> = option(|value| value.nonblank()),
+        /// The answer is JSON that fits this schema.
+        json_schema: Option<JsonSchema> = option(JsonSchema::read),
+        /// The answer has at least this many characters, surrounding white space ignored.
+        min_characters: Option<u64> = option(|value| value.whole(CHARACTERS)),
+    }
+    then(expects_something)
+}
+
+fn expects_something(fields: &Fields<'_>, expect: &Expectation) -> Option<()> {
+    if *expect == Expectation::default() {
+        fields.complain(
+            "expects nothing; give it at least one of contains, not_contains, regex, exact, json_schema, \
+             min_characters",
+        );
+    }
+    Some(())
 }
 
 /// A regular expression in the syntax of the `regex` crate: no look-around, no backreferences.
@@ -71,26 +84,6 @@ impl Expectation {
         let characters = trimmed.chars().count() as u64;
         let least = self.min_characters.filter(|least| characters < *least)?;
         Some(format!("has {characters} characters where at least {least} are expected"))
-    }
-
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("an expectation", |fields| {
-            let expect = Self {
-                contains: fields.or("contains", Vec::new(), texts),
-                not_contains: fields.or("not_contains", Vec::new(), texts),
-                regex: fields.maybe("regex", RegexPattern::read),
-                exact: fields.maybe("exact", |value| value.nonblank()),
-                json_schema: fields.maybe("json_schema", JsonSchema::read),
-                min_characters: fields.maybe("min_characters", |value| value.whole(CHARACTERS)),
-            };
-            if expect == Self::default() && !fields.is_spoiled() {
-                fields.complain(
-                    "expects nothing; give it at least one of contains, not_contains, regex, exact, json_schema, \
-                     min_characters",
-                );
-            }
-            Some(expect)
-        })
     }
 }
 
@@ -138,23 +131,30 @@ impl Serialize for RegexPattern {
 /// Longest answer when the file gives none, tokens.
 const DEFAULT_TOKENS: u32 = 64;
 
-/// A question whose answer is known. It is sent at temperature 0 with a fixed sampling seed, in addition to the load,
-/// and counts in none of its figures.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GoldenCheck {
-    /// Name shown in reports, unique in its workload.
-    pub name: String,
-    /// What it is a question of, such as `safety` or `arithmetic`: checks of one slice have a pass rate of their own.
-    pub slice: Option<String>,
-    /// The prompt; in a chat, the one user message. Either this or `messages` is given.
-    pub prompt: Option<String>,
-    /// The messages of a chat, sent unchanged.
-    pub messages: Option<Value>,
-    /// The longest answer, tokens; 64 when the file does not say.
-    pub max_tokens: u32,
-    /// What must hold of the answer.
-    pub expect: Expectation,
+const TOKENS: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
+
+spec_table! {
+    /// A question whose answer is known. It is sent at temperature 0 with a fixed sampling seed, in addition to the load,
+    /// and counts in none of its figures.
+    pub struct GoldenCheck = "a check" {
+        /// Name shown in reports, unique in its workload.
+        name: String = required(|value| value.name()),
+        /// What it is a question of, such as `safety` or `arithmetic`: checks of one slice have a pass rate of their own.
+        slice: Option<String> = option(|value| value.name()),
+        /// The prompt; in a chat, the one user message. Either this or `messages` is given.
+        prompt: Option<String> = option(|value| value.nonblank()),
+        /// The messages of a chat, sent unchanged.
+        messages: Option<Value> = option(messages_of_chat),
+        /// The longest answer, tokens; 64 when the file does not say.
+        max_tokens: u32 = optional(DEFAULT_TOKENS, |value| value.whole(TOKENS)),
+        /// What must hold of the answer.
+        expect: Expectation = required(Expectation::read),
+    }
+    check(fields) {
+        if prompt.as_ref()?.is_some() == messages.as_ref()?.is_some() {
+            fields.complain("must have either a `prompt` or `messages`");
+        }
+    }
 }
 
 impl GoldenCheck {
@@ -182,29 +182,10 @@ impl GoldenCheck {
             })
         })
     }
-
-    fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("a check", |fields| {
-            let name = fields.required("name", |value| value.name());
-            let slice = fields.option("slice", |value| value.name());
-            let prompt = fields.option("prompt", |value| value.nonblank());
-            let messages = fields.option("messages", messages);
-            let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
-            let max_tokens =
-                fields.optional("max_tokens", DEFAULT_TOKENS.into(), |value| value.whole(tokens));
-            let expect = fields.required("expect", Expectation::read);
-            let (slice, prompt, messages) = (slice?, prompt?, messages?);
-            if prompt.is_some() == messages.is_some() {
-                fields.complain("must have either a `prompt` or `messages`");
-            }
-            let max_tokens = max_tokens? as u32;
-            Some(Self { name: name?, slice, prompt, messages, max_tokens, expect: expect? })
-        })
-    }
 }
 
 /// Messages of a chat: tables with a role and a content.
-fn messages(value: SpecValue<'_>) -> Option<Value> {
+fn messages_of_chat(value: SpecValue<'_>) -> Option<Value> {
     value
         .list(|value| {
             value.table("a message", |fields| {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::workload::reading::mistakes::Mistakes;
 use crate::workload::reading::node::{Node, NodeValue};
-use crate::workload::reading::text::parse_json;
+use crate::workload::reading::text::{exact_json, parse_json};
 use crate::workload::reading::value::SpecValue;
 use crate::workload::text_hash::hashed;
 
@@ -61,28 +61,21 @@ impl JsonSchema {
     /// before.
     pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
         let schema = match value.text_or_none() {
-            Some(text) if text.trim_start().starts_with('{') => match serde_json::from_str(text) {
+            Some(text) if text.trim_start().starts_with('{') => match exact_json(text) {
                 Ok(schema) => schema,
-                Err(error) => return complain(value, &format!("is not JSON: {error}")),
+                Err(sentence) => return value.reject(&sentence),
             },
             Some(path) => {
                 let sentence = format!(
                     "is {path:?}, the path of a file, and only a workload file has a folder for it to begin at; write \
                      the schema itself"
                 );
-                return complain(value, &sentence);
+                return value.reject(&sentence);
             }
             None => value.json()?,
         };
-        match Self::new(schema) {
-            Ok(schema) => Some(schema),
-            Err(cause) => complain(value, &format!("is not a JSON Schema: {cause}")),
-        }
+        Self::new(schema).map_err(|cause| value.complain(&format!("is not a JSON Schema: {cause}"))).ok()
     }
-}
-
-fn complain<T>(value: SpecValue<'_>, sentence: &str) -> Option<T> {
-    value.reject(sentence)
 }
 
 impl fmt::Debug for JsonSchema {

@@ -2,57 +2,63 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use strum::IntoStaticStr;
 
 use super::json_schema::JsonSchema;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::{SpecTable as _, spec_kinds, spec_table};
 
-/// A format that the server must keep answers to. The length of such an answer is not forced: `output_tokens` is its
-/// limit.
-#[derive(Clone, Debug, PartialEq, Serialize, IntoStaticStr)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum AnswerShape {
-    /// Any JSON object.
-    Json {
-        /// Whether an answer in another format misses its SLO.
-        in_slo: bool,
-    },
-    /// JSON that fits a schema.
-    JsonSchema {
-        /// The schema.
-        schema: JsonSchema,
-        /// Sent as `strict`: `OpenAI` then enforces the schema, and refuses a schema that does not follow its strict
-        /// subset.
-        strict: bool,
-        /// Whether an answer in another format misses its SLO.
-        in_slo: bool,
-    },
-    /// A call of one of these tools.
-    Tools {
-        /// The tools; at least one.
-        tools: Vec<ToolSpec>,
-        /// Whether the model must call one.
-        choice: ToolChoice,
-        /// Whether an answer in another format misses its SLO.
-        in_slo: bool,
-    },
+spec_kinds! {
+    /// A format that the server must keep answers to. The length of such an answer is not forced: `output_tokens` is its
+    /// limit.
+    pub enum AnswerShape = "answer" {
+        /// Any JSON object.
+        "json" Json {
+            /// Whether an answer in another format misses its SLO.
+            in_slo: bool = optional(false, |value| value.flag()),
+        },
+        /// JSON that fits a schema.
+        "json_schema" JsonSchema {
+            /// The schema.
+            schema: JsonSchema = required(JsonSchema::read),
+            /// Sent as `strict`: `OpenAI` then enforces the schema, and refuses a schema that does not follow its strict
+            /// subset.
+            strict: bool = optional(false, |value| value.flag()),
+            /// Whether an answer in another format misses its SLO.
+            in_slo: bool = optional(false, |value| value.flag()),
+        },
+        /// A call of one of these tools.
+        "tools" Tools {
+            /// The tools; at least one.
+            tools: Vec<ToolSpec> = required(|value| value.list(ToolSpec::read)),
+            /// Whether the model must call one.
+            choice: ToolChoice = optional(ToolChoice::Auto, |value| {
+                ToolChoice::read(value, tools.as_deref().unwrap_or_default())
+            }),
+            /// Whether an answer in another format misses its SLO.
+            in_slo: bool = strict_then_flag(&mut tools),
+        },
+    }
 }
 
-/// A tool that a model may call.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ToolSpec {
-    /// Its name.
-    pub name: String,
-    /// The description that the model sees.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Schema of the arguments; an object without fields when the file does not say.
-    pub parameters: JsonSchema,
-    /// Sent as `strict`: vLLM and `OpenAI` hold the arguments to the schema only then.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub strict: bool,
+spec_table! {
+    /// A tool that a model may call.
+    pub struct ToolSpec = "a tool" {
+        /// Its name.
+        name: String = required(|value| match value.name()?.as_str() {
+            "auto" | "required" => {
+                value.refuse("another name than auto and required, which `choice` has taken")
+            }
+            name => Some(name.to_owned()),
+        }),
+        /// The description that the model sees.
+        description: Option<String> = option(|value| value.nonblank()),
+        /// Schema of the arguments; an object without fields when the file does not say.
+        parameters: JsonSchema = optional(JsonSchema::new(serde_json::json!({ "type": "object", "properties": {} })).ok()?, JsonSchema::read),
+        /// Sent as `strict`: vLLM and `OpenAI` hold the arguments to the schema only then.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        strict: bool = optional(false, |value| value.flag()),
+    }
 }
 
 /// Whether a model must call a tool.
@@ -102,37 +108,6 @@ impl ShapeFault {
 }
 
 impl AnswerShape {
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.tagged(
-            "answer",
-            &[
-                ("json", |fields| Some(Self::Json { in_slo: in_slo(fields)? })),
-                ("json_schema", |fields| {
-                    let schema = fields.required("schema", JsonSchema::read);
-                    let strict = fields.optional("strict", false, |value| value.flag());
-                    let in_slo = in_slo(fields);
-                    Some(Self::JsonSchema { schema: schema?, strict: strict?, in_slo: in_slo? })
-                }),
-                ("tools", |fields| {
-                    let tools = fields.required("tools", |value| value.list(ToolSpec::read));
-                    let choice = fields.optional("choice", ToolChoice::Auto, |value| {
-                        ToolChoice::read(value, tools.as_deref().unwrap_or_default())
-                    });
-                    let strict = fields.optional("strict", false, |value| value.flag())?;
-                    let in_slo = in_slo(fields);
-                    let of_all = |tool: ToolSpec| ToolSpec { strict: strict || tool.strict, ..tool };
-                    let tools = tools?.into_iter().map(of_all).collect();
-                    Some(Self::Tools { tools, choice: choice?, in_slo: in_slo? })
-                }),
-            ],
-        )
-    }
-
-    /// Its kind, as in a workload file.
-    pub fn kind(&self) -> &'static str {
-        self.into()
-    }
-
     /// Whether an answer in another format misses its SLO.
     pub const fn is_in_slo(&self) -> bool {
         match self {
@@ -186,26 +161,14 @@ fn judge_calls<'a>(
     if called || *choice == ToolChoice::Auto { Ok(()) } else { Err(ShapeFault::NoToolCall) }
 }
 
-fn in_slo(fields: &mut Fields<'_>) -> Option<bool> {
-    fields.optional("in_slo", false, |value| value.flag())
-}
-
-impl ToolSpec {
-    fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("a tool", |fields| {
-            let name = fields.required("name", |value| {
-                let name = value.name()?;
-                if ["auto", "required"].contains(&name.as_str()) {
-                    return value.refuse("another name than auto and required, which `choice` has taken");
-                }
-                Some(name)
-            });
-            let description = fields.option("description", |value| value.nonblank());
-            let nothing = serde_json::json!({ "type": "object", "properties": {} });
-            let parameters = fields.optional("parameters", JsonSchema::new(nothing).ok()?, JsonSchema::read);
-            let strict = fields.optional("strict", false, |value| value.flag());
-            Some(Self { name: name?, description: description?, parameters: parameters?, strict: strict? })
-        })
+impl Fields<'_> {
+    /// Reads a flag after `strict`, which holds for all `tools`.
+    fn strict_then_flag(&mut self, name: &'static str, tools: &mut Option<Vec<ToolSpec>>) -> Option<bool> {
+        let strict = self.optional("strict", false, |value| value.flag());
+        let flag = self.optional(name, false, |value| value.flag());
+        let strict = strict?;
+        tools.iter_mut().flatten().for_each(|tool| tool.strict |= strict);
+        flag
     }
 }
 

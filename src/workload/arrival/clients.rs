@@ -5,44 +5,48 @@ use strum::{EnumString, VariantNames};
 
 use crate::random::normal_quantile;
 use crate::workload::lengths::{SKEW, zipf};
-use crate::workload::reading::value::{Allowed, RATE, SpecValue};
+use crate::workload::reading::value::{Allowed, RATE};
+use crate::workload::reading::{spec_kinds, spec_table};
 
 /// At 5 the largest of 100 clients sends nearly everything.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
-/// One client: independent gaps with mean 1/rate.
-///
-/// Most burstiness in production comes from a few large clients (`ServeGen`: Xiang et al., *Workload Characterization
-/// and Generation of Large Language Model Serving in Production*, arXiv 2505.09999).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Client {
-    /// Requests per second.
-    pub rate_per_s: f64,
-    /// Coefficient of variation of the gaps: 1 is Poisson, above 1 burstier; 1 when the file gives none.
-    pub cv: f64,
-    /// Family of the gaps; gamma when the file gives none.
-    pub gaps: GapFamily,
+spec_table! {
+    /// One client: independent gaps with mean 1/rate.
+    ///
+    /// Most burstiness in production comes from a few large clients (`ServeGen`: Xiang et al., *Workload
+    /// Characterization and Generation of Large Language Model Serving in Production*, arXiv 2505.09999).
+    #[derive(Copy)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    pub struct Client = "a client" {
+        /// Requests per second.
+        rate_per_s: f64 = required(|value| value.number(RATE)),
+        /// Coefficient of variation of the gaps: 1 is Poisson, above 1 burstier; 1 when the file gives none.
+        cv: f64 = optional(1.0, |value| value.number(CV)),
+        /// Family of the gaps; gamma when the file gives none.
+        gaps: GapFamily = optional(GapFamily::Gamma, |value| value.variant()),
+    }
 }
 
-/// How a total rate is divided among the clients of a population, the largest first. The shares are quantiles, not
-/// draws: every seed and every repeat has the same clients.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum RateSpread {
-    /// All clients have the same rate.
-    Equal,
-    /// The i-th client's rate is proportional to 1/i^exponent.
-    Zipf {
-        /// 0 makes all alike; at 1 the first ten of 100 clients send 56 % of the requests.
-        exponent: f64,
-    },
-    /// Log-normal: the i-th of n rates is proportional to exp(sigma·Φ⁻¹(1 − (i − ½)/n)).
-    LogNormal {
-        /// Standard deviation of the logarithm.
-        sigma: f64,
-    },
+spec_kinds! {
+    /// How a total rate is divided among the clients of a population, the largest first. The shares are quantiles, not
+    /// draws: every seed and every repeat has the same clients.
+    #[derive(Copy)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    pub enum RateSpread = "spread" {
+        /// All clients have the same rate.
+        "equal" Equal,
+        /// The i-th client's rate is proportional to 1/i^exponent.
+        "zipf" Zipf {
+            /// 0 makes all alike; at 1 the first ten of 100 clients send 56 % of the requests.
+            exponent: f64 = required(|value| value.number(SKEW)),
+        },
+        /// Log-normal: the i-th of n rates is proportional to exp(sigma·Φ⁻¹(1 − (i − ½)/n)).
+        "log_normal" LogNormal {
+            /// Standard deviation of the logarithm.
+            sigma: f64 = required(|value| value.number(SIGMA)),
+        },
+    }
 }
 
 impl Client {
@@ -71,36 +75,6 @@ impl RateSpread {
         };
         let all: f64 = weights.iter().sum();
         weights.into_iter().map(|weight| total_per_s * weight / all).collect()
-    }
-}
-
-impl Client {
-    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("a client", |fields| {
-            let rate_per_s = fields.required("rate_per_s", |value| value.number(RATE));
-            let cv = fields.optional("cv", 1.0, |value| value.number(CV));
-            let gaps = fields.optional("gaps", GapFamily::default(), |value| value.variant());
-            Some(Self { rate_per_s: rate_per_s?, cv: cv?, gaps: gaps? })
-        })
-    }
-}
-
-impl RateSpread {
-    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.tagged(
-            "spread",
-            &[
-                ("equal", |_| Some(Self::Equal)),
-                ("zipf", |fields| {
-                    let exponent = fields.required("exponent", |value| value.number(SKEW))?;
-                    Some(Self::Zipf { exponent })
-                }),
-                ("log_normal", |fields| {
-                    let sigma = fields.required("sigma", |value| value.number(SIGMA))?;
-                    Some(Self::LogNormal { sigma })
-                }),
-            ],
-        )
     }
 }
 

@@ -1,40 +1,48 @@
 //! The parts of processes whose rate changes: stages, states and spikes.
 
-use serde::Serialize;
-
-use crate::workload::reading::value::{Allowed, LONGEST_S, SECONDS, SpecValue};
+use crate::workload::reading::spec_table;
+use crate::workload::reading::value::{Allowed, LONGEST_S, SECONDS};
 
 /// Rates that may be zero.
-pub(super) const RATE_OR_NONE: Allowed = Allowed::from(0.0, 1_000_000.0);
+pub(in crate::workload) const RATE_OR_NONE: Allowed = Allowed::from(0.0, 1_000_000.0);
 /// Seconds that may be zero.
 pub(super) const SECONDS_OR_NONE: Allowed = Allowed::from(0.0, LONGEST_S);
 /// No real traffic leaves a state sooner.
 const STATE_S: Allowed = Allowed::from(0.01, LONGEST_S);
 
-/// One state of [`ArrivalPattern::Markov`](crate::workload::ArrivalPattern::Markov).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RateState {
-    /// Requests per second in this state; may be 0.
-    pub rate_per_s: f64,
-    /// Mean time until the next state, seconds.
-    pub mean_s: f64,
+spec_table! {
+    /// One state of [`ArrivalPattern::Markov`](crate::workload::ArrivalPattern::Markov).
+    #[derive(Copy)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    pub struct RateState = "a state" {
+        /// Requests per second in this state; may be 0.
+        rate_per_s: f64 = required(|value| value.number(RATE_OR_NONE)),
+        /// Mean time until the next state, seconds.
+        mean_s: f64 = required(|value| value.number(STATE_S)),
+    }
 }
 
-/// One spike of [`ArrivalPattern::Spikes`](crate::workload::ArrivalPattern::Spikes).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Spike {
-    /// When the rate leaves the base rate, seconds since the start of the run.
-    pub at_s: f64,
-    /// Requests per second at the top.
-    pub rate_per_s: f64,
-    /// Seconds of the linear rise; 0, a jump, when the file gives none.
-    pub rise_s: f64,
-    /// Seconds at the top.
-    pub hold_s: f64,
-    /// Seconds of the linear fall; 0, a jump, when the file gives none.
-    pub fall_s: f64,
+spec_table! {
+    /// One spike of [`ArrivalPattern::Spikes`](crate::workload::ArrivalPattern::Spikes).
+    #[derive(Copy)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    pub struct Spike = "a spike" {
+        /// When the rate leaves the base rate, seconds since the start of the run.
+        at_s: f64 = required(|value| value.number(SECONDS_OR_NONE)),
+        /// Requests per second at the top.
+        rate_per_s: f64 = required(|value| value.number(RATE_OR_NONE)),
+        /// Seconds of the linear rise; 0, a jump, when the file gives none.
+        rise_s: f64 = optional(0.0, |value| value.number(SECONDS_OR_NONE)),
+        /// Seconds at the top.
+        hold_s: f64 = required(|value| value.number(SECONDS_OR_NONE)),
+        /// Seconds of the linear fall; 0, a jump, when the file gives none.
+        fall_s: f64 = optional(0.0, |value| value.number(SECONDS_OR_NONE)),
+    }
+    check(fields) {
+        if at_s? + rise_s? + hold_s? + fall_s? <= at_s? {
+            return fields.reject("has no duration; give it a rise, a hold or a fall");
+        }
+    }
 }
 
 /// A spike relative to the rate before it, as it is typed.
@@ -56,17 +64,19 @@ impl LoadSpike {
     }
 }
 
-/// One stage of [`ArrivalPattern::Stages`](crate::workload::ArrivalPattern::Stages): the rate changes
-/// linearly from `from_rate_per_s` to `to_rate_per_s`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RateStage {
-    /// Length, seconds.
-    pub duration_s: f64,
-    /// Requests per second at its start.
-    pub from_rate_per_s: f64,
-    /// Requests per second at its end; as at its start, if the file does not say.
-    pub to_rate_per_s: f64,
+spec_table! {
+    /// One stage of [`ArrivalPattern::Stages`](crate::workload::ArrivalPattern::Stages): the rate changes linearly from
+    /// `from_rate_per_s` to `to_rate_per_s`.
+    #[derive(Copy)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    pub struct RateStage = "a stage" {
+        /// Length, seconds.
+        duration_s: f64 = required(|value| value.number(SECONDS)),
+        /// Requests per second at its start.
+        from_rate_per_s: f64 = required(|value| value.number(RATE_OR_NONE)),
+        /// Requests per second at its end; as at its start, if the file does not say.
+        to_rate_per_s: f64 = optional(from_rate_per_s.unwrap_or_default(), |value| value.number(RATE_OR_NONE)),
+    }
 }
 
 impl RateStage {
@@ -78,26 +88,6 @@ impl RateStage {
     /// A constant rate that never ends.
     pub const fn endless(rate_per_s: f64) -> Self {
         Self::level(f64::INFINITY, rate_per_s)
-    }
-
-    pub(in crate::workload) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("a stage", |fields| {
-            let duration_s = fields.need("duration_s", |value| value.number(SECONDS));
-            let from_rate_per_s = fields.need("from_rate_per_s", |value| value.number(RATE_OR_NONE));
-            let to_rate_per_s =
-                fields.or("to_rate_per_s", from_rate_per_s, |value| value.number(RATE_OR_NONE));
-            Some(Self { duration_s, from_rate_per_s, to_rate_per_s })
-        })
-    }
-}
-
-impl RateState {
-    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("a state", |fields| {
-            let rate_per_s = fields.required("rate_per_s", |value| value.number(RATE_OR_NONE));
-            let mean_s = fields.required("mean_s", |value| value.number(STATE_S));
-            Some(Self { rate_per_s: rate_per_s?, mean_s: mean_s? })
-        })
     }
 }
 
@@ -126,21 +116,5 @@ impl Spike {
         }
         add(f64::INFINITY, base, base);
         stages
-    }
-
-    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("a spike", |fields| {
-            let spike = Self {
-                at_s: fields.need("at_s", |value| value.number(SECONDS_OR_NONE)),
-                rate_per_s: fields.need("rate_per_s", |value| value.number(RATE_OR_NONE)),
-                rise_s: fields.or("rise_s", 0.0, |value| value.number(SECONDS_OR_NONE)),
-                hold_s: fields.need("hold_s", |value| value.number(SECONDS_OR_NONE)),
-                fall_s: fields.or("fall_s", 0.0, |value| value.number(SECONDS_OR_NONE)),
-            };
-            if fields.is_spoiled() || spike.end_s() > spike.at_s {
-                return Some(spike);
-            }
-            fields.reject("has no duration; give it a rise, a hold or a fall")
-        })
     }
 }

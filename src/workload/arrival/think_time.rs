@@ -1,10 +1,8 @@
 //! Think times: how long users wait before they go on.
 
-use serde::Serialize;
-
 use crate::random::normal_cdf;
-use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::{Allowed, LONGEST_S, SpecValue};
+use crate::workload::reading::{SpecKinds, spec_kinds};
 
 /// A think time, or its mean.
 const PAUSE: Allowed = Allowed::from(0.0, LONGEST_S);
@@ -13,35 +11,38 @@ const CENTRE: Allowed = Allowed::above(0.0, LONGEST_S);
 /// At 5, one think time in forty is 18,000 times the median.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
-/// A distribution of think times in seconds, from the end of an answer to the next request.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum ThinkTime {
-    /// Always `value` seconds; a number in a file means this.
-    Constant {
-        /// Seconds.
-        value: f64,
-    },
-    /// Uniform from `min` to `max`.
-    Uniform {
-        /// The shortest, seconds.
-        min: f64,
-        /// The longest, seconds.
-        max: f64,
-    },
-    /// Exponential: memoryless.
-    Exponential {
-        /// Mean, seconds.
-        mean: f64,
-    },
-    /// Log-normal, which fits measured reading and writing times.
-    LogNormal {
-        /// Median, seconds (exp(μ)).
-        median: f64,
-        /// Standard deviation of the logarithm (σ).
-        sigma: f64,
-    },
+spec_kinds! {
+    /// A distribution of think times in seconds, from the end of an answer to the next request.
+    #[derive(Copy)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    pub enum ThinkTime = "think time" {
+        /// Always `value` seconds; a number in a file means this.
+        "constant" Constant {
+            /// Seconds.
+            value: f64 = required(|value| value.number(PAUSE)),
+        },
+        /// Uniform from `min` to `max`.
+        "uniform" Uniform {
+            /// The shortest, seconds.
+            min: f64 = required(|value| value.number(PAUSE)),
+            /// The longest, seconds.
+            max: f64 = required(|value| value.number(PAUSE)),
+        } check(fields) {
+            fields.in_order(min?, max?)?;
+        },
+        /// Exponential: memoryless.
+        "exponential" Exponential {
+            /// Mean, seconds.
+            mean: f64 = required(|value| value.number(CENTRE)),
+        },
+        /// Log-normal, which fits measured reading and writing times.
+        "log_normal" LogNormal {
+            /// Median, seconds (exp(μ)).
+            median: f64 = required(|value| value.number(CENTRE)),
+            /// Standard deviation of the logarithm (σ).
+            sigma: f64 = required(|value| value.number(SIGMA)),
+        },
+    }
 }
 
 impl Default for ThinkTime {
@@ -53,31 +54,11 @@ impl Default for ThinkTime {
 
 impl ThinkTime {
     /// Reads a distribution, or a number in place of a constant.
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+    pub(crate) fn read_or_constant(value: SpecValue<'_>) -> Option<Self> {
         if value.is_number() {
             return Some(Self::Constant { value: value.number(PAUSE)? });
         }
-        value.tagged(
-            "think time",
-            &[
-                ("constant", |fields| Some(Self::Constant { value: seconds(fields, "value", PAUSE)? })),
-                ("uniform", |fields| {
-                    let (min, max) = (seconds(fields, "min", PAUSE), seconds(fields, "max", PAUSE));
-                    let (min, max) = (min?, max?);
-                    if min <= max {
-                        return Some(Self::Uniform { min, max });
-                    }
-                    let sentence = format!("is {min}, above `max`, which is {max}; swap them or move one");
-                    fields.reject_of("min", &sentence)
-                }),
-                ("exponential", |fields| Some(Self::Exponential { mean: seconds(fields, "mean", CENTRE)? })),
-                ("log_normal", |fields| {
-                    let median = seconds(fields, "median", CENTRE);
-                    let sigma = fields.required("sigma", |value| value.number(SIGMA));
-                    Some(Self::LogNormal { median: median?, sigma: sigma? })
-                }),
-            ],
-        )
+        Self::read(value)
     }
 
     /// Expected value, seconds.
@@ -114,10 +95,6 @@ impl ThinkTime {
             Self::LogNormal { .. } => 0.0,
         }
     }
-}
-
-fn seconds(fields: &mut Fields<'_>, name: &'static str, allowed: Allowed) -> Option<f64> {
-    fields.required(name, |value| value.number(allowed))
 }
 
 #[cfg(test)]

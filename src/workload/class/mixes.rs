@@ -6,6 +6,7 @@ use super::request_class::{RequestClass, Slo};
 use crate::workload::lengths::{SKEW, one_each, read_weight, zipf};
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::{SpecTable as _, spec_table};
 use crate::workload::trace::source::Trace;
 
 /// Most tenants, and most models; each has its own line in reports.
@@ -89,42 +90,44 @@ impl Tenant {
     }
 }
 
-/// The `model` of each request, drawn by weight.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ModelMix {
-    /// Names as the server knows them; at least one, none twice.
-    pub names: Vec<String>,
-    /// One weight per name. With `zipf` in a file they follow [`zipf`] in the order of the names; without either they
-    /// are equal.
-    pub weights: Vec<f64>,
+spec_table! {
+    /// The `model` of each request, drawn by weight.
+    pub struct ModelMix = "a mix of models" {
+        /// Names as the server knows them; at least one, none twice.
+        names: Vec<String> = required(distinct_names),
+        /// One weight per name. With `zipf` in a file they follow [`zipf`] in the order of the names; without either they
+        /// are equal.
+        weights: Vec<f64> = weights_or_zipf(names.as_ref().map(Vec::len)),
+    }
+    check(fields) {
+        let named = names.as_ref()?.len();
+        if named > MOST {
+            return fields.reject_of("names", &format!("has {named} names; {MOST} at most"));
+        }
+    }
 }
 
-impl ModelMix {
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("a mix of models", |fields| {
-            let mut seen = Vec::new();
-            let names = fields.required("names", |value| {
-                value.list(|value| {
-                    let name = value.nonblank()?;
-                    if seen.contains(&name) {
-                        value.complain(&format!("names \"{name}\" a second time; add the two weights"));
-                    }
-                    seen.push(name.clone());
-                    Some(name)
-                })
-            });
-            let weights = fields.option("weights", |value| value.list(read_weight));
-            let skew = fields.option("zipf", |value| value.number(SKEW));
-            let (names, weights, skew) = (names?, weights?, skew?);
-            if names.len() > MOST {
-                return fields.reject_of("names", &format!("has {} names; {MOST} at most", names.len()));
-            }
-            if weights.is_some() && skew.is_some() {
-                return fields.reject_of("zipf", "is given with `weights`; give one of them");
-            }
-            let weights = weights.or(skew.map(|skew| zipf(names.len() as u64, skew).collect()));
-            let weights = one_each(fields, weights, "names", names.len())?;
-            Some(Self { names, weights })
-        })
+fn distinct_names(value: SpecValue<'_>) -> Option<Vec<String>> {
+    let mut seen = Vec::new();
+    value.list(|value| {
+        let name = value.nonblank()?;
+        if seen.contains(&name) {
+            value.complain(&format!("names \"{name}\" a second time; add the two weights"));
+        }
+        seen.push(name.clone());
+        Some(name)
+    })
+}
+
+impl Fields<'_> {
+    /// Reads one weight for each of so many `names`, given as such or by the exponent of [`zipf`].
+    fn weights_or_zipf(&mut self, name: &'static str, names: Option<usize>) -> Option<Vec<f64>> {
+        let weights = self.option(name, |value| value.list(read_weight));
+        let skew = self.option("zipf", |value| value.number(SKEW));
+        let (weights, skew, names) = (weights?, skew?, names?);
+        if weights.is_some() && skew.is_some() {
+            return self.reject_of("zipf", "is given with `weights`; give one of them");
+        }
+        one_each(self, weights.or(skew.map(|skew| zipf(names as u64, skew).collect())), "names", names)
     }
 }

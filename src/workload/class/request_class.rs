@@ -13,6 +13,7 @@ use crate::workload::prompt::dataset::Dataset;
 use crate::workload::prompt::source::{Conversation, Images, PromptSource, SharedPrefixes};
 use crate::workload::reading::fields::{Fields, Given};
 use crate::workload::reading::value::{Allowed, SpecValue};
+use crate::workload::reading::{SpecKinds as _, SpecTable as _, spec_table};
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
@@ -72,11 +73,24 @@ impl RequestClass {
         value.table("a class", |fields| {
             let name = fields.need("name", |value| value.name());
             let weight = fields.or("weight", 1.0, read_weight);
-            let arrival = without_trace(fields, "arrival", trace, "when requests arrive", ArrivalPattern::read_of_class);
+            let arrival = without_trace(
+                fields,
+                "arrival",
+                trace,
+                "when requests arrive",
+                ArrivalPattern::read_of_class,
+            );
             let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
             let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
-            let shared_prefix = without_trace(fields, "shared_prefix", trace, "what prompts have in common", SharedPrefixes::read);
-            let conversation = without_trace(fields, "conversation", trace, "when every request leaves", Conversation::read);
+            let shared_prefix = without_trace(
+                fields,
+                "shared_prefix",
+                trace,
+                "what prompts have in common",
+                SharedPrefixes::read,
+            );
+            let conversation =
+                without_trace(fields, "conversation", trace, "when every request leaves", Conversation::read);
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
             let images = fields.maybe("images", Images::read);
             if let (Some(prompt), Some(trace)) = (&prompt, trace) {
@@ -98,38 +112,17 @@ impl RequestClass {
             }
             let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
             let answer = fields.maybe("answer", AnswerShape::read);
-            let verbatim = prompt.as_ref().is_some_and(PromptSource::is_verbatim);
-            let token_ids = matches!(prompt, Some(PromptSource::RandomTokens { .. }));
-            let refusal = prompt.as_ref().filter(|_| conversation.is_some()).and_then(Conversation::refusal);
-            if verbatim && shared_prefix.is_some() {
-                let sentence = "goes before written prompts only; leave it out with a dataset or token ids";
-                fields.complain_of("shared_prefix", sentence);
-            }
-            if token_ids && images.is_some() {
-                fields.complain_of("images", "cannot go along with token ids; choose another `prompt`");
-            }
-            if let Some(sentence) = refusal {
-                fields.complain_of("conversation", sentence);
-            }
-            if prompt.is_some() && conversation.is_some() && images.is_some() {
-                let sentence = "is given with `conversation`, whose turns are texts; leave one of them out";
-                fields.complain_of("images", sentence);
-            }
-            if token_ids && answer.is_some() {
-                fields.complain_of("answer", "cannot be requested with token ids; choose another `prompt`");
-            }
-            if conversation.is_some() && matches!(answer, Some(AnswerShape::Tools { .. })) {
-                let sentence = "is given with `conversation`, and tool calls get no answer between turns; leave one of \
-                    them out";
-                fields.complain_of("answer", sentence);
-            }
             let slo = fields.or("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo);
             let metadata = fields.or("metadata", BTreeMap::new(), read_tags);
-            let columns = prompt.as_ref().and_then(PromptSource::dataset).map(|dataset| &dataset.metadata);
-            if let Some(twice) = columns.and_then(|columns| columns.keys().find(|key| metadata.contains_key(*key))) {
-                let sentence = format!("has the tag \"{twice}\", and so has its dataset; leave one of them out");
-                fields.complain_of("metadata", &sentence);
+            if let Some(prompt) = &prompt {
+                let (shared_prefix, conversation) = (shared_prefix.as_ref(), conversation.as_ref());
+                let (images, answer) = (images.as_ref(), answer.as_ref());
+                let parts =
+                    ClassParts { prompt, shared_prefix, conversation, images, answer, metadata: &metadata };
+                for (field, sentence) in parts.misfits() {
+                    fields.complain_of(field, &sentence);
+                }
             }
             let class = Self {
                 name,
@@ -151,6 +144,84 @@ impl RequestClass {
     /// Mean number of requests per arrival: the turns of its conversations.
     pub fn mean_turns(&self) -> f64 {
         self.conversation.as_ref().map_or(1.0, |conversation| conversation.turns.mean())
+    }
+}
+
+/// The parts of a class that do not all go together.
+struct ClassParts<'a> {
+    prompt: &'a PromptSource,
+    shared_prefix: Option<&'a SharedPrefixes>,
+    conversation: Option<&'a Conversation>,
+    images: Option<&'a Images>,
+    answer: Option<&'a AnswerShape>,
+    metadata: &'a BTreeMap<String, String>,
+}
+
+impl ClassParts<'_> {
+    /// The fields that do not go with others, each with a sentence that says so.
+    fn misfits(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let dataset = self.prompt.dataset();
+        let token_ids = matches!(self.prompt, PromptSource::RandomTokens { .. });
+        let (images, talks, answer) =
+            (self.images.is_some(), self.conversation.is_some(), self.answer.is_some());
+        let tools = matches!(self.answer, Some(AnswerShape::Tools { .. }));
+        let rules = [
+            (
+                self.prompt.is_verbatim() && self.shared_prefix.is_some(),
+                (
+                    "shared_prefix",
+                    "goes before written prompts only; leave it out with a dataset or token ids",
+                ),
+            ),
+            (token_ids && images, ("images", "cannot go along with token ids; choose another `prompt`")),
+            (
+                talks && dataset.is_some(),
+                (
+                    "conversation",
+                    "is given with a dataset, whose rows are whole requests; leave one of them out, or choose another \
+                     `prompt`",
+                ),
+            ),
+            (
+                talks && token_ids,
+                (
+                    "conversation",
+                    "is given with token ids, and answers come as text, which cannot be put between them; choose \
+                     another `prompt`",
+                ),
+            ),
+            (
+                talks && images,
+                ("images", "is given with `conversation`, whose turns are texts; leave one of them out"),
+            ),
+            (token_ids && answer, ("answer", "cannot be requested with token ids; choose another `prompt`")),
+            (
+                talks && tools,
+                (
+                    "answer",
+                    "is given with `conversation`, and tool calls get no answer between turns; leave one of them out",
+                ),
+            ),
+        ];
+        let twice = dataset.and_then(|set| set.metadata.keys().find(|key| self.metadata.contains_key(*key)));
+        let twice = twice.map(|tag| {
+            ("metadata", format!("has the tag \"{tag}\", and so has its dataset; leave one of them out"))
+        });
+        let broken = rules.into_iter().filter(|(holds, _)| *holds);
+        broken.map(|(_, (field, sentence))| (field, sentence.to_owned())).chain(twice)
+    }
+}
+
+impl RequestClass {
+    /// The fields that do not go with others, each with a sentence that says so.
+    pub(crate) fn misfits(&self) -> Vec<(String, String)> {
+        let Self { prompt, metadata, .. } = self;
+        let (shared_prefix, conversation) = (self.shared_prefix.as_ref(), self.conversation.as_ref());
+        let (images, answer) = (self.images.as_ref(), self.answer.as_ref());
+        let parts = ClassParts { prompt, shared_prefix, conversation, images, answer, metadata };
+        let in_prompt = prompt.dataset().into_iter().flat_map(Dataset::misfits);
+        let in_prompt = in_prompt.map(|(field, sentence)| (format!("prompt.{field}"), sentence));
+        in_prompt.chain(parts.misfits().map(|(field, sentence)| (field.to_owned(), sentence))).collect()
     }
 }
 
@@ -319,36 +390,28 @@ pub enum Priority {
     Low,
 }
 
-/// Upper bounds on one request's latency, milliseconds. An absent bound requires nothing.
-///
-/// A request meets its SLO when it completed and every given bound holds; a failed or censored request never does.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Slo {
-    /// Bound on time to first token, from the scheduled moment; in a closed loop from sending.
-    pub ttft_ms: Option<f64>,
-    /// Bound on time per output token after the first.
-    pub tpot_ms: Option<f64>,
-    /// Bound on end-to-end latency, from the scheduled moment; in a closed loop from sending.
-    pub e2e_ms: Option<f64>,
+/// A day: no user waits longer for an answer.
+pub(in crate::workload) const BOUND_MS: Allowed = Allowed::above(0.0, 86_400_000.0);
+
+spec_table! {
+    /// Upper bounds on one request's latency, milliseconds. An absent bound requires nothing.
+    ///
+    /// A request meets its SLO when it completed and every given bound holds; a failed or censored request never does.
+    #[derive(Copy, Default)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    pub struct Slo = "an SLO" {
+        /// Bound on time to first token, from the scheduled moment; in a closed loop from sending.
+        ttft_ms: Option<f64> = option(|value| value.number(BOUND_MS)),
+        /// Bound on time per output token after the first.
+        tpot_ms: Option<f64> = option(|value| value.number(BOUND_MS)),
+        /// Bound on end-to-end latency, from the scheduled moment; in a closed loop from sending.
+        e2e_ms: Option<f64> = option(|value| value.number(BOUND_MS)),
+    }
 }
 
 impl Slo {
     /// Whether there is no SLO: then requests count neither as met nor as missed.
     pub fn is_empty(&self) -> bool {
         self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()
-    }
-
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        /// A day: no user waits longer for an answer.
-        const BOUND_MS: Allowed = Allowed::above(0.0, 86_400_000.0);
-        let bound = |value: SpecValue<'_>| value.number(BOUND_MS);
-        value.table("an SLO", |fields| {
-            let ttft_ms = fields.option("ttft_ms", bound);
-            let tpot_ms = fields.option("tpot_ms", bound);
-            let e2e_ms = fields.option("e2e_ms", bound);
-            Some(Self { ttft_ms: ttft_ms?, tpot_ms: tpot_ms?, e2e_ms: e2e_ms? })
-        })
     }
 }

@@ -30,7 +30,7 @@ impl RetryCause {
     /// Reads a status as a number, or a cause by its name.
     pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
         if value.is_number() {
-            return value.whole(STATUS).map(|status| Self::Status(status as u16));
+            return value.whole(STATUS).map(Self::Status);
         }
         match value.text()?.parse() {
             Ok(cause) => Some(cause),

@@ -9,45 +9,65 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::metadata::read_tag_columns;
 use crate::workload::reading::fields::Fields;
+use crate::workload::reading::spec_table;
 use crate::workload::reading::value::Allowed;
 
 /// Rows of a file: more than any public dataset has, and few enough for an index in memory.
 const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);
 
-/// A file of prompts: its format, which rows are sent and in which order.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Dataset {
-    /// The file. In a workload file a relative path begins at the folder of that file.
-    pub path: String,
-    /// Its format; by default from the file name: `.json` is `sharegpt`, `.jsonl` and `.ndjson` are `jsonl`, `.csv`
-    /// is `csv`.
-    pub format: DatasetFormat,
-    /// Order in which rows are sent.
-    pub order: RowOrder,
-    /// Rule that leaves rows out; none when absent.
-    pub filter: Option<RowFilter>,
-    /// Number of rows after which reading stops; the whole file when absent. Filtered and unusable rows do not count.
-    pub rows: Option<u64>,
-    /// Whether an unusable row is skipped and counted, instead of ending everything.
-    pub skip_bad: bool,
-    /// Whether unique words precede each prompt, so that no prefix cache holds it; costs about five tokens.
-    pub salt: bool,
-    /// Name of the prompt column of a CSV file.
-    pub prompt_column: Option<String>,
-    /// Name of the column with answer lengths of a CSV file, if it is not `output_tokens`.
-    pub output_tokens_column: Option<String>,
-    /// The columns, or fields, of its rows that are tags of their requests: each tag with its column. In a file also a
-    /// list of columns, whose names are then the tags.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub metadata: BTreeMap<String, String>,
-    /// What the file was found to hold; absent until it is read.
-    pub found: Option<DatasetFindings>,
+spec_table! {
+    default
+    /// A file of prompts: its format, which rows are sent and in which order.
+    pub struct Dataset = "a dataset prompt" {
+        /// The file. In a workload file a relative path begins at the folder of that file.
+        path: String = required(|value| value.nonblank()),
+        /// Its format; by default from the file name: `.json` is `sharegpt`, `.jsonl` and `.ndjson` are `jsonl`, `.csv`
+        /// is `csv`.
+        format: DatasetFormat = format_of(path.as_deref()),
+        /// Order in which rows are sent.
+        order: RowOrder = optional(RowOrder::File, |value| value.variant()),
+        /// Rule that leaves rows out; none when absent.
+        filter: Option<RowFilter> = option(|value| value.variant()),
+        /// Number of rows after which reading stops; the whole file when absent. Filtered and unusable rows do not count.
+        rows: Option<u64> = option(|value| value.whole(ROWS)),
+        /// Whether an unusable row is skipped and counted, instead of ending everything.
+        skip_bad: bool = optional(false, |value| value.flag()),
+        /// Whether unique words precede each prompt, so that no prefix cache holds it; costs about five tokens.
+        salt: bool = optional(false, |value| value.flag()),
+        /// Name of the prompt column of a CSV file.
+        prompt_column: Option<String> = option(|value| value.nonblank()),
+        /// Name of the column with answer lengths of a CSV file, if it is not `output_tokens`.
+        output_tokens_column: Option<String> = option(|value| value.nonblank()),
+        /// The columns, or fields, of its rows that are tags of their requests: each tag with its column. In a file also
+        /// a list of columns, whose names are then the tags.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        metadata: BTreeMap<String, String> = optional(BTreeMap::new(), read_tag_columns),
+        /// What the file was found to hold; absent until it is read.
+        found: Option<DatasetFindings> = option(|value| value.stored(DatasetFindings::is_plausible)),
+    }
+    then(fitting)
+}
+
+fn fitting(fields: &Fields<'_>, dataset: &Dataset) -> Option<()> {
+    for (field, sentence) in dataset.misfits() {
+        fields.complain_of(field, &sentence);
+    }
+    Some(())
 }
 
 /// Formats of datasets.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
 )]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -58,6 +78,7 @@ pub enum DatasetFormat {
     Sharegpt,
     /// One JSON object per line, with `prompt` (a text) or `messages` (of a chat, sent unchanged), and optionally
     /// `output_tokens`.
+    #[default]
     Jsonl,
     /// CSV with a header line: `prompt`, and optionally `output_tokens`.
     Csv,
@@ -148,62 +169,39 @@ impl DatasetFormat {
 impl Dataset {
     /// The whole file at `path`, in its own order, unchanged.
     pub fn new(path: String, format: DatasetFormat) -> Self {
-        Self {
-            path,
-            format,
-            order: RowOrder::File,
-            filter: None,
-            rows: None,
-            skip_bad: false,
-            salt: false,
-            prompt_column: None,
-            output_tokens_column: None,
-            metadata: BTreeMap::new(),
-            found: None,
-        }
+        Self { path, format, ..Self::default() }
     }
 
-    pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
-        let path = fields.required("path", |value| value.nonblank());
-        let format = fields.option("format", |value| value.variant());
-        let dataset = Self {
-            order: fields.or("order", RowOrder::File, |value| value.variant()),
-            filter: fields.maybe("filter", |value| value.variant()),
-            rows: fields.maybe("rows", |value| value.whole(ROWS)),
-            skip_bad: fields.or("skip_bad", false, |value| value.flag()),
-            salt: fields.or("salt", false, |value| value.flag()),
-            prompt_column: fields.maybe("prompt_column", |value| value.nonblank()),
-            output_tokens_column: fields.maybe("output_tokens_column", |value| value.nonblank()),
-            metadata: fields.or("metadata", BTreeMap::new(), read_tag_columns),
-            found: fields.maybe("found", |value| value.stored(DatasetFindings::is_plausible)),
-            ..Self::new(path?, DatasetFormat::Jsonl)
-        };
-        let path = &dataset.path;
-        let Some(format) = format?.or_else(|| DatasetFormat::of_name(path)) else {
-            let sentence = format!(
-                "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv"
-            );
-            return fields.reject_of("path", &sentence);
-        };
-        let (name, csv) = (format.name(), format == DatasetFormat::Csv);
-        if dataset.filter.is_some() && format != DatasetFormat::Sharegpt {
-            let sentence = format!("is a rule for sharegpt, and `format` is {name}; leave one of them out");
-            fields.complain_of("filter", &sentence);
-        }
-        for (field, given) in [
-            ("prompt_column", &dataset.prompt_column),
-            ("output_tokens_column", &dataset.output_tokens_column),
-        ] {
-            if given.is_some() && !csv {
-                let sentence = format!("names a column of a csv file, and `format` is {name}; leave it out");
-                fields.complain_of(field, &sentence);
-            }
-        }
-        Some(Self { format, ..dataset })
+    /// The fields that do not go with its format, each with a sentence that says so.
+    pub(crate) fn misfits(&self) -> Vec<(&'static str, String)> {
+        let name = self.format.name();
+        let filter = (self.filter.is_some() && self.format != DatasetFormat::Sharegpt).then(|| {
+            ("filter", format!("is a rule for sharegpt, and `format` is {name}; leave one of them out"))
+        });
+        let columns =
+            [("prompt_column", &self.prompt_column), ("output_tokens_column", &self.output_tokens_column)];
+        let columns =
+            columns.into_iter().filter(|(_, given)| given.is_some() && self.format != DatasetFormat::Csv);
+        let sentence = format!("names a column of a csv file, and `format` is {name}; leave it out");
+        filter.into_iter().chain(columns.map(|(field, _)| (field, sentence.clone()))).collect()
     }
 
     /// Makes a relative path begin at `folder`.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.path = folder.join(&self.path).display().to_string();
+    }
+}
+
+impl Fields<'_> {
+    /// Reads the format of the file at `path`, which its name implies where it is not given.
+    fn format_of(&mut self, name: &'static str, path: Option<&str>) -> Option<DatasetFormat> {
+        let given = self.option(name, |value| value.variant())?;
+        let path = path?;
+        given.or_else(|| DatasetFormat::of_name(path)).or_else(|| {
+            let sentence = format!(
+                "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv"
+            );
+            self.reject_of("path", &sentence)
+        })
     }
 }

@@ -8,59 +8,38 @@ use super::dataset::Dataset;
 use crate::units::count;
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::lengths::{Distribution, SKEW, TOKEN_LIMIT};
-use crate::workload::reading::value::{Allowed, SpecValue};
+use crate::workload::reading::value::Allowed;
+use crate::workload::reading::{SpecTable as _, spec_kinds, spec_table};
 
 /// Sizes of vocabularies: the largest known one has about 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
 
-/// Where prompts come from. Templates and retrieved passages are extended or cut to the requested length.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum PromptSource {
-    /// One of these texts, drawn at random, continued with filler words.
-    Templates {
-        /// The opening texts; at least one.
-        templates: Vec<String>,
-    },
-    /// Retrieval-augmented generation: retrieved passages (filler words) and then a question at the end.
-    Retrieval {
-        /// The questions; at least one.
-        questions: Vec<String>,
-    },
-    /// Prompts from a file, unchanged.
-    Dataset(Dataset),
-    /// Random token ids, sent as such (`prompt` of the completions endpoint): exactly as many as requested, and no
-    /// text.
-    RandomTokens {
-        /// Ids are drawn from 0 to this number − 1; absent: the run's tokenizer's ids without its special ones.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        vocabulary: Option<u32>,
-    },
+spec_kinds! {
+    /// Where prompts come from. Templates and retrieved passages are extended or cut to the requested length.
+    pub enum PromptSource = "prompt" {
+        /// One of these texts, drawn at random, continued with filler words.
+        "templates" Templates {
+            /// The opening texts; at least one.
+            templates: Vec<String> = required(|value| value.list(|text| text.nonblank())),
+        },
+        /// Retrieval-augmented generation: retrieved passages (filler words) and then a question at the end.
+        "retrieval" Retrieval {
+            /// The questions; at least one.
+            questions: Vec<String> = required(|value| value.list(|text| text.nonblank())),
+        },
+        /// Prompts from a file, unchanged.
+        "dataset" Dataset(Dataset = Dataset::read_fields),
+        /// Random token ids, sent as such (`prompt` of the completions endpoint): exactly as many as requested, and no
+        /// text.
+        "random_tokens" RandomTokens {
+            /// Ids are drawn from 0 to this number − 1; absent: the run's tokenizer's ids without its special ones.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            vocabulary: Option<u32> = option(|value| value.whole(VOCABULARY)),
+        },
+    }
 }
 
 impl PromptSource {
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        fn texts(value: SpecValue<'_>) -> Option<Vec<String>> {
-            value.list(|text| text.nonblank())
-        }
-        value.tagged(
-            "prompt",
-            &[
-                ("templates", |fields| {
-                    Some(Self::Templates { templates: fields.required("templates", texts)? })
-                }),
-                ("retrieval", |fields| {
-                    Some(Self::Retrieval { questions: fields.required("questions", texts)? })
-                }),
-                ("dataset", |fields| Dataset::read_fields(fields).map(Self::Dataset)),
-                ("random_tokens", |fields| {
-                    let vocabulary = fields.option("vocabulary", |value| value.whole(VOCABULARY));
-                    Some(Self::RandomTokens { vocabulary: vocabulary?.map(|size| size as u32) })
-                }),
-            ],
-        )
-    }
-
     /// The dataset of the prompts, if any.
     pub const fn dataset(&self) -> Option<&Dataset> {
         match self {
@@ -93,34 +72,26 @@ impl PromptSource {
 /// Most prefixes of a class.
 const MOST: f64 = 100_000.0;
 
-/// Texts of which each request of a class begins with one; its own text of `input_tokens` follows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SharedPrefixes {
-    /// How many there are.
-    pub count: u32,
-    /// Tokens of each prefix, drawn once per prefix; a number in a file means a constant.
-    pub tokens: Distribution,
-    /// Popularity of the images (Zipf): the k-th is chosen with a probability proportional to k^−`zipf`. 0, the
-    /// default, makes all equal.
-    pub zipf: f64,
-    /// Share of the prefixes, the most popular first, that are sent once before the run, so that a prefix cache holds
-    /// them. 0 by default: all are new to the server, since other runs have other texts.
-    pub warm: f64,
+const PREFIXES: Allowed = Allowed::from(1.0, MOST);
+const SHARE: Allowed = Allowed::from(0.0, 1.0);
+
+spec_table! {
+    /// Texts of which each request of a class begins with one; its own text of `input_tokens` follows.
+    pub struct SharedPrefixes = "shared prefixes" {
+        /// How many there are.
+        count: u32 = required(|value| value.whole(PREFIXES)),
+        /// Tokens of each prefix, drawn once per prefix; a number in a file means a constant.
+        tokens: Distribution = required(Distribution::read_or_constant),
+        /// Popularity of the images (Zipf): the k-th is chosen with a probability proportional to k^−`zipf`. 0, the
+        /// default, makes all equal.
+        zipf: f64 = optional(0.0, |value| value.number(SKEW)),
+        /// Share of the prefixes, the most popular first, that are sent once before the run, so that a prefix cache holds
+        /// them. 0 by default: all are new to the server, since other runs have other texts.
+        warm: f64 = optional(0.0, |value| value.number(SHARE)),
+    }
 }
 
 impl SharedPrefixes {
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        const COUNT: Allowed = Allowed::from(1.0, MOST);
-        const SHARE: Allowed = Allowed::from(0.0, 1.0);
-        value.table("shared prefixes", |fields| {
-            let count = fields.required("count", |value| value.whole(COUNT));
-            let tokens = fields.required("tokens", Distribution::read_or_constant);
-            let zipf = fields.optional("zipf", 0.0, |value| value.number(SKEW));
-            let warm = fields.optional("warm", 0.0, |value| value.number(SHARE));
-            Some(Self { count: u32::try_from(count?).ok()?, tokens: tokens?, zipf: zipf?, warm: warm? })
-        })
-    }
-
     /// Number of prefixes, the most popular first, that are sent once before the run.
     pub fn warmed(&self) -> u32 {
         (self.warm * f64::from(self.count)).round() as u32
@@ -130,17 +101,25 @@ impl SharedPrefixes {
 /// Most images of one request.
 const MOST_IMAGES: u32 = 64;
 
-/// Images from a folder, sent inside chat messages as data URLs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Images {
-    /// The folder: PNG, JPEG, GIF and WebP files, recognised by their content. In a workload file a relative path
-    /// begins at the folder of that file.
-    pub folder: String,
-    /// Images per request; 1 when the file does not say, at most 64.
-    pub per_request: Distribution,
-    /// What the folder was found to hold; absent until it is read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub found: Option<ImageFindings>,
+spec_table! {
+    /// Images from a folder, sent inside chat messages as data URLs.
+    pub struct Images = "the images of a class" {
+        /// The folder: PNG, JPEG, GIF and WebP files, recognised by their content. In a workload file a relative path
+        /// begins at the folder of that file.
+        folder: String = required(|value| value.nonblank()),
+        /// Images per request; 1 when the file does not say, at most 64.
+        per_request: Distribution = optional(Distribution::Constant { value: 1 }, Distribution::read_or_constant),
+        /// What the folder was found to hold; absent until it is read.
+        found: Option<ImageFindings> = option(|value| value.stored(ImageFindings::is_plausible)),
+    }
+    check(fields) {
+        let most = per_request.as_ref()?.most();
+        if most > MOST_IMAGES {
+            let given = if most == TOKEN_LIMIT { "has no bound".into() } else { format!("may be {most}") };
+            let cure = format!("a request has at most {MOST_IMAGES} images, so give a `max` up to that");
+            return fields.reject_of("per_request", &format!("{given}; {cure}"));
+        }
+    }
 }
 
 /// What a folder of images was found to hold.
@@ -155,31 +134,14 @@ pub struct ImageFindings {
     pub sha256: String,
 }
 
-impl Images {
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("the images of a class", |fields| {
-            let folder = fields.need("folder", |value| value.nonblank());
-            let one = Distribution::Constant { value: 1 };
-            let per_request = fields.optional("per_request", one, Distribution::read_or_constant);
-            let found = fields.maybe("found", |value| {
-                value.stored(|found: &ImageFindings| !found.sha256.trim().is_empty())
-            });
-            let per_request = per_request?;
-            let most = per_request.most();
-            if most > MOST_IMAGES {
-                let given =
-                    if most == TOKEN_LIMIT { "has no bound".into() } else { format!("may be {most}") };
-                return fields.reject_of(
-                    "per_request",
-                    &format!(
-                        "{given}; a request has at most {MOST_IMAGES} images, so give a `max` up to that"
-                    ),
-                );
-            }
-            Some(Self { folder, per_request, found })
-        })
+impl ImageFindings {
+    /// Whether they name what they were found in.
+    fn is_plausible(&self) -> bool {
+        !self.sha256.trim().is_empty()
     }
+}
 
+impl Images {
     /// Makes a relative path begin at `folder`.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.folder = folder.join(&self.folder).display().to_string();
@@ -189,54 +151,28 @@ impl Images {
 /// Most turns of a conversation.
 const MOST_TURNS: u32 = 10_000;
 
-/// How the requests of a class continue as conversations: each arrival is the first turn of one. Each later turn
-/// leaves a think time after the end of the previous answer and repeats everything said so far, the server's own
-/// answers included.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Conversation {
-    /// Turns of a conversation, each a user message with its answer; drawn once per conversation. A number in a file
-    /// means a constant.
-    pub turns: Distribution,
-    /// Time from the end of an answer to the next turn; a number in a file means a constant.
-    pub think_time_s: ThinkTime,
-    /// Tokens of the opening turn; absent: drawn as every other turn's, from the class's `input_tokens`, which are the
-    /// *new* tokens of a turn. Those of a shared prefix come on top.
-    pub first_input_tokens: Option<Distribution>,
-    /// A conversation ends before the turn whose prompt and answer together would exceed this many tokens; absent:
-    /// the server decides. The opening turn is always sent.
-    pub max_context_tokens: Option<u32>,
-}
-
-impl Conversation {
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("a conversation", |fields| {
-            let turns = fields.required("turns", Distribution::read_or_constant);
-            let think_time_s = fields.need("think_time_s", ThinkTime::read);
-            let first_input_tokens = fields.maybe("first_input_tokens", Distribution::read_or_constant);
-            let max_context_tokens = fields.maybe("max_context_tokens", Distribution::tokens);
-            let turns = turns?;
-            if turns.most() > MOST_TURNS {
-                let most = count(turns.most().into());
-                let sentence = format!("may be {most}; give a `max` of 10,000 at most");
-                return fields.reject_of("turns", &sentence);
-            }
-            Some(Self { turns, think_time_s, first_input_tokens, max_context_tokens })
-        })
+spec_table! {
+    /// How the requests of a class continue as conversations: each arrival is the first turn of one. Each later turn
+    /// leaves a think time after the end of the previous answer and repeats everything said so far, the server's own
+    /// answers included.
+    pub struct Conversation = "a conversation" {
+        /// Turns of a conversation, each a user message with its answer; drawn once per conversation. A number in a file
+        /// means a constant.
+        turns: Distribution = required(Distribution::read_or_constant),
+        /// Time from the end of an answer to the next turn; a number in a file means a constant.
+        think_time_s: ThinkTime = required(ThinkTime::read_or_constant),
+        /// Tokens of the opening turn; absent: drawn as every other turn's, from the class's `input_tokens`, which are
+        /// the *new* tokens of a turn. Those of a shared prefix come on top.
+        first_input_tokens: Option<Distribution> = option(Distribution::read_or_constant),
+        /// A conversation ends before the turn whose prompt and answer together would exceed this many tokens; absent:
+        /// the server decides. The opening turn is always sent.
+        max_context_tokens: Option<u32> = option(Distribution::tokens),
     }
-
-    /// Why requests with such prompts cannot continue as conversations; `None` if they can.
-    pub(crate) fn refusal(prompt: &PromptSource) -> Option<&'static str> {
-        match prompt {
-            PromptSource::Dataset(_) => Some(
-                "is given with a dataset, whose rows are whole requests; leave one of them out, or choose another \
-                 `prompt`",
-            ),
-            PromptSource::RandomTokens { .. } => Some(
-                "is given with token ids, and answers come as text, which cannot be put between them; choose another \
-                 `prompt`",
-            ),
-            PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => None,
+    check(fields) {
+        let most = turns.as_ref()?.most();
+        if most > MOST_TURNS {
+            let sentence = format!("may be {}; give a `max` of 10,000 at most", count(most.into()));
+            return fields.reject_of("turns", &sentence);
         }
     }
 }

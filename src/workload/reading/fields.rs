@@ -1,13 +1,14 @@
 //! The fields of one table of a spec: reads the known ones, reports the unknown ones.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::mistakes::{Mistakes, nearest};
 use super::node::{Entry, Node, NodeValue};
 use super::value::{SpecValue, list};
 
 /// Reads one kind of a tagged value from the fields beside its `kind`.
-type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
+pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
 
 /// A reader of values.
 pub(crate) trait ReadsValue<T>: FnOnce(SpecValue<'_>) -> Option<T> {}
@@ -141,6 +142,14 @@ impl<'n> Fields<'n> {
     pub(crate) fn reject_of<T>(&self, name: &str, sentence: &str) -> Option<T> {
         self.complain_of(name, sentence);
         None
+    }
+
+    /// Refusal of the table where `min` is above `max`.
+    pub(crate) fn in_order<N: PartialOrd + fmt::Display>(&self, min: N, max: N) -> Option<()> {
+        if min <= max {
+            return Some(());
+        }
+        self.reject_of("min", &format!("is {min}, above `max`, which is {max}; swap them or move one"))
     }
 
     /// Reads `kind`, which decides the other fields.

@@ -6,14 +6,16 @@
 pub(super) mod fields;
 pub(super) mod mistakes;
 pub(super) mod node;
+pub(super) mod table;
 pub(super) mod text;
 pub(super) mod value;
 mod written;
 
-pub(crate) use fields::{Fields, Given};
+pub(crate) use fields::{Fields, Given, KindReader};
 pub(crate) use mistakes::{Mistakes, nearest};
 pub(crate) use node::{Entry, Node, NodeValue};
-pub(crate) use text::{parse_json, parse_toml};
+pub(crate) use table::{SpecKinds, SpecTable, spec_kinds, spec_table, usual};
+pub(crate) use text::{exact_json, parse_json, parse_toml};
 pub(crate) use value::{Allowed, SpecValue};
 pub(crate) use written::is_usual;
 

@@ -43,6 +43,22 @@ pub(crate) fn parse_json(text: &str) -> Result<Node, Mistakes> {
     Ok(json_node(&value, &Lines::from_text(text)))
 }
 
+/// Reads JSON that is passed on as it is.
+///
+/// # Errors
+///
+/// That it is not JSON, or has a whole number that would lose digits; the sentence begins with its verb.
+pub(crate) fn exact_json(text: &str) -> Result<serde_json::Value, String> {
+    let value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
+    match parse_json(text) {
+        Ok(node) if node.value.json().is_none() => {
+            Err("has a whole number of more than 64 bits, which would lose digits; write it as a text"
+                .to_owned())
+        }
+        _ => Ok(value),
+    }
+}
+
 fn json_node(value: &Value<'_>, lines: &Lines) -> Node {
     let line = Some(lines.at(value.start()));
     let value = match value {

@@ -62,10 +62,11 @@ impl<'n> SpecValue<'n> {
     }
 
     /// Reads a whole number in the range; `1e6` and `12.0` are whole.
-    pub(crate) fn whole(&self, allowed: Allowed) -> Option<u64> {
+    pub(crate) fn whole<N: TryFrom<u64>>(&self, allowed: Allowed) -> Option<N> {
         self.digits()
             .and_then(exact_whole)
             .filter(|number| allowed.has(*number as f64))
+            .and_then(|number| N::try_from(number).ok())
             .or_else(|| self.refuse(&format!("a whole number {allowed}")))
     }
 
@@ -265,6 +266,11 @@ impl Allowed {
             Low::From(low) => value >= low,
         };
         high_enough && value <= self.high
+    }
+
+    /// Why this field cannot have the value, as a sentence; `None` where it can.
+    pub(crate) fn mistake(self, field: &str, value: f64) -> Option<String> {
+        (!self.has(value)).then(|| format!("`{field}` is {value:?}; it must be a number {self}"))
     }
 }
 

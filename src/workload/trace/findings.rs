@@ -10,7 +10,7 @@ const COUNT: Allowed = Allowed::from(0.0, 1e15);
 
 /// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
 #[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TraceFindings {
@@ -127,7 +127,17 @@ impl TraceKind {
 
 /// How a trace file is written. Every format is read line by line; CSV columns are found by name.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
 )]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -146,6 +156,7 @@ pub enum TraceFormat {
     /// `timestamp` in seconds, `hash_ids` of 16 tokens, and a `type`.
     Bailian,
     /// Skyline's own JSON lines, as `skyline trace` writes them.
+    #[default]
     Skyline,
     /// A client pool of `ServeGen` (github.com/alibaba/ServeGen, `data/`): a folder whose files give the rates of
     /// clients and the lengths of their requests. The requests are drawn from the seed.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, VariantNames};
 
 use super::findings::{TraceFindings, TraceFormat};
-use crate::workload::reading::fields::Fields;
-use crate::workload::reading::value::{Allowed, LONGEST_S, SpecValue};
+use crate::workload::reading::spec_table;
+use crate::workload::reading::value::{Allowed, LONGEST_S};
 
 /// Seconds of a trace: public traces last up to four months.
 const TRACE_SECONDS: Allowed = Allowed::from(0.0, 10.0 * LONGEST_S);
@@ -16,32 +16,33 @@ const SOME_TRACE_SECONDS: Allowed = Allowed::above(0.0, 10.0 * LONGEST_S);
 /// Factors that stretch a trace in time or multiply its requests.
 const SCALE: Allowed = Allowed::from(0.000_1, 100.0);
 
-/// Which trace is replayed, which slice of it, and how it is changed.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Trace {
-    /// The file, or the folder of a client pool. In a workload file a relative path begins at the folder of that
-    /// file.
-    pub path: String,
-    /// Format of the file; recognised by its first line when the spec does not say.
-    pub format: Option<TraceFormat>,
-    /// Seconds from the trace's zero (see [`TraceFormat::zero`]) to the run's zero. Earlier requests are left out;
-    /// later ones keep their distance from it. 0 by default.
-    pub from_s: f64,
-    /// Length of the slice in seconds of the trace; to its end when absent.
-    pub for_s: Option<f64>,
-    /// Seconds of the run per second of the trace: 0.5 replays it twice as fast, 2 half as fast.
-    pub time_scale: f64,
-    /// Requests of the run per request of the trace. Below 1 each is kept with that probability, drawn from the seed.
-    /// Above 1 further copies of the slice are laid over it (the last one thinned to the fraction left). Each copy is
-    /// rotated: it starts at a moment drawn from the seed and wraps around at the end. A copy shares no prefix with
-    /// another. For a client pool it multiplies every client's rate instead.
-    pub rate_scale: f64,
-    /// What to do with unreadable lines.
-    pub bad_lines: BadLines,
-    /// What the file was found to hold; absent until it is read.
-    pub found: Option<TraceFindings>,
+spec_table! {
+    default
+    /// Which trace is replayed, which slice of it, and how it is changed.
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    pub struct Trace = "a trace" {
+        /// The file, or the folder of a client pool. In a workload file a relative path begins at the folder of that
+        /// file.
+        path: String = required(|value| value.nonblank()),
+        /// Format of the file; recognised by its first line when the spec does not say.
+        format: Option<TraceFormat> = option(|value| value.variant()),
+        /// Seconds from the trace's zero (see [`TraceFormat::zero`]) to the run's zero. Earlier requests are left out;
+        /// later ones keep their distance from it. 0 by default.
+        from_s: f64 = optional(0.0, |value| value.number(TRACE_SECONDS)),
+        /// Length of the slice in seconds of the trace; to its end when absent.
+        for_s: Option<f64> = option(|value| value.number(SOME_TRACE_SECONDS)),
+        /// Seconds of the run per second of the trace: 0.5 replays it twice as fast, 2 half as fast.
+        time_scale: f64 = optional(1.0, |value| value.number(SCALE)),
+        /// Requests of the run per request of the trace. Below 1 each is kept with that probability, drawn from the seed.
+        /// Above 1 further copies of the slice are laid over it (the last one thinned to the fraction left). Each copy is
+        /// rotated: it starts at a moment drawn from the seed and wraps around at the end. A copy shares no prefix with
+        /// another. For a client pool it multiplies every client's rate instead.
+        rate_scale: f64 = optional(1.0, |value| value.number(SCALE)),
+        /// What to do with unreadable lines.
+        bad_lines: BadLines = optional(BadLines::Refuse, |value| value.variant()),
+        /// What the file was found to hold; absent until it is read.
+        found: Option<TraceFindings> = option(TraceFindings::read),
+    }
 }
 
 /// What to do with unreadable lines.
@@ -69,16 +70,7 @@ impl Trace {
 
     /// A whole file, unchanged.
     pub fn whole(path: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            format: None,
-            from_s: 0.0,
-            for_s: None,
-            time_scale: 1.0,
-            rate_scale: 1.0,
-            bad_lines: BadLines::Refuse,
-            found: None,
-        }
+        Self { path: path.to_owned(), ..Self::default() }
     }
 
     /// Checks that every number is within its range. Call it before reading the file: a `rate_scale` of a billion
@@ -110,23 +102,6 @@ impl Trace {
     /// Mean answer of the slice, tokens; 1 before the file is read.
     pub(crate) fn mean_output_tokens(&self) -> f64 {
         self.found.as_ref().map_or(1.0, |found| found.output_tokens)
-    }
-
-    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("a trace", Self::read_fields)
-    }
-
-    pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self {
-            path: fields.need("path", |value| value.nonblank()),
-            format: fields.maybe("format", |value| value.variant()),
-            from_s: fields.or("from_s", 0.0, |value| value.number(TRACE_SECONDS)),
-            for_s: fields.maybe("for_s", |value| value.number(SOME_TRACE_SECONDS)),
-            time_scale: fields.or("time_scale", 1.0, |value| value.number(SCALE)),
-            rate_scale: fields.or("rate_scale", 1.0, |value| value.number(SCALE)),
-            bad_lines: fields.or("bad_lines", BadLines::Refuse, |value| value.variant()),
-            found: fields.maybe("found", TraceFindings::read),
-        })
     }
 }
 

@@ -90,7 +90,7 @@ fn at<'v>(line: &'v Value, field: &str) -> Option<&'v Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::traces::files::reader::{AccessLog, read_log};
+    use crate::generator::traces::files::reader::read_log;
     use crate::workload::BadLines;
 
     fn fields() -> AccessLogFields {
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    fn read(log: &[u8], bad_lines: BadLines) -> Result<AccessLog, String> {
+    fn read(log: &[u8], bad_lines: BadLines) -> Result<(Vec<TracedRequest>, u64), String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         std::fs::write(&path, log).unwrap();
@@ -117,7 +117,7 @@ mod tests {
             {"ts": "2023-11-14T22:13:20Z", "usage.prompt_tokens": 3, "usage": {"completion_tokens": 4}, "route": 1}"#;
         let requests: Vec<_> = read(log, BadLines::Refuse)
             .unwrap()
-            .requests
+            .0
             .into_iter()
             .map(|request| (request.at_ns, request.input_tokens, request.output_tokens, request.kind))
             .collect();
@@ -148,7 +148,7 @@ mod tests {
             let log = [good, &b"\n"[..], line].concat();
             let error = read(&log, BadLines::Refuse).unwrap_err();
             assert!(error.contains(cause), "{error}");
-            assert_eq!(read(&log, BadLines::Skip).unwrap().skipped, 1, "{error}");
+            assert_eq!(read(&log, BadLines::Skip).unwrap().1, 1, "{error}");
         }
         assert!(read(b"\n", BadLines::Refuse).unwrap_err().contains("holds no request"));
     }

@@ -8,4 +8,4 @@ pub(super) mod reader;
 
 pub use json_lines::TraceWriter;
 pub use logs::AccessLogFields;
-pub use reader::{AccessLog, read_log};
+pub use reader::read_log;

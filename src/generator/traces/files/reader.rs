@@ -43,17 +43,13 @@ enum LineLayout {
     Log(AccessLogFields),
 }
 
-/// The requests of an access log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccessLog {
-    /// Its requests in order; moments count from the first.
-    pub requests: Vec<TracedRequest>,
-    /// Lines that were left out.
-    pub skipped: u64,
-}
-
-/// Reads a log in JSON lines; it keeps none of its text.
-pub fn read_log(path: &str, fields: &AccessLogFields, bad_lines: BadLines) -> Result<AccessLog, TraceError> {
+/// Reads an access log in JSON lines: its requests in order, with moments that count from the first, and how many lines
+/// were left out. It keeps none of the log's text.
+pub fn read_log(
+    path: &str,
+    fields: &AccessLogFields,
+    bad_lines: BadLines,
+) -> Result<(Vec<TracedRequest>, u64), TraceError> {
     let mut reader = TraceReader::new(path, LineLayout::Log(fields.clone()), bad_lines)?;
     let mut requests = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
     let skipped = reader.facts.skipped;
@@ -64,7 +60,7 @@ pub fn read_log(path: &str, fields: &AccessLogFields, bad_lines: BadLines) -> Re
     for request in &mut requests {
         request.at_ns = request.at_ns.saturating_sub(zero);
     }
-    Ok(AccessLog { requests, skipped })
+    Ok((requests, skipped))
 }
 
 impl TraceReader {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::client::{PoolClient, PoolStretch};
-use super::tables::{BadLengthTable, LengthTables, PoolLengths};
+use super::tables::{LengthTables, PoolLengths};
 use crate::arrivals::Superposition;
 use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::{BadLine, TraceFacts, TracedRequest};
@@ -149,11 +149,11 @@ impl PoolReader {
                     self.facts.nearest += u64::from(read.as_ref().is_some_and(sends_nothing));
                     tables.extend(read);
                 }
-                Err(BadLengthTable { at: [moment, field], cause }) => {
-                    let line = line_of(&text, &moment, &field);
+                Err((field, cause)) => {
+                    let line = line_of(&text, moment, &field);
                     let place = format!("moment \"{moment}\", field \"{field}\"");
                     self.refuse(path, line, BadLine { place, cause })?;
-                    tables.extend(LengthTables::left_out(&moment));
+                    tables.extend(LengthTables::left_out(moment));
                 }
             }
         }

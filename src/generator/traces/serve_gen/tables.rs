@@ -43,20 +43,11 @@ pub(super) enum PoolLengths {
     LeftOut,
 }
 
-/// What is wrong with a table.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct BadLengthTable {
-    /// The moment and the field.
-    pub(super) at: [String; 2],
-    pub(super) cause: String,
-}
-
 impl LengthTables {
     /// Reads the tables of one moment. `None` where a field is empty: then, as in `ServeGen`, the previous ones
-    /// continue.
-    pub(super) fn read(moment: &str, fields: &Map<String, Value>) -> Result<Option<Self>, BadLengthTable> {
-        let bad =
-            |field: &str, cause: String| BadLengthTable { at: [moment.to_owned(), field.to_owned()], cause };
+    /// continue. An error is a field and what is wrong with it.
+    pub(super) fn read(moment: &str, fields: &Map<String, Value>) -> Result<Option<Self>, (String, String)> {
+        let bad = |field: &str, cause: String| (field.to_owned(), cause);
         let at_s = moment.parse().map_err(|_| bad(moment, "is not a whole number of seconds".to_owned()))?;
         if fields.values().any(|field| field.as_str().is_some_and(|text| text.trim() == "{}")) {
             return Ok(None);
