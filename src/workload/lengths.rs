@@ -24,9 +24,9 @@ const SGLANG_RATIO: Allowed = Allowed::from(0.0, 1.0);
 spec_kinds! {
     /// A distribution of token counts. A draw is rounded to the nearest whole token.
     ///
-    /// `min` and `max` are inclusive bounds in tokens. Normal, log-normal and exponential are *truncated* to them (drawn
-    /// from the conditional distribution, not clamped to the edges), so a tight bound shifts the mean. In a file, `min`
-    /// defaults to 1 and `max` to [`TOKEN_LIMIT`]; the uniform needs both.
+    /// `min` and `max` are inclusive bounds in tokens. Normal, log-normal and exponential are *truncated* to them
+    /// (drawn from the conditional distribution, not clamped to the edges), so a tight bound shifts the mean. In a
+    /// file, `min` defaults to 1 and `max` to [`TOKEN_LIMIT`]; the uniform needs both.
     pub enum Distribution = "distribution" {
         /// Always `value` tokens.
         "constant" Constant {

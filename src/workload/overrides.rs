@@ -5,8 +5,9 @@ use super::spec::WorkloadSpec;
 use crate::workload::arrival::pattern::{ArrivalPattern, BURSTINESS};
 use crate::workload::arrival::stages::{LoadSpike, RateStage};
 use crate::workload::arrival::think_time::ThinkTime;
-use crate::workload::class::request_class::{RequestClass, Slo};
-use crate::workload::clients::behaviour::{ClientBehaviour, RETRIES};
+use crate::workload::class::request_class::RequestClass;
+use crate::workload::class::slo::Slo;
+use crate::workload::clients::behaviour::RETRIES;
 use crate::workload::clients::change::ClientChange;
 use crate::workload::lengths::Distribution;
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
@@ -131,21 +132,6 @@ impl WorkloadSpec {
             return Ok(spec);
         }
         Err(mistakes.into_error(&format!("`{}` as changed by {ORIGIN}", spec.name)))
-    }
-
-    /// What a change can put out of range, or beside what it does not go with.
-    fn misfits(&self) -> impl Iterator<Item = String> {
-        let horizon = SECONDS.mistake("horizon_s", self.horizon_s);
-        let rates = self.arrival.rates().into_iter();
-        let rates =
-            rates.filter_map(|(field, rate, allowed)| allowed.mistake(&format!("arrival.{field}"), rate));
-        let classes = self.classes.iter().enumerate().flat_map(|(i, class)| {
-            let misfits = class.misfits().into_iter();
-            misfits.map(move |(field, sentence)| format!("`classes[{i}].{field}` {sentence}"))
-        });
-        let waits = self.clients.as_ref().and_then(ClientBehaviour::misfit);
-        let waits = waits.map(|(field, sentence)| format!("`clients.{field}` {sentence}"));
-        horizon.into_iter().chain(rates).chain(classes).chain(waits)
     }
 
     /// Why this workload cannot take users, a think time, a rate or a number of tokens.

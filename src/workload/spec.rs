@@ -11,7 +11,8 @@ use crate::workload::answer::golden::GoldenCheck;
 use crate::workload::answer::json_schema::inline_schemas;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::class::mixes::{ModelMix, Tenant};
-use crate::workload::class::request_class::{Priority, RequestClass, Slo};
+use crate::workload::class::request_class::RequestClass;
+use crate::workload::class::slo::{Priority, Slo};
 use crate::workload::clients::behaviour::ClientBehaviour;
 use crate::workload::lengths::positive_total;
 use crate::workload::reading::SpecTable as _;
@@ -232,7 +233,8 @@ impl WorkloadSpec {
 }
 
 /// Reads the arrivals that all classes share, if any, or the trace, whose file is read at once: the rest of the spec
-/// depends on its content. After a mistake the error is a placeholder, where a trace was meant, for the rest of the spec.
+/// depends on its content. After a mistake the error is a placeholder, where a trace was meant, for the rest of the
+/// spec.
 fn read_common(
     fields: &mut Fields<'_>,
     seed: Option<u64>,

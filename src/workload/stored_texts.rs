@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::answer::text_hash::{hashed, is_hash};
 use super::answer::{AnswerShape, GoldenCheck, JsonSchema, RegexPattern};
 use super::prompt::PromptSource;
 use super::spec::WorkloadSpec;
-use super::text_hash::{hashed, is_hash};
 
 impl WorkloadSpec {
     /// The same with the SHA-256 of each text in its place: of templates and questions, of golden prompts and what is

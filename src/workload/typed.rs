@@ -2,7 +2,7 @@
 
 use super::arrival::pattern::ArrivalPattern;
 use super::arrival::stages::{LoadSpike, RATE_OR_NONE, RateStage};
-use super::class::request_class::{BOUND_MS, Slo};
+use super::class::slo::{BOUND_MS, Slo};
 use super::lengths::Distribution;
 use super::reading::mistakes::{Mistakes, SpecError};
 use super::reading::node::{Node, NodeValue};

@@ -136,7 +136,7 @@ impl RunLength<'_> {
 }
 
 /// The field that is wrong with a run's length, with a sentence that says why.
-pub(super) type LengthMistake = (&'static str, String);
+type LengthMistake = (&'static str, String);
 
 #[cfg(test)]
 mod tests {

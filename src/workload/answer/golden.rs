@@ -5,11 +5,11 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::json_schema::JsonSchema;
+use super::text_hash::hashed;
 use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::{Allowed, SpecValue};
 use crate::workload::reading::{SpecTable as _, spec_table};
-use crate::workload::text_hash::hashed;
 
 /// Lengths that a check may require of an answer, characters.
 const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);
@@ -134,12 +134,13 @@ const DEFAULT_TOKENS: u32 = 64;
 const TOKENS: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
 
 spec_table! {
-    /// A question whose answer is known. It is sent at temperature 0 with a fixed sampling seed, in addition to the load,
-    /// and counts in none of its figures.
+    /// A question whose answer is known. It is sent at temperature 0 with a fixed sampling seed, in addition to the
+    /// load, and counts in none of its figures.
     pub struct GoldenCheck = "a check" {
         /// Name shown in reports, unique in its workload.
         name: String = required(|value| value.name()),
-        /// What it is a question of, such as `safety` or `arithmetic`: checks of one slice have a pass rate of their own.
+        /// What it is a question of, such as `safety` or `arithmetic`: checks of one slice have a pass rate of their
+        /// own.
         slice: Option<String> = option(|value| value.name()),
         /// The prompt; in a chat, the one user message. Either this or `messages` is given.
         prompt: Option<String> = option(|value| value.nonblank()),

@@ -8,11 +8,11 @@ use jsonschema::Validator;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::text_hash::hashed;
 use crate::workload::reading::mistakes::Mistakes;
 use crate::workload::reading::node::{Node, NodeValue};
 use crate::workload::reading::text::{exact_json, parse_json};
 use crate::workload::reading::value::SpecValue;
-use crate::workload::text_hash::hashed;
 
 /// A compiled schema. Two are equal when their JSON is. It is stored as the schema itself, even when it came from a
 /// file.
@@ -35,6 +35,11 @@ impl JsonSchema {
             format!("{place}{error}")
         })?;
         Ok(Self { schema, validator: Arc::new(validator) })
+    }
+
+    /// The schema of an object without fields.
+    pub(super) fn of_no_field() -> Option<Self> {
+        Self::new(json!({ "type": "object", "properties": {} })).ok()
     }
 
     /// The schema as JSON.

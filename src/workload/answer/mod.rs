@@ -3,6 +3,7 @@
 pub(super) mod golden;
 pub(super) mod json_schema;
 pub(super) mod shape;
+pub(super) mod text_hash;
 
 pub use golden::{Expectation, GoldenCheck, RegexPattern};
 pub use json_schema::JsonSchema;

@@ -9,8 +9,8 @@ use crate::workload::reading::value::SpecValue;
 use crate::workload::reading::{SpecTable as _, spec_kinds, spec_table};
 
 spec_kinds! {
-    /// A format that the server must keep answers to. The length of such an answer is not forced: `output_tokens` is its
-    /// limit.
+    /// A format that the server must keep answers to. The length of such an answer is not forced: `output_tokens` is
+    /// its limit.
     pub enum AnswerShape = "answer" {
         /// Any JSON object.
         "json" Json {
@@ -21,8 +21,8 @@ spec_kinds! {
         "json_schema" JsonSchema {
             /// The schema.
             schema: JsonSchema = required(JsonSchema::read),
-            /// Sent as `strict`: `OpenAI` then enforces the schema, and refuses a schema that does not follow its strict
-            /// subset.
+            /// Sent as `strict`: `OpenAI` then enforces the schema, and refuses a schema that does not follow its
+            /// strict subset.
             strict: bool = optional(false, |value| value.flag()),
             /// Whether an answer in another format misses its SLO.
             in_slo: bool = optional(false, |value| value.flag()),
@@ -54,7 +54,7 @@ spec_table! {
         /// The description that the model sees.
         description: Option<String> = option(|value| value.nonblank()),
         /// Schema of the arguments; an object without fields when the file does not say.
-        parameters: JsonSchema = optional(JsonSchema::new(serde_json::json!({ "type": "object", "properties": {} })).ok()?, JsonSchema::read),
+        parameters: JsonSchema = optional(JsonSchema::of_no_field()?, JsonSchema::read),
         /// Sent as `strict`: vLLM and `OpenAI` hold the arguments to the schema only then.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         strict: bool = optional(false, |value| value.flag()),

@@ -37,9 +37,9 @@ spec_kinds! {
             /// Requests per second.
             rate_per_s: f64 = required(|value| value.number(RATE)),
         },
-        /// Gamma gaps with mean 1/rate; `burstiness` is the gamma shape as in vLLM's `--burstiness`: 1 is Poisson, below
-        /// 1 is burstier, above 1 more regular. The gaps' coefficient of variation is 1/√burstiness; a file may give it
-        /// as `cv` instead of `burstiness`.
+        /// Gamma gaps with mean 1/rate; `burstiness` is the gamma shape as in vLLM's `--burstiness`: 1 is Poisson,
+        /// below 1 is burstier, above 1 more regular. The gaps' coefficient of variation is 1/√burstiness; a file may
+        /// give it as `cv` instead of `burstiness`.
         "gamma" Gamma {
             /// Requests per second.
             rate_per_s: f64 = required(|value| value.number(RATE)),
@@ -50,12 +50,12 @@ spec_kinds! {
         "weibull" Weibull {
             /// Requests per second.
             rate_per_s: f64 = required(|value| value.number(RATE)),
-            /// Weibull shape: 1 is Poisson, below 1 is burstier, above 1 more regular. The gaps' coefficient of variation
-            /// is √(Γ(1 + 2/shape) ÷ Γ(1 + 1/shape)² − 1).
+            /// Weibull shape: 1 is Poisson, below 1 is burstier, above 1 more regular. The gaps' coefficient of
+            /// variation is √(Γ(1 + 2/shape) ÷ Γ(1 + 1/shape)² − 1).
             shape: f64 = shape_or_cv(WEIBULL_SHAPE, GapFamily::Weibull),
         },
-        /// A Poisson process whose rate alternates between two values: each period has `base_s` seconds at the base rate,
-        /// then `burst_s` seconds at the burst rate.
+        /// A Poisson process whose rate alternates between two values: each period has `base_s` seconds at the base
+        /// rate, then `burst_s` seconds at the burst rate.
         "bursts" Bursts {
             /// Requests per second between bursts; may be 0.
             base_rate_per_s: f64 = required(|value| value.number(RATE_OR_NONE)),
@@ -71,8 +71,8 @@ spec_kinds! {
             /// The stages, in order; at least one.
             stages: Vec<RateStage> = required(|value| value.list(RateStage::read)),
         } then(some_rate),
-        /// A Markov-modulated Poisson process. It stays in each state for an exponential time, at the state's rate, then
-        /// moves to the next state in the list, and from the last to the first. The initial state is drawn by the
+        /// A Markov-modulated Poisson process. It stays in each state for an exponential time, at the state's rate,
+        /// then moves to the next state in the list, and from the last to the first. The initial state is drawn by the
         /// long-run share of time in each state, so the mean rate holds from the first second.
         "markov" Markov {
             /// The states, in order; at least two.
@@ -102,8 +102,8 @@ spec_kinds! {
             /// The spikes, in order and without overlap; at least one.
             spikes: Vec<Spike> = required(spikes_in_order),
         },
-        /// Superposed clients with their own rates and gaps. Each client is already active when the run begins: its first
-        /// gap is the rest of one, so they do not start together.
+        /// Superposed clients with their own rates and gaps. Each client is already active when the run begins: its
+        /// first gap is the rest of one, so they do not start together.
         "clients" Clients {
             /// The clients; at least one.
             clients: Vec<Client> = required(|value| value.list(Client::read)),
@@ -121,21 +121,21 @@ spec_kinds! {
             /// Family of the gaps; gamma when the file gives none.
             gaps: GapFamily = optional(GapFamily::Gamma, |value| value.variant()),
         },
-        /// Closed loop: each user sends a request, waits for the answer, thinks and sends the next, from the start of the
-        /// run to its end. The server decides how many requests that makes: a slower server receives fewer. After a
-        /// failure a user waits at least [`ArrivalPattern::AFTER_FAILURE_S`]. In a class with conversations a user holds
-        /// one after another.
+        /// Closed loop: each user sends a request, waits for the answer, thinks and sends the next, from the start of
+        /// the run to its end. The server decides how many requests that makes: a slower server receives fewer. After a
+        /// failure a user waits at least [`ArrivalPattern::AFTER_FAILURE_S`]. In a class with conversations a user
+        /// holds one after another.
         "users" Users {
             /// How many.
             users: u64 = required(|value| value.whole(USERS)),
             /// Time from the end of an answer to the user's next request or conversation; 0 when the file gives none.
             think_time_s: ThinkTime = optional(ThinkTime::default(), ThinkTime::read_or_constant),
-            /// Users start evenly spread over this many seconds, the first at once. When the file gives none: a twentieth
-            /// of a second per user, at most 5 s, so that they do not start together.
+            /// Users start evenly spread over this many seconds, the first at once. When the file gives none: a
+            /// twentieth of a second per user, at most 5 s, so that they do not start together.
             ramp_s: f64 = optional(Self::default_ramp_s(users.unwrap_or(1)), |value| value.number(SECONDS_OR_NONE)),
         },
-        /// The exact moments of a recorded trace, which also gives the lengths of its requests. In a file it may also be
-        /// given as the table `trace`.
+        /// The exact moments of a recorded trace, which also gives the lengths of its requests. In a file it may also
+        /// be given as the table `trace`.
         "trace" Trace(Box<Trace> = boxed_trace),
         /// One process per class, superposed. In a file each class has its own `arrival`.
         "by_class" ByClass {

@@ -4,8 +4,7 @@ use std::f64::consts::TAU;
 
 use super::clients::{GapFamily, GapForm};
 use super::pattern::ArrivalPattern;
-use super::stages::{RATE_OR_NONE, RateStage, Spike};
-use crate::workload::reading::value::{Allowed, RATE};
+use super::stages::{RateStage, Spike};
 use crate::workload::trace::findings::TraceFindings;
 
 /// How a rate develops over a run.
@@ -172,40 +171,6 @@ impl ArrivalPattern {
                 Some(rates.rates(*rate_per_s, *clients).into_iter().map(|rate| (rate, form)).collect())
             }
             _ => None,
-        }
-    }
-
-    /// The rates that a factor multiplies, each with its place in a spec and its range.
-    pub(in crate::workload) fn rates(&self) -> Vec<(String, f64, Allowed)> {
-        let listed = |list: &str, place: usize, field: &str| format!("{list}[{place}].{field}");
-        match self {
-            Self::Bursts { base_rate_per_s: base, burst_rate_per_s: burst, .. } => vec![
-                ("base_rate_per_s".to_owned(), *base, RATE_OR_NONE),
-                ("burst_rate_per_s".to_owned(), *burst, RATE),
-            ],
-            Self::Stages { stages } => (stages.iter().enumerate())
-                .flat_map(|(i, stage)| {
-                    let ends =
-                        [("from_rate_per_s", stage.from_rate_per_s), ("to_rate_per_s", stage.to_rate_per_s)];
-                    ends.map(|(field, rate)| (listed("stages", i, field), rate, RATE_OR_NONE))
-                })
-                .collect(),
-            Self::Markov { states } => (states.iter().enumerate())
-                .map(|(i, state)| (listed("states", i, "rate_per_s"), state.rate_per_s, RATE_OR_NONE))
-                .collect(),
-            Self::Spikes { base_rate_per_s, spikes } => (spikes.iter().enumerate())
-                .map(|(i, spike)| (listed("spikes", i, "rate_per_s"), spike.rate_per_s, RATE_OR_NONE))
-                .chain([("base_rate_per_s".to_owned(), *base_rate_per_s, RATE)])
-                .collect(),
-            Self::ByClass { classes } => (classes.iter().enumerate())
-                .flat_map(|(i, class)| {
-                    let rates = class.rates().into_iter();
-                    rates.map(move |(field, rate, allowed)| (listed("classes", i, &field), rate, allowed))
-                })
-                .collect(),
-            Self::Clients { .. } => vec![("clients".to_owned(), self.mean_rate_per_s(), RATE)],
-            Self::Trace(_) | Self::Users { .. } => Vec::new(),
-            even => vec![("rate_per_s".to_owned(), even.mean_rate_per_s(), RATE)],
         }
     }
 

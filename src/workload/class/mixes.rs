@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::request_class::{RequestClass, Slo};
+use super::request_class::RequestClass;
+use super::slo::Slo;
 use crate::workload::lengths::{SKEW, one_each, read_weight, zipf};
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::SpecValue;
@@ -95,8 +96,8 @@ spec_table! {
     pub struct ModelMix = "a mix of models" {
         /// Names as the server knows them; at least one, none twice.
         names: Vec<String> = required(distinct_names),
-        /// One weight per name. With `zipf` in a file they follow [`zipf`] in the order of the names; without either they
-        /// are equal.
+        /// One weight per name. With `zipf` in a file they follow [`zipf`] in the order of the names; without either
+        /// they are equal.
         weights: Vec<f64> = weights_or_zipf(names.as_ref().map(Vec::len)),
     }
     check(fields) {

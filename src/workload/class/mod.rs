@@ -2,7 +2,9 @@
 
 pub(super) mod mixes;
 pub(super) mod request_class;
+pub(super) mod slo;
 pub(super) mod tags;
 
 pub use mixes::{ModelMix, Tenant};
-pub use request_class::{Priority, PriorityShare, RequestClass, Slo};
+pub use request_class::{PriorityShare, RequestClass};
+pub use slo::{Priority, Slo};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, VariantNames};
+use serde::Serialize;
 
+use super::slo::{Priority, Slo};
 use crate::workload::answer::shape::AnswerShape;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::lengths::{Distribution, positive_total, read_weight};
@@ -12,8 +12,8 @@ use crate::workload::metadata::read_tags;
 use crate::workload::prompt::dataset::Dataset;
 use crate::workload::prompt::source::{Conversation, Images, PromptSource, SharedPrefixes};
 use crate::workload::reading::fields::{Fields, Given};
-use crate::workload::reading::value::{Allowed, SpecValue};
-use crate::workload::reading::{SpecKinds as _, SpecTable as _, spec_table};
+use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::{SpecKinds as _, SpecTable as _};
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
@@ -214,7 +214,7 @@ impl ClassParts<'_> {
 
 impl RequestClass {
     /// The fields that do not go with others, each with a sentence that says so.
-    pub(crate) fn misfits(&self) -> Vec<(String, String)> {
+    pub(in crate::workload) fn misfits(&self) -> Vec<(String, String)> {
         let Self { prompt, metadata, .. } = self;
         let (shared_prefix, conversation) = (self.shared_prefix.as_ref(), self.conversation.as_ref());
         let (images, answer) = (self.images.as_ref(), self.answer.as_ref());
@@ -357,61 +357,5 @@ impl PriorityShare {
             let slo = fields.optional("slo", class_slo, Slo::read);
             Some(Self { priority: priority?, weight: weight?, slo: slo? })
         })
-    }
-}
-
-/// How urgent a request is. Ordered: `High` is the most urgent.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    Display,
-    EnumString,
-    VariantNames,
-)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Priority {
-    /// A user is waiting.
-    High,
-    /// A user will look soon.
-    #[default]
-    Medium,
-    /// No user is waiting.
-    Low,
-}
-
-/// A day: no user waits longer for an answer.
-pub(in crate::workload) const BOUND_MS: Allowed = Allowed::above(0.0, 86_400_000.0);
-
-spec_table! {
-    /// Upper bounds on one request's latency, milliseconds. An absent bound requires nothing.
-    ///
-    /// A request meets its SLO when it completed and every given bound holds; a failed or censored request never does.
-    #[derive(Copy, Default)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
-    pub struct Slo = "an SLO" {
-        /// Bound on time to first token, from the scheduled moment; in a closed loop from sending.
-        ttft_ms: Option<f64> = option(|value| value.number(BOUND_MS)),
-        /// Bound on time per output token after the first.
-        tpot_ms: Option<f64> = option(|value| value.number(BOUND_MS)),
-        /// Bound on end-to-end latency, from the scheduled moment; in a closed loop from sending.
-        e2e_ms: Option<f64> = option(|value| value.number(BOUND_MS)),
-    }
-}
-
-impl Slo {
-    /// Whether there is no SLO: then requests count neither as met nor as missed.
-    pub fn is_empty(&self) -> bool {
-        self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()
     }
 }

@@ -16,8 +16,8 @@ spec_table! {
     default
     /// How every client of a workload behaves: the table `clients` of a workload file.
     ///
-    /// An attempt is one sending of a request. Retries and hedges are never hidden in a latency: that of a request counts
-    /// from its scheduled moment, and so includes each failed attempt and each wait between two.
+    /// An attempt is one sending of a request. Retries and hedges are never hidden in a latency: that of a request
+    /// counts from its scheduled moment, and so includes each failed attempt and each wait between two.
     #[cfg_attr(test, derive(schemars::JsonSchema))]
     pub struct ClientBehaviour = "the behaviour of clients" {
         /// An attempt fails that takes longer than this in total, seconds; absent: no limit of the workload's.

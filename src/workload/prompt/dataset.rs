@@ -28,7 +28,8 @@ spec_table! {
         order: RowOrder = optional(RowOrder::File, |value| value.variant()),
         /// Rule that leaves rows out; none when absent.
         filter: Option<RowFilter> = option(|value| value.variant()),
-        /// Number of rows after which reading stops; the whole file when absent. Filtered and unusable rows do not count.
+        /// Number of rows after which reading stops; the whole file when absent. Filtered and unusable rows do not
+        /// count.
         rows: Option<u64> = option(|value| value.whole(ROWS)),
         /// Whether an unusable row is skipped and counted, instead of ending everything.
         skip_bad: bool = optional(false, |value| value.flag()),
@@ -38,8 +39,8 @@ spec_table! {
         prompt_column: Option<String> = option(|value| value.nonblank()),
         /// Name of the column with answer lengths of a CSV file, if it is not `output_tokens`.
         output_tokens_column: Option<String> = option(|value| value.nonblank()),
-        /// The columns, or fields, of its rows that are tags of their requests: each tag with its column. In a file also
-        /// a list of columns, whose names are then the tags.
+        /// The columns, or fields, of its rows that are tags of their requests: each tag with its column. In a file
+        /// also a list of columns, whose names are then the tags.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         metadata: BTreeMap<String, String> = optional(BTreeMap::new(), read_tag_columns),
         /// What the file was found to hold; absent until it is read.

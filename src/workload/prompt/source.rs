@@ -85,8 +85,8 @@ spec_table! {
         /// Popularity of the images (Zipf): the k-th is chosen with a probability proportional to k^−`zipf`. 0, the
         /// default, makes all equal.
         zipf: f64 = optional(0.0, |value| value.number(SKEW)),
-        /// Share of the prefixes, the most popular first, that are sent once before the run, so that a prefix cache holds
-        /// them. 0 by default: all are new to the server, since other runs have other texts.
+        /// Share of the prefixes, the most popular first, that are sent once before the run, so that a prefix cache
+        /// holds them. 0 by default: all are new to the server, since other runs have other texts.
         warm: f64 = optional(0.0, |value| value.number(SHARE)),
     }
 }
@@ -156,8 +156,8 @@ spec_table! {
     /// leaves a think time after the end of the previous answer and repeats everything said so far, the server's own
     /// answers included.
     pub struct Conversation = "a conversation" {
-        /// Turns of a conversation, each a user message with its answer; drawn once per conversation. A number in a file
-        /// means a constant.
+        /// Turns of a conversation, each a user message with its answer; drawn once per conversation. A number in a
+        /// file means a constant.
         turns: Distribution = required(Distribution::read_or_constant),
         /// Time from the end of an answer to the next turn; a number in a file means a constant.
         think_time_s: ThinkTime = required(ThinkTime::read_or_constant),

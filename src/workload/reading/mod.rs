@@ -3,10 +3,10 @@
 //! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`SpecValue`] is a node with its path, from
 //! which each type of the workload reads itself. Reading does not stop at the first mistake.
 
-pub(super) mod fields;
+pub(crate) mod fields;
 pub(super) mod mistakes;
 pub(super) mod node;
-pub(super) mod table;
+pub(crate) mod table;
 pub(super) mod text;
 pub(super) mod value;
 mod written;
@@ -14,7 +14,7 @@ mod written;
 pub(crate) use fields::{Fields, Given, KindReader};
 pub(crate) use mistakes::{Mistakes, nearest};
 pub(crate) use node::{Entry, Node, NodeValue};
-pub(crate) use table::{SpecKinds, SpecTable, spec_kinds, spec_table, usual};
+pub(crate) use table::{SpecKinds, SpecTable, spec_kinds, spec_table};
 pub(crate) use text::{exact_json, parse_json, parse_toml};
 pub(crate) use value::{Allowed, SpecValue};
 pub(crate) use written::is_usual;

@@ -38,8 +38,8 @@ pub(crate) trait SpecKinds: Sized + 'static {
 /// `default` in front the usual values are the type's default.
 macro_rules! spec_table {
     (default $($table:tt)*) => {
-        $crate::workload::reading::spec_table! { $($table)* }
-        $crate::workload::reading::usual! { $($table)* }
+        $crate::workload::reading::table::spec_table! { $($table)* }
+        $crate::workload::reading::table::usual! { $($table)* }
     };
     (
         $(#[$meta:meta])*
@@ -54,10 +54,10 @@ macro_rules! spec_table {
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         $vis struct $name { $($(#[$doc])* pub $field: $type),* }
 
-        impl $crate::workload::reading::SpecTable for $name {
+        impl $crate::workload::reading::table::SpecTable for $name {
             const NAME: &'static str = $what;
 
-            fn read_fields(fields: &mut $crate::workload::reading::Fields<'_>) -> Option<Self> {
+            fn read_fields(fields: &mut $crate::workload::reading::fields::Fields<'_>) -> Option<Self> {
                 $(#[allow(unused_mut)] let mut $field: Option<$type> = fields.$how(stringify!($field), $($arg),*);)*
                 $({
                     let $fields = &*fields;
@@ -85,15 +85,15 @@ macro_rules! usual {
         impl Default for $name {
             /// What a file that gives nothing says.
             fn default() -> Self {
-                Self { $($field: $crate::workload::reading::usual!(@$how $($arg),*)),* }
+                Self { $($field: $crate::workload::reading::table::usual!(@$how $($arg),*)),* }
             }
         }
     };
 }
 
 /// Declares an enum as a table of a spec whose `kind` decides its other fields: behind each kind its variant, with
-/// fields as in [`spec_table`], or with a type of its own and what reads that. `check` sees every field as an
-/// `Option`, `then` the whole; both may end the reading. `also` are kinds that are only read, `never` those that no file gives.
+/// fields as in [`spec_table`], or with a type of its own and what reads that. `check` sees every field as an `Option`,
+/// `then` the whole; both may end the reading. `also` are kinds that are only read, `never` those that no file gives.
 macro_rules! spec_kinds {
     (
         $(#[$meta:meta])*
@@ -109,7 +109,10 @@ macro_rules! spec_kinds {
         }
         $(also { $($alias:literal = $read_alias:expr),* $(,)? })?
         $(never {
-            $($(#[$ndoc:meta])* $nkind:literal $never:ident { $($(#[$nfdoc:meta])* $nfield:ident: $ntype:ty),* $(,)? }),* $(,)?
+            $(
+                $(#[$ndoc:meta])*
+                $nkind:literal $never:ident { $($(#[$nfdoc:meta])* $nfield:ident: $ntype:ty),* $(,)? }
+            ),* $(,)?
         })?
     ) => {
         $(#[$meta])*
@@ -124,11 +127,14 @@ macro_rules! spec_kinds {
             $($($(#[$ndoc])* #[serde(rename = $nkind)] $never { $($(#[$nfdoc])* $nfield: $ntype),* },)*)?
         }
 
-        impl $crate::workload::reading::SpecKinds for $name {
+        impl $crate::workload::reading::table::SpecKinds for $name {
             const NOUN: &'static str = $noun;
-            const KINDS: &'static [(&'static str, $crate::workload::reading::KindReader<Self>)] = &[
+            const KINDS: &'static [(&'static str, $crate::workload::reading::fields::KindReader<Self>)] = &[
                 $(($kind, |fields| {
-                    $($(#[allow(unused_mut)] let mut $field: Option<$type> = fields.$how(stringify!($field), $($arg),*);)*)?
+                    $($(
+                        #[allow(unused_mut)]
+                        let mut $field: Option<$type> = fields.$how(stringify!($field), $($arg),*);
+                    )*)?
                     $({
                         let $fields = &*fields;
                         $check

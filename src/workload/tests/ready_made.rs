@@ -1,7 +1,8 @@
 //! The library, defaults and loading by name or path.
 
 use crate::workload::arrival::pattern::ArrivalPattern;
-use crate::workload::class::request_class::{Priority, PriorityShare, Slo};
+use crate::workload::class::request_class::PriorityShare;
+use crate::workload::class::slo::{Priority, Slo};
 use crate::workload::lengths::Distribution;
 use crate::workload::library;
 use crate::workload::prompt::source::PromptSource;

@@ -33,10 +33,10 @@ spec_table! {
         for_s: Option<f64> = option(|value| value.number(SOME_TRACE_SECONDS)),
         /// Seconds of the run per second of the trace: 0.5 replays it twice as fast, 2 half as fast.
         time_scale: f64 = optional(1.0, |value| value.number(SCALE)),
-        /// Requests of the run per request of the trace. Below 1 each is kept with that probability, drawn from the seed.
-        /// Above 1 further copies of the slice are laid over it (the last one thinned to the fraction left). Each copy is
-        /// rotated: it starts at a moment drawn from the seed and wraps around at the end. A copy shares no prefix with
-        /// another. For a client pool it multiplies every client's rate instead.
+        /// Requests of the run per request of the trace. Below 1 each is kept with that probability, drawn from the
+        /// seed. Above 1 further copies of the slice are laid over it (the last one thinned to the fraction left). Each
+        /// copy is rotated: it starts at a moment drawn from the seed and wraps around at the end. A copy shares no
+        /// prefix with another. For a client pool it multiplies every client's rate instead.
         rate_scale: f64 = optional(1.0, |value| value.number(SCALE)),
         /// What to do with unreadable lines.
         bad_lines: BadLines = optional(BadLines::Refuse, |value| value.variant()),

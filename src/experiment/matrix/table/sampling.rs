@@ -31,7 +31,7 @@ pub(super) fn top_k(place: SpecValue<'_>) -> Option<i64> {
 }
 
 pub(super) fn seed(place: SpecValue<'_>) -> Option<i64> {
-    i64::try_from(place.whole(SEED)?).ok()
+    place.whole(SEED)
 }
 
 /// Fields for every body. A file is stored with its results, so it may hold no credential.

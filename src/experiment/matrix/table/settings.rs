@@ -286,7 +286,7 @@ impl Settings {
 
 /// A number of tokens.
 pub(super) fn tokens(place: SpecValue<'_>) -> Option<u32> {
-    u32::try_from(place.whole(TOKENS)?).ok()
+    place.whole(TOKENS)
 }
 
 /// The settings of `own`, with those of `usual` for missing ones, which are left out where they are written.

@@ -77,7 +77,7 @@ impl VariantServer {
             wait_s: fields.maybe("wait_s", |place| place.number(WAIT)),
             limit_s: fields.maybe("limit_s", |place| place.number(WAIT)),
             gpu_hour: fields.maybe("gpu_hour", |place| place.number(PRICE)),
-            gpus: fields.maybe("gpus", |place| u32::try_from(place.whole(GPUS)?).ok()),
+            gpus: fields.maybe("gpus", |place| place.whole(GPUS)),
         };
         if settings.serve.is_some() && settings.start.is_some() {
             return fields.reject_of(

@@ -8,7 +8,7 @@ use crate::units::hexadecimal;
 const HASH: &str = "sha256:";
 
 /// The hash of `text`; that of a hash is the hash itself.
-pub(super) fn hashed(text: &str) -> String {
+pub(in crate::workload) fn hashed(text: &str) -> String {
     if is_hash(text) {
         return text.to_owned();
     }
@@ -16,7 +16,7 @@ pub(super) fn hashed(text: &str) -> String {
 }
 
 /// Whether a text is such a hash.
-pub(super) fn is_hash(text: &str) -> bool {
+pub(in crate::workload) fn is_hash(text: &str) -> bool {
     text.strip_prefix(HASH)
         .is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
