@@ -5,11 +5,10 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use super::spec::WorkloadSpec;
-use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::mistakes::{Mistakes, SpecError, SpecMistake, nearest};
 use crate::workload::reading::node::Node;
 use crate::workload::reading::text::{parse_json, parse_toml};
-use crate::workload::trace::source::{Trace, TraceSurvey};
+use crate::workload::trace::source::TraceSurvey;
 
 /// Name and text, in the order of `skyline workloads`.
 const LIBRARY: [(&str, &str); 12] = [
@@ -111,14 +110,7 @@ impl WorkloadSpec {
         };
         let text = File::open(path).and_then(text_of).map_err(|cause| unreadable(path, cause))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let survey = |trace: &mut Trace, seed| {
-            trace.anchor(folder);
-            survey(trace, seed)
-        };
-        let parsed = tree(&text, parse);
-        let mut spec = Self::from_node(parsed, name_or_path, Some(folder), &survey)?;
-        spec.anchor(folder);
-        Ok(spec)
+        Self::from_node(tree(&text, parse), name_or_path, Some(folder), survey)
     }
 
     /// Reads a workload from standard input: JSON where it begins with a brace, else TOML.
@@ -127,18 +119,6 @@ impl WorkloadSpec {
         let is_json = text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{');
         let parsed = tree(&text, if is_json { parse_json } else { parse_toml });
         Self::from_node(parsed, "standard input", Some(Path::new("")), survey)
-    }
-
-    /// Makes the relative paths in the classes begin at `folder`.
-    fn anchor(&mut self, folder: &Path) {
-        for class in &mut self.classes {
-            if let PromptSource::Dataset(dataset) = &mut class.prompt {
-                dataset.anchor(folder);
-            }
-            if let Some(images) = &mut class.images {
-                images.anchor(folder);
-            }
-        }
     }
 }
 

@@ -8,7 +8,6 @@ use strum::{EnumString, VariantNames};
 use super::reading::value::{REQUESTS, SECONDS, WAIT};
 use super::window::RunLength;
 use crate::workload::answer::golden::GoldenCheck;
-use crate::workload::answer::json_schema::inline_schemas;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::class::mixes::{ModelMix, Tenant};
 use crate::workload::class::request_class::RequestClass;
@@ -118,21 +117,15 @@ impl WorkloadSpec {
         Self::from_node(Ok(Node::from(value)), origin, None, survey)
     }
 
-    /// Reads a parsed text; relative schema paths begin at `folder`, if there is one.
+    /// Reads a parsed text; relative paths begin at `folder`, if there is one.
     pub(super) fn from_node(
         node: Result<Node, Mistakes>,
         origin: &str,
         folder: Option<&Path>,
         survey: TraceSurvey<'_>,
     ) -> Result<Self, SpecError> {
-        let mut node = node.map_err(|mistakes| mistakes.into_error(origin))?;
-        let mistakes = Mistakes::default();
-        if let Some(folder) = folder {
-            inline_schemas(&mut node, folder, &mistakes);
-            if !mistakes.is_empty() {
-                return Err(mistakes.into_error(origin));
-            }
-        }
+        let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
+        let mistakes = Mistakes::in_folder(folder);
         match Self::read(SpecValue::root(&node, &mistakes), survey) {
             Some(spec) if mistakes.is_empty() => Ok(spec),
             _ => Err(mistakes.into_error(origin)),

@@ -66,6 +66,13 @@ const SHAREGPT_CURE: &str =
 const JSONL_CURE: &str =
     "the format jsonl is one JSON object a line; for a single list, the format is sharegpt";
 
+const CSV_CURE: &str = "the format csv has column names in its first line; name that of the prompts `prompt`, or say in a workload file \
+     what it is called: prompt_column";
+
+fn malformed(path: &Path, line: u64, cause: &str, cure: &'static str) -> DatasetError {
+    DatasetError::Malformed { path: path.to_owned(), line, cause: cause.to_owned(), cure }
+}
+
 fn conversations(
     path: &Path,
     file: &mut Hashed,
@@ -76,12 +83,7 @@ fn conversations(
     loop {
         let next = list.next().map_err(|error| match error {
             ListError::Read(cause) => DatasetError::Unreadable { path: path.to_owned(), cause },
-            ListError::Shape { line, cause } => DatasetError::Malformed {
-                path: path.to_owned(),
-                line,
-                cause: cause.to_owned(),
-                cure: SHAREGPT_CURE,
-            },
+            ListError::Shape { line, cause } => malformed(path, line, cause, SHAREGPT_CURE),
         })?;
         let Some((place, bytes)) = next else { return Ok(()) };
         if visit(FoundRow::new(bytes, place, parser))?.is_break() {
@@ -93,20 +95,12 @@ fn conversations(
 fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
     let mut lines = FileLines::new(BufReader::with_capacity(BUFFER, file), LONGEST_ROW as u64);
     for row in 1.. {
-        match lines.advance() {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(LineError::Io(cause)) => {
-                return Err(DatasetError::Unreadable { path: path.to_owned(), cause });
-            }
-            Err(LineError::TooLong) => {
-                return Err(DatasetError::Malformed {
-                    path: path.to_owned(),
-                    line: lines.number,
-                    cause: "the line is longer than 64 MiB".to_owned(),
-                    cure: JSONL_CURE,
-                });
-            }
+        let more = lines.advance().map_err(|error| match error {
+            LineError::Io(cause) => DatasetError::Unreadable { path: path.to_owned(), cause },
+            LineError::TooLong => malformed(path, lines.number, "the line is longer than 64 MiB", JSONL_CURE),
+        })?;
+        if !more {
+            break;
         }
         let place = ItemPosition { offset: lines.offset, line: lines.number, column: 1, row };
         if visit(FoundRow::new(&lines.line, place, parser))?.is_break() {
@@ -124,13 +118,7 @@ fn records(
 ) -> Result<(), DatasetError> {
     let path = Path::new(&dataset.path);
     let mut reader = csv::ReaderBuilder::new().buffer_capacity(BUFFER).from_reader(file);
-    let broken = |line: u64, cause: String| DatasetError::Malformed {
-        path: path.to_owned(),
-        line,
-        cause,
-        cure: "the format csv has column names in its first line; name that of the prompts `prompt`, or say in a \
-            workload file what it is called: prompt_column",
-    };
+    let broken = |line: u64, cause: String| malformed(path, line, &cause, CSV_CURE);
     let names = reader.headers().map_err(|error| broken(1, error.to_string()))?.clone();
     if names.is_empty() {
         return Err(broken(1, "the file is empty".to_owned()));

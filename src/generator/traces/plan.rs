@@ -25,18 +25,10 @@ impl ReplayedRequests {
     /// The requests of `trace`, which has been surveyed. If its file has changed since, the plan ends where it can no
     /// longer be read, and logs an error.
     pub(in crate::generator) fn new(trace: &Trace, workload: &WorkloadSpec) -> Self {
-        let open = |found| Replay::of_found(trace, found, workload.seed);
-        let (replay, block_tokens) = match trace.found.as_ref().map(open) {
-            Some(Ok(replay)) => {
-                let block_tokens = replay.block_tokens();
-                (Some(replay), block_tokens)
-            }
-            Some(Err(error)) => {
-                tracing::error!("the trace cannot be read again: {error}");
-                (None, 0)
-            }
-            None => (None, 0),
-        };
+        let unreadable = |error: TraceError| tracing::error!("the trace cannot be read again: {error}");
+        let open = |found| Replay::of_found(trace, found, workload.seed).map_err(unreadable).ok();
+        let replay = trace.found.as_ref().and_then(open);
+        let block_tokens = replay.as_ref().map_or(0, Replay::block_tokens);
         Self { replay, block_tokens, class_of_kind: ClassOfKind::new(workload) }
     }
 

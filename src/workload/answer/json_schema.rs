@@ -9,8 +9,6 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::text_hash::hashed;
-use crate::workload::reading::mistakes::Mistakes;
-use crate::workload::reading::node::{Node, NodeValue};
 use crate::workload::reading::text::{exact_json, parse_json};
 use crate::workload::reading::value::SpecValue;
 
@@ -62,25 +60,27 @@ impl JsonSchema {
         })
     }
 
-    /// Reads a schema: a table, or a text that holds JSON. Paths of schema files have been replaced by their content
-    /// before.
+    /// Reads a schema: a table, a text that holds JSON, or the path of a file.
     pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
         let schema = match value.text_or_none() {
-            Some(text) if text.trim_start().starts_with('{') => match exact_json(text) {
-                Ok(schema) => schema,
-                Err(sentence) => return value.reject(&sentence),
-            },
-            Some(path) => {
-                let sentence = format!(
-                    "is {path:?}, the path of a file, and only a workload file has a folder for it to begin at; write \
-                     the schema itself"
-                );
-                return value.reject(&sentence);
-            }
-            None => value.json()?,
+            Some(text) if text.trim_start().starts_with('{') => exact_json(text),
+            Some(path) => in_file(path, value.folder()).map_err(|cause| format!("is {path:?}, {cause}")),
+            None => Ok(value.json()?),
         };
-        Self::new(schema).map_err(|cause| value.complain(&format!("is not a JSON Schema: {cause}"))).ok()
+        let compiled = |schema| Self::new(schema).map_err(|cause| format!("is not a JSON Schema: {cause}"));
+        schema.and_then(compiled).map_err(|sentence| value.complain(&sentence)).ok()
     }
+}
+
+/// The JSON of a file; a relative path begins at `folder`.
+fn in_file(path: &str, folder: Option<&Path>) -> Result<Value, String> {
+    let alone = "the path of a file, and only a workload file has a folder for it to begin at; write the schema itself";
+    let file = folder.ok_or(alone)?.join(path);
+    let text = std::fs::read_to_string(&file)
+        .map_err(|error| format!("and the file {} cannot be read: {error}", file.display()))?;
+    let node = parse_json(text.trim_start_matches('\u{feff}'))
+        .map_err(|mistakes| format!("and {}", mistakes.into_error(&file.display().to_string())))?;
+    node.value.json().ok_or_else(|| format!("and {} has a whole number of more than 64 bits", file.display()))
 }
 
 impl fmt::Debug for JsonSchema {
@@ -98,46 +98,5 @@ impl PartialEq for JsonSchema {
 impl Serialize for JsonSchema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.schema.serialize(serializer)
-    }
-}
-
-/// Replaces every path of a schema in a workload by the schema itself: in checks, in answer formats and in the
-/// parameters of tools. A relative path begins at `folder`. A file that cannot be read is a mistake on the path's
-/// line.
-pub(crate) fn inline_schemas(workload: &mut Node, folder: &Path, mistakes: &Mistakes) {
-    for (i, check) in workload.items_mut("checks").iter_mut().enumerate() {
-        if let Some(expect) = check.field_mut("expect") {
-            replace(expect, "json_schema", &format!("checks[{i}].expect"), folder, mistakes);
-        }
-    }
-    for (i, class) in workload.items_mut("classes").iter_mut().enumerate() {
-        let Some(answer) = class.field_mut("answer") else { continue };
-        let path = format!("classes[{i}].answer");
-        replace(answer, "schema", &path, folder, mistakes);
-        for (j, tool) in answer.items_mut("tools").iter_mut().enumerate() {
-            replace(tool, "parameters", &format!("{path}.tools[{j}]"), folder, mistakes);
-        }
-    }
-}
-
-fn replace(table: &mut Node, field: &str, path: &str, folder: &Path, mistakes: &Mistakes) {
-    let Some(node) = table.field_mut(field) else { return };
-    let NodeValue::Text(text) = &node.value else { return };
-    if text.trim_start().starts_with('{') {
-        return;
-    }
-    let file = folder.join(text);
-    let complain =
-        |cause: String| mistakes.add(node.line, format!("`{path}.{field}` is {text:?}, and {cause}"));
-    let read = match std::fs::read_to_string(&file) {
-        Ok(read) => read,
-        Err(error) => {
-            return complain(format!("the file {} cannot be read: {error}", file.display()));
-        }
-    };
-    match parse_json(read.trim_start_matches('\u{feff}')) {
-        // The schema's own lines belong to another file: mistakes in it are reported on the line of its path.
-        Ok(schema) => *node = schema.on_line(node.line),
-        Err(error) => complain(error.into_error(&file.display().to_string()).to_string()),
     }
 }

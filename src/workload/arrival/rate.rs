@@ -67,16 +67,7 @@ impl ArrivalPattern {
                 stages.iter().copied().chain([RateStage::endless(last)]).collect()
             }
             Self::Spikes { base_rate_per_s, spikes } => Spike::stages(*base_rate_per_s, spikes),
-            Self::Constant { .. }
-            | Self::Gamma { .. }
-            | Self::Weibull { .. }
-            | Self::Markov { .. }
-            | Self::Diurnal { .. }
-            | Self::Clients { .. }
-            | Self::Population { .. }
-            | Self::ByClass { .. }
-            | Self::Trace(_)
-            | Self::Users { .. } => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -115,13 +106,7 @@ impl ArrivalPattern {
             Self::Users { users, ramp_s, .. } if until_s < *ramp_s => *users as f64 * until_s / ramp_s,
             Self::Users { users, .. } => *users as f64,
             Self::Stages { .. } | Self::Spikes { .. } => expected_of_stages(&self.course(), until_s),
-            Self::Poisson { .. }
-            | Self::Constant { .. }
-            | Self::Gamma { .. }
-            | Self::Weibull { .. }
-            | Self::Markov { .. }
-            | Self::Clients { .. }
-            | Self::Population { .. } => self.mean_rate_per_s() * until_s,
+            _ => self.mean_rate_per_s() * until_s,
         }
     }
 

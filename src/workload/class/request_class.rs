@@ -73,43 +73,32 @@ impl RequestClass {
         value.table("a class", |fields| {
             let name = fields.need("name", |value| value.name());
             let weight = fields.or("weight", 1.0, read_weight);
-            let arrival = without_trace(
-                fields,
-                "arrival",
-                trace,
-                "when requests arrive",
-                ArrivalPattern::read_of_class,
-            );
+            let when = "when requests arrive";
+            let arrival = fields.maybe("arrival", without(trace, when, ArrivalPattern::read_of_class));
             let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
             let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
-            let shared_prefix = without_trace(
-                fields,
-                "shared_prefix",
-                trace,
-                "what prompts have in common",
-                SharedPrefixes::read,
-            );
-            let conversation =
-                without_trace(fields, "conversation", trace, "when every request leaves", Conversation::read);
+            let common = "what prompts have in common";
+            let shared_prefix = fields.maybe("shared_prefix", without(trace, common, SharedPrefixes::read));
+            let when = "when every request leaves";
+            let conversation = fields.maybe("conversation", without(trace, when, Conversation::read));
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
             let images = fields.maybe("images", Images::read);
             if let (Some(prompt), Some(trace)) = (&prompt, trace) {
                 fit_trace(fields, prompt, trace);
             }
             let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
-            let rows = dataset.map(RowLengths::from_dataset);
-            if let (Some(_), Given::Right(_)) = (&rows, &input_tokens) {
+            if let (Some(_), Given::Right(_)) = (&dataset, &input_tokens) {
                 let sentence = "is given with a dataset, whose prompts have their own lengths; leave it out";
                 fields.complain_of("input_tokens", sentence);
             }
-            let (of_prompts, of_answers) = rows.map(|rows| (rows.input, rows.output)).unzip();
-            if let (Some(_), None) = (&prompt, &of_prompts) {
+            if let (Some(_), None) = (&prompt, &dataset) {
                 for (name, length) in [("input_tokens", &input_tokens), ("output_tokens", &output_tokens)] {
                     if let Given::Absent = length {
                         fields.miss(name);
                     }
                 }
             }
+            let (of_prompts, of_answers) = dataset.map(row_lengths).unzip();
             let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
             let answer = fields.maybe("answer", AnswerShape::read);
             let slo = fields.or("slo", Slo::default(), Slo::read);
@@ -225,20 +214,11 @@ impl RequestClass {
     }
 }
 
-/// The lengths of a dataset's rows.
-struct RowLengths {
-    input: Distribution,
-    output: Distribution,
-}
-
-impl RowLengths {
-    fn from_dataset(dataset: &Dataset) -> Self {
-        let found = dataset.found.as_ref();
-        Self {
-            input: Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) },
-            output: Distribution::Dataset { mean: found.and_then(|found| found.mean_output_tokens) },
-        }
-    }
+/// The lengths of prompts and answers of a dataset's rows.
+fn row_lengths(dataset: &Dataset) -> (Distribution, Distribution) {
+    let found = dataset.found.as_ref();
+    let prompts = Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) };
+    (prompts, Distribution::Dataset { mean: found.and_then(|found| found.mean_output_tokens) })
 }
 
 impl RequestClass {
@@ -278,20 +258,16 @@ impl RequestClass {
     }
 }
 
-/// Reads an optional field that a class may have only without a trace, which says `what` already.
-fn without_trace<T>(
-    fields: &mut Fields<'_>,
-    name: &'static str,
+/// A reader of what a class may have only without a trace, which says `what` already.
+fn without<T>(
     trace: Option<&Trace>,
     what: &str,
     read: impl FnOnce(SpecValue<'_>) -> Option<T>,
-) -> Option<T> {
-    fields.maybe(name, |value| {
-        if trace.is_some() {
-            return value.reject(&format!("is given with a trace, which says {what}; leave it out"));
-        }
-        read(value)
-    })
+) -> impl FnOnce(SpecValue<'_>) -> Option<T> {
+    move |value| match trace {
+        Some(_) => value.reject(&format!("is given with a trace, which says {what}; leave it out")),
+        None => read(value),
+    }
 }
 
 /// The lengths of a class: its own, or those of the trace, whose mean is `traced`.

@@ -20,7 +20,7 @@ spec_table! {
     /// A file of prompts: its format, which rows are sent and in which order.
     pub struct Dataset = "a dataset prompt" {
         /// The file. In a workload file a relative path begins at the folder of that file.
-        path: String = required(|value| value.nonblank()),
+        path: String = required(|value| value.path()),
         /// Its format; by default from the file name: `.json` is `sharegpt`, `.jsonl` and `.ndjson` are `jsonl`, `.csv`
         /// is `csv`.
         format: DatasetFormat = format_of(path.as_deref()),
@@ -186,11 +186,6 @@ impl Dataset {
         let sentence = format!("names a column of a csv file, and `format` is {name}; leave it out");
         filter.into_iter().chain(columns.map(|(field, _)| (field, sentence.clone()))).collect()
     }
-
-    /// Makes a relative path begin at `folder`.
-    pub(crate) fn anchor(&mut self, folder: &Path) {
-        self.path = folder.join(&self.path).display().to_string();
-    }
 }
 
 impl Fields<'_> {
@@ -199,6 +194,7 @@ impl Fields<'_> {
         let given = self.option(name, |value| value.variant())?;
         let path = path?;
         given.or_else(|| DatasetFormat::of_name(path)).or_else(|| {
+            let path = self.text("path")?;
             let sentence = format!(
                 "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv"
             );

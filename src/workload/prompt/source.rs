@@ -1,7 +1,5 @@
 //! What the prompts of a class are made of: texts, shared prefixes, images, and the turns of conversations.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
@@ -106,7 +104,7 @@ spec_table! {
     pub struct Images = "the images of a class" {
         /// The folder: PNG, JPEG, GIF and WebP files, recognised by their content. In a workload file a relative path
         /// begins at the folder of that file.
-        folder: String = required(|value| value.nonblank()),
+        folder: String = required(|value| value.path()),
         /// Images per request; 1 when the file does not say, at most 64.
         per_request: Distribution = optional(Distribution::Constant { value: 1 }, Distribution::read_or_constant),
         /// What the folder was found to hold; absent until it is read.
@@ -141,12 +139,7 @@ impl ImageFindings {
     }
 }
 
-impl Images {
-    /// Makes a relative path begin at `folder`.
-    pub(crate) fn anchor(&mut self, folder: &Path) {
-        self.folder = folder.join(&self.folder).display().to_string();
-    }
-}
+impl Images {}
 
 /// Most turns of a conversation.
 const MOST_TURNS: u32 = 10_000;

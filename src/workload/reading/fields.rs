@@ -51,11 +51,6 @@ impl<T> Given<T> {
 }
 
 impl<'n> Fields<'n> {
-    pub(super) fn new(table: SpecValue<'n>, what: &str, entries: &'n [Entry]) -> Self {
-        let what = what.to_owned();
-        Self { table, what, entries, known: vec![], missing: vec![], accepts_any: false, is_spoiled: false }
-    }
-
     /// Reads a required field. Where it is missing or wrong, returns a stand-in and spoils the table.
     pub(crate) fn need<T: Default>(&mut self, name: &'static str, read: impl ReadsValue<T>) -> T {
         let value = self.required(name, read);
@@ -116,6 +111,11 @@ impl<'n> Fields<'n> {
         read(self.at(entry, &self.path_of(name))).map_or(Given::Wrong, Given::Right)
     }
 
+    /// The text of a field as it is given; reports nothing.
+    pub(crate) fn text(&self, name: &str) -> Option<&'n str> {
+        self.table.field(name)
+    }
+
     /// Reports a missing field.
     pub(crate) fn miss(&mut self, name: &'static str) {
         self.missing.push(name);
@@ -152,34 +152,9 @@ impl<'n> Fields<'n> {
         self.reject_of("min", &format!("is {min}, above `max`, which is {max}; swap them or move one"))
     }
 
-    /// Reads `kind`, which decides the other fields.
-    pub(super) fn kind<'k, T>(
-        &mut self,
-        noun: &str,
-        kinds: &[(&'k str, KindReader<T>)],
-    ) -> Option<(&'k str, KindReader<T>)> {
-        self.known.push("kind");
-        if let Some(entry) = self.entry("kind") {
-            return self.at(entry, &self.path_of("kind")).named_choice(kinds);
-        }
-        let kinds = list(kinds.iter().map(|(name, _)| *name));
-        self.complain_of("kind", &format!("is missing; it says which {noun} this is: one of {kinds}"));
-        None
-    }
-
-    /// Changes the table's name in messages, once its kind is known.
-    pub(super) fn rename(&mut self, what: String) {
-        self.what = what;
-    }
-
-    /// Stops reporting unknown fields.
-    pub(super) fn accept_any(&mut self) {
-        self.accepts_any = true;
-    }
-
     /// Reports unknown, missing and duplicate fields. A missing field and a misspelled one that resembles it are one
     /// mistake.
-    pub(super) fn finish(mut self) {
+    fn finish(mut self) {
         if self.accepts_any {
             return;
         }
@@ -235,7 +210,10 @@ impl SpecValue<'_> {
         let NodeValue::Table(entries) = &self.node.value else {
             return self.refuse(&format!("a table that describes {what}"));
         };
-        let mut fields = Fields::new(*self, what, entries);
+        let what = what.to_owned();
+        let (known, missing) = (Vec::new(), Vec::new());
+        let mut fields =
+            Fields { table: *self, what, entries, known, missing, accepts_any: false, is_spoiled: false };
         let read = read(&mut fields).filter(|_| !fields.is_spoiled);
         fields.finish();
         read
@@ -272,11 +250,21 @@ impl SpecValue<'_> {
     /// Reads a table whose field `kind` decides its other fields. `noun` names the table in messages after its kind.
     pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, KindReader<T>)]) -> Option<T> {
         self.table(&with_article(noun), |fields| {
-            let Some((kind, read)) = fields.kind(noun, kinds) else {
-                fields.accept_any();
-                return None;
+            fields.known.push("kind");
+            let kind = match fields.entry("kind") {
+                Some(entry) => fields.at(entry, &fields.path_of("kind")).named_choice(kinds),
+                None => {
+                    let kinds = list(kinds.iter().map(|(name, _)| *name));
+                    fields.reject_of(
+                        "kind",
+                        &format!("is missing; it says which {noun} this is: one of {kinds}"),
+                    )
+                }
             };
-            fields.rename(with_article(&format!("{kind} {noun}")));
+            // Nothing says which fields are allowed.
+            fields.accepts_any = kind.is_none();
+            let (kind, read) = kind?;
+            fields.what = with_article(&format!("{kind} {noun}"));
             read(fields)
         })
     }

@@ -91,32 +91,40 @@ fn listing(origin: &str, mistakes: &[SpecMistake]) -> String {
     lines.join("\n  ")
 }
 
-/// Mistakes found so far, shared by all readers of one tree.
+/// Mistakes found so far, shared by all readers of one tree, with the folder at which its relative paths begin.
 #[derive(Debug, Default)]
-pub(crate) struct Mistakes(RefCell<Vec<SpecMistake>>);
+pub(crate) struct Mistakes {
+    list: RefCell<Vec<SpecMistake>>,
+    /// Absent where the tree is not that of a file.
+    pub(super) folder: Option<PathBuf>,
+}
 
 impl Mistakes {
     pub(crate) fn from_list(mistakes: Vec<SpecMistake>) -> Self {
-        Self(RefCell::new(mistakes))
+        Self { list: RefCell::new(mistakes), folder: None }
+    }
+
+    pub(crate) fn in_folder(folder: Option<&Path>) -> Self {
+        Self { folder: folder.map(Path::to_owned), ..Self::default() }
     }
 
     pub(crate) fn add(&self, line: Option<usize>, message: String) {
-        self.0.borrow_mut().push(SpecMistake { line, message });
+        self.list.borrow_mut().push(SpecMistake { line, message });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
+        self.list.borrow().is_empty()
     }
 
     /// All of them as one text, without lines.
     pub(crate) fn sentences(self) -> String {
-        let sentences: Vec<_> = self.0.into_inner().into_iter().map(|mistake| mistake.message).collect();
+        let sentences: Vec<_> = self.list.into_inner().into_iter().map(|mistake| mistake.message).collect();
         sentences.join("; ")
     }
 
     /// The error that lists them by line; those without a line come last.
     pub(crate) fn into_error(self, origin: &str) -> SpecError {
-        let mut mistakes = self.0.into_inner();
+        let mut mistakes = self.list.into_inner();
         mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
         SpecError::Mistakes { origin: origin.to_owned(), mistakes }
     }

@@ -74,7 +74,7 @@ impl From<serde_json::Value> for Node {
 
 impl NodeValue {
     /// The value as JSON; `None` where JSON has no equivalent.
-    pub(super) fn json(&self) -> Option<serde_json::Value> {
+    pub(crate) fn json(&self) -> Option<serde_json::Value> {
         use serde_json::Value;
         Some(match self {
             Self::Null => Value::Null,
@@ -98,39 +98,6 @@ impl NodeValue {
                 Value::Object(entries.iter().map(field).collect::<Option<_>>()?)
             }
         })
-    }
-}
-
-impl Node {
-    /// The field of this name, if this is a table that has it.
-    pub(crate) fn field_mut(&mut self, name: &str) -> Option<&mut Self> {
-        let NodeValue::Table(entries) = &mut self.value else { return None };
-        entries.iter_mut().find(|entry| entry.key == name).map(|entry| &mut entry.node)
-    }
-
-    /// The items of this field, if it is a list; else none.
-    pub(crate) fn items_mut(&mut self, name: &str) -> &mut [Self] {
-        match self.field_mut(name) {
-            Some(Self { value: NodeValue::List(items), .. }) => items,
-            _ => &mut [],
-        }
-    }
-
-    /// The same value with this line throughout.
-    pub(crate) fn on_line(self, line: Option<usize>) -> Self {
-        let value = match self.value {
-            NodeValue::List(items) => {
-                NodeValue::List(items.into_iter().map(|item| item.on_line(line)).collect())
-            }
-            NodeValue::Table(entries) => NodeValue::Table(
-                entries
-                    .into_iter()
-                    .map(|entry| Entry { line, node: entry.node.on_line(line), ..entry })
-                    .collect(),
-            ),
-            value => value,
-        };
-        Self { line, value }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A value at its path in a spec, and how to read each kind of value from it.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
@@ -123,6 +124,17 @@ impl<'n> SpecValue<'n> {
     pub(crate) fn nonblank(&self) -> Option<String> {
         let text = self.text()?;
         if text.trim().is_empty() { self.refuse("a text that is not blank") } else { Some(text) }
+    }
+
+    /// Reads a path; a relative one in a file begins at the folder of that file.
+    pub(crate) fn path(&self) -> Option<String> {
+        let path = self.nonblank()?;
+        Some(self.folder().map_or(path.clone(), |folder| folder.join(path).display().to_string()))
+    }
+
+    /// The folder of the file that the value is in, if it is in one.
+    pub(crate) fn folder(&self) -> Option<&'n Path> {
+        self.mistakes.folder.as_deref()
     }
 
     /// Reads a name that is safe in file names, tables and metrics.

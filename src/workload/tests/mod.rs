@@ -9,6 +9,7 @@ mod mistakes;
 mod ready_made;
 mod round_trip;
 mod sessions;
+mod tables;
 mod tags;
 mod trace;
 

@@ -1,7 +1,5 @@
 //! A recorded trace that replaces the arrival process and drawn lengths.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, VariantNames};
 
@@ -23,7 +21,7 @@ spec_table! {
     pub struct Trace = "a trace" {
         /// The file, or the folder of a client pool. In a workload file a relative path begins at the folder of that
         /// file.
-        path: String = required(|value| value.nonblank()),
+        path: String = required(|value| value.path()),
         /// Format of the file; recognised by its first line when the spec does not say.
         format: Option<TraceFormat> = option(|value| value.variant()),
         /// Seconds from the trace's zero (see [`TraceFormat::zero`]) to the run's zero. Earlier requests are left out;
@@ -63,11 +61,6 @@ pub enum BadLines {
 pub type TraceSurvey<'a> = &'a dyn Fn(&mut Trace, u64) -> Result<TraceFindings, String>;
 
 impl Trace {
-    /// Makes a relative path begin at `folder`.
-    pub(crate) fn anchor(&mut self, folder: &Path) {
-        self.path = folder.join(&self.path).display().to_string();
-    }
-
     /// A whole file, unchanged.
     pub fn whole(path: &str) -> Self {
         Self { path: path.to_owned(), ..Self::default() }
