@@ -145,7 +145,7 @@ impl<'n> Fields<'n> {
     }
 
     /// Refusal of the table where `min` is above `max`.
-    pub(crate) fn in_order<N: PartialOrd + fmt::Display>(&self, min: N, max: N) -> Option<()> {
+    pub(crate) fn in_order<N: PartialOrd + fmt::Display + Copy>(&self, min: N, max: N) -> Option<()> {
         if min <= max {
             return Some(());
         }
@@ -251,15 +251,11 @@ impl SpecValue<'_> {
     pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, KindReader<T>)]) -> Option<T> {
         self.table(&with_article(noun), |fields| {
             fields.known.push("kind");
-            let kind = match fields.entry("kind") {
-                Some(entry) => fields.at(entry, &fields.path_of("kind")).named_choice(kinds),
-                None => {
-                    let kinds = list(kinds.iter().map(|(name, _)| *name));
-                    fields.reject_of(
-                        "kind",
-                        &format!("is missing; it says which {noun} this is: one of {kinds}"),
-                    )
-                }
+            let kind = if let Some(entry) = fields.entry("kind") {
+                fields.at(entry, &fields.path_of("kind")).named_choice(kinds)
+            } else {
+                let kinds = list(kinds.iter().map(|(name, _)| *name));
+                fields.reject_of("kind", &format!("is missing; it says which {noun} this is: one of {kinds}"))
             };
             // Nothing says which fields are allowed.
             fields.accepts_any = kind.is_none();

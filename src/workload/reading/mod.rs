@@ -11,7 +11,7 @@ pub(super) mod text;
 pub(super) mod value;
 mod written;
 
-pub(crate) use fields::{Fields, Given, KindReader};
+pub(crate) use fields::{Fields, Given};
 pub(crate) use mistakes::{Mistakes, nearest};
 pub(crate) use node::{Entry, Node, NodeValue};
 pub(crate) use table::{SpecKinds, SpecTable, spec_kinds, spec_table};
