@@ -116,6 +116,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
 fn describe(log: &RunLog) -> RunDescription {
     let header = log.header.clone();
     RunDescription {
+        engine: log.header.engine().clone(),
         load: LoadForm::from_workload(&header.workload),
         workload: header.workload.name,
         purpose: header.workload.purpose,
@@ -130,7 +131,6 @@ fn describe(log: &RunLog) -> RunDescription {
         datasets: TakenPrompts::all(log),
         images: TakenImages::all(log),
         models: header.workload.models.map(|mix| mix.names).unwrap_or_default(),
-        engine: header.engine,
         deployment: header.deployment,
         limits: header.limits,
         clients: header.workload.clients,

@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::record::{
     BreakerTrip, ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, Outcome,
     PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader,
-    RunLog, StampSource, TelemetrySource, TokenChunk, TokenSource, Usage,
+    RunLog, StampSource, TelemetrySource, TokenChunk, TokenSource, Usage, Work,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo,
@@ -41,6 +41,9 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         model: None,
         tags: None,
         turn: None,
+        release: None,
+        target: 0,
+        work: Work::Tokens,
         input_tokens_asked: 100,
         output_tokens_asked: 0,
         scheduled: Timestamp::ZERO,
@@ -217,7 +220,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
         prompts: PromptFacts { method: PromptMethod::WordList, salt: 1, template_tokens: None },
         cache: None,
         warming_requests: None,
-        engine: EngineFacts {
+        engines: vec![EngineFacts {
             engine: "vllm".to_owned(),
             url: "http://127.0.0.1:8000".to_owned(),
             proxy: None,
@@ -232,7 +235,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             request_id_prefix: "0badcafe-0000-4000-8000-".to_owned(),
             serving_flags: serde_json::Map::new(),
             modelled: serde_json::Map::new(),
-        },
+        }],
         limits: ClientLimits::default(),
         objectives: Vec::new(),
         percentiles: Vec::new(),

@@ -192,7 +192,7 @@ impl BenchArgs {
 fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit, Stop> {
     let printer = context.printer;
     let folder = |header: &RunHeader| {
-        folder::create(&plan.out, &header.workload.name, &header.engine.engine, header.started_at)
+        folder::create(&plan.out, &header.workload.name, &header.engine().engine, header.started_at)
     };
     let run = context.execute(run, 1, folder)?;
     let report = run.run.report();

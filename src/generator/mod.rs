@@ -2,6 +2,7 @@
 
 mod datasets;
 mod draws;
+mod graph;
 mod plan;
 mod plan_check;
 mod prompts;
@@ -16,6 +17,7 @@ mod traces;
 pub(crate) use datasets::texts_of_messages;
 pub use datasets::{Datasets, PromptNeed};
 pub use draws::{LengthSampler, prefixes_of};
+pub(crate) use graph::DueQueue;
 pub use plan_check::check_plan;
 pub use prompts::PromptBuilder;
 pub use request::{PlannedRequest, Prompt, RequestSpec};

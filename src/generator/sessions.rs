@@ -13,7 +13,7 @@ use crate::generator::datasets::rows::RowDraws;
 use crate::generator::datasets::sources::Datasets;
 use crate::generator::draws::class_draws::{ClassDraws, WorkloadDraws, think_time};
 use crate::random::RandomStream;
-use crate::record::{Phase, PlanFacts, SessionCounts, Turn};
+use crate::record::{Phase, PlanFacts, Release, SessionCounts, Turn};
 use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 
 /// Draws the later turns of sessions.
@@ -55,6 +55,9 @@ pub(super) struct TurnEnd {
     /// Tokens of the answer that the next turn repeats; absent without a complete answer.
     pub answered: Option<u32>,
 }
+
+/// A request whose moment is not known yet, and what releases it.
+type Follower = (PlannedRequest, Release);
 
 /// Why a conversation ended early, and how many turns are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,13 +166,24 @@ impl SessionPlanner {
         last: &PlannedRequest,
         end: TurnEnd,
     ) -> (Option<PlannedRequest>, Option<ConversationBreak>) {
+        let (next, broken) = self.follower(last, end.answered);
+        (next.map(|(next, release)| self.at(next, release.moment(end.at))), broken)
+    }
+
+    /// The request that follows `last`, with what releases it, and why its conversation ended early, if it did.
+    /// `answered` are the tokens of the answer that the next turn repeats; absent without a complete answer.
+    fn follower(
+        &self,
+        last: &PlannedRequest,
+        answered: Option<u32>,
+    ) -> (Option<Follower>, Option<ConversationBreak>) {
         let Some(turn) = last.turn else { return (None, None) };
         let turns = self.turns_of(last.class, &turn);
         let left = turns.saturating_sub(turn.place() + 1);
-        let (later_turn, broken) = match end.answered {
+        let (later_turn, broken) = match answered {
             _ if left == 0 => (None, None),
             None => (None, Some(ConversationBreak::Unanswered(left))),
-            Some(answered) => match self.next_turn(last, &turn, answered, end.at) {
+            Some(answered) => match self.next_turn(last, &turn, answered) {
                 Some(next) => (Some(next), None),
                 None => (None, Some(ConversationBreak::Full(left))),
             },
@@ -181,8 +195,8 @@ impl SessionPlanner {
             let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST)?;
             let next = self.opener_of(turn.session, number)?;
             let pause = think_time(users.pauses, &mut users.stream.branch(next.index));
-            let shortest = if end.answered.is_some() { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
-            Some(self.at(next, end.at.after(pause.max(Duration::from_secs_f64(shortest)))))
+            let shortest = if answered.is_some() { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
+            Some((next, Release::after(last.index, pause.max(Duration::from_secs_f64(shortest)))))
         });
         (next, broken)
     }
@@ -223,13 +237,7 @@ impl SessionPlanner {
     }
 
     /// The next turn of a conversation; `None` where it would exceed the context.
-    fn next_turn(
-        &self,
-        last: &PlannedRequest,
-        turn: &Turn,
-        answered: u32,
-        ended: Timestamp,
-    ) -> Option<PlannedRequest> {
+    fn next_turn(&self, last: &PlannedRequest, turn: &Turn, answered: u32) -> Option<Follower> {
         let number = turn.number.checked_add(1).filter(|number| *number < Turn::MOST)?;
         let index = Turn::index_of(turn.session, number);
         let draws = self.draws.classes.get(usize::from(last.class))?;
@@ -248,7 +256,7 @@ impl SessionPlanner {
             turn: Some(Turn { number, history_tokens, ..*turn }),
             ..*last
         };
-        Some(self.at(next, ended.after(turns.pause(index))))
+        Some((next, Release::after(last.index, turns.pause(index))))
     }
 
     fn turns_of(&self, class: u16, turn: &Turn) -> u32 {

@@ -118,7 +118,7 @@ impl WatchedRun {
         (part, objectives): (Option<String>, &[Objective]),
         (progress, clock, drain): (Arc<Progress>, RunClock, Duration),
     ) -> Self {
-        let RunHeader { workload, engine, plan, .. } = header;
+        let (RunHeader { workload, plan, .. }, engine) = (header, header.engine());
         let load_ends = clock.started_at() + Duration::from_nanos(plan.window_end.as_nanos());
         Self {
             workload: workload.name.clone(),

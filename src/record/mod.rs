@@ -12,9 +12,9 @@ pub use log::{
 };
 pub use request::{
     Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure,
-    FailureKind, FinishReason, LateStamps, LostConnection, Oddities, Oddity, OddityKind, Outcome, Phase,
-    RequestRecord, SessionCounts, SharedPrefix, ShownText, TokenChunk, TokenSource, Turn, UnendedRequest,
-    Usage, UsageBounds, Validity,
+    FailureKind, FinishReason, Join, LateStamps, LostConnection, Oddities, Oddity, OddityKind, Outcome,
+    Phase, Release, RequestRecord, SessionCounts, SharedPrefix, ShownText, TokenChunk, TokenSource, Turn,
+    UnendedRequest, Usage, UsageBounds, Validity, Work,
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,

@@ -240,7 +240,7 @@ mod tests {
     fn no_text_steers_a_terminal() {
         let mut log = crate::report::sample_runs::hostile();
         let name = "m\u{1b}[2J\u{9b}31m\u{202e}\u{ffff}\u{e0041}";
-        log.header.engine.model = name.to_owned();
+        log.header.engines[0].model = name.to_owned();
         log.header.deployment.labels.insert("flags".to_owned(), name.to_owned());
         for export in Export::ALL {
             for document in export.run.iter().filter(|document| document.content != Content::Binary) {

@@ -72,9 +72,9 @@ mod tests {
     fn what_served_is_in_every_form_with_who_told_it() {
         let mut log = minute();
         log.header.telemetry.push(exporter());
-        log.header.engine.server_version = Some("0.21.0".to_owned());
+        log.header.engines[0].server_version = Some("0.21.0".to_owned());
         for (name, value) in [("dtype", json!("bfloat16")), ("max_num_seqs", json!(64))] {
-            log.header.engine.serving_flags.insert(name.to_owned(), value);
+            log.header.engines[0].serving_flags.insert(name.to_owned(), value);
         }
         let (text, page, summary, others) = forms(&log);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

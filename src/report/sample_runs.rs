@@ -68,8 +68,8 @@ pub(super) fn hostile() -> RunLog {
     log.header.plan.measured_requests += 1;
     let own = |name: &str| format!("{name} {HOSTILE}");
     log.header.workload.name = own("workload");
-    log.header.engine.model = own("model");
-    log.header.engine.server_version = Some(own("version"));
+    log.header.engines[0].model = own("model");
+    log.header.engines[0].server_version = Some(own("version"));
     log.header.deployment.hardware = Some(own("hardware"));
     log.header.deployment.labels.insert("flags".to_owned(), own("flags"));
     log.header.command.push(own("argument"));

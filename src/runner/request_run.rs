@@ -289,7 +289,7 @@ impl RequestRun {
         let end = match &ended.outcome {
             Outcome::Completed => AttemptEnd::Answered,
             Outcome::Failed(failure) => AttemptEnd::Failed(failure.reason),
-            Outcome::Censored => AttemptEnd::Cancelled,
+            Outcome::Cancelled | Outcome::Censored => AttemptEnd::Cancelled,
         };
         let AttemptOutcome { at, retry_after, .. } = ended;
         let tokens = self.record.chunks.tokens();

@@ -179,8 +179,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             // After an interrupt no session continues.
             if self.dispatching {
                 let next_turns = self.in_flight.next_turns.as_mut();
-                let next = next_turns.and_then(|turns| turns.ended(request, &mut finished));
-                self.awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
+                self.awaited += next_turns.map_or(0, |turns| turns.ended(request, &mut finished));
             }
             (self.keep)(finished);
         }

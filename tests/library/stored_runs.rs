@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use skyline::analysis::{CountBeside, Figure, Judgement, Metric, Quantile, Status, summarise};
 use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
-    Failure, FailureKind, Gauge, LogLine, Outcome, PageKind, PartKind, RunHeader, RunLog, RunLogError,
-    RunLogWriter, ServerTime, StampSource,
+    EngineFacts, Failure, FailureKind, Gauge, Join, LogLine, Outcome, PageKind, PartKind, Release, RequestRecord,
+    RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime, StampSource, Work,
 };
 
 fn stored(schema: u32) -> PathBuf {
@@ -80,7 +80,7 @@ fn schema_3_says_what_it_said() {
     let log = RunLog::read(&stored(3)).unwrap();
     let summary = summarise(&log, &[]);
     assert!(summary.verdict.valid, "{:?}", summary.verdict.reasons);
-    assert_eq!(log.header.engine.cache_block_tokens, Some(16));
+    assert_eq!(log.header.engines[0].cache_block_tokens, Some(16));
     // 13 requests of 48 tokens, 40 of them shared: two whole blocks. The first prefix was sent before the run for both
     // models; the first request of the second misses for each of them.
     let cache = summary.prefix_cache.as_ref().unwrap();
@@ -137,6 +137,55 @@ fn schema_6_says_what_it_said() {
     assert_eq!((ttft.n, ttft.min, ttft.max), (8, Figure::Exact(7.710_355), Figure::Exact(7.880_488)));
 }
 
+#[test]
+fn schema_7_says_what_it_said_of_several_servers_and_of_clients_who_leave() {
+    let mut log = RunLog::read(&stored(7)).unwrap();
+    assert!(log.damage.is_none());
+    let before = summarise(&log, &[]);
+    assert_eq!((before.requests.completed, before.requests.cancelled), (8, 0));
+    assert_eq!(
+        (log.records[1].target, log.records[1].work, &log.records[1].release),
+        (0, Work::Tokens, &None)
+    );
+    let second = EngineFacts { url: "http://10.0.0.8:8000".to_owned(), ..log.header.engine().clone() };
+    log.header.engines.push(second);
+    let released = Release::After { of: Join::Any(vec![0, 1]), delay_ns: 5_000_000 };
+    log.records[1] = RequestRecord {
+        target: 1,
+        work: Work::Items(3),
+        release: Some(released.into()),
+        outcome: Outcome::Cancelled,
+        ..log.records[1].clone()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    log.store(folder.path()).unwrap();
+    assert_eq!(RunLog::read(folder.path()).unwrap(), log);
+    let summary = summarise(&log, &[]);
+    let counts = summary.requests;
+    assert_eq!((counts.executed(), counts.completed, counts.failed, counts.cancelled), (8, 7, 0, 1));
+    assert_eq!((counts.unrecorded, summary.failures.error_rate), (0, Some(0.0)));
+    // No record is of a server that the header lacks.
+    log.records[2].target = 2;
+    let folder = tempfile::tempdir().unwrap();
+    let refused = log.store(folder.path()).unwrap_err().to_string();
+    assert!(refused.contains("server 3 of 2 does not exist"), "{refused}");
+}
+
+#[test]
+fn a_header_has_a_server() {
+    let text = std::fs::read_to_string(stored(7).join(RunLog::FILE_NAME)).unwrap();
+    let header = |engines: Value| {
+        let mut header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        header["header"]["engines"] = engines;
+        serde_json::from_value::<RunHeader>(header["header"].take())
+    };
+    let one =
+        serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap()["header"]["engines"][0].take();
+    assert_eq!(header(one.clone()).unwrap(), header(json!([one])).unwrap());
+    let refused = header(json!([])).unwrap_err().to_string();
+    assert!(refused.contains("a server, or a list of one or more"), "{refused}");
+}
+
 /// Until schema 4 host stalls were `pauses`, the moment of a reading was `asked_ns`, and the slots of a simulated server
 /// were `places`.
 #[test]
@@ -151,7 +200,7 @@ fn what_schema_4_calls_otherwise_is_read() {
     let text: Vec<String> = lines.iter().map(Value::to_string).collect();
     std::fs::write(folder.path().join(RunLog::FILE_NAME), text.join("\n") + "\n").unwrap();
     let log = RunLog::read(folder.path()).unwrap();
-    assert_eq!(Value::Object(log.header.engine.modelled.clone()), json!({"slots": 16, "ttft": "80ms"}));
+    assert_eq!(Value::Object(log.header.engines[0].modelled.clone()), json!({"slots": 16, "ttft": "80ms"}));
     assert_eq!(log.footer.as_ref().unwrap().client.as_ref().unwrap().host_stalls[0].length_ns, 20_000_000);
     assert_eq!(summarise(&log, &[]).host_stalls.unwrap().count, 1);
 }

@@ -169,7 +169,7 @@ fn a_stored_run_reads_back_and_reports_identically() {
     let spec = metronome(20.0, 1.0, 0.0, 20.0, 5);
     let SimulatedRun { records, footer, .. } = fly(&spec, &mut *plain(4, 300.0, 7.0).server().unwrap());
     let mut log = RunLog::of_requests(header(&spec), records, footer);
-    log.header.engine.modelled.insert("slots".to_owned(), 4.into());
+    log.header.engines[0].modelled.insert("slots".to_owned(), 4.into());
     let folder = tempfile::tempdir().unwrap();
     let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
     log.records.iter().for_each(|record| writer.append(LogLine::Request(&record)).unwrap());

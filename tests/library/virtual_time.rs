@@ -30,7 +30,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
         cache: None,
         warming_requests: None,
-        engine: EngineFacts {
+        engines: vec![EngineFacts {
             engine: "simulator".to_owned(),
             url: "virtual time".to_owned(),
             proxy: None,
@@ -45,7 +45,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
             request_id_prefix: String::new(),
             serving_flags: serde_json::Map::new(),
             modelled: serde_json::Map::new(),
-        },
+        }],
         limits: ClientLimits::default(),
         objectives: Vec::new(),
         percentiles: Vec::new(),

@@ -59,6 +59,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         4 => Just(Outcome::Completed),
         1 => Just(Outcome::Censored),
+        1 => Just(Outcome::Cancelled),
         1 => (any::<u16>(), any::<String>())
             .prop_map(|(status, text)| Outcome::Failed(Failure::new(FailureKind::HttpStatus(status), text).into())),
     ]

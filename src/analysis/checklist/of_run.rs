@@ -123,11 +123,11 @@ impl Evidence {
 }
 
 fn source(header: &RunHeader) -> ResultSource {
-    if !header.engine.modelled.is_empty() {
+    if !header.engine().modelled.is_empty() {
         ResultSource::Simulation
     } else if header.workload.purpose == Purpose::Smoke {
         ResultSource::Smoke
-    } else if header.engine.kind() == Some(EngineKind::Mock) {
+    } else if header.engine().kind() == Some(EngineKind::Mock) {
         ResultSource::Mock
     } else {
         ResultSource::Server

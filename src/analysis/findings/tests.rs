@@ -109,7 +109,7 @@ fn a_warm_up_is_advised_that_leaves_something_of_the_run() {
 fn a_proxy_is_reported() {
     let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
     assert_eq!(sentence(&summarise(&log, &[]), FindingKind::Proxy), None);
-    log.header.engine.proxy = Some("http://proxy:3128".to_owned());
+    log.header.engines[0].proxy = Some("http://proxy:3128".to_owned());
     let said = sentence(&summarise(&log, &[]), FindingKind::Proxy).unwrap();
     assert!(said.contains("the HTTP proxy http://proxy:3128") && said.contains("every latency"), "{said}");
 }
@@ -128,7 +128,7 @@ fn who_closes_connections_is_blamed_for_it() {
         let records =
             (0..50).map(|i| record(i).sent_at(i * 20, i * 20, i * 20).paced(i * 20 + 9, 1, 1).build());
         let mut log = run(1_000, records.collect());
-        log.header.engine.engine = engine.to_owned();
+        log.header.engines[0].engine = engine.to_owned();
         mark(&mut log.records[7]);
         let finding = summarise(&log, &[]).findings.into_iter().find(|finding| finding.kind == kind)?;
         Some(format!("{} {}", finding.sentence, finding.cure))
@@ -228,7 +228,7 @@ fn a_window_that_is_unlike_the_pattern_of_a_class_names_the_class() {
 #[test]
 fn bounds_that_can_be_measured_are_not_complained_of() {
     let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).whole_answer(100, 1).build()]);
-    log.header.engine.streamed = false;
+    log.header.engines[0].streamed = false;
     let bounds = Slo { e2e_ms: Some(500.0), ..Slo::default() };
     log.header.workload.classes = vec![class("chat", &[(Priority::High, bounds)])];
     let summary = summarise(&log, &[]);

@@ -143,7 +143,7 @@ impl Think {
             Outcome::Failed(_) => {
                 Self { mean_s: mean_s.max(ArrivalPattern::AFTER_FAILURE_S), variance: 0.0, law: None }
             }
-            Outcome::Completed | Outcome::Censored => {
+            Outcome::Completed | Outcome::Cancelled | Outcome::Censored => {
                 Self { mean_s, variance: variance(&declared), law: Some(declared) }
             }
         }

@@ -81,7 +81,7 @@ impl Sessions {
         self.turns_sent += sent;
         let since = |moment: Timestamp| moment.since(first.1).as_secs_f64() * 1e3;
         Some(match last.outcome {
-            Ending::Failed => {
+            Ending::BrokenOff => {
                 self.broken_off += 1;
                 Figure::AtLeast(since(last.ended))
             }
@@ -118,7 +118,7 @@ struct LastTurn {
 #[derive(Clone, Copy)]
 enum Ending {
     Completed,
-    Failed,
+    BrokenOff,
     Censored,
 }
 
@@ -143,7 +143,7 @@ impl LastTurn {
     fn new(turn: Turn, record: &RequestRecord) -> Self {
         let outcome = match record.outcome {
             Outcome::Completed => Ending::Completed,
-            Outcome::Failed(_) => Ending::Failed,
+            Outcome::Failed(_) | Outcome::Cancelled => Ending::BrokenOff,
             Outcome::Censored => Ending::Censored,
         };
         let last_token = record.chunks.last_at().or(record.whole_answer).unwrap_or(record.ended);

@@ -121,7 +121,7 @@ impl SteadyState {
     /// latency that was cut off counts with the least that it can be.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let stretch = EqualSections::judged(observed)?;
-        let streamed = observed.log.header.engine.streamed;
+        let streamed = observed.log.header.engine().streamed;
         let first_tokens = observed.requests.iter().filter_map(|request| {
             let latency = if streamed { request.latency().ttft } else { request.latency().e2e };
             Some((request.record().scheduled, latency?.at_least()))

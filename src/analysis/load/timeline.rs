@@ -63,7 +63,7 @@ pub struct BinWait {
 impl Timeline {
     /// Cuts a run.
     pub fn from_log(log: &RunLog) -> Self {
-        let metric = if log.header.engine.streamed { Metric::Ttft } else { Metric::E2e };
+        let metric = if log.header.engine().streamed { Metric::Ttft } else { Metric::E2e };
         let Some(end) = log.records.iter().map(|record| record.ended).max() else {
             return Self { bin_s: 0.0, metric, bins: Vec::new() };
         };
@@ -157,7 +157,7 @@ impl Cut {
                 self.at(whole).completed += 1;
             }
             Outcome::Failed(_) => self.at(record.ended).failed += 1,
-            Outcome::Censored => {}
+            Outcome::Cancelled | Outcome::Censored => {}
         }
     }
 

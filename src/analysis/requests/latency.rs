@@ -149,7 +149,9 @@ fn queue_wait(record: &RequestRecord) -> Option<Figure> {
     let waited = |until: Timestamp| millis(until.since(record.dispatched));
     match (record.admitted, record.sent) {
         (Some(admitted), _) => Some(Figure::Exact(waited(admitted))),
-        (None, None) if record.outcome == Outcome::Censored => Some(Figure::AtLeast(waited(record.ended))),
+        (None, None) if matches!(record.outcome, Outcome::Cancelled | Outcome::Censored) => {
+            Some(Figure::AtLeast(waited(record.ended)))
+        }
         (None, _) => None,
     }
 }

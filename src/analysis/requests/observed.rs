@@ -38,7 +38,7 @@ enum Came {
 impl Came {
     fn new(log: &RunLog, tpot_withheld: bool) -> Self {
         match tpot_withheld {
-            _ if !log.header.engine.streamed => Self::Whole,
+            _ if !log.header.engine().streamed => Self::Whole,
             true => Self::Gathered,
             false => Self::Streamed,
         }
@@ -379,9 +379,13 @@ pub(crate) fn measure<'a>(
 fn slo_of(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> SloOutcome {
     let latency = latency_of(log, record);
     let completed = record.outcome == Outcome::Completed;
-    let target = log.header.workload.slo_of(record.class, record.priority, record.tenant);
+    // A client that left waits for nothing.
+    let target = match record.outcome {
+        Outcome::Cancelled => Slo::default(),
+        _ => log.header.workload.slo_of(record.class, record.priority, record.tenant),
+    };
     let latency_of_answer = completed.then_some(&latency);
-    let slo = if !log.header.engine.streamed {
+    let slo = if !log.header.engine().streamed {
         SloOutcome::of_whole_answer(target, latency_of_answer)
     } else if delivery.tpot_withheld {
         SloOutcome::of_part(target, Slo { tpot_ms: None, ..target }, latency_of_answer)

@@ -9,7 +9,7 @@ use crate::record::{FailureKind, LostConnection, Outcome, Phase, RecordRef};
 
 /// Outcomes of the requests planned for the window.
 ///
-/// `planned + unplanned = completed + failed + censored + in_flight + never_due + unrecorded`, exactly:
+/// `planned + unplanned = completed + failed + cancelled + censored + in_flight + never_due + unrecorded`, exactly:
 /// nothing is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -20,6 +20,9 @@ pub struct RequestCounts {
     pub completed: u64,
     /// Requests that failed.
     pub failed: u64,
+    /// Requests that their clients left: neither completed nor failed. Left out where no client left.
+    #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
+    pub cancelled: u64,
     /// Requests that had not ended when the run stopped waiting.
     pub censored: u64,
     /// Requests in flight when the run was cut off, by a crash or a kill: how they ended is not known. Left out where
@@ -63,6 +66,7 @@ impl RequestCounts {
             match record.outcome {
                 Outcome::Completed => counts.completed += 1,
                 Outcome::Failed(_) => counts.failed += 1,
+                Outcome::Cancelled => counts.cancelled += 1,
                 Outcome::Censored => counts.censored += 1,
             }
         }
@@ -71,7 +75,7 @@ impl RequestCounts {
 
     /// Requests whose moment came and that left a record.
     pub const fn executed(&self) -> u64 {
-        self.completed + self.failed + self.censored
+        self.completed + self.failed + self.cancelled + self.censored
     }
 }
 

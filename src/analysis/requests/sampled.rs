@@ -80,7 +80,7 @@ impl Scatter {
     /// Picks no more than 3,000 requests: the slowest, of those that did not complete as many as there is room for, and
     /// the others evenly in order of arrival.
     pub fn from_log(log: &RunLog) -> Self {
-        let metric = if log.header.engine.streamed { Metric::Ttft } else { Metric::E2e };
+        let metric = if log.header.engine().streamed { Metric::Ttft } else { Metric::E2e };
         let mut places = log
             .records
             .places_by(|record| dot(log, record, metric).map(|_| (record.scheduled, record.index)));
@@ -109,7 +109,7 @@ fn dot(log: &RunLog, record: &RequestRecord, metric: Metric) -> Option<Dot> {
     };
     let failed = match &record.outcome {
         Outcome::Failed(failure) => Some(failure.reason),
-        Outcome::Completed | Outcome::Censored => None,
+        Outcome::Completed | Outcome::Cancelled | Outcome::Censored => None,
     };
     let scheduled_s = record.scheduled.as_secs_f64();
     let (tokens, ended_ms) = (record.output_tokens, millis(record.ended.since(record.scheduled)));

@@ -83,7 +83,7 @@ impl PrefixCache {
             return None;
         }
         let classes = &log.header.workload.classes;
-        let block_tokens = log.header.engine.cache_block_tokens.filter(|&tokens| tokens > 0);
+        let block_tokens = log.header.engine().cache_block_tokens.filter(|&tokens| tokens > 0);
         let (shortest, longest) =
             block_tokens.map_or(USUAL_BLOCKS, |tokens| (u64::from(tokens), u64::from(tokens)));
         let by_usage = measured.is_some_and(|hits| hits.source == HitSource::Usage);
@@ -242,7 +242,7 @@ impl MeasuredHits {
         if let Some((hits, queries)) =
             counters.and_then(|counters| Some((counters.cache_hits?, counters.cache_queries?)))
         {
-            let block = log.header.engine.cache_block_tokens.filter(|&tokens| tokens > 0);
+            let block = log.header.engine().cache_block_tokens.filter(|&tokens| tokens > 0);
             let (golden_hits, golden_queries) = golden(log, block.map_or(USUAL_BLOCKS.0, u64::from));
             let (hits, queries) = (hits.saturating_sub(golden_hits), queries.saturating_sub(golden_queries));
             return of(hits as f64, queries as f64, HitSource::Counters);

@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn advice_names_the_settings_of_the_server_in_use_and_of_no_other() {
-        let mut engine = run(1_000, Vec::new()).header.engine;
+        let mut engine = run(1_000, Vec::new()).header.engines.remove(0);
         let advice = NAMES.map(|(vllm, _)| vllm).join(" ");
         let mut said = |name: &str| {
             name.clone_into(&mut engine.engine);

@@ -116,7 +116,7 @@ mod tests {
             record.class(u16::from(i > 1), Priority::High).build()
         });
         let mut log = run(2_000, records.collect());
-        log.header.engine.streamed = false;
+        log.header.engines[0].streamed = false;
         let slo = |ttft_ms, e2e_ms| Slo { ttft_ms, tpot_ms: None, e2e_ms };
         log.header.workload.classes = vec![
             class("chat", &[(Priority::High, slo(Some(200.0), Some(550.0)))]),

@@ -156,7 +156,7 @@ struct Sources<'h> {
 impl<'h> Sources<'h> {
     fn from_header(header: &'h RunHeader) -> Self {
         Self {
-            engine: &header.engine,
+            engine: header.engine(),
             deployment: &header.deployment,
             telemetry: &header.telemetry,
             readings: &[],
@@ -272,7 +272,7 @@ pub(crate) fn tensor_parallel(header: &RunHeader) -> Option<u64> {
 
 /// Whether it plans each step while the one before it runs.
 pub(crate) fn async_scheduling(header: &RunHeader) -> Option<bool> {
-    let own = || settings(&header.engine, &["async_scheduling"]).find_map(Value::as_bool);
+    let own = || settings(header.engine(), &["async_scheduling"]).find_map(Value::as_bool);
     header.deployment.async_scheduling.or_else(own)
 }
 

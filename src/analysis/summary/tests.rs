@@ -253,7 +253,7 @@ fn answers_that_are_not_streamed_have_no_token_latencies() {
             record(1).sent_at(1, 1, 2).censored(900).build(),
         ],
     );
-    log.header.engine.streamed = false;
+    log.header.engines[0].streamed = false;
     let summary = summarise(&log, &[]);
     for metric in [Metric::Ttft, Metric::TtftFromSend, Metric::Tpot, Metric::Itl, Metric::ChunkGap] {
         assert_eq!(summary.latency.row(metric), None, "{metric}");

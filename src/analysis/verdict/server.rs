@@ -78,11 +78,11 @@ fn last_sign(record: &RequestRecord) -> Option<Timestamp> {
                 | FailureKind::Aborted
                 | FailureKind::Empty
         ),
-        Outcome::Censored => false,
+        Outcome::Cancelled | Outcome::Censored => false,
     };
     let ended = answered.then_some(record.ended);
     let is_open = match &record.outcome {
-        Outcome::Censored => true,
+        Outcome::Cancelled | Outcome::Censored => true,
         Outcome::Failed(failure) => failure.reason.is_timeout(),
         Outcome::Completed => false,
     };

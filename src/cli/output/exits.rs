@@ -255,8 +255,8 @@ mod tests {
         search.record(Trial::new(&wanted, &summarise(&log, &objectives)));
         let swept = Swept {
             started_at: jiff::Timestamp::UNIX_EPOCH,
+            engine: log.header.engine().clone(),
             workload: log.header.workload,
-            engine: log.header.engine,
             deployment: log.header.deployment,
         };
         Sweep::new(&search, swept, StopReason::AllMeasured)

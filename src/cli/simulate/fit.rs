@@ -78,7 +78,7 @@ pub(in crate::cli) fn fitted_to(
     let fit = if let Some(fit) = by_physics {
         fit
     } else {
-        let reported = first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
+        let reported = first.log.header.engine().max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
         config.kv_blocks = ENDLESS;
         if !model.names_context() {
             config.limits.max_model_len = reported.unwrap_or(LONGEST);
@@ -87,7 +87,7 @@ pub(in crate::cli) fn fitted_to(
             described.facts.remove(name);
         }
         described.facts.insert("max_model_len".to_owned(), json!(config.limits.max_model_len));
-        described.model.clone_from(&first.log.header.engine.model);
+        described.model.clone_from(&first.log.header.engine().model);
         fitted(runs, &config, &CostModel::Linear)?
     };
     described.fleet = fit.applied_to(&described.fleet);
@@ -113,10 +113,10 @@ pub(in crate::cli) fn fitted_to(
 /// What is said of the server of a run, and whether it schedules asynchronously: by its user, by itself, by what was
 /// modelled; else as vLLM does by default. Of other engines nothing is known, and they are taken not to.
 fn facts(header: &RunHeader) -> DeploymentFacts {
-    let EngineFacts { modelled, server_version, .. } = &header.engine;
+    let EngineFacts { modelled, server_version, .. } = header.engine();
     let facts = header.deployment.clone();
     let on_cpu = facts.hardware.as_ref().is_some_and(|name| name.to_lowercase().contains("cpu"));
-    let usual = || match header.engine.kind() {
+    let usual = || match header.engine().kind() {
         _ if !modelled.is_empty() => modelled.contains_key("async_scheduling"),
         // An embedded mock says it; one of an older skyline did not, and has its number of GPUs in the log.
         Some(EngineKind::Mock) => facts.gpus.is_none(),
@@ -159,7 +159,7 @@ fn of_one_server(first: &MeasuredRun, other: &MeasuredRun) -> Result<(), Stop> {
             ("serving model", serving_model),
             ("precision", precision),
             ("async scheduling", async_scheduling.map(|on| on.to_string())),
-            ("model", Some(run.log.header.engine.model.clone())),
+            ("model", Some(run.log.header.engine().model.clone())),
         ]
     };
     for ((name, one), (_, two)) in named(first).into_iter().zip(named(other)) {
@@ -243,26 +243,26 @@ mod tests {
     fn how_a_server_schedules_is_taken_from_its_run_or_from_its_engine() {
         let on = |set: &dyn Fn(&mut RunHeader)| {
             let mut header = run(1_000, Vec::new()).header;
-            header.engine.engine = "vllm".to_owned();
-            header.engine.server_version = None;
+            header.engines[0].engine = "vllm".to_owned();
+            header.engines[0].server_version = None;
             set(&mut header);
             facts(&header).async_scheduling
         };
         let flag = |value: bool| {
             move |header: &mut RunHeader| {
                 let name = "vllm_config.scheduler_config.async_scheduling";
-                header.engine.serving_flags.insert(name.to_owned(), json!(value));
+                header.engines[0].serving_flags.insert(name.to_owned(), json!(value));
             }
         };
         let engine =
-            |name: &'static str| move |header: &mut RunHeader| header.engine.engine = name.to_owned();
+            |name: &'static str| move |header: &mut RunHeader| header.engines[0].engine = name.to_owned();
         assert_eq!(on(&|_| ()), Some(true), "vLLM's default");
         assert_eq!(on(&flag(false)), Some(false));
         assert_eq!(on(&|header| header.deployment.hardware = Some("EPYC CPU".to_owned())), Some(false));
         assert_eq!(on(&engine("sglang")), Some(false));
         assert_eq!(on(&engine("mock")), Some(true), "a mock that was started by itself");
         let of_version = |version: &'static str| {
-            move |header: &mut RunHeader| header.engine.server_version = Some(version.to_owned())
+            move |header: &mut RunHeader| header.engines[0].server_version = Some(version.to_owned())
         };
         for (version, expected) in
             [("0.10.2", false), ("v0.13.0", false), ("0.14.0", true), ("0.1.0", true), ("1.0", true)]
@@ -280,11 +280,11 @@ mod tests {
         };
         assert_eq!(on(&older), Some(false), "the embedded mock of an older log");
         let simulated = |header: &mut RunHeader| {
-            header.engine.modelled.insert("hardware".to_owned(), json!("l40s"));
+            header.engines[0].modelled.insert("hardware".to_owned(), json!("l40s"));
         };
         assert_eq!(on(&simulated), Some(false), "a simulated run of an older log");
         let planned_ahead = |header: &mut RunHeader| {
-            header.engine.modelled.insert("async_scheduling".to_owned(), json!(true));
+            header.engines[0].modelled.insert("async_scheduling".to_owned(), json!(true));
         };
         assert_eq!(on(&planned_ahead), Some(true));
     }

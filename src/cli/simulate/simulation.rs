@@ -61,7 +61,7 @@ impl Simulation {
             prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
             cache: None,
             warming_requests: None,
-            engine: engine(model),
+            engines: vec![engine(model)],
             limits: self.limits.clone(),
             objectives: self.objectives.iter().map(ToString::to_string).collect(),
             percentiles: Vec::new(),

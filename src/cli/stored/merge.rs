@@ -51,7 +51,7 @@ pub(in crate::cli) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, St
     let run = JudgedRun::new(merged.log, &objectives);
     folder::base(&args.out)?;
     let header = &run.log.header;
-    let engine = format!("{}-merged", header.engine.engine);
+    let engine = format!("{}-merged", header.engine().engine);
     let folder = folder::create(&args.out, &header.workload.name, &engine, header.started_at)?;
     save::run_with_log(run.report(), &folder)?;
     args.show.show(printer, |format| render_run(run.report(), format))?;

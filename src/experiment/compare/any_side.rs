@@ -157,7 +157,7 @@ const OUTPUT: &str = "mean_output_tokens";
 /// The conditions of a run of Skyline, under the names that other tools' have. Where conversations were asked for, or
 /// where the rate changes over the run, there is no rate.
 fn conditions_of(side: &ComparedSide) -> ForeignConditions {
-    let RunHeader { workload, engine, limits, .. } = &side.header;
+    let (RunHeader { workload, limits, .. }, engine) = (&side.header, side.header.engine());
     let arrival = &workload.arrival;
     let form = LoadForm::from_workload(workload);
     let kind = match form {

@@ -121,7 +121,7 @@ pub(super) type Facts = BTreeMap<(Condition, String), String>;
 pub(super) fn facts_of(header: &RunHeader) -> Facts {
     let mut facts = Facts::new();
     let mut tell = |condition, name: &str, value: Value| flatten(&mut facts, condition, name, &value);
-    let engine = &header.engine;
+    let engine = header.engine();
     let simulated = !engine.modelled.is_empty();
     tell(Condition::Simulated, "simulated", simulated.into());
     tell(Condition::Model, "model", engine.model.clone().into());

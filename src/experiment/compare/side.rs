@@ -206,9 +206,9 @@ impl ComparedSide {
             started_at: header.started_at,
             workload: header.workload.name.clone(),
             seed: header.repeat.map_or(header.workload.seed, |repeat| repeat.first_seed),
-            model: header.engine.model.clone(),
-            engine: header.engine.engine.clone(),
-            server_version: header.engine.server_version.clone(),
+            model: header.engine().model.clone(),
+            engine: header.engine().engine.clone(),
+            server_version: header.engine().server_version.clone(),
             deployment: header.deployment.clone(),
             skyline_version: header.skyline_version.clone(),
             load: match self.runs.first() {

@@ -72,7 +72,7 @@ fn what_must_be_equal_is_and_says_which_is_not() {
         header.workload.name = "renamed".to_owned();
         header.workload.horizon_s += 1.0;
         header.deployment.hardware = Some("h100".to_owned());
-        header.engine.streamed = false;
+        header.engines[0].streamed = false;
         header.skyline_version = "9".to_owned();
     });
     let sides = [baseline, other];
@@ -112,7 +112,7 @@ fn hardware_that_both_name_must_be_the_same_and_a_third_that_does_not_changes_no
 fn requests_must_have_asked_alike_and_a_log_without_the_fact_is_reported() {
     let at = |name: &str, parameters: Option<(f64, Option<f64>)>| {
         one(name, 100, |header| {
-            header.engine.parameters = parameters.map(|(temperature, top_p)| RequestParameters {
+            header.engines[0].parameters = parameters.map(|(temperature, top_p)| RequestParameters {
                 temperature: Some(temperature),
                 top_p,
                 ..RequestParameters::default()

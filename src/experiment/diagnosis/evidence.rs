@@ -34,7 +34,7 @@ pub(super) struct Physics {
 impl Physics {
     /// From the declared or modelled deployment; otherwise why nothing can be predicted.
     pub(super) fn from_header(header: &RunHeader) -> Result<Self, String> {
-        let (facts, modelled) = (&header.deployment, &header.engine.modelled);
+        let (facts, modelled) = (&header.deployment, &header.engine().modelled);
         if modelled.contains_key("step_times") || modelled.contains_key("speculative") {
             return Err("the modelled step times do not come from hardware data".to_owned());
         }
@@ -48,7 +48,7 @@ impl Physics {
         let hardware = fact(&facts.hardware, "hardware").ok_or("the hardware is not given (--hardware)")?;
         let hardware: Hardware = hardware.parse().map_err(|error| format!("{error}"))?;
         let model =
-            fact(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine.model.clone());
+            fact(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine().model.clone());
         let model: ServingModel =
             model.parse().map_err(|error| format!("{error} (say which with --serving-model)"))?;
         let weights = fact(&facts.precision, "precision").unwrap_or_else(|| "bf16".to_owned());

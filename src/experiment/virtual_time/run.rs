@@ -1,12 +1,14 @@
 //! Runs a schedule against a simulated server, in virtual time.
-use std::collections::BTreeMap;
+
 use std::time::Duration;
 
 use super::clients::VirtualClients;
 use super::log::leading;
 use crate::analysis::answers_end;
 use crate::clock::Timestamp;
-use crate::generator::{Blocks, ConcurrencyCaps, PlannedRequest, Schedule, SessionPlanner, SessionTurns};
+use crate::generator::{
+    Blocks, ConcurrencyCaps, DueQueue, PlannedRequest, Schedule, SessionPlanner, SessionTurns,
+};
 use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
 use crate::runner::ClientRules;
 use crate::simulator::{ServerGauges, SimulatedServer, WorkTotals};
@@ -96,8 +98,7 @@ impl VirtualRun {
             clients.advance(clock, &mut ended);
             for (request, mut record) in ended {
                 awaited -= u64::from(request.phase != Phase::Cooldown);
-                let next = turns.follow(&request, &mut record);
-                awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
+                awaited += turns.follow(&request, &mut record);
                 records.push(record);
             }
         }
@@ -133,34 +134,38 @@ impl VirtualRun {
 struct LaterTurns {
     /// The sessions, which say what follows each request; absent where there are none.
     sessions: Option<SessionTurns>,
-    /// By moment, then by index.
-    due: BTreeMap<(Timestamp, u64), PlannedRequest>,
+    due: DueQueue<PlannedRequest>,
 }
 
 impl LaterTurns {
     pub(super) fn new(sessions: Option<SessionPlanner>) -> Self {
         let never = Timestamp::from_nanos(u64::MAX);
-        Self { sessions: sessions.map(|planner| SessionTurns::new(planner, never)), due: BTreeMap::new() }
+        Self { sessions: sessions.map(|planner| SessionTurns::new(planner, never)), due: DueQueue::default() }
     }
 
     /// When the next one leaves.
     pub(super) fn next_due(&self) -> Option<Timestamp> {
-        self.due.first_key_value().map(|((at, _), _)| *at)
+        self.due.moment()
     }
 
     /// The next one, if it leaves by `now`.
     pub(super) fn next_by(&mut self, now: Timestamp) -> Option<PlannedRequest> {
         self.next_due().filter(|at| *at <= now)?;
-        let (_, request) = self.due.pop_first()?;
+        let (_, request) = self.due.pop()?;
         self.sessions.as_mut()?.released(&request);
         Some(request)
     }
 
-    /// Schedules the turn that follows a request that has ended, and returns the phase to which it belongs.
-    pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> Option<Phase> {
-        let next = self.sessions.as_mut()?.ended(last, record)?;
-        self.due.insert((next.scheduled, next.index), next);
-        Some(next.phase)
+    /// Schedules what a request that has ended releases, and returns how many of them are awaited.
+    pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> u64 {
+        let Some(sessions) = &mut self.sessions else { return 0 };
+        sessions.ended(last, record);
+        let mut awaited = 0;
+        while let Some(next) = sessions.next_released() {
+            awaited += u64::from(next.phase != Phase::Cooldown);
+            self.due.push(next.scheduled, next.index, next);
+        }
+        awaited
     }
 
     /// The place of a request in a conversation of several turns, where it has one.

@@ -282,7 +282,8 @@ fn header(logs: &[RunLog]) -> RunHeader {
         .filter_map(|header| header.calibration)
         .max_by_key(|calibration| calibration.stamp_delay.p99_ns);
     // Its finding is about all latencies, even where it was before one generator alone.
-    joined.engine.proxy = headers.clone().find_map(|header| header.engine.proxy.clone());
+    let proxy = headers.clone().find_map(|header| header.engine().proxy.clone());
+    joined.engines.iter_mut().for_each(|engine| engine.proxy.clone_from(&proxy));
     joined.telemetry.clear();
     for page in headers.clone().flat_map(|header| &header.telemetry) {
         // Another shard may have been able to read the page.

@@ -86,6 +86,7 @@ fn check_record(header: &RunHeader, record: &RequestRecord) -> Result<(), String
             Some(_) => of_a_session(header, record)?,
             None => countable("the index", record.index)?,
         }
+        one_of("server", u64::from(record.target) + 1, header.engines.len() as u64)?;
         of_the_workload(header, record)?;
         of_the_plan(header, record)?;
         in_order(record)?;

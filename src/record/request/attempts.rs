@@ -16,7 +16,9 @@ impl RequestRecord {
     pub fn set_attempts(&mut self, attempts: Vec<Attempt>) {
         let says_more = match (attempts.as_slice(), &self.outcome) {
             ([] | [Attempt { end: AttemptEnd::Answered | AttemptEnd::Cancelled, .. }], _) => false,
-            ([Attempt { end: AttemptEnd::Failed(_), .. }], outcome) => *outcome == Outcome::Censored,
+            ([Attempt { end: AttemptEnd::Failed(_), .. }], outcome) => {
+                matches!(outcome, Outcome::Cancelled | Outcome::Censored)
+            }
             _ => true,
         };
         self.attempts = says_more.then(|| Box::new(attempts));
@@ -25,7 +27,7 @@ impl RequestRecord {
     /// How many times a client set about sending it; 0 where the run ended first.
     pub fn attempts_made(&self) -> u64 {
         match (self.attempts(), &self.outcome) {
-            ([], Outcome::Censored) => u64::from(self.sent.is_some()),
+            ([], Outcome::Cancelled | Outcome::Censored) => u64::from(self.sent.is_some()),
             ([], _) => 1,
             (attempts, _) => attempts.len() as u64,
         }
@@ -60,7 +62,7 @@ impl RequestRecord {
             (Some(first), _) => Some(first.end),
             (None, Outcome::Completed) => Some(AttemptEnd::Answered),
             (None, Outcome::Failed(failure)) => Some(AttemptEnd::Failed(failure.reason)),
-            (None, Outcome::Censored) => self.sent.map(|_| AttemptEnd::Cancelled),
+            (None, Outcome::Cancelled | Outcome::Censored) => self.sent.map(|_| AttemptEnd::Cancelled),
         }
     }
 }

@@ -7,6 +7,7 @@ pub(super) mod oddity;
 pub(super) mod outcome;
 pub(super) mod packed;
 pub(super) mod record;
+pub(super) mod release;
 pub(super) mod turn;
 pub(super) mod usage;
 pub(super) mod usage_bounds;
@@ -17,8 +18,9 @@ pub use oddity::{Oddities, Oddity, OddityKind};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{
     CheckRecord, CheckResult, CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix,
-    TokenSource, UnendedRequest,
+    TokenSource, UnendedRequest, Work,
 };
+pub use release::{Join, Release};
 pub use turn::{Phase, SessionCounts, Turn};
 pub use usage::Usage;
 pub use usage_bounds::{ShownText, UsageBounds};

@@ -16,19 +16,21 @@ pub enum Outcome {
     Completed,
     /// The request failed.
     Failed(Box<Failure>),
+    /// The client left before the answer was complete, as a share of clients does: no success and no failure.
+    Cancelled,
     /// The request was still running when the run stopped waiting; its true duration is unknown.
     #[default]
     Censored,
 }
 
 impl Outcome {
-    /// Whether the client stopped waiting, at the run's end or at one of its own time limits: the true duration is
+    /// Whether the client stopped waiting, by leaving, at the run's end or at one of its own time limits: the true duration is
     /// unknown, and at least as long as the wait.
     pub const fn is_cut_off(&self) -> bool {
         match self {
             Self::Completed => false,
             Self::Failed(failure) => failure.reason.is_timeout(),
-            Self::Censored => true,
+            Self::Cancelled | Self::Censored => true,
         }
     }
 }
@@ -156,6 +158,7 @@ mod tests {
             Outcome::Completed,
             Outcome::Failed(Failure::new(FailureKind::HttpStatus(429), "slow down").into()),
             Outcome::Failed(Failure::new(FailureKind::Reset, "connection reset by peer").into()),
+            Outcome::Cancelled,
             Outcome::Censored,
         ] {
             let json = serde_json::to_string(&outcome).unwrap();

@@ -139,6 +139,7 @@ impl RequestRecord {
             }
             turn.of.as_mut().map_or(Some(()), |of| small(with, of))?;
         }
+        self.release.iter_mut().flat_map(|release| release.numbers()).try_for_each(|n| with.number(n))?;
         if let Some(tags) = &mut self.tags {
             let mut wide = u64::from(*tags);
             with.number(&mut wide)?;
@@ -197,8 +198,8 @@ mod tests {
 
     use super::*;
     use crate::record::{
-        Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, FinishReason, LateStamps, Outcome,
-        SharedPrefix, TokenChunk, Turn, Usage,
+        Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, FinishReason, Join, LateStamps, Outcome,
+        Release, SharedPrefix, TokenChunk, Turn, Usage,
     };
 
     /// Records of several forms.
@@ -236,6 +237,7 @@ mod tests {
             usage: Some(Usage { cached_tokens: cached, reasoning_tokens: cached, ..Usage::default() }),
             impossible_usage: Some(Box::new(Usage { prompt_tokens: u64::MAX, ..Usage::default() })),
             late_stamps: Some(Box::new(LateStamps::default())),
+            release: Some(Box::new(Release::After { of: Join::Any(vec![0, 0]), delay_ns: 0 })),
             attempts: Some(Box::new(vec![unsent, sent])),
             ..plain.clone()
         };

@@ -8,6 +8,7 @@ use super::attempt::Attempt;
 use super::chunks::{ChunkTrain, LateStamps, TokenChunk};
 use super::oddity::Oddity;
 use super::outcome::{Failure, FailureKind, Outcome, Validity};
+use super::release::Release;
 use super::turn::{Phase, Turn};
 use super::usage::Usage;
 use crate::clock::Timestamp;
@@ -38,6 +39,15 @@ pub struct RequestRecord {
     pub tags: Option<u16>,
     /// Its place in a session; absent if it stands alone.
     pub turn: Option<Box<Turn>>,
+    /// The ends of others that released it; absent where its planned moment did, or, for a later turn, the end of
+    /// the turn before it.
+    pub release: Option<Box<Release>>,
+    /// Its server: the place in [`RunHeader::engines`](crate::record::RunHeader::engines).
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
+    pub target: u16,
+    /// What its answer counts as.
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
+    pub work: Work,
     /// Requested prompt tokens, including a shared prefix and previous turns.
     pub input_tokens_asked: u32,
     /// Requested answer tokens.
@@ -229,6 +239,7 @@ impl RequestRecord {
         let usage = self.impossible_usage.as_deref().map_or(0, size_of_val);
         let boxed =
             self.turn.as_deref().map_or(0, size_of_val) + self.late_stamps.as_deref().map_or(0, size_of_val);
+        let release = self.release.as_deref().map_or(0, Release::bytes);
         let attempts =
             self.attempts.as_deref().map_or(0, |all| size_of_val(all) + size_of_val(all.as_slice()));
         let odd =
@@ -236,6 +247,7 @@ impl RequestRecord {
         size_of_val(self)
             + self.chunks.bytes()
             + boxed
+            + release
             + attempts
             + usage
             + failure
@@ -288,6 +300,19 @@ impl RequestRecord {
             self.validity = self.validity.map(|_| Validity::NotCompleted);
         }
     }
+}
+
+/// What an answer counts as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Its tokens.
+    #[default]
+    Tokens,
+    /// The items that it answers at once, as embeddings do.
+    Items(u32),
+    /// Itself alone.
+    None,
 }
 
 /// The prefix of a prompt that other requests of the same class and run share, as under one system prompt.

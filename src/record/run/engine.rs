@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -159,6 +161,30 @@ pub struct EngineFacts {
     /// The simulated server's settings, under vLLM's names; empty for a real server.
     #[serde(default, skip_serializing_if = "Map::is_empty", deserialize_with = "modelled")]
     pub modelled: Map<String, Value>,
+}
+
+/// The servers of a run: before schema 7 of the run log there is one, which stands alone.
+pub(super) fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EngineFacts>, D::Error> {
+    deserializer.deserialize_any(OneOrMore)
+}
+
+struct OneOrMore;
+
+impl<'de> Visitor<'de> for OneOrMore {
+    type Value = Vec<EngineFacts>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a server, or a list of one or more")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+        EngineFacts::deserialize(MapAccessDeserializer::new(fields)).map(|engine| vec![engine])
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, servers: A) -> Result<Self::Value, A::Error> {
+        let servers: Self::Value = Vec::deserialize(SeqAccessDeserializer::new(servers))?;
+        if servers.is_empty() { Err(de::Error::invalid_length(0, &self)) } else { Ok(servers) }
+    }
 }
 
 /// The settings of a simulated server: before schema 5 of the run log, its slots are called `places`.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::client::{Calibration, ClientFacts, ServerCounters, Shard, StampSource};
-use super::engine::{DeploymentFacts, EngineFacts};
+use super::engine::{self, DeploymentFacts, EngineFacts};
 use crate::clock::Timestamp;
 use crate::record::request::turn::SessionCounts;
 use crate::record::telemetry::TelemetrySource;
@@ -38,8 +38,10 @@ pub struct RunHeader {
     /// Requests that warmed the server before the run, or before the first of its runs, and are in no log;
     /// absent: none.
     pub warming_requests: Option<u64>,
-    /// The server.
-    pub engine: EngineFacts,
+    /// The servers, in the order of [`RequestRecord::target`](crate::record::RequestRecord::target); one, until
+    /// requests are routed.
+    #[serde(alias = "engine", deserialize_with = "engine::one_or_more")]
+    pub engines: Vec<EngineFacts>,
     /// What the operator says about the deployment.
     #[serde(default, skip_serializing_if = "DeploymentFacts::is_empty")]
     pub deployment: DeploymentFacts,
@@ -72,6 +74,11 @@ pub struct RunHeader {
 impl RunHeader {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 7;
+
+    /// The server, or the first of several.
+    pub fn engine(&self) -> &EngineFacts {
+        self.engines.first().unwrap_or_else(|| unreachable!("a header without a server is not read"))
+    }
 
     /// The checksum from which those of its lines go on, where its own is `sum`: from schema 7 on, so that no
     /// line of another run passes.

@@ -79,8 +79,8 @@ fn about<R>(columns: &[DataColumn<R>], log: &RunLog) -> Vec<KeyValue> {
         "seed": header.workload.seed,
         "plan_hash": header.plan.hash,
         "started_at": header.started_at,
-        "engine": header.engine.engine,
-        "model": header.engine.model,
+        "engine": header.engine().engine,
+        "model": header.engine().model,
     });
     let known = [
         ("skyline.version", env!("CARGO_PKG_VERSION").to_owned()),

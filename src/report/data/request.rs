@@ -110,7 +110,7 @@ impl RequestRow<'_> {
                 Some(row.record.index)
             }),
             text("request_id", "What its X-Request-Id was", |row: &Self| {
-                let prefix = &row.log.header.engine.request_id_prefix;
+                let prefix = &row.log.header.engine().request_id_prefix;
                 (!prefix.is_empty()).then(|| format!("{prefix}{:012x}", row.record.index).into())
             }),
             text("phase", "warmup, measured or cooldown; figures are of measured requests", |row: &Self| {
@@ -129,7 +129,7 @@ impl RequestRow<'_> {
             }),
             text("model", "Model that it requested", |row: &Self| match &row.log.header.workload.models {
                 Some(models) => named(|place| models.names.get(place).map(String::as_str), row.record.model),
-                None => Some(row.log.header.engine.model.as_str().into()),
+                None => Some(row.log.header.engine().model.as_str().into()),
             }),
             whole("session", "Number of its session", |row| Some(row.record.turn()?.session)),
             whole("turn", "Place in its session, from 0", |row| Some(row.record.turn()?.number.into())),
@@ -203,7 +203,7 @@ impl RequestRow<'_> {
             }),
             text(
                 "outcome",
-                "completed, failed or censored: still running when the run stopped waiting",
+                "completed, failed, cancelled (its client left) or censored: still running when the run stopped waiting",
                 |row: &Self| name(&row.record.outcome),
             ),
             text(
@@ -240,7 +240,7 @@ impl RequestRow<'_> {
 fn failure(record: &RequestRecord) -> Option<&Failure> {
     match &record.outcome {
         Outcome::Failed(failure) => Some(failure),
-        Outcome::Completed | Outcome::Censored => None,
+        Outcome::Completed | Outcome::Cancelled | Outcome::Censored => None,
     }
 }
 

@@ -120,7 +120,7 @@ impl Progress {
                     held(&self.measured).failed(failure.reason);
                 }
             }
-            Outcome::Censored => {
+            Outcome::Cancelled | Outcome::Censored => {
                 self.censored.fetch_add(1, Relaxed);
             }
         }
@@ -129,6 +129,9 @@ impl Progress {
 
     /// Counts whether the request met its SLO, where it has one that can be measured.
     fn judge(&self, record: &RequestRecord, slo: Slo) {
+        if record.outcome == Outcome::Cancelled {
+            return;
+        }
         let latency = (record.outcome == Outcome::Completed).then(|| RequestLatency::new(record, self.form));
         let judge = if record.whole_answer.is_some() { SloOutcome::of_whole_answer } else { SloOutcome::new };
         let Some(met) = judge(slo, latency.as_ref()).is_met() else { return };

@@ -43,19 +43,30 @@ impl NextTurns {
         }
     }
 
-    /// Notes a request that has ended and returns the phase of the turn that follows it, if one follows.
-    /// Marks the record of a turn after which the context is full.
-    pub(crate) fn ended(&mut self, last: PlannedRequest, finished: &mut FinishedRequest) -> Option<Phase> {
-        last.turn?;
-        let next = self.sessions.ended(&last, &mut finished.record);
+    /// Notes a request that has ended and returns how many that it releases are awaited. Marks the record of a turn
+    /// after which the context is full.
+    pub(crate) fn ended(&mut self, last: PlannedRequest, finished: &mut FinishedRequest) -> u64 {
+        if last.turn.is_none() {
+            return 0;
+        }
+        self.sessions.ended(&last, &mut finished.record);
         // Whoever counts tokens needs the text too.
-        let captured =
+        let mut captured =
             if self.sessions.planner.has_next_turn(&last) { finished.captured.clone() } else { None };
         let is_empty = |text: &CapturedText| text.read().content.is_empty();
+        let (mut next, mut awaited) = (self.sessions.next_released(), 0);
         self.sessions.counts.empty_answers +=
             u64::from(next.is_some() && captured.as_ref().is_some_and(is_empty));
-        self.announce(TurnEvent::Ended { last, captured, next });
-        next.map(|next| next.phase)
+        loop {
+            let another = next.and_then(|_| self.sessions.next_released());
+            awaited += u64::from(next.is_some_and(|next| next.phase != Phase::Cooldown));
+            let captured = if another.is_some() { captured.clone() } else { captured.take() };
+            self.announce(TurnEvent::Ended { last, captured, next });
+            if another.is_none() {
+                return awaited;
+            }
+            next = another;
+        }
     }
 
     fn announce(&self, event: TurnEvent) {

@@ -1,14 +1,14 @@
 //! Dispatches later turns at times that are known only when the turns before them have ended.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 
 use tokio::sync::mpsc;
 
 use super::writer::{TurnEvent, TurnWriter};
-use crate::clock::{Pacing, SharpWait, Timestamp, WaitStep, start_thread};
+use crate::clock::{Pacing, SharpWait, WaitStep, start_thread};
 use crate::engine::Engine;
+use crate::generator::DueQueue;
 use crate::runner::pacer::{NAP, Outlet, ReadyRequest, ring_at};
 
 /// Starts to write the turns that `events` announce and to dispatch them, until `events` end or soon after the
@@ -60,7 +60,7 @@ fn write_and_pass_on<E: Engine>(
 fn dispatch_precisely(requests: &Receiver<ReadyRequest>, outlet: &Outlet) {
     let _raised = outlet.pacing.raise();
     let mut wait = SharpWait::new(outlet.clock);
-    let mut due = TimerQueue::default();
+    let mut due = DueQueue::default();
     while !outlet.is_stopped() {
         let action = due.moment().map_or(WaitStep::Sleep(NAP), |moment| wait.step_towards(moment));
         let came = match action {
@@ -78,14 +78,14 @@ fn dispatch_precisely(requests: &Receiver<ReadyRequest>, outlet: &Outlet) {
                 Err(TryRecvError::Disconnected) => return,
             },
             WaitStep::Over => {
-                if due.pop().is_some_and(|ready| !outlet.dispatch(ready)) {
+                if due.pop().is_some_and(|(_, ready)| !outlet.dispatch(ready)) {
                     return;
                 }
                 None
             }
         };
         if let Some(ready) = came {
-            due.push(ready);
+            due.push(ready.request.scheduled, ready.request.index, ready);
         }
     }
 }
@@ -95,7 +95,7 @@ async fn dispatch_by_timer<E: Engine>(
     mut events: mpsc::UnboundedReceiver<TurnEvent>,
     outlet: Outlet,
 ) {
-    let mut due = TimerQueue::default();
+    let mut due = DueQueue::default();
     loop {
         let moment = due.moment();
         tokio::select! {
@@ -103,35 +103,15 @@ async fn dispatch_by_timer<E: Engine>(
             event = events.recv() => {
                 let Some(event) = event else { return };
                 write_and_pass_on(&mut writer, event, |ready| {
-                    due.push(ready);
+                    due.push(ready.request.scheduled, ready.request.index, ready);
                     true
                 });
             }
             () = ring_at(outlet.clock, moment) => {
-                if outlet.is_stopped() || due.pop().is_some_and(|ready| !outlet.dispatch(ready)) {
+                if outlet.is_stopped() || due.pop().is_some_and(|(_, ready)| !outlet.dispatch(ready)) {
                     return;
                 }
             }
         }
-    }
-}
-
-/// Requests by their scheduled times; of equal times the lowest index comes first.
-#[derive(Default)]
-struct TimerQueue(BTreeMap<(Timestamp, u64), ReadyRequest>);
-
-impl TimerQueue {
-    fn push(&mut self, ready: ReadyRequest) {
-        self.0.insert((ready.request.scheduled, ready.request.index), ready);
-    }
-
-    /// The next scheduled time, if any.
-    fn moment(&self) -> Option<Timestamp> {
-        self.0.first_key_value().map(|((moment, _), _)| *moment)
-    }
-
-    /// Takes the next request out.
-    fn pop(&mut self) -> Option<ReadyRequest> {
-        self.0.pop_first().map(|(_, ready)| ready)
     }
 }

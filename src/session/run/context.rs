@@ -274,10 +274,10 @@ impl RunContext {
             prompts: prepared.prompts.clone(),
             cache: prepared.cache,
             warming_requests: Some(self.warmed.get()).filter(|requests| *requests > 0),
-            engine: EngineFacts {
+            engines: vec![EngineFacts {
                 cache_block_tokens: reported.or(facts.cache_block_tokens),
                 ..facts.clone()
-            },
+            }],
             deployment: settings.deployment.clone(),
             limits: settings.requests.limits(prepared.workload.clients.as_ref()),
             objectives: settings.objectives.iter().map(ToString::to_string).collect(),

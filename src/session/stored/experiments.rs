@@ -232,7 +232,7 @@ fn from_runs(stored: &Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
     let plan = SweepPlan { objectives: objectives.to_vec(), ..stored.plan.clone() };
     let forced = first.header.command.iter().any(|word| word == "--force");
     let mut search = Search::new(plan).map_err(Stop::usage)?.forced(forced);
-    let (started_at, engine) = (first.header.started_at, first.header.engine.clone());
+    let (started_at, engine) = (first.header.started_at, first.header.engine().clone());
     for (request, log) in &runs {
         let summary = summarise(log, objectives);
         let is_known = known.iter().any(|trial| trial.number == request.number);

@@ -49,7 +49,7 @@ fn a_killed_run_keeps_what_had_ended_and_names_what_was_in_flight() {
     }
     let log = || std::fs::read_to_string(desk.run().join("run.jsonl")).unwrap();
     let header: Value = serde_json::from_str(log().lines().next().unwrap()).unwrap();
-    let prefix = header["header"]["engine"]["request_id_prefix"].as_str().unwrap().to_owned();
+    let prefix = header["header"]["engines"][0]["request_id_prefix"].as_str().unwrap().to_owned();
     let indices = |seen: &[String]| -> BTreeSet<u64> {
         seen.iter().filter_map(|id| u64::from_str_radix(id.strip_prefix(&prefix)?, 16).ok()).collect()
     };

@@ -172,7 +172,7 @@ fn answers_are_held_against_the_form_that_was_asked_for() {
         .into_iter()
         .map(|record| (record["id"].as_str().unwrap().trim_start_matches("chatcmpl-").to_owned(), record))
         .collect();
-    let prefix = desk.lines("header")[0]["engine"]["request_id_prefix"].as_str().unwrap().to_owned();
+    let prefix = desk.lines("header")[0]["engines"][0]["request_id_prefix"].as_str().unwrap().to_owned();
     let mut kinds: HashMap<String, u64> = HashMap::new();
     for request in desk.lines("request").iter().filter(|request| request["outcome"]["kind"] == "completed") {
         let made = &ids[&format!("{prefix}{:012x}", request["index"].as_u64().unwrap())];

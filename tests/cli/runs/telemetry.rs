@@ -241,7 +241,7 @@ fn a_page_that_fails_now_and_then_costs_no_more_than_its_readings() {
     }
     let header = &desk.lines("header")[0];
     let flags = serde_json::json!({"tp_size": 2, "dtype": "bfloat16", "version": "0.5.1"});
-    assert_eq!(header["engine"]["serving_flags"], flags);
+    assert_eq!(header["engines"][0]["serving_flags"], flags);
     assert!(!desk.lines("client").is_empty());
 }
 

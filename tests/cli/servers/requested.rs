@@ -36,7 +36,7 @@ fn a_limit_is_asked_for_with_the_field_that_the_server_goes_by() {
     let bench = ["bench", "quick.toml", "--url", &url, "--no-calibration", "--out", "results"];
     desk.skyline(&[&bench[..], &OPENAI, &["--allow-invalid"]].concat()).assert().code(0).stderr(found());
     let header = &desk.lines("header")[0];
-    assert_eq!(header["engine"]["length_fields"], "max_tokens", "{header}");
+    assert_eq!(header["engines"][0]["length_fields"], "max_tokens", "{header}");
     let tokens = &desk.summary()["tokens"]["output"];
     assert_eq!(tokens["received_tokens"], tokens["requested_tokens"], "{tokens}");
     let bodies = bodies.lock().unwrap();

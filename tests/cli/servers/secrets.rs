@@ -140,8 +140,8 @@ fn no_secret_reaches_a_screen_or_a_file() {
     }
     // What was run is known all the same, and cannot be mistaken for what can be run.
     let header = desk.lines("header")[0].clone();
-    assert_eq!(header["engine"]["server_version"], "9.9 *** *** Bearer ***");
-    assert_eq!(header["engine"]["model"], "toy *** *** Bearer ***");
+    assert_eq!(header["engines"][0]["server_version"], "9.9 *** *** Bearer ***");
+    assert_eq!(header["engines"][0]["model"], "toy *** *** Bearer ***");
     let template = header["workload"]["classes"][0]["prompt"]["templates"][0].as_str().unwrap();
     assert!(template.starts_with("sha256:"), "{template}");
     for known in ["@headers.txt", "X-Short: env:SHORT_CANARY", "--header=X-Typed: ***"] {

@@ -231,11 +231,11 @@ fn advice_names_the_settings_of_the_server_in_use() {
         let words = diagnosis.symptoms.iter().map(|seen| format!("{} {}", seen.confirm, seen.first_response));
         words.collect::<Vec<_>>().join("; ")
     };
-    log.header.engine.modelled.clear();
+    log.header.engines[0].modelled.clear();
     for (engine, own) in
         [("vllm", "max_num_batched_tokens"), ("sglang", "--chunked-prefill-size"), ("openai", "")]
     {
-        engine.clone_into(&mut log.header.engine.engine);
+        engine.clone_into(&mut log.header.engines[0].engine);
         let words = said(&Diagnosis::of_run(&log, &skyline::analysis::summarise(&log, &[])));
         assert!(words.contains(own) && (engine == "vllm" || !words.contains("max_num")), "{engine}: {words}");
     }
@@ -318,7 +318,7 @@ fn decode_is_held_against_the_format_of_the_kv_cache() {
     let server = fleet(BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap());
     let (mut flown, unsaid) = report(&spec, &server, Some("h100"));
     assert!(is_doubted(&unsaid), "{:#?}", unsaid.diagnosis);
-    flown.header.engine.modelled.insert("kv_cache_dtype".to_owned(), "fp8".into());
+    flown.header.engines[0].modelled.insert("kv_cache_dtype".to_owned(), "fp8".into());
     let said = Diagnosis::of_run(&flown, &unsaid.summary);
     let symptom = said.symptoms.iter().find(|symptom| symptom.regime == Regime::MemoryBoundDecode).unwrap();
     assert!(symptom.figures["memory_read_bytes_per_s"] < 3.35e12, "{symptom:#?}");

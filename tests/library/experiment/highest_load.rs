@@ -74,7 +74,7 @@ impl<S: Fn(u64) -> Box<dyn SimulatedServer>> Searched<S> {
         let expected_s = search.expected_s();
         let swept = Swept {
             started_at: jiff::Timestamp::UNIX_EPOCH,
-            engine: header(&self.spec).engine,
+            engine: header(&self.spec).engines.remove(0),
             workload: self.spec.clone(),
             deployment: DeploymentFacts::default(),
         };

@@ -46,11 +46,11 @@ fn what_helps_is_what_this_server_and_this_run_can_do() {
     for (engine, empties) in
         [("vllm", true), ("sglang", true), ("mock", true), ("tgi", false), ("openai", false)]
     {
-        let cure = cure(Rule::PrefixCache, &|log| log.header.engine.engine = engine.to_owned());
+        let cure = cure(Rule::PrefixCache, &|log| log.header.engines[0].engine = engine.to_owned());
         assert_eq!(cure.contains("--reset-cache"), empties, "{engine}: {cure}");
     }
     for streamed in [true, false] {
-        let cure = cure(Rule::BothPhases, &|log| log.header.engine.streamed = streamed);
+        let cure = cure(Rule::BothPhases, &|log| log.header.engines[0].streamed = streamed);
         assert_eq!(cure.contains("leave --no-stream out"), !streamed, "{cure}");
     }
 }

@@ -107,8 +107,7 @@ fn a_device_that_was_busy_before_the_first_request_is_a_finding() {
 fn a_server_that_logs_every_request_is_a_finding() {
     let log = |flags: &[(&str, Value)]| {
         let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 10, 2).build()]);
-        log.header
-            .engine
+        log.header.engines[0]
             .serving_flags
             .extend(flags.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         found(&log, FindingKind::VerboseLogging).map(|found| found.0)

@@ -40,15 +40,15 @@ fn no_cure_names_what_the_run_did_not_use_or_already_does() {
             if closed {
                 log.header.workload.arrival = ArrivalPattern::of_users(4, ThinkTime::default());
             }
-            log.header.engine.streamed = closed;
+            log.header.engines[0].streamed = closed;
             logs.push(log);
         }
     }
     for log in &mut logs {
         for engine in ["vllm", "sglang", "trtllm", "llamacpp", "tgi", "litellm", "openai", "mock"] {
-            engine.clone_into(&mut log.header.engine.engine);
+            engine.clone_into(&mut log.header.engines[0].engine);
             let (streamed, closed) =
-                (log.header.engine.streamed, log.header.workload.arrival.users().is_some());
+                (log.header.engines[0].streamed, log.header.workload.arrival.users().is_some());
             for cure in cures(log) {
                 let names = |option: &str| cure.contains(option);
                 assert!(!(streamed && names("leave --no-stream out")), "{engine}: {cure}");
@@ -70,8 +70,8 @@ fn no_cure_names_what_the_run_did_not_use_or_already_does() {
 fn a_length_that_was_forced_is_not_to_be_forced_by_another_engine() {
     let cure = |engine: &str, fields: Option<&str>| {
         let mut log = short();
-        engine.clone_into(&mut log.header.engine.engine);
-        log.header.engine.length_fields = fields.map(str::to_owned);
+        engine.clone_into(&mut log.header.engines[0].engine);
+        log.header.engines[0].length_fields = fields.map(str::to_owned);
         let summary = summarise(&log, &[]);
         summary.findings.into_iter().find(|finding| finding.kind == FindingKind::OutputLength).unwrap().cure
     };

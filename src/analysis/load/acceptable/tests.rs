@@ -152,7 +152,7 @@ fn golden_prompts_bar_all_answers_only_where_an_objective_demands_more() {
 #[test]
 fn what_cannot_be_measured_leaves_it_open() {
     let mut log = run_of_eight();
-    log.header.engine.streamed = false;
+    log.header.engines[0].streamed = false;
     let costs = summarise(&log, &[]).costs.unwrap();
     assert_eq!(costs.acceptable_answers_per_s, None);
     let money = costs.money.unwrap();

@@ -79,7 +79,7 @@ fn what_is_let_go_is_not_sent_yet() {
 #[test]
 fn what_was_not_streamed_has_its_whole_answer() {
     let mut log = run(1_000, vec![record(0).sent_at(0, 0, 1).whole_answer(500, 40).build()]);
-    log.header.engine.streamed = false;
+    log.header.engines[0].streamed = false;
     let timeline = Timeline::from_log(&log);
     assert_eq!(timeline.metric, Metric::E2e);
     assert_eq!(timeline.bins[0].wait.unwrap().p50, Figure::Exact(500.0));

@@ -158,7 +158,7 @@ fn a_trace_says_what_all_of_its_slice_shares() {
 #[test]
 fn blocks_of_unknown_length_leave_a_range() {
     let mut log = log(&[(0, Some(1)), (0, Some(1))], 30);
-    log.header.engine.cache_block_tokens = None;
+    log.header.engines[0].cache_block_tokens = None;
     let cache = cache_of(&log).unwrap();
     // 40 tokens are no whole block of 64; with the template 70 are 70 blocks of 1.
     assert_eq!((cache.block_tokens, cache.expected_least), (None, 0.0));

@@ -103,7 +103,7 @@ fn what_lies_outside_the_server_is_named() {
             times.sum_s = times.count * 0.02;
         }
     }
-    log.header.engine.url = "http://10.0.0.7:8000".to_owned();
+    log.header.engines[0].url = "http://10.0.0.7:8000".to_owned();
     let summary = summarise(&log, &[]);
     let ttft = summary.server.as_ref().unwrap().accounts.unwrap().ttft.unwrap();
     assert!((ttft.outside_ms - 30.0).abs() < 1e-6 && (ttft.outside_share - 0.6).abs() < 1e-6, "{ttft:?}");
@@ -166,7 +166,7 @@ fn a_full_cache_that_puts_requests_back_is_a_finding() {
     let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::CacheFull).unwrap();
     assert!(finding.sentence.contains("97 %") && finding.sentence.contains("4 "), "{}", finding.sentence);
     assert!(finding.cure.contains("--gpu-memory-utilization"), "{}", finding.cure);
-    "sglang".clone_into(&mut log.header.engine.engine);
+    "sglang".clone_into(&mut log.header.engines[0].engine);
     let summary = summarise(&log, &[]);
     let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::CacheFull).unwrap();
     let of_sglang =
@@ -254,7 +254,7 @@ fn energy_is_told_by_counters_and_where_there_are_none_by_power() {
     // Where a page with further devices may have been there, these are not all.
     log.header.telemetry.push(TelemetrySource { kind: None, ..source(PageKind::Tgi) });
     assert_eq!(energy(&log), None);
-    log.header.engine.url = "http://host".to_owned();
+    log.header.engines[0].url = "http://host".to_owned();
     assert!(energy(&log).is_some(), "the server's own page tells of no devices");
 }
 
@@ -357,7 +357,7 @@ fn a_stream_that_is_held_back_is_compared_all_the_same() {
     let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::OutsideServer);
     assert!(finding.unwrap().sentence.starts_with("360 ms (80 %)"), "{finding:?}");
     assert!(finding.unwrap().cure.starts_with("no network lies between"), "{finding:?}");
-    log.header.engine.url = "http://10.0.0.7:8000".to_owned();
+    log.header.engines[0].url = "http://10.0.0.7:8000".to_owned();
     let findings = summarise(&log, &[]).findings;
     let finding = findings.iter().find(|finding| finding.kind == FindingKind::OutsideServer).unwrap();
     assert!(finding.cure.starts_with("run the client on the server's machine"), "{finding:?}");

@@ -18,13 +18,13 @@ fn what_nobody_told_is_missing() {
         all,
         "the version is known, and that there is no network"
     );
-    log.header.engine.serving_flags.insert("vllm_config.model_config.dtype".into(), "bfloat16".into());
+    log.header.engines[0].serving_flags.insert("vllm_config.model_config.dtype".into(), "bfloat16".into());
     log.header.telemetry.push(exporter());
     let found = [Fact::Hardware, Fact::Precision, Fact::Driver, Fact::ServingFlags];
     let rest: Vec<_> = all.into_iter().filter(|fact| !found.contains(fact)).collect();
     assert_eq!(Reproduction::from_log(&log).missing, rest);
     assert_eq!(Reproduction::from_log(&log).value(Fact::Hardware), Some("1 × NVIDIA H100"));
-    log.header.engine.engine = "mock".to_owned();
+    log.header.engines[0].engine = "mock".to_owned();
     assert!(Reproduction::from_log(&log).missing.is_empty());
 }
 
@@ -41,14 +41,14 @@ fn by(source: FactSource, value: &str) -> (String, FactSource) {
 #[test]
 fn a_person_is_believed_first_and_then_the_server() {
     let mut header = run(1_000, Vec::new()).header;
-    header.engine.server_version = None;
+    header.engines[0].server_version = None;
     assert!(Fact::ALL.iter().all(|fact| *fact == Fact::Network || fact_of(&header, *fact).is_none()));
     for (name, value) in [
         ("vllm_config.model_config.dtype", json!("bfloat16")),
         ("vllm_config.parallel_config.tensor_parallel_size", json!(4)),
         ("vllm_config.cache_config.cache_dtype", json!("fp8")),
     ] {
-        header.engine.serving_flags.insert(name.to_owned(), value);
+        header.engines[0].serving_flags.insert(name.to_owned(), value);
     }
     assert_eq!(fact_of(&header, Fact::Precision), Some(by(FactSource::Server, "bfloat16")));
     assert_eq!(tensor_parallel(&header), Some(4));
@@ -60,7 +60,7 @@ fn a_person_is_believed_first_and_then_the_server() {
     assert_eq!(tensor_parallel(&header), Some(2));
     assert_eq!(fact_of(&header, Fact::EngineVersion), Some(by(FactSource::User, "0.32")));
     assert_eq!(fact_of(&header, Fact::ServingFlags), Some(by(FactSource::User, "--x")));
-    header.engine.server_version = Some("0.33".to_owned());
+    header.engines[0].server_version = Some("0.33".to_owned());
     assert_eq!(fact_of(&header, Fact::EngineVersion), Some(by(FactSource::Server, "0.33")));
 }
 
@@ -112,7 +112,7 @@ fn devices_that_were_never_busy_are_the_hosts() {
 #[test]
 fn a_format_that_the_server_was_to_choose_is_not_known() {
     let mut header = run(1_000, Vec::new()).header;
-    header.engine.serving_flags.insert("dtype".to_owned(), json!("auto"));
+    header.engines[0].serving_flags.insert("dtype".to_owned(), json!("auto"));
     assert_eq!(fact_of(&header, Fact::Precision), None);
 }
 
@@ -120,7 +120,7 @@ fn a_format_that_the_server_was_to_choose_is_not_known() {
 fn with_settings(settings: &[(&str, Value)]) -> RunHeader {
     let mut header = run(1_000, Vec::new()).header;
     let named = |(name, value): &(&str, Value)| ((*name).to_owned(), value.clone());
-    header.engine.serving_flags = settings.iter().map(named).collect();
+    header.engines[0].serving_flags = settings.iter().map(named).collect();
     header
 }
 
@@ -184,7 +184,7 @@ fn each_server_reports_facts_under_its_own_names() {
 #[test]
 fn a_stated_fact_is_believed_before_the_server_and_fills_what_nobody_reports() {
     let mut header = with_settings(&[("tp_size", json!(4)), ("kv_cache_dtype", json!("auto"))]);
-    header.engine.url = "http://10.0.0.7:8000".to_owned();
+    header.engines[0].url = "http://10.0.0.7:8000".to_owned();
     assert_eq!(fact_of(&header, Fact::Network), None);
     header.deployment.gpus = Some(8);
     for (fact, value) in

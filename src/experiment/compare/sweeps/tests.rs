@@ -43,7 +43,7 @@ fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) 
     let swept = Swept {
         started_at: jiff::Timestamp::UNIX_EPOCH,
         workload: header.workload.clone(),
-        engine: header.engine.clone(),
+        engine: header.engines[0].clone(),
         deployment: header.deployment.clone(),
     };
     SweepSide { name: name.to_owned(), header, sweep: Sweep::new(&search, swept, StopReason::AllMeasured) }

@@ -30,8 +30,8 @@ fn sweep_of(axis: LoadAxis) -> SweepExperiment {
     let header = run(1_000, Vec::new()).header;
     let swept = Swept {
         started_at: header.started_at,
+        engine: header.engine().clone(),
         workload: header.workload,
-        engine: header.engine,
         deployment: header.deployment,
     };
     SweepExperiment::new(Search::new(plan).unwrap(), swept).holding_for(600.0)

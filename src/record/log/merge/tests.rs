@@ -107,7 +107,7 @@ fn what_generators_went_through_is_joined() {
         part.log.header.limits.max_concurrency = Some(8);
         part.log.header.objectives = vec![format!("p95 ttft < {p99_ns}ms"), "error_rate < 1%".to_owned()];
         part.log.header.calibration = calibration(p99_ns);
-        part.log.header.engine.proxy = (p99_ns == 60).then(|| "http://proxy:3128".to_owned());
+        part.log.header.engines[0].proxy = (p99_ns == 60).then(|| "http://proxy:3128".to_owned());
         part.log.header.stamps =
             if p99_ns == 70 { StampSource::KernelReceived } else { StampSource::ReadReturned };
         let footer = footer(part);
@@ -129,7 +129,7 @@ fn what_generators_went_through_is_joined() {
     assert_eq!(header.limits.max_concurrency, Some(16));
     assert_eq!(header.objectives, ["p95 ttft < 70ms", "error_rate < 1%", "p95 ttft < 60ms"]);
     assert_eq!((header.calibration, header.stamps), (calibration(70), StampSource::ReadReturned));
-    assert_eq!(header.engine.proxy.as_deref(), Some("http://proxy:3128"));
+    assert_eq!(header.engines[0].proxy.as_deref(), Some("http://proxy:3128"));
     let footer = footer.unwrap();
     assert_eq!((footer.ending, footer.present_ns), (RunEnding::DrainLimit, Some(500)));
     assert_eq!((footer.ended, footer.released_until), (Timestamp::from_nanos(300), header.plan.window_end));
@@ -183,12 +183,12 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
              hint: give the shards of one plan, all of them",
         ),
         (
-            refused(|parts| parts[2].log.header.engine.model = "other".to_owned()),
+            refused(|parts| parts[2].log.header.engines[0].model = "other".to_owned()),
             "results/1 and results/3 are not shards of one run: they differ in the model: \"mock-8b\" and \"other\"\n\
              hint: run all shards again with the same --model",
         ),
         (
-            refused(|parts| parts[1].log.header.engine.url = "http://b:1".to_owned()),
+            refused(|parts| parts[1].log.header.engines[0].url = "http://b:1".to_owned()),
             "results/1 and results/2 are not shards of one run: they differ in the server's address: \
              \"http://127.0.0.1:40859\" and \"http://b:1\"\nhint: run all shards again with the same --url, one that \
              every generator reaches the server by",
@@ -196,7 +196,7 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         (
             refused(|parts| {
                 for (part, temperature) in parts.iter_mut().zip([0.0, 0.7]) {
-                    part.log.header.engine.parameters = Some(RequestParameters {
+                    part.log.header.engines[0].parameters = Some(RequestParameters {
                         temperature: Some(temperature),
                         ..RequestParameters::default()
                     });
@@ -219,7 +219,7 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
              limits and the same --max-concurrency, which each generator holds for itself",
         ),
         (
-            refused(|parts| parts[1].log.header.engine.streamed = false),
+            refused(|parts| parts[1].log.header.engines[0].streamed = false),
             "results/1 and results/2 are not shards of one run: they differ in whether answers are streamed: true and \
              false\nhint: run all shards again with the same command but for the number of the shard",
         ),

@@ -16,7 +16,7 @@ fn side(round: u64, ttft: u64, url: &str) -> Summary {
         (0..4).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 101 + ttft, 10, 11).build());
     let mut log = run(1_000, records.collect());
     log.header.repeat = Some(Repeat { number: round, of: 8, first_seed: 7 });
-    log.header.engine.url = url.to_owned();
+    log.header.engines[0].url = url.to_owned();
     summarise(&log, &[])
 }
 

@@ -23,8 +23,8 @@ fn side(name: &str, ttft_ms: u64) -> ComparedSide {
         record(i).sent_at(at, at, at).paced(at + ttft_ms + i * 3 % 7, 10, 11).build()
     });
     let mut log = run(1_000, records.collect());
-    log.header.engine.server_version = Some(name.to_owned());
-    log.header.engine.model = format!("model of {name}");
+    log.header.engines[0].server_version = Some(name.to_owned());
+    log.header.engines[0].model = format!("model of {name}");
     let summary = summarise(&log, &[]);
     ComparedSide::of_run(name.to_owned(), &log, summary, [].iter())
 }

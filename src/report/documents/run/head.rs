@@ -185,6 +185,7 @@ fn errors(summary: &Summary) -> KeyFigure {
     let counts = &summary.requests;
     let parts = [
         (counts.failed, "failed"),
+        (counts.cancelled, "cancelled"),
         (counts.censored, "cut off"),
         (counts.in_flight, "in flight at the end"),
         (counts.unrecorded, "without a record"),

@@ -204,6 +204,7 @@ fn requests(summary: &Summary) -> String {
         vec![format!("{} planned", count(counts.planned)), format!("{} completed", count(counts.completed))];
     for (number, what) in [
         (counts.failed, "failed"),
+        (counts.cancelled, "cancelled"),
         (counts.censored, "censored"),
         (counts.in_flight, "in flight when the run was cut off"),
         (counts.never_due, "not due"),
@@ -236,7 +237,7 @@ pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> Vec<Section> {
     section.fact("this machine", format!("{}{cpu}, {}", host.os, counted(host.cores, "core")));
     section.fact("limits", limits(&header.limits));
     section.fact("tool", format!("skyline {}, run log of schema {}", header.skyline_version, header.schema));
-    section.fact("request ids", format!("{}… in the server's log", header.engine.request_id_prefix));
+    section.fact("request ids", format!("{}… in the server's log", header.engine().request_id_prefix));
     section.facts("objectives", header.objectives.iter().map(String::as_str));
     let mut copies = Section::reference("The workload and the server as JSON");
     let title = if header.workload.lacks_texts() {
@@ -245,7 +246,7 @@ pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> Vec<Section> {
         "The workload (save it and give it to skyline bench)"
     };
     json(&mut copies, title, &header.workload);
-    json(&mut copies, "The server and the requests made of it", &header.engine);
+    json(&mut copies, "The server and the requests made of it", header.engine());
     vec![section, copies]
 }
 

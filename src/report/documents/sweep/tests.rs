@@ -61,8 +61,8 @@ fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog
     let header = minute(4, 200).header;
     let swept = Swept {
         started_at: jiff::Timestamp::UNIX_EPOCH,
+        engine: header.engine().clone(),
         workload: header.workload,
-        engine: header.engine,
         deployment: header.deployment,
     };
     (Sweep::new(&search, swept, StopReason::AllMeasured), last.unwrap())

@@ -16,7 +16,7 @@ pub(super) const SERVER: &str = "server";
 pub(super) fn server(report: RunReport<'_>) -> Value {
     let header = &report.log.header;
     let known = |fact| report.summary.reproduction.value(fact);
-    let (engine, said) = (&header.engine, &header.deployment);
+    let (engine, said) = (header.engine(), &header.deployment);
     let version = known(Fact::EngineVersion).unwrap_or("unknown");
     let mut standardized = json!({ "kind": "generic", "tool": engine.engine, "tool_version": version });
     let facts = match accelerator(header) {

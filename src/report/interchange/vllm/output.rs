@@ -65,6 +65,7 @@ impl<'a> RequestOutput<'a> {
         match &self.record.outcome {
             Outcome::Completed => String::new(),
             Outcome::Failed(failure) => failure.to_string(),
+            Outcome::Cancelled => "the client left before the answer was complete".to_owned(),
             Outcome::Censored => "still running when the run stopped waiting".to_owned(),
         }
     }

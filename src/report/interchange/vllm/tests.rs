@@ -146,7 +146,7 @@ fn one_number_for_a_rate_is_of_requests() {
 fn what_the_server_tells_of_its_accelerators_is_written() {
     let mut log = three();
     let flag = "vllm_config.parallel_config.tensor_parallel_size";
-    log.header.engine.serving_flags.insert(flag.to_owned(), json!(4));
+    log.header.engines[0].serving_flags.insert(flag.to_owned(), json!(4));
     assert_eq!(written(&log)["tensor_parallel_size"], json!(4));
 }
 

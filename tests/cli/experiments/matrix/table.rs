@@ -169,7 +169,7 @@ requests = 12
         let lines: Vec<Value> = run.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let header = lines[0]["header"].clone();
         let requests: Vec<_> = lines.iter().filter_map(|line| line.get("request").cloned()).collect();
-        (header["engine"]["parameters"].clone(), requests)
+        (header["engines"][0]["parameters"].clone(), requests)
     };
     let (plain, hot) = (header("plain").0, header("hot").0);
     assert_eq!(

@@ -75,7 +75,7 @@ struct Measured {
 
 fn measured(run: &[Value]) -> Vec<Measured> {
     let header = &run[0]["header"];
-    let (zero, prefix) = (wall_clock(&header["started_at"]), &header["engine"]["request_id_prefix"]);
+    let (zero, prefix) = (wall_clock(&header["started_at"]), &header["engines"][0]["request_id_prefix"]);
     let requests = run.iter().map(|line| &line["request"]).filter(|request| request["phase"] == "measured");
     let measured = requests.map(|request| {
         assert_eq!(request["outcome"]["kind"], "completed", "{request}");

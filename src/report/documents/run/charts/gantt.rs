@@ -74,7 +74,7 @@ pub(super) fn section(log: &RunLog) -> Section {
         match record.outcome {
             Outcome::Completed => {}
             Outcome::Failed(_) => failed.push(at_end),
-            Outcome::Censored => cut_off.push(Point { at_least: true, ..at_end }),
+            Outcome::Cancelled | Outcome::Censored => cut_off.push(Point { at_least: true, ..at_end }),
         }
     }
     series.push(Series::points("", Palette::Failure, LineStyle::None, failed));
@@ -163,6 +163,7 @@ fn figures(record: &RequestRecord) -> [String; 5] {
     let outcome = match &record.outcome {
         Outcome::Completed => "completed".to_owned(),
         Outcome::Failed(failure) => format!("failed: {}", failure.reason),
+        Outcome::Cancelled => "cancelled".to_owned(),
         Outcome::Censored => "cut off".to_owned(),
     };
     [

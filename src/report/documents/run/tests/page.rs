@@ -93,10 +93,10 @@ fn whatever_is_hostile_stays_text() {
     let header = &mut log.header;
     header.workload.name.clone_from(&hostile);
     header.workload.classes[0].name.clone_from(&hostile);
-    header.engine.model.clone_from(&hostile);
-    header.engine.server_version = Some(hostile.clone());
-    header.engine.engine.clone_from(&hostile);
-    header.engine.url.clone_from(&hostile);
+    header.engines[0].model.clone_from(&hostile);
+    header.engines[0].server_version = Some(hostile.clone());
+    header.engines[0].engine.clone_from(&hostile);
+    header.engines[0].url.clone_from(&hostile);
     header.deployment.hardware = Some(hostile.clone());
     header.deployment.labels = BTreeMap::from([(hostile.clone(), hostile.clone())]);
     header.host.cpu = Some(hostile.clone());
@@ -124,7 +124,7 @@ fn empty_and_hopeless_runs_have_pages_too() {
     cut_off.footer = None;
     assert_page(&page(&cut_off));
     let mut whole = run(1_000, vec![record(0).sent_at(0, 0, 1).whole_answer(400, 10).build()]);
-    whole.header.engine.streamed = false;
+    whole.header.engines[0].streamed = false;
     let whole = page(&whole);
     assert_page(&whole);
     assert!(whole.contains("e2e of each request") && !whole.contains("TTFT, cumulative"));

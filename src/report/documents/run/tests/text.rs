@@ -34,10 +34,10 @@ fn a_normal_run() {
 #[test]
 fn parameters_of_requests_are_told_where_they_are_not_the_usual() {
     let mut log = minute();
-    log.header.engine.parameters =
+    log.header.engines[0].parameters =
         Some(RequestParameters { temperature: Some(0.0), ..RequestParameters::default() });
     assert!(!shown(&log, &[]).contains("temperature"));
-    log.header.engine.parameters.as_mut().unwrap().top_p = Some(0.9);
+    log.header.engines[0].parameters.as_mut().unwrap().top_p = Some(0.9);
     assert!(shown(&log, &[]).contains("temperature 0, top_p 0.9\n"));
 }
 
@@ -73,7 +73,7 @@ fn a_failed_run() {
             .failed(record.index * 100 + 2, failure)
             .build();
     }
-    log.header.engine.model = "evil\x1b]0;model\x07".to_owned();
+    log.header.engines[0].model = "evil\x1b]0;model\x07".to_owned();
     insta::assert_snapshot!(shown(&log, &["error_rate < 1%"]));
 }
 
@@ -94,7 +94,7 @@ fn a_run_that_was_not_streamed() {
         record(i).sent_at(at, at, at + 1).whole_answer(at + 700 + (i * 37) % 300, 40).build()
     });
     let mut log = run(20_000, records.collect());
-    log.header.engine.streamed = false;
+    log.header.engines[0].streamed = false;
     log.header.workload.classes = vec![class("chat", &[(Priority::High, slo(200.0))])];
     insta::assert_snapshot!(shown(&log, &["p95 ttft < 500ms"]));
 }
@@ -149,8 +149,8 @@ fn long_run() -> RunLog {
     log.footer.as_mut().unwrap().released_until = ms(1_800_000);
     log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
     log.header.limits.max_concurrency = Some(8);
-    log.header.engine.url = format!("https://{}.example.org/v1", "gateway".repeat(20));
-    log.header.engine.model = "m".repeat(200);
+    log.header.engines[0].url = format!("https://{}.example.org/v1", "gateway".repeat(20));
+    log.header.engines[0].model = "m".repeat(200);
     let subject = "customer_service_questions_with_long_retrieved_passages_and_a_long_name";
     log.header.workload.classes = ["first", "second"]
         .map(|which| {
