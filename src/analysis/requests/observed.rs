@@ -378,13 +378,9 @@ pub(crate) fn measure<'a>(
 /// How `record` stands to its SLO.
 fn slo_of(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> SloOutcome {
     let latency = latency_of(log, record);
-    let completed = record.outcome == Outcome::Completed;
-    // A client that left waits for nothing.
-    let target = match record.outcome {
-        Outcome::Cancelled => Slo::default(),
-        _ => log.header.workload.slo_of(record.class, record.priority, record.tenant),
-    };
-    let latency_of_answer = completed.then_some(&latency);
+    let target = log.header.workload.slo_of(record.class, record.priority, record.tenant);
+    let target = if record.outcome == Outcome::Cancelled { Slo::default() } else { target };
+    let latency_of_answer = (record.outcome == Outcome::Completed).then_some(&latency);
     let slo = if !log.header.engine().streamed {
         SloOutcome::of_whole_answer(target, latency_of_answer)
     } else if delivery.tpot_withheld {

@@ -46,6 +46,9 @@ impl SessionTurns {
             broken.count(&mut self.counts);
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
+        if answered.is_none() {
+            self.counts.turns_not_reached += self.dependents.failed(last.index);
+        }
         if let Some((next, release)) = next {
             self.dependents.add(next.index, next, &release);
         }

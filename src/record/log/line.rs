@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::request::record::{CheckRecord, CountedAnswer, RequestRecord, UnendedRequest};
+use crate::record::request::check::CheckRecord;
+use crate::record::request::record::{CountedAnswer, RequestRecord, UnendedRequest};
 use crate::record::run::header::{RunFooter, RunHeader};
 use crate::record::telemetry::{ClientSample, Reading};
 

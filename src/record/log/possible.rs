@@ -1,9 +1,10 @@
 //! Makes what is measured fit for a log: what no run can have is left out before it is stored, and counts nowhere.
 
 use super::plausibility::in_order;
+use crate::record::request::check::CheckRecord;
 use crate::record::request::chunks::ChunkTrain;
 use crate::record::request::outcome::{Failure, FailureKind, Outcome, Validity};
-use crate::record::request::record::{CheckRecord, RequestRecord, TokenSource};
+use crate::record::request::record::{RequestRecord, TokenSource};
 use crate::record::request::usage::Usage;
 use crate::record::telemetry::Reading;
 

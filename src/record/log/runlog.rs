@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 use super::damage::LogDamage;
 use super::records::Records;
-use crate::record::request::record::{CheckRecord, RequestRecord, UnendedRequest};
+use crate::record::request::check::CheckRecord;
+use crate::record::request::record::{RequestRecord, UnendedRequest};
 use crate::record::run::header::{RunFooter, RunHeader};
 use crate::record::run::plan_check::PlanCheck;
 use crate::record::telemetry::Telemetry;

@@ -2,6 +2,7 @@
 
 pub(super) mod attempt;
 mod attempts;
+pub(super) mod check;
 pub(super) mod chunks;
 pub(super) mod oddity;
 pub(super) mod outcome;
@@ -13,12 +14,13 @@ pub(super) mod usage;
 pub(super) mod usage_bounds;
 
 pub use attempt::{Attempt, AttemptEnd, AttemptKind};
+pub use check::{CheckRecord, CheckResult};
 pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
 pub use oddity::{Oddities, Oddity, OddityKind};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{
-    CheckRecord, CheckResult, CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix,
-    TokenSource, UnendedRequest, Work,
+    CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix, TokenSource, UnendedRequest,
+    Work,
 };
 pub use release::{Join, Release};
 pub use turn::{Phase, SessionCounts, Turn};

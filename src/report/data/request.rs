@@ -203,7 +203,7 @@ impl RequestRow<'_> {
             }),
             text(
                 "outcome",
-                "completed, failed, cancelled (its client left) or censored: still running when the run stopped waiting",
+                "completed, failed, cancelled or censored: still running when the run stopped waiting",
                 |row: &Self| name(&row.record.outcome),
             ),
             text(
