@@ -24,8 +24,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the client stopped waiting, by leaving, at the run's end or at one of its own time limits: the true duration is
-    /// unknown, and at least as long as the wait.
+    /// Whether the client stopped waiting, by leaving, at the run's end or at one of its own time limits: the true
+    /// duration is unknown, and at least as long as the wait.
     pub const fn is_cut_off(&self) -> bool {
         match self {
             Self::Completed => false,
