@@ -152,7 +152,7 @@ fn schema_7_says_what_it_said_of_several_servers_and_of_clients_who_leave() {
     let released = Release::After { of: Join::Any(vec![0, 1]), delay_ns: 5_000_000 };
     log.records[1] = RequestRecord {
         target: 1,
-        work: Work::Items(3),
+        work: Work::Items,
         release: Some(released.into()),
         outcome: Outcome::Cancelled,
         ..log.records[1].clone()

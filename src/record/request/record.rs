@@ -310,7 +310,7 @@ pub enum Work {
     #[default]
     Tokens,
     /// The items that it answers at once, as embeddings do.
-    Items(u32),
+    Items,
     /// Itself alone.
     None,
 }
