@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use skyline::analysis::{CountBeside, Figure, Judgement, Metric, Quantile, Status, summarise};
 use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
-    EngineFacts, Failure, FailureKind, Gauge, Join, LogLine, Outcome, PageKind, PartKind, Release, RequestRecord,
-    RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime, StampSource, Work,
+    EngineFacts, Failure, FailureKind, Gauge, Join, LogLine, Outcome, PageKind, PartKind, Release,
+    RequestRecord, RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime, StampSource, Work,
 };
 
 fn stored(schema: u32) -> PathBuf {

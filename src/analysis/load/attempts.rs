@@ -154,7 +154,8 @@ fn asked_waits(observed: &Observed<'_>, policy: &RetryPolicy) -> Option<AskedWai
             attempts.iter().enumerate().filter(|(_, attempt)| attempt.kind != AttemptKind::Hedge);
         for ((place, failed), number) in sent_again.zip(1..) {
             let over = next(place + 1).map(|retry| retry.begun);
-            let cut_off = || (record.outcome == Outcome::Censored).then_some(record.ended);
+            let cut_off =
+                || matches!(record.outcome, Outcome::Cancelled | Outcome::Censored).then_some(record.ended);
             let Some(over) = over.or_else(cut_off).filter(|_| matches!(failed.end, AttemptEnd::Failed(_)))
             else {
                 continue;
