@@ -1,12 +1,25 @@
-//! Tables of rules: what a rule is named, where the guide explains it, what it looks at, and what silences it.
+//! Tables of rules: what a rule is named, what it looks at, what it says and advises, and what silences it.
 
 use super::findings::finding::FindingKind;
 use super::summary::run::Summary;
 use super::verdict::check::Rule;
+use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::Purpose;
 
 /// Sentence of a rule, with the figure and the limit, and its cure.
 pub(crate) type Said = (String, String);
+
+/// Facts of a rule that speaks, in the order of the places in its sentence, then in its cure.
+pub(crate) type RuleFacts = Vec<RuleFact>;
+
+/// Fact that has a place in the words of a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RuleFact {
+    /// A figure, which the place says how to write.
+    Figure(f64),
+    /// Words as they are.
+    Words(String),
+}
 
 /// A rule of a table.
 #[derive(Debug)]
@@ -17,6 +30,10 @@ pub(crate) struct RuleRow<I, T> {
     pub(crate) guide: &'static str,
     /// Test of the evidence.
     pub(crate) test: T,
+    /// Sentence with a place for each fact.
+    pub(crate) sentence: &'static str,
+    /// Cure, likewise.
+    pub(crate) cure: &'static str,
     /// Rules and conditions that say the same, or make it wrong.
     pub(crate) suppressed_by: &'static [Suppressor],
 }
@@ -50,25 +67,122 @@ impl Suppressor {
     }
 }
 
-impl<I: Copy, T> RuleRow<I, T> {
+impl<I: Copy, T: Copy> RuleRow<I, T> {
     pub(crate) const fn new(id: I, guide: &'static str, test: T, by: &'static [Suppressor]) -> Self {
-        Self { id, guide, test, suppressed_by: by }
+        Self { id, guide, test, sentence: "{}", cure: "{}", suppressed_by: by }
     }
 
-    /// Findings of the rules of a table, in its order; `ask` puts a test to the evidence.
+    /// The rule with its sentence.
+    pub(crate) const fn says(self, sentence: &'static str) -> Self {
+        Self { sentence, ..self }
+    }
+
+    /// The rule with its cure.
+    pub(crate) const fn cure(self, cure: &'static str) -> Self {
+        Self { cure, ..self }
+    }
+
+    /// Its sentence and its cure, with these facts in their places.
+    pub(crate) fn words(&self, facts: RuleFacts) -> Said {
+        let mut facts = facts.into_iter();
+        let said = [self.sentence, self.cure].map(|template| filled(template, &mut facts));
+        debug_assert!(facts.next().is_none(), "a fact without a place in {said:?}");
+        said.into()
+    }
+
+    /// Findings of the rules of a table, in its order; `ask` puts a rule to the evidence.
     ///
     /// A rule is not asked where something that silences it `speaks`, which knows what the rules before it said.
-    pub(crate) fn judge<F>(
-        rules: &[Self],
+    pub(crate) fn judge<'r, F>(
+        rules: impl IntoIterator<Item = &'r Self>,
         speaks: impl Fn(Suppressor, &[(I, F)]) -> bool,
-        ask: impl Fn(&T) -> Option<F>,
-    ) -> Vec<(I, F)> {
+        ask: impl Fn(&Self) -> Option<F>,
+    ) -> Vec<(I, F)>
+    where
+        Self: 'r,
+    {
         let mut said = Vec::new();
         for rule in rules {
             if !rule.suppressed_by.iter().any(|by| speaks(*by, &said)) {
-                said.extend(ask(&rule.test).map(|found| (rule.id, found)));
+                said.extend(ask(rule).map(|found| (rule.id, found)));
             }
         }
         said
+    }
+}
+
+/// Facts of a rule: figures, and words.
+macro_rules! facts {
+    ($($fact:expr),* $(,)?) => { vec![$($crate::analysis::RuleFact::from($fact)),*] };
+}
+pub(crate) use facts;
+
+/// The template with the next fact in each of its places.
+pub(crate) fn filled(template: &str, facts: &mut impl Iterator<Item = RuleFact>) -> String {
+    let (mut text, mut rest) = (String::new(), template);
+    while let Some((before, (form, after))) =
+        rest.split_once('{').and_then(|(before, place)| Some((before, place.split_once('}')?)))
+    {
+        let fact = facts.next();
+        debug_assert!(fact.is_some(), "a place without a fact in {template}");
+        text.push_str(before);
+        text.push_str(&fact.map_or_else(String::new, |fact| fact.in_form(form)));
+        rest = after;
+    }
+    text + rest
+}
+
+impl RuleFact {
+    /// The fact in the form of its place: `%` a share, `s` and `ms` a time, `#` a count, empty or `3` three digits, and
+    /// else the thing that is counted.
+    fn in_form(self, form: &str) -> String {
+        match (self, form) {
+            (Self::Words(words), _) => words,
+            (Self::Figure(share), "%") => percent(share),
+            (Self::Figure(length), "s") => seconds(length),
+            (Self::Figure(length), "ms") => seconds(length / 1e3),
+            (Self::Figure(number), "#") => count(number as u64),
+            (Self::Figure(value), "" | "3") => three_digits(value),
+            (Self::Figure(number), thing) => counted(number as u64, thing),
+        }
+    }
+}
+
+impl From<f64> for RuleFact {
+    fn from(value: f64) -> Self {
+        Self::Figure(value)
+    }
+}
+
+impl From<u64> for RuleFact {
+    fn from(number: u64) -> Self {
+        Self::Figure(number as f64)
+    }
+}
+
+impl From<String> for RuleFact {
+    fn from(words: String) -> Self {
+        Self::Words(words)
+    }
+}
+
+impl From<&str> for RuleFact {
+    fn from(words: &str) -> Self {
+        Self::Words(words.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fact_is_written_as_its_place_says() {
+        let row = RuleRow::new((), "validity", (), &[])
+            .says("{#} of {request} ({%}) for {s} and {ms}, {3} {}")
+            .cure("look at {}");
+        let facts = facts![1_200_u64, 1_u64, 0.125, 2.5, 1_500.0, 1.0 / 3.0, "each", "it".to_owned()];
+        let said = "1,200 of 1 request (12.5 %) for 2.5 s and 1.5 s, 0.333 each";
+        assert_eq!(row.words(facts), (said.to_owned(), "look at it".to_owned()));
     }
 }

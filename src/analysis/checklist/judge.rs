@@ -34,7 +34,7 @@ impl Checklist {
             return None;
         }
         let is_mock = evidence.source == ResultSource::Mock;
-        let judged = Row::judge(RULES, |by, _| by == Mock && is_mock, |test| test(evidence));
+        let judged = Row::judge(RULES, |by, _| by == Mock && is_mock, |row| (row.test)(evidence));
         let item = |(rule, (standing, sentence, usual)): (Rule, (Status, String, &str))| {
             let own = evidence.cures.iter().find(|(of, _)| *of == rule).map(|(_, cure)| *cure);
             let cure = (standing != Status::Met).then(|| own.unwrap_or(usual).to_owned());

@@ -1,85 +1,40 @@
-//! The table of advice about a run, the gravest first.
+//! The tables of advice about a run, the gravest first.
 
 use super::finding::{Finding, FindingKind as Kind};
-use super::{answers, connections, devices, lengths, load, server, uneven};
-use crate::analysis::rules::Suppressor::{Advice, OnScreen, Reason, Smoke};
-use crate::analysis::rules::{RuleRow, Said, Suppressor};
+use super::{answers, load, server, tokens};
+use crate::analysis::rules::Suppressor::{Advice, OnScreen, Reason};
+use crate::analysis::rules::{RuleFacts, RuleRow, Suppressor};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::{Rule, Verdict};
 
 /// An overload: its reason says what was cut off, a longer run is slower still, and the queue opens connections.
-const GREW: Suppressor = Reason(Rule::SteadyState);
+pub(super) const GREW: Suppressor = Reason(Rule::SteadyState);
 /// A server that is gone: the rest of the run was against none.
-const GONE: Suppressor = Reason(Rule::ServerStayed);
-/// Advice that says the same, and how long a window would tell.
-const UNCLEAR: Suppressor = Advice(Kind::CannotTell);
-/// Lateness of the client, which takes its own delay for that of the network.
-const LATE: [Suppressor; 4] =
-    [Reason(Rule::ScheduleLag), Reason(Rule::ClientStarved), Reason(Rule::HostStalls), Smoke];
-/// A reason that says that the window was cut short.
-const CUT: &[Suppressor] = &[OnScreen(Rule::WholeWindow)];
-/// A reason that says that usage is impossible.
-const IMPOSSIBLE: &[Suppressor] = &[OnScreen(Rule::TokenIdentity)];
-/// Reasons that say that tokens do not add up.
-const APART: &[Suppressor] = &[OnScreen(Rule::TokenIdentity), OnScreen(Rule::CounterIdentity)];
+pub(super) const GONE: Suppressor = Reason(Rule::ServerStayed);
 
-type Row = RuleRow<Kind, fn(&Summary) -> Option<Said>>;
+type Test = fn(&Summary) -> Option<RuleFacts>;
+pub(super) type Row = RuleRow<Kind, Test>;
 
-const RULES: &[Row] = &[
-    Row::new(Kind::Interrupted, "validity", load::interrupted, CUT),
-    Row::new(Kind::CutOff, "validity", load::cut_off, CUT),
-    Row::new(Kind::Metastable, "overload", load::metastable, &[]),
-    Row::new(Kind::NotRecovered, "overload", load::not_recovered, &[Advice(Kind::Metastable)]),
-    Row::new(Kind::DrainLimit, "validity", load::drain_limit, &[GREW, GONE]),
-    Row::new(Kind::CapBound, "first-run", load::cap_bound, &[]),
-    Row::new(Kind::AskedWaits, "overload", load::asked_waits, &[]),
-    Row::new(Kind::ClientLate, "validity", load::client_late, &[Smoke]),
-    Row::new(Kind::CannotTell, "validity", load::cannot_tell, &[GONE, Smoke]),
-    Row::new(Kind::ShortWindow, "validity", load::short_window, &[GREW, Smoke]),
-    Row::new(Kind::WarmUp, "validity", load::warm_up, &[GREW, Smoke]),
-    Row::new(Kind::NotSettled, "validity", load::not_settled, &[GREW, GONE, UNCLEAR, Smoke]),
-    Row::new(Kind::Drift, "validity", load::drift, &[GREW, GONE, UNCLEAR, Smoke]),
-    Row::new(Kind::UnevenArrivals, "workloads", uneven::uneven_arrivals, &[Smoke]),
-    Row::new(Kind::EndWithoutLoad, "validity", load::end_without_load, &[Smoke]),
-    Row::new(Kind::CooldownFailures, "validity", load::cooldown_failures, &[GONE]),
-    Row::new(Kind::WorseUnderLoad, "prompts", answers::worse_under_load, &[]),
-    Row::new(Kind::EmptyTurns, "conversations", answers::empty_turns, &[]),
-    Row::new(Kind::WrongForms, "prompts", answers::wrong_forms, &[]),
-    Row::new(Kind::UnmeasurableSlo, "objectives", answers::unmeasurable_slo, &[]),
-    Row::new(Kind::NoSlo, "workloads", answers::no_slo, &[Smoke]),
-    Row::new(Kind::OutputLength, "workloads", lengths::output_length, &[]),
-    Row::new(Kind::PromptLength, "workloads", lengths::prompt_length, &[]),
-    Row::new(Kind::ImpossibleUsage, "workloads", answers::impossible_usage, IMPOSSIBLE),
-    Row::new(Kind::OddAnswers, "workloads", answers::odd_answers, &[]),
-    Row::new(Kind::EstimatedTokens, "workloads", answers::estimated_tokens, &[]),
-    Row::new(Kind::HiddenTokens, "workloads", answers::hidden_tokens, &[]),
-    Row::new(Kind::TokenMismatch, "workloads", answers::token_mismatch, APART),
-    Row::new(Kind::MergedReads, "validity", answers::merged_reads, &[Smoke]),
-    Row::new(Kind::WarmCache, "prompts", answers::warm_cache, &[]),
-    Row::new(Kind::LostPrefixes, "prompts", answers::lost_prefixes, &[]),
-    Row::new(Kind::ColdConnections, "first-run", connections::cold_connections, &[GREW, GONE, Smoke]),
-    Row::new(Kind::Throttled, "server", devices::throttled, &[]),
-    Row::new(Kind::BusyBefore, "server", devices::busy_before, &[]),
-    Row::new(Kind::ServerRestarted, "server", server::server_restarted, &[]),
-    Row::new(Kind::CacheFull, "server", server::cache_full, &[]),
-    Row::new(Kind::PowerCapped, "server", devices::power_capped, &[]),
-    Row::new(Kind::OtherDevices, "server", devices::other_devices, &[]),
-    Row::new(Kind::VerboseLogging, "server", devices::verbose_logging, &[]),
-    Row::new(Kind::Proxy, "first-run", server::proxy, &[]),
-    Row::new(Kind::OutsideServer, "server", server::outside_server, &LATE),
-    Row::new(Kind::PageUnread, "server", server::page_unread, &[GONE]),
-];
+/// The rule that speaks where `test` has facts for it.
+pub(super) const fn when(id: Kind, guide: &'static str, by: &'static [Suppressor], test: Test) -> Row {
+    Row::new(id, guide, test, by)
+}
+
+/// Every rule, the gravest first.
+fn rules() -> impl Iterator<Item = &'static Row> {
+    [load::RULES, answers::RULES, tokens::RULES, server::RULES].into_iter().flatten()
+}
 
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
         let said = Row::judge(
-            RULES,
+            rules(),
             |by, said| match by {
                 Advice(other) => said.iter().any(|(kind, _)| *kind == other),
                 by => by.speaks_of(summary),
             },
-            |test| test(summary),
+            |rule| (rule.test)(summary).map(|facts| rule.words(facts)),
         );
         said.into_iter().map(|(kind, (sentence, cure))| Self { kind, sentence, cure }).collect()
     }
@@ -93,7 +48,7 @@ impl Finding {
 
 impl Kind {
     fn rule(self) -> Option<&'static Row> {
-        RULES.iter().find(|rule| rule.id == self)
+        rules().find(|rule| rule.id == self)
     }
 
     /// The topic of the guide that explains it.
@@ -107,19 +62,23 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::analysis::rules::Suppressor::Smoke;
     use crate::guide::Topic;
 
     #[test]
-    fn every_kind_has_one_rule_and_is_silenced_by_rules_before_it() {
-        let kinds: Vec<Kind> = RULES.iter().map(|rule| rule.id).collect();
+    fn every_kind_has_a_rule_and_is_silenced_by_rules_before_it() {
+        let kinds: Vec<Kind> = rules().map(|rule| rule.id).collect();
         let schema = serde_json::to_value(schemars::schema_for!(Kind)).unwrap();
         let distinct: HashSet<_> = kinds.iter().collect();
-        assert_eq!((kinds.len(), distinct.len()), (schema["oneOf"].as_array().unwrap().len(), RULES.len()));
-        for (place, rule) in RULES.iter().enumerate() {
+        assert_eq!(distinct.len(), schema["oneOf"].as_array().unwrap().len());
+        for (place, rule) in rules().enumerate() {
             assert!(Topic::find(rule.guide).is_some(), "{}", rule.guide);
             // So that no two silence each other.
             let stands = |by: &Suppressor| !matches!(by, Advice(kind) if !kinds[..place].contains(kind));
             assert!(rule.suppressed_by.iter().all(stands), "{:?}", rule.id);
+            // Of two rules of a kind the second speaks where the first is silent.
+            let again = kinds[..place].contains(&rule.id);
+            assert_eq!(again, rule.suppressed_by.contains(&Advice(rule.id)), "{:?}", rule.id);
         }
     }
 
@@ -130,7 +89,7 @@ mod tests {
                 Advice(other) => said.iter().any(|(kind, ())| *kind == other),
                 by => spoke.contains(&by),
             };
-            let said = Row::judge(RULES, speaks, |_| Some(()));
+            let said = Row::judge(rules(), speaks, |_| Some(()));
             said.into_iter().map(|(kind, ())| kind).collect::<Vec<_>>()
         };
         let all = heard(&[]);

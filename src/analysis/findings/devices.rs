@@ -1,13 +1,13 @@
-//! Advice on the devices that served, and on what else took their time.
+//! What is known of the devices that served, and of what else took their time.
 
 use serde_json::Value;
 
-use crate::analysis::rules::Said;
-use crate::analysis::server::slowdown::{SLOWED, clock_and_heat, longest_slowdown};
+use crate::analysis::rules::{RuleFacts, facts};
+use crate::analysis::server::slowdown::clock_and_heat;
 use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
 use crate::record::{Fact, Gauge};
-use crate::units::{counted, percent, three_digits};
+use crate::units::three_digits;
 
 /// A device that is held at its power limit for a larger share of the window is worth a word.
 const CAPPED: f64 = 0.5;
@@ -21,60 +21,25 @@ const FORBIDS: &str = "disable_log_requests";
 const LEVELS: [&str; 5] =
     ["VLLM_LOGGING_LEVEL", "log_level", "log_level_http", "uvicorn_log_level", "logging_level"];
 
-pub(super) fn throttled(summary: &Summary) -> Option<Said> {
-    let (words, cure) = longest_slowdown(summary.server.as_ref()?)?;
-    Some((format!("{words}; limit: {} of the window", percent(SLOWED)), cure))
-}
-
-/// Milder: the limit is part of how the device is set up.
-pub(super) fn power_capped(summary: &Summary) -> Option<Said> {
-    let devices = summary.server.as_ref()?.devices.iter().filter(|device| device.was_busy());
+pub(super) fn power_capped(run: &Summary) -> Option<RuleFacts> {
+    let devices = run.server.as_ref()?.devices.iter().filter(|device| device.was_busy());
     let capped = devices.filter_map(|device| Some((device, *device.throttled.get(&Gauge::SwPowerCap)?)));
     let (device, share) = capped.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > CAPPED)?;
     let power = device.power_w.zip(device.power_limit_w).map(|(power, limit)| {
         format!("; {} W on average, limit {} W", three_digits(power.mean), three_digits(limit.mean))
     });
     let seen = clock_and_heat(device).map(|seen| format!("; {seen}"));
-    let sentence = format!(
-        "device {} was held at its power limit in {} of the window{}{}",
-        device.device,
-        percent(share),
-        power.unwrap_or_default(),
-        seen.unwrap_or_default()
-    );
-    let cure =
-        "keep the power limit the same where runs are compared; a higher one (nvidia-smi -pl) may be faster";
-    Some((sentence, cure.into()))
+    Some(facts![device.device.to_string(), share, power.unwrap_or_default(), seen.unwrap_or_default()])
 }
 
-/// Then either the energy or the money is not of what served.
-pub(super) fn other_devices(summary: &Summary) -> Option<Said> {
-    let devices = summary.server.as_ref()?.energy?.devices;
-    let gpus = summary.run.deployment.gpus.filter(|gpus| u64::from(*gpus) != devices)?;
-    let sentence = format!(
-        "the energy is of {}, and --gpus is {gpus}: what an answer or a token takes is not known",
-        counted(devices, "device")
-    );
-    let cure = "give --metrics-url for all devices that serve, and for no others, or correct --gpus";
-    Some((sentence, cure.into()))
-}
-
-pub(super) fn busy_before(summary: &Summary) -> Option<Said> {
-    let devices = summary.server.as_ref()?.devices.iter();
+pub(super) fn busy_before(run: &Summary) -> Option<RuleFacts> {
+    let devices = run.server.as_ref()?.devices.iter();
     let before = devices.filter_map(|device| Some((device, device.before?.utilisation?)));
     let (device, busy) = before.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, busy)| *busy > IDLE)?;
-    let sentence = format!(
-        "device {} was busy {} of the time before the first request was sent; limit: {}",
-        device.device,
-        percent(busy),
-        percent(IDLE)
-    );
-    let cure = "stop what else uses the device (nvidia-smi shows its processes); an exporter that is slow to collect \
-        may also report what was before (dcgm-exporter -c 1000 collects every second)";
-    Some((sentence, cure.into()))
+    Some(facts![device.device.to_string(), busy, IDLE])
 }
 
-pub(super) fn verbose_logging(summary: &Summary) -> Option<Said> {
+pub(super) fn verbose_logging(summary: &Summary) -> Option<RuleFacts> {
     let verbose = |name: &str, value: &Value| {
         let last = name.rsplit('.').next().unwrap_or(name);
         let is_on = value.as_bool() == Some(true);
@@ -96,13 +61,7 @@ pub(super) fn verbose_logging(summary: &Summary) -> Option<Said> {
         })
         .collect();
     flags.dedup();
-    (!flags.is_empty()).then(|| {
-        let sentence = format!(
-            "the server logs each request or more ({}): writing that takes time of its own",
-            flags.join(", ")
-        );
-        (sentence, "measure it with the logging that production has".into())
-    })
+    (!flags.is_empty()).then(|| facts![flags.join(", ")])
 }
 
 /// Serving flags as the user states them, such as `--enable-log-requests --log-level debug`, by the names of settings.

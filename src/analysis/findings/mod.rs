@@ -1,13 +1,12 @@
 //! Findings: advice that does not make a run invalid.
 
 pub(super) mod advice;
-pub(super) mod answers;
-pub(super) mod connections;
+mod answers;
 mod devices;
 pub(super) mod finding;
-mod lengths;
-pub(super) mod load;
-pub(super) mod server;
+mod load;
+mod server;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod uneven;

@@ -1,12 +1,18 @@
-//! Advice on what the server reports.
+//! Advice on what the server reports, and on the connections to it.
 
+use super::advice::{GONE, GREW, Row, when};
+use super::devices;
+use super::finding::FindingKind as Kind;
 use crate::analysis::client::load::ClientLoad;
-use crate::analysis::rules::Said;
+use crate::analysis::rules::Suppressor::{Advice, Reason, Smoke};
+use crate::analysis::rules::{RuleFacts, Suppressor, facts};
 use crate::analysis::server::pages::WentBack;
-use crate::analysis::server::settings::in_words_of;
+use crate::analysis::server::settings::{in_words_of, keep_alive};
+use crate::analysis::server::slowdown::{SLOWED, longest_slowdown};
 use crate::analysis::summary::run::Summary;
-use crate::record::{Counter, Gauge};
-use crate::units::{counted, percent, three_digits};
+use crate::analysis::verdict::check::Rule;
+use crate::record::{Counter, EngineKind, Gauge};
+use crate::units::three_digits;
 
 /// A key-value cache that is fuller than this has no room for another request's context.
 const FULL: f64 = 0.95;
@@ -14,24 +20,103 @@ const FULL: f64 = 0.95;
 /// worth a look.
 const OUTSIDE_BAR: f64 = 0.1;
 const OUTSIDE_BAR_MS: f64 = 5.0;
+/// Requests that had to connect first, as a share.
+const CONNECTION_BAR: f64 = 0.01;
+/// This client opens a connection for each request by itself, since idle ones hold threads of this server.
+const CLOSED_BY_CLIENT: EngineKind = EngineKind::Llamacpp;
+/// Lateness of the client, which takes its own delay for that of the network.
+const LATE: [Suppressor; 4] =
+    [Reason(Rule::ScheduleLag), Reason(Rule::ClientStarved), Reason(Rule::HostStalls), Smoke];
 
-pub(super) fn page_unread(summary: &Summary) -> Option<Said> {
-    let server = summary.server.as_ref()?;
-    let never = server.unread().map(|page| page.url.clone());
-    let in_part = server.read_in_part().map(|(page, (from, until))| {
-        format!("{} (not from {} to {} s)", page.url, three_digits(from), three_digits(until))
-    });
-    let unread: Vec<_> = never.chain(in_part).collect();
-    (!unread.is_empty()).then(|| {
-        (
-            format!("these pages could not be read, so their figures are missing: {}", unread.join(", ")),
-            "check that they can be reached and that the server exports them, or leave them out".into(),
-        )
+pub(super) const RULES: &[Row] = &[
+    when(Kind::ColdConnections, "first-run", &[GREW, GONE, Smoke], |run| {
+        let mut facts = over_bar(run, run.requests.reconnected)?;
+        facts.extend(facts![keep_alive(&run.run.engine)]);
+        Some(facts)
     })
+    .says(
+        "{request} ({%}) had to open a connection first, because the server closes them after answers; that counts in \
+         the latency; limit: {%}",
+    ),
+    when(Kind::ColdConnections, "first-run", &[GREW, GONE, Smoke, Advice(Kind::ColdConnections)], |run| {
+        over_bar(run, run.requests.opened_connection)
+            .filter(|_| run.run.engine.kind() != Some(CLOSED_BY_CLIENT))
+    })
+    .says(
+        "{request} ({%}) had to open a connection first, because none was ready: many came at once, or the last ones \
+         were idle for over 4 s; that counts in the latency; limit: {%}",
+    )
+    .cure("nothing is wrong with the server; a longer warm-up at this load leaves more connections open"),
+    when(Kind::Throttled, "server", &[], |run| {
+        let (words, cure) = longest_slowdown(run.server.as_ref()?)?;
+        Some(facts![words, SLOWED, cure])
+    })
+    .says("{}; limit: {%} of the window"),
+    when(Kind::BusyBefore, "server", &[], devices::busy_before)
+        .says("device {} was busy {%} of the time before the first request was sent; limit: {%}")
+        .cure(
+            "stop what else uses the device (nvidia-smi shows its processes); an exporter that is slow to collect may \
+             also report what was before (dcgm-exporter -c 1000 collects every second)",
+        ),
+    when(Kind::ServerRestarted, "server", &[], server_restarted)
+        .says("a counter of {} {}; the server's own figures are lost"),
+    when(Kind::CacheFull, "server", &[], |run| {
+        let server = run.server.as_ref()?;
+        let (usage, preemptions) = (server.gauge(Gauge::KvUsage)?.max, server.rise(Counter::Preemptions)?);
+        let cure = "give the cache more memory (--gpu-memory-utilization), or let fewer requests in at a time \
+            (max_num_seqs)";
+        let cure = in_words_of(&run.run.engine, cure);
+        (usage > FULL && preemptions > 0.0).then(|| facts![usage, preemptions.round(), FULL, cure])
+    })
+    .says(
+        "the KV cache was up to {%} full and {request} preempted, to be computed again later; limit: {%}",
+    ),
+    // Milder: the limit is part of how the device is set up.
+    when(Kind::PowerCapped, "server", &[], devices::power_capped)
+        .says("device {} was held at its power limit in {%} of the window{}{}")
+        .cure(
+            "keep the power limit the same where runs are compared; a higher one (nvidia-smi -pl) may be faster",
+        ),
+    // Then either the energy or the money is not of what served.
+    when(Kind::OtherDevices, "server", &[], |run| {
+        let devices = run.server.as_ref()?.energy?.devices;
+        let gpus = run.run.deployment.gpus.map(u64::from).filter(|gpus| *gpus != devices)?;
+        Some(facts![devices, gpus.to_string()])
+    })
+    .says("the energy is of {device}, and --gpus is {}: what an answer or a token takes is not known")
+    .cure("give --metrics-url for all devices that serve, and for no others, or correct --gpus"),
+    when(Kind::VerboseLogging, "server", &[], devices::verbose_logging)
+        .says("the server logs each request or more ({}): writing that takes time of its own")
+        .cure("measure it with the logging that production has"),
+    // No suspicion but a fact: whatever the proxy adds is in every latency.
+    when(Kind::Proxy, "first-run", &[], |run| Some(facts![run.run.engine.proxy.as_deref()?]))
+        .says("requests went through the HTTP proxy {}, which the environment names: every latency includes it")
+        .cure("to measure the server alone, add its host to NO_PROXY"),
+    when(Kind::OutsideServer, "server", &LATE, outside_server).says(
+        "{} ms ({%}) of the mean TTFT lie outside of what the server counts, {} ms of the {} ms from sending; limit: \
+         {%} and 5 ms",
+    ),
+    when(Kind::PageUnread, "server", &[GONE], |run| {
+        let server = run.server.as_ref()?;
+        let never = server.unread().map(|page| page.url.clone());
+        let in_part = server.read_in_part().map(|(page, (from, until))| {
+            format!("{} (not from {} to {} s)", page.url, three_digits(from), three_digits(until))
+        });
+        let unread: Vec<_> = never.chain(in_part).collect();
+        (!unread.is_empty()).then(|| facts![unread.join(", ")])
+    })
+    .says("these pages could not be read, so their figures are missing: {}")
+    .cure("check that they can be reached and that the server exports them, or leave them out"),
+];
+
+/// Number of requests with their share and its limit, where it is over that.
+fn over_bar(run: &Summary, number: u64) -> Option<RuleFacts> {
+    let share = number as f64 / run.requests.executed().max(1) as f64;
+    (share > CONNECTION_BAR).then(|| facts![number, share, CONNECTION_BAR])
 }
 
-pub(super) fn server_restarted(summary: &Summary) -> Option<Said> {
-    let pages = &summary.server.as_ref()?.pages;
+fn server_restarted(run: &Summary) -> Option<RuleFacts> {
+    let pages = &run.server.as_ref()?.pages;
     let (page, back) = pages.iter().find_map(|page| Some((page, page.went_back?)))?;
     let (what, cure) = match back {
         WentBack::Once => (
@@ -40,72 +125,36 @@ pub(super) fn server_restarted(summary: &Summary) -> Option<Said> {
         ),
         WentBack::AndForth => (
             "went back and forth inside the window: the address leads to several servers, each with its own counters",
-            if page.url.starts_with(&summary.run.engine.url) {
+            if page.url.starts_with(&run.run.engine.url) {
                 "give the page of each server with --metrics-url, and leave this one out with --no-metrics"
             } else {
                 "give the page of each server with --metrics-url, in place of this one"
             },
         ),
     };
-    let sentence = format!("a counter of {} {what}; the server's own figures are lost", page.url);
-    Some((sentence, cure.into()))
+    Some(facts![page.url.as_str(), what, cure])
 }
 
-/// No suspicion but a fact: whatever the proxy adds is in every latency.
-pub(super) fn proxy(summary: &Summary) -> Option<Said> {
-    let proxy = summary.run.engine.proxy.as_ref()?;
-    let sentence = format!(
-        "requests went through the HTTP proxy {proxy}, which the environment names: every latency includes it"
-    );
-    let cure = "to measure the server alone, add its host to NO_PROXY";
-    Some((sentence, cure.into()))
-}
-
-pub(super) fn cache_full(summary: &Summary) -> Option<Said> {
-    let server = summary.server.as_ref()?;
-    let (usage, preemptions) = (server.gauge(Gauge::KvUsage)?, server.rise(Counter::Preemptions)?);
-    (usage.max > FULL && preemptions > 0.0).then(|| {
-        let sentence = format!(
-            "the KV cache was up to {} full and {} preempted, to be computed again later; limit: {}",
-            percent(usage.max),
-            counted(preemptions.round() as u64, "request"),
-            percent(FULL)
-        );
-        let cure = "give the cache more memory (--gpu-memory-utilization), or let fewer requests in at a time \
-            (max_num_seqs)";
-        (sentence, in_words_of(&summary.run.engine, cure))
-    })
-}
-
-pub(super) fn outside_server(summary: &Summary) -> Option<Said> {
-    let ttft = summary.server.as_ref()?.accounts?.ttft?;
+fn outside_server(run: &Summary) -> Option<RuleFacts> {
+    let ttft = run.server.as_ref()?.accounts?.ttft?;
     // A client that comes late to its own sockets takes its own delay for that of the network.
-    let (delivery, client) = (&summary.delivery, summary.client.as_ref());
+    let (delivery, client) = (&run.delivery, run.client.as_ref());
     let reads_late = client.is_some_and(ClientLoad::reads_late)
         || (delivery.tpot_withheld && delivery.may_be_of_client(client));
     let far = ttft.outside_share > OUTSIDE_BAR && ttft.outside_ms > OUTSIDE_BAR_MS;
     // Attempts in vain, and the waits after them, lie outside of it by nature.
-    let once = summary.attempts.as_ref().is_none_or(|found| found.attempts <= found.requests);
+    let once = run.attempts.as_ref().is_none_or(|found| found.attempts <= found.requests);
+    let cure = if delivery.tpot_withheld {
+        "let events pass as they come: first tokens that are gathered with later ones are held back outside of that \
+         count"
+    } else if run.run.engine.is_on_this_machine() {
+        "no network lies between: look at the server's own HTTP front end (it reads, tokenizes and sends outside of \
+         that count), and at a router before it"
+    } else {
+        "run the client on the server's machine: what stays is the server's own HTTP front end (it reads, tokenizes \
+         and sends outside of that count), what goes is the network or a proxy"
+    };
     (far && once && ttft.same_requests && !reads_late).then(|| {
-        let sentence = format!(
-            "{} ms ({}) of the mean TTFT lie outside of what the server counts, {} ms of the {} ms from sending; \
-             limit: {} and {OUTSIDE_BAR_MS} ms",
-            three_digits(ttft.outside_ms),
-            percent(ttft.outside_share),
-            three_digits(ttft.server_ms),
-            three_digits(ttft.client_ms),
-            percent(OUTSIDE_BAR)
-        );
-        let cure = if delivery.tpot_withheld {
-            "let events pass as they come: first tokens that are gathered with later ones are held back outside of \
-             that count"
-        } else if summary.run.engine.is_on_this_machine() {
-            "no network lies between: look at the server's own HTTP front end (it reads, tokenizes and sends outside \
-             of that count), and at a router before it"
-        } else {
-            "run the client on the server's machine: what stays is the server's own HTTP front end (it reads, \
-             tokenizes and sends outside of that count), what goes is the network or a proxy"
-        };
-        (sentence, cure.into())
+        facts![ttft.outside_ms, ttft.outside_share, ttft.server_ms, ttft.client_ms, OUTSIDE_BAR, cure]
     })
 }

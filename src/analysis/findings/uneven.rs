@@ -1,6 +1,6 @@
 //! Advice on a window that is unlike the pattern, or the trace, that it was cut from.
 
-use crate::analysis::rules::Said;
+use crate::analysis::rules::{RuleFacts, Said, facts};
 use crate::analysis::summary::run::{Summary, Window};
 use crate::units::{percent, seconds, three_digits};
 use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
@@ -8,12 +8,13 @@ use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
 /// Largest distance of the window's expected rate from the mean of the pattern that it was cut from.
 const UNEVEN_BAR: f64 = 0.1;
 
-pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Said> {
+pub(super) fn uneven_arrivals(summary: &Summary) -> Option<RuleFacts> {
     let (window, arrival) = (&summary.window, &summary.run.arrival);
-    match arrival {
+    let (sentence, cure) = match arrival {
         ArrivalPattern::ByClass { classes } => of_classes(window, &summary.run.classes, classes),
         one => uneven(window, one).or_else(|| other_lengths(summary)),
-    }
+    }?;
+    Some(facts![sentence, cure])
 }
 
 /// The first class whose arrivals do not fit the window, and the names of the others.

@@ -78,6 +78,15 @@ pub(crate) fn forces_length(engine: &EngineFacts) -> bool {
     }
 }
 
+/// Cure of a server that closes its connections.
+pub(crate) fn keep_alive(engine: &EngineFacts) -> String {
+    let option = if engine.kind() == Some(Vllm) { " (vLLM: VLLM_HTTP_TIMEOUT_KEEP_ALIVE)" } else { "" };
+    format!(
+        "raise the keep-alive timeout of the server{option}, or of the proxy before it: over 4 s, for which Skyline \
+         keeps idle connections"
+    )
+}
+
 /// Whether its prefix cache can be emptied by a request (`--reset-cache`).
 pub(crate) fn may_be_emptied(engine: &EngineFacts) -> bool {
     matches!(engine.kind(), Some(Vllm | Mock | Sglang))

@@ -2,10 +2,10 @@
 
 use super::check::{Check, CheckOutcome, Measure, Rule, Verdict, VerdictOutcome};
 use super::{client, laws, server, stamps, steady_state, tokens};
-use crate::analysis::findings::connections::keep_alive;
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::rules::Suppressor::{NothingRan, Reason, Smoke};
 use crate::analysis::rules::{RuleRow, Suppressor};
+use crate::analysis::server::settings::keep_alive;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
 use crate::record::{FailureKind, PlanCheck, RunEnding};
@@ -51,7 +51,7 @@ const GONE: Suppressor = Reason(Rule::ServerStayed);
 
 /// Judges a run by what it is for. Where an objective is about the error rate, it takes the place of the limit here.
 pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Verdict {
-    let ask = |test: &Test| Some(test(observed, summary, objectives));
+    let ask = |row: &Row| Some((row.test)(observed, summary, objectives));
     // A reason silences reasons, below, and no check.
     let speaks = |by: Suppressor, _: &[_]| !matches!(by, Reason(_)) && by.speaks_of(summary);
     let judged = Row::judge(RULES, speaks, ask);
@@ -310,7 +310,7 @@ fn sent_twice(summary: &Summary) -> Option<Check> {
     );
     // One may meet a close in any run.
     let over = if twice == 1 { 0.0 } else { share };
-    (twice > 0).then(|| measure.at_most(over, SENT_TWICE_BAR, sentence, &keep_alive(summary)))
+    (twice > 0).then(|| measure.at_most(over, SENT_TWICE_BAR, sentence, &keep_alive(&summary.run.engine)))
 }
 
 /// Cure of the most frequent failure, where its kind says where the cause is.

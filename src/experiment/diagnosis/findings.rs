@@ -119,9 +119,9 @@ impl Diagnosis {
     }
 
     /// Diagnosis by `rules`, which `ask` puts to the evidence.
-    pub(super) fn judged<T>(rules: &[RuleRow<&'static str, T>], ask: impl Fn(&T) -> Opinion) -> Self {
+    pub(super) fn judged<T: Copy>(rules: &[RuleRow<&'static str, T>], ask: impl Fn(&T) -> Opinion) -> Self {
         let mut diagnosis = Self::default();
-        for (about, opinion) in RuleRow::judge(rules, |_, _| false, |rule| Some(ask(rule))) {
+        for (about, opinion) in RuleRow::judge(rules, |_, _| false, |rule| Some(ask(&rule.test))) {
             match opinion {
                 Ok(seen) => diagnosis.symptoms.extend(seen),
                 Err(lacked) => diagnosis.not_enough_data.push(MissingEvidence { about, lacked }),
