@@ -99,5 +99,6 @@ pub use summary::run::{RunDescription, Summary, Window};
 pub use summary::set::FigureSet;
 #[cfg(test)]
 pub(crate) use summary::set::schema;
+pub(crate) use verdict::accounts::{ERROR_RATE_BAR, failure_cure};
 pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
-pub(crate) use verdict::judge::{ERROR_RATE_BAR, failure_cure, of_failures};
+pub(crate) use verdict::judge::of_failures;

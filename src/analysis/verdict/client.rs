@@ -1,103 +1,116 @@
 //! The rules on the measuring machine: it had time to spare, and its lateness moved no percentile that matters.
 
-use super::check::{Check, CheckOutcome, Measure, Rule};
+use super::check::{Check, CheckOutcome, Rule};
+use super::table::{CheckedRun, NOT_ASKED, RAN, Row, Tested, at_most, not_tested, row};
 use crate::analysis::client::effects::{ClientEffect, LEAST_MS, NOTED, SPOILED, did};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::requests::form::LoadForm;
+use crate::analysis::rules::facts;
 use crate::analysis::summary::run::Summary;
 use crate::record::{FailureKind, StampSource};
-use crate::units::{counted, percent, seconds, three_digits};
+use crate::units::{percent, three_digits};
 
 /// Busiest that the thread of the run loop may be. With all of its core it does no more, however much there is to
 /// do; with 90 % whatever comes finds it busy nine times in ten and waits.
 const BUSIEST: f64 = 0.9;
-
-const LOOP_BUSY: Measure =
-    Measure::new(Rule::ClientStarved, "share of the run in which the client's read loop was busy");
-const READ_LATE: Measure = Measure::new(
-    Rule::ClientStarved,
-    "largest share of a p50, p90 or p95 that the client's read-loop delay or late stamps could have added",
-);
-const SENT_LATE: Measure =
-    Measure::new(Rule::ScheduleLag, "largest share of a p50, p90 or p95 that late sending added");
-const HELD_BACK: Measure = Measure::new(
-    Rule::ScheduleLag,
-    "share of the users' time in which the client held back requests that were due",
-);
-const STOOD_STILL: Measure =
-    Measure::new(Rule::HostStalls, "largest share of a p50, p90 or p95 that host stalls could have added");
-const STOPPED: Measure =
-    Measure::new(Rule::HostStalls, "longest time for which the process was stopped, seconds");
-const SLEPT: Measure = Measure::new(Rule::HostStalls, "time for which this machine slept, seconds");
 /// A stall that is longer is a stop of the whole process: a busy machine gives a thread that only watches a
 /// core sooner.
 const LONGEST_STALL_S: f64 = 2.0;
-const FILES_AND_PORTS: Measure =
-    Measure::new(Rule::ClientStarved, "requests that found no free file or port on this machine");
 
-pub(super) fn loop_busy(summary: &Summary) -> Check {
-    let Some(client) = summary.client else {
-        return LOOP_BUSY.not_tested("the client process was not measured");
-    };
-    let sentence = format!(
-        "the client's read loop was busy {} of the run; limit: {}",
-        percent(client.loop_busy),
-        percent(BUSIEST)
-    );
-    let cure = "split the load (--shard), or use a faster core";
-    LOOP_BUSY.at_most(client.loop_busy, BUSIEST, sentence, cure)
-}
-
-pub(super) fn read_delay(summary: &Summary) -> Check {
-    let Some((client, delay)) = summary.client.and_then(|client| Some((client, client.loop_delay?))) else {
-        return READ_LATE.not_tested("the read-loop delay was not measured");
-    };
-    let delay = three_digits(delay.p99_ms);
-    let sentence = match client.stamps {
-        StampSource::ReadReturned => format!("p99 client read-loop delay {delay} ms"),
-        StampSource::KernelReceived => {
-            let stamps = match client.late_stamps {
-                Some(late) => format!("the kernel stamped what arrived, but {}", late.in_words()),
-                None => "of which the kernel's stamps are free".to_owned(),
-            };
-            format!("p99 client read-loop delay {delay} ms, {stamps}")
-        }
-    };
-    by_effect(READ_LATE, summary, &sentence, CURE)
-}
-
-pub(super) fn files_and_ports(summary: &Summary) -> Check {
-    let found = summary.failures.kinds.iter().find(|line| line.kind == FailureKind::ClientLimit);
-    let (failed, example) =
-        found.map_or((0, String::new()), |line| (line.count, format!(": {}", line.example)));
-    let sentence = format!(
-        "{} found no free file descriptor, port or memory on this machine{example}; limit: none",
-        counted(failed, "request")
-    );
-    let cure = "raise what is short (`ulimit -n`, net.ipv4.ip_local_port_range, --answer-memory), or send from more \
-        machines";
-    FILES_AND_PORTS.at_most(failed as f64, 0.0, sentence, cure)
-}
+const LOOP_BUSY: &str = "share of the run in which the client's read loop was busy";
+const READ_LATE: &str =
+    "largest share of a p50, p90 or p95 that the client's read-loop delay or late stamps could have added";
+const SENT_LATE: &str = "largest share of a p50, p90 or p95 that late sending added";
+const HELD_BACK: &str = "share of the users' time in which the client held back requests that were due";
+const STOOD_STILL: &str = "largest share of a p50, p90 or p95 that host stalls could have added";
+const STOPPED: &str = "longest time for which the process was stopped, seconds";
+const SLEPT: &str = "time for which this machine slept, seconds";
 
 /// What helps a client that is late.
 pub(crate) const CURE: &str = "free up CPU on this machine, or split the load (--shard)";
 
-/// The check of [`Rule::ScheduleLag`].
-pub(super) fn lag_check(summary: &Summary) -> Check {
-    let Some(lag) = summary.latency.row(Metric::ScheduleLag) else {
-        return SENT_LATE.not_tested("no request was dispatched");
+/// The rules on late sending.
+pub(super) const SENDING: &[Row] = &[
+    row(Rule::ScheduleLag, SENT_LATE, NOT_ASKED, |of| {
+        let Some(lag) = of.run.latency.row(Metric::ScheduleLag) else {
+            return not_tested("no request was dispatched");
+        };
+        let effects = of.run.client_effects.iter().filter(|effect| effect.rule == Rule::ScheduleLag);
+        let most_ms = effects.map(ClientEffect::ms).fold(0.0, f64::max);
+        let open = of.run.run.load != LoadForm::Closed;
+        by_effect(Rule::ScheduleLag, of.run, &lag_in_words(lag, most_ms)).filter(|_| open)
+    })
+    .cure(CURE),
+    // A closed loop has no schedule: a request that the client holds back is a longer pause of its user.
+    row(Rule::ScheduleLag, HELD_BACK, NOT_ASKED, by_held_back)
+        .says("{}; the client held each request back for {s} on average, which {} by {%}; limit: {%}{}")
+        .cure(CURE),
+];
+
+/// The rules on late reading, on want of files or ports, and on stalls: a stop or a sleep is the cause of the rest.
+pub(super) const READING: &[Row] = &[
+    row(Rule::ClientStarved, LOOP_BUSY, NOT_ASKED, |of| match of.run.client {
+        Some(client) => at_most(client.loop_busy, BUSIEST, facts![client.loop_busy, BUSIEST]),
+        None => not_tested("the client process was not measured"),
+    })
+    .says("the client's read loop was busy {%} of the run; limit: {%}")
+    .cure("split the load (--shard), or use a faster core"),
+    row(Rule::ClientStarved, READ_LATE, NOT_ASKED, read_delay).cure(CURE),
+    row(Rule::ClientStarved, "requests that found no free file or port on this machine", RAN, |of| {
+        let found = of.run.failures.kinds.iter().find(|line| line.kind == FailureKind::ClientLimit);
+        let (failed, example) =
+            found.map_or((0, String::new()), |line| (line.count, format!(": {}", line.example)));
+        at_most(failed as f64, 0.0, facts![failed, example])
+    })
+    .says("{request} found no free file descriptor, port or memory on this machine{}; limit: none")
+    .cure(
+        "raise what is short (`ulimit -n`, net.ipv4.ip_local_port_range, --answer-memory), or send from more machines",
+    ),
+    row(Rule::HostStalls, SLEPT, NOT_ASKED, |of| {
+        let slept_s = of.run.host_stalls.as_ref()?.slept_s?;
+        at_most(slept_s, 0.0, facts![slept_s])
+    })
+    .says("this machine slept for {s} during the run, and no latency counts that; limit: none")
+    .cure("run again, and keep this machine from sleeping"),
+    row(Rule::HostStalls, STOPPED, NOT_ASKED, |of| {
+        let stopped_s = stopped_s(of.run)?;
+        at_most(stopped_s, LONGEST_STALL_S, facts![stopped_s, LONGEST_STALL_S])
+    })
+    .says(
+        "the process was stopped for {s} (SIGSTOP, or a paused machine): what was due meanwhile was sent and read \
+         late; limit: {s}",
+    )
+    .cure("run again, and suspend neither the process nor its machine"),
+    row(Rule::HostStalls, STOOD_STILL, NOT_ASKED, |of| {
+        let Some(impact) = &of.run.host_stalls else { return not_tested("host stalls were not measured") };
+        let is_short = impact.slept_s.is_none() && stopped_s(of.run).is_none();
+        by_effect(Rule::HostStalls, of.run, &impact.in_words()).filter(|_| is_short)
+    })
+    .cure("run again on a machine with spare cores, without a CPU quota and without suspension"),
+];
+
+/// How long the process was stopped, where it was and the machine did not sleep besides.
+fn stopped_s(run: &Summary) -> Option<f64> {
+    let impact = run.host_stalls.as_ref().filter(|impact| impact.slept_s.is_none())?;
+    impact.unbroken_ms.map(|ms| ms / 1e3).filter(|s| *s > LONGEST_STALL_S)
+}
+
+fn read_delay(of: &CheckedRun<'_>) -> Tested {
+    let Some((client, delay)) = of.run.client.and_then(|client| Some((client, client.loop_delay?))) else {
+        return not_tested("the read-loop delay was not measured");
     };
-    match summary.run.load {
-        LoadForm::Open | LoadForm::PartlyOpen => {
-            let effects = summary.client_effects.iter().filter(|effect| effect.rule == Rule::ScheduleLag);
-            let most_ms = effects.map(ClientEffect::ms).fold(0.0, f64::max);
-            by_effect(SENT_LATE, summary, &lag_in_words(lag, most_ms), CURE)
+    let stamps = match (client.stamps, client.late_stamps) {
+        (StampSource::ReadReturned, _) => String::new(),
+        (StampSource::KernelReceived, Some(late)) => {
+            format!(", the kernel stamped what arrived, but {}", late.in_words())
         }
-        LoadForm::Closed => by_held_back(summary, lag),
-    }
+        (StampSource::KernelReceived, None) => ", of which the kernel's stamps are free".to_owned(),
+    };
+    let found = format!("p99 client read-loop delay {} ms{stamps}", three_digits(delay.p99_ms));
+    by_effect(Rule::ClientStarved, of.run, &found)
 }
 
 /// Sums of times differ by less where they are equal.
@@ -114,80 +127,47 @@ fn lag_in_words(lag: &LatencyRow, effect_ms: f64) -> String {
     }
 }
 
-/// A closed loop has no schedule: a request that the client holds back is a longer pause of its user.
-fn by_held_back(summary: &Summary, lag: &LatencyRow) -> Check {
-    let closed = summary.closed_loop.as_ref();
+fn by_held_back(of: &CheckedRun<'_>) -> Tested {
+    let run = of.run;
+    let lag = run.latency.row(Metric::ScheduleLag).filter(|_| run.run.load == LoadForm::Closed)?;
+    let closed = run.closed_loop.as_ref();
     let Some((held_s, share)) = closed.and_then(|closed| Some((closed.held_s?, closed.held_share()?))) else {
-        return HELD_BACK.not_tested("no request ended in the window, or a shard has only some of the users");
+        return not_tested("no request ended in the window, or a shard has only some of the users");
     };
     let matters = held_s * 1e3 > LEAST_MS && share > NOTED;
     // Of requests that leave all at once none waits for another.
-    let did = if summary.is_all_at_once() { "raised its time" } else { "lowered the load" };
-    let sentence = format!(
-        "{}; the client held each request back for {} on average, which {did} by {}; limit: {}{}",
-        lag_in_words(lag, held_s * 1e3),
-        seconds(held_s),
-        percent(share),
-        percent(SPOILED),
-        if matters { "" } else { ", of holds over 1 ms" }
-    );
-    HELD_BACK.at_most(if matters { share } else { 0.0 }, SPOILED, sentence, CURE)
+    let did = if run.is_all_at_once() { "raised its time" } else { "lowered the load" };
+    let (lag, but) = (lag_in_words(lag, held_s * 1e3), if matters { "" } else { ", of holds over 1 ms" });
+    at_most(if matters { share } else { 0.0 }, SPOILED, facts![lag, held_s, did, share, SPOILED, but])
 }
 
 /// The checks that the run passed although the client's lateness had an effect on the figures that it is judged by.
 pub(crate) fn late_but_passed(summary: &Summary) -> impl Iterator<Item = &Check> {
-    let of_effect = [READ_LATE, SENT_LATE, HELD_BACK, STOOD_STILL].map(|measure| measure.statistic);
-    summary.verdict.checks.iter().filter(move |check| {
+    summary.verdict.checks.iter().filter(|check| {
         let passed = check.outcome == CheckOutcome::Passed && check.value.is_some_and(|share| share > NOTED);
-        passed && of_effect.contains(&check.statistic)
+        passed && [READ_LATE, SENT_LATE, HELD_BACK, STOOD_STILL].contains(&check.statistic)
     })
 }
 
 /// Whether it is the stop of the whole process that fails a check: the cause of whatever else was late.
 pub(super) fn is_stop(check: &Check) -> bool {
-    [STOPPED, SLEPT].map(|measure| measure.statistic).contains(&check.statistic)
+    [STOPPED, SLEPT].contains(&check.statistic)
 }
 
-/// The check of [`Rule::HostStalls`].
-pub(crate) fn stall_check(summary: &Summary) -> Check {
-    let Some(impact) = &summary.host_stalls else {
-        return STOOD_STILL.not_tested("host stalls were not measured");
-    };
-    if let Some(slept_s) = impact.slept_s {
-        let sentence = format!(
-            "this machine slept for {} during the run, and no latency counts that; limit: none",
-            seconds(slept_s)
-        );
-        return SLEPT.at_most(slept_s, 0.0, sentence, "run again, and keep this machine from sleeping");
-    }
-    if let Some(stopped_s) = impact.unbroken_ms.map(|ms| ms / 1e3).filter(|s| *s > LONGEST_STALL_S) {
-        let sentence = format!(
-            "the process was stopped for {} (SIGSTOP, or a paused machine): what was due meanwhile was sent and read \
-             late; limit: {}",
-            seconds(stopped_s),
-            seconds(LONGEST_STALL_S)
-        );
-        let cure = "run again, and suspend neither the process nor its machine";
-        return STOPPED.at_most(stopped_s, LONGEST_STALL_S, sentence, cure);
-    }
-    let cure = "run again on a machine with spare cores, without a CPU quota and without suspension";
-    by_effect(STOOD_STILL, summary, &impact.in_words(), cure)
-}
-
-/// What a kind of lateness did to the percentiles by which a run is judged, or else to those further out; `found` says
-/// how late the client was.
-fn by_effect(measure: Measure, summary: &Summary, found: &str, cure: &str) -> Check {
-    let effects = summary.client_effects.iter().filter(|effect| effect.rule == measure.rule);
+/// What the lateness that a rule is about did to the percentiles by which a run is judged, or else to those further
+/// out; `found` says how late the client was.
+fn by_effect(rule: Rule, run: &Summary, found: &str) -> Tested {
+    let effects = run.client_effects.iter().filter(|effect| effect.rule == rule);
     let (judged, others): (Vec<&ClientEffect>, Vec<_>) = effects.partition(|effect| effect.judged);
     let worst = judged.iter().map(|effect| effect.share()).fold(0.0, f64::max);
     let sentence = match ClientEffect::named(if judged.is_empty() { &others } else { &judged }) {
         None => format!("{found}; no percentile moves by over {}", percent(NOTED)),
         Some(named) => {
             let limit = percent(SPOILED);
-            format!("{found}; {} {named}; limit: {limit} of a p50, p90 or p95", did(measure.rule))
+            format!("{found}; {} {named}; limit: {limit} of a p50, p90 or p95", did(rule))
         }
     };
-    measure.at_most(worst, SPOILED, sentence, cure)
+    at_most(worst, SPOILED, facts![sentence])
 }
 
 #[cfg(test)]
@@ -195,6 +175,7 @@ mod tests {
     use super::*;
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{ms, record, run};
+    use crate::analysis::verdict::check::Measure;
     use crate::clock::Timestamp;
     use crate::record::{ClientFacts, Delays, Failure, HostStall, RunLog};
     use CheckOutcome::{Failed, NotTested, Passed};
@@ -217,13 +198,12 @@ mod tests {
     }
 
     fn all(log: &RunLog) -> Vec<Check> {
-        let summary = summarise(log, &[]);
-        vec![loop_busy(&summary), read_delay(&summary), files_and_ports(&summary)]
+        let checks = summarise(log, &[]).verdict.checks.into_iter();
+        checks.filter(|check| check.rule == Rule::ClientStarved).collect()
     }
 
     fn outcomes(log: &RunLog) -> [CheckOutcome; 3] {
         let checks = all(log);
-        assert!(checks.iter().all(|check| check.rule == Rule::ClientStarved));
         assert!(checks.iter().all(|check| check.cure.is_empty() != (check.outcome == Failed)));
         checks.iter().map(|check| check.outcome).collect::<Vec<_>>().try_into().unwrap()
     }
@@ -305,7 +285,14 @@ mod tests {
     #[test]
     fn lateness_is_worth_a_word_where_it_may_have_moved_a_figure_by_more_than_is_noted() {
         let mut summary = summarise(&log(100, 1_000, 2_000, ReadReturned), &[]);
-        let effect = |measure: Measure, share| measure.at_most(share, SPOILED, share.to_string(), CURE);
+        let effect = |statistic, share: f64| {
+            Measure::new(Rule::HostStalls, statistic).judged(
+                share > SPOILED,
+                [share, SPOILED],
+                share.to_string(),
+                CURE,
+            )
+        };
         summary.verdict.checks = vec![
             effect(READ_LATE, NOTED),
             effect(SENT_LATE, 0.011),

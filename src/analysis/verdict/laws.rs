@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::check::{Check, Measure, Rule};
+use super::check::Rule;
+use super::table::{CheckedRun, NOT_ASKED, Row, Tested, at_most, not_tested, row};
 use crate::analysis::load::closed_loop::ClosedLoop;
-use crate::analysis::requests::observed::Observed;
-use crate::analysis::summary::run::Summary;
+use crate::analysis::rules::facts;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
-use crate::units::{percent, seconds, three_digits};
+use crate::units::{percent, seconds};
 
 /// The two sides of a law may lie this far apart, as a share of L, or of N …
 const BAR: f64 = 0.01;
@@ -18,6 +18,26 @@ const NOTICE_S: f64 = 0.002;
 const LARGEST_BAR: f64 = 0.5;
 /// … or, of users, by so many standard errors of the think times that were drawn.
 const ERRORS: f64 = 3.0;
+
+pub(super) const RULES: &[Row] = &[
+    row(Rule::LittlesLaw, "|L − λW| / L", NOT_ASKED, littles_law)
+        .says(
+            "Little's law: {} requests were present on average; {} a second of {} s each, corrected for those that \
+             straddle the window's ends, account for {}: {%} apart; limit: {%}",
+        )
+        .cure(
+            "do not use these figures: records are missing, duplicated or wrong; keep the log complete and run again",
+        ),
+    row(Rule::InteractiveLaw, "|N − X (R + Z)| / N", NOT_ASKED, interactive_law)
+        .says(
+            "interactive response time law: {} users; {} requests a second of {} s each with {} s of think time after \
+             each, corrected for those that straddle the window's ends, account for {}: {%} apart; limit: {%}",
+        )
+        .cure(
+            "do not use these figures: records are missing or duplicated, or users did not send when they should have; \
+             keep the log complete and run again",
+        ),
+];
 
 /// … or, where that is longer, the largest mean delay that the percentiles of its event loop allow.
 fn notice_s(log: &RunLog) -> f64 {
@@ -43,10 +63,10 @@ fn notice_s(log: &RunLog) -> f64 {
 /// the limit is 1 % without standard errors; each request is allowed 2 ms (more where this machine was busy),
 /// and its schedule lag, of the time that all were in the window. Of a burst that is over at once it is most
 /// of that time: the law is then not tested.
-pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
-    let measure = Measure::new(Rule::LittlesLaw, "|L − λW| / L");
+fn littles_law(of: &CheckedRun<'_>) -> Tested {
+    let observed = of.observed;
     if observed.cut_short {
-        return measure.not_tested("the run ended before its window did");
+        return not_tested("the run ended before its window did");
     }
     let window = (observed.start, observed.end);
     let counted = observed.log.footer.as_ref().and_then(|footer| footer.present_ns);
@@ -56,7 +76,7 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let length = observed.length().as_secs_f64();
     let requests = observed.requests.len();
     if present <= 0.0 || length <= 0.0 || requests == 0 {
-        return measure.not_tested("no request was present in the window");
+        return not_tested("no request was present in the window");
     }
     let (mut stayed, mut after, mut beside, mut lag) = (0.0, 0.0, 0.0, 0.0);
     for record in observed.log.records.iter() {
@@ -79,25 +99,14 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     // W counts the pacer's lag, L does not: another rule judges it.
     let bar = BAR.max((notice_s(observed.log) * requests as f64 + lag) / present);
     if bar > LARGEST_BAR {
-        return measure.not_tested(format!(
+        return not_tested(format!(
             "Little's law: requests were in the window for {} each, and when they left and ended is uncertain by {} of \
              that: nothing is left to test",
             seconds(present / requests as f64),
             percent(bar)
         ));
     }
-    let sentence = format!(
-        "Little's law: {} requests were present on average; {} a second of {} s each, corrected for those that \
-         straddle the window's ends, account for {}: {} apart; limit: {}",
-        three_digits(l),
-        three_digits(planned / length),
-        three_digits(mean_stay),
-        three_digits(lambda_w),
-        percent(apart),
-        percent(bar)
-    );
-    let cure = "do not use these figures: records are missing, duplicated or wrong; keep the log complete and run again";
-    measure.at_most(apart, bar, sentence, cure)
+    at_most(apart, bar, facts![l, planned / length, mean_stay, lambda_w, apart, bar])
 }
 
 /// From when to when a request stayed, by what is reported of it.
@@ -122,11 +131,10 @@ fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) ->
 ///
 /// N and Z are what the workload declares, X and R what the records say. A user who was forgotten, a record
 /// that was lost or doubled, a think time that was not kept all set them apart.
-pub(super) fn interactive_law(observed: &Observed<'_>, summary: &Summary) -> Option<Check> {
-    let closed = summary.closed_loop.as_ref()?;
-    let measure = Measure::new(Rule::InteractiveLaw, "|N − X (R + Z)| / N");
-    if summary.window.cut_short {
-        return Some(measure.not_tested("the run ended before its window did"));
+fn interactive_law(of: &CheckedRun<'_>) -> Tested {
+    let closed = of.run.closed_loop.as_ref()?;
+    if of.run.window.cut_short {
+        return not_tested("the run ended before its window did");
     }
     let ClosedLoop {
         users_begun,
@@ -138,22 +146,9 @@ pub(super) fn interactive_law(observed: &Observed<'_>, summary: &Summary) -> Opt
         ..
     } = *closed
     else {
-        return Some(measure.not_tested("no request ended in the window"));
+        return not_tested("no request ended in the window");
     };
     let apart = (users_begun - accounted).abs() / users_begun;
-    let bar = BAR.max((ERRORS * error + throughput * notice_s(observed.log)) / users_begun);
-    let sentence = format!(
-        "interactive response time law: {} users; {} requests a second of {} s each with {} s of think time after \
-         each, corrected for those that straddle the window's ends, account for {}: {} apart; limit: {}",
-        three_digits(users_begun),
-        three_digits(throughput),
-        three_digits(response),
-        three_digits(think),
-        three_digits(accounted),
-        percent(apart),
-        percent(bar)
-    );
-    let cure = "do not use these figures: records are missing or duplicated, or users did not send when they should \
-        have; keep the log complete and run again";
-    Some(measure.at_most(apart, bar, sentence, cure))
+    let bar = BAR.max((ERRORS * error + throughput * notice_s(of.observed.log)) / users_begun);
+    at_most(apart, bar, facts![users_begun, throughput, response, think, accounted, apart, bar])
 }

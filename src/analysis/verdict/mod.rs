@@ -1,12 +1,14 @@
 //! The checks that a run must pass, and the verdict.
 
+pub(super) mod accounts;
 pub(super) mod check;
 pub(super) mod client;
 pub(super) mod judge;
-pub(super) mod laws;
+mod laws;
 mod server;
-pub(super) mod stamps;
+mod stamps;
 pub(super) mod steady_state;
+mod table;
 #[cfg(test)]
 mod tests;
-pub(super) mod tokens;
+mod tokens;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::check::{Check, Measure, Rule};
-use crate::analysis::requests::observed::Observed;
+use super::check::Rule;
+use super::table::{CheckedRun, RAN, Row, Tested, at_most, row};
+use crate::analysis::rules::facts;
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, Outcome, RequestRecord};
 use crate::units::{counted, seconds};
@@ -16,13 +17,17 @@ const MANY: u32 = 10;
 /// A server that always loses some connections is not gone where that many in a row happen by chance as often as this.
 const CHANCE: f64 = 1e-3;
 
+pub(super) const RULES: &[Row] = &[row(
+    Rule::ServerStayed,
+    "requests that found no connection, from a moment on to the end of the run",
+    RAN,
+    stayed,
+)
+.cure("look in the server's log for why it ended; if it still runs, look at the network on the way to it")];
+
 /// Looks for the moment from which on every connection was refused or lost, to the end of the run.
-pub(super) fn stayed(observed: &Observed<'_>) -> Check {
-    let records = &observed.log.records;
-    let measure = Measure::new(
-        Rule::ServerStayed,
-        "requests that found no connection, from a moment on to the end of the run",
-    );
+fn stayed(of: &CheckedRun<'_>) -> Tested {
+    let records = &of.observed.log.records;
     let last_sign = records.iter().filter_map(|record| last_sign(&record)).max();
     let lost = || records.iter().filter(|record| no_connection(record).is_some());
     let at_end = || lost().filter(|record| last_sign.is_none_or(|last| record.ended > last));
@@ -41,7 +46,7 @@ pub(super) fn stayed(observed: &Observed<'_>) -> Check {
     let all_after = at_end().count();
     let usual = (lost().count() - all_after) as f64 / (records.len() - all_after).max(1) as f64;
     let Some(began) = began.filter(|_| is_enough && usual.powf(found_gone.into()) < CHANCE) else {
-        return measure.at_most(0.0, 0.0, "the server answered to the end of the run".to_owned(), "");
+        return at_most(0.0, 0.0, facts!["the server answered to the end of the run"]);
     };
     let since = match last_sign {
         None => "never answered:".to_owned(),
@@ -51,9 +56,7 @@ pub(super) fn stayed(observed: &Observed<'_>) -> Check {
         "the server {since} every connection was refused or lost ({}), such as: {example}",
         counted(all_after as u64, "request")
     );
-    let cure =
-        "look in the server's log for why it ended; if it still runs, look at the network on the way to it";
-    measure.at_most(all_after as f64, 0.0, sentence, cure)
+    at_most(all_after as f64, 0.0, facts![sentence])
 }
 
 /// Why the request found no connection or lost it, if so.

@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
-use super::check::{Check, Measure, Rule};
+use super::check::Rule;
 use super::client::CURE;
+use super::table::{CheckedRun, NOT_ASKED, Row, Tested, at_most, not_tested, row};
 use crate::analysis::client::load::ClientLoad;
 use crate::analysis::requests::delivery::{StreamDelivery, UNGATHERED, WHOLE_BAR};
-use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::requests::observed::Measured;
+use crate::analysis::rules::facts;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RecordRef, RequestRecord};
-use crate::units::{count, counted, percent, spoken};
+use crate::units::{counted, percent, spoken};
 
 /// Two clocks stamp a request, the kernel's and the program's; they agree far better than this.
 const APART: Duration = Duration::from_millis(1);
@@ -23,10 +25,27 @@ const HELD_PER_TOKEN: Duration = Duration::from_micros(10);
 /// Largest share of requests that lay in the client for longer.
 const HELD_BACK: f64 = 0.01;
 
-/// The check of [`Rule::Stamps`].
-pub(super) fn check(observed: &Observed<'_>) -> Check {
-    let measure = Measure::new(Rule::Stamps, "share of requests with impossible stamps");
-    let records = observed.requests.iter().map(Measured::record);
+pub(super) const RULES: &[Row] = &[
+    // The part of the schedule lag between dispatch and sending.
+    row(
+        Rule::ScheduleLag,
+        "share of requests that lay for over a second between dispatch and sending",
+        NOT_ASKED,
+        handed_over,
+    )
+    .says("{#} of {request} lay for over a second between dispatch and sending, {} at most; limit: {%}")
+    .cure(
+        "do not use these figures: requests left later than they say; free up CPU on this machine, or split the load \
+         (--shard)",
+    ),
+    row(Rule::Stamps, "share of requests with impossible stamps", NOT_ASKED, possible)
+        .cure("do not use these figures: the clock was changed during the run, or the log after it; run again"),
+    row(Rule::StreamsWhole, "share of long answers that came whole", NOT_ASKED, held_back)
+        .says("{#} of {long answer} came whole, so that TTFT is the time of all of it; limit: {%}"),
+];
+
+fn possible(of: &CheckedRun<'_>) -> Tested {
+    let records = of.observed.requests.iter().map(Measured::record);
     let (mut number, mut worst) = (0_u64, None::<(Duration, String)>);
     for record in records {
         let Some((by, what)) = impossible(&record) else { continue };
@@ -35,76 +54,48 @@ pub(super) fn check(observed: &Observed<'_>) -> Check {
             worst = Some((by, format!("request {} {what} by {}", record.index, spoken(by))));
         }
     }
-    let share = number as f64 / observed.requests.len().max(1) as f64;
-    let limit = percent(IMPOSSIBLE);
+    let share = number as f64 / of.observed.requests.len().max(1) as f64;
     let sentence = match worst {
         None => "no request has a stamp before its cause".to_owned(),
         Some((_, worst)) => format!(
-            "{} ({}) with stamps before their causes by over 1 ms, such as {worst}; limit: {limit}",
+            "{} ({}) with stamps before their causes by over 1 ms, such as {worst}; limit: {}",
             counted(number, "request"),
-            percent(share)
+            percent(share),
+            percent(IMPOSSIBLE)
         ),
     };
-    let cure =
-        "do not use these figures: the clock was changed during the run, or the log after it; run again";
-    measure.at_most(share, IMPOSSIBLE, sentence, cure)
+    at_most(share, IMPOSSIBLE, facts![sentence])
 }
 
-/// The part of [`Rule::ScheduleLag`] between dispatch and sending; `None` where nothing was sent.
-pub(super) fn handed_over(observed: &Observed<'_>) -> Option<Check> {
-    let measure = Measure::new(
-        Rule::ScheduleLag,
-        "share of requests that lay for over a second between dispatch and sending",
-    );
-    let classes = &observed.log.header.workload.classes;
+fn handed_over(of: &CheckedRun<'_>) -> Tested {
+    let classes = &of.observed.log.header.workload.classes;
     let has_images = |record: &RequestRecord| {
         classes.get(usize::from(record.class)).is_some_and(|class| class.images.is_some())
     };
     let sent = || {
-        let records = observed.requests.iter().map(Measured::record);
+        let records = of.observed.requests.iter().map(Measured::record);
         records.filter(|record| record.sent.is_some() && !has_images(record))
     };
     let late =
         |record: &RecordRef<'_>| record.handed_over_in() > HELD + HELD_PER_TOKEN * record.input_tokens_asked;
-    let (number, all) = (sent().filter(late).count() as u64, sent().count());
-    if all == 0 {
-        return None;
-    }
-    let longest = sent().map(|record| record.handed_over_in()).max().unwrap_or_default();
-    let share = number as f64 / all as f64;
-    let sentence = format!(
-        "{} of {} lay for over a second between dispatch and sending, {} at most; limit: {}",
-        count(number),
-        counted(all as u64, "request"),
-        spoken(longest),
-        percent(HELD_BACK)
-    );
-    let cure = "do not use these figures: requests left later than they say; free up CPU on this machine, or split the \
-        load (--shard)";
-    Some(measure.at_most(share, HELD_BACK, sentence, cure))
+    let (number, all) = (sent().filter(late).count() as u64, sent().count() as u64);
+    let longest = sent().map(|record| record.handed_over_in()).max()?;
+    at_most(number as f64 / all as f64, HELD_BACK, facts![number, all, spoken(longest), HELD_BACK])
 }
 
-/// The check of [`Rule::StreamsWhole`].
-pub(super) fn held_back(observed: &Observed<'_>) -> Check {
-    let measure = Measure::new(Rule::StreamsWhole, "share of long answers that came whole");
-    let StreamDelivery { long_answers, whole_answers, .. } = observed.delivery;
-    if !observed.delivery.has_long_answers() {
-        return measure.not_tested("too few streamed answers of eight chunks or more");
+fn held_back(of: &CheckedRun<'_>) -> Tested {
+    let StreamDelivery { long_answers, whole_answers, .. } = of.observed.delivery;
+    if !of.observed.delivery.has_long_answers() {
+        return not_tested("too few streamed answers of eight chunks or more");
     }
-    let share = whole_answers as f64 / long_answers as f64;
-    let sentence = format!(
-        "{} of {} came whole, so that TTFT is the time of all of it; limit: {}",
-        count(whole_answers),
-        counted(long_answers, "long answer"),
-        percent(WHOLE_BAR)
-    );
-    let client = ClientLoad::from_log(observed.log);
-    let cure = match observed.delivery.gathered_by(client.as_ref()) {
+    let client = ClientLoad::from_log(of.observed.log);
+    let cure = match of.observed.delivery.gathered_by(client.as_ref()) {
         (true, false) => CURE.to_owned(),
         (true, true) => format!("{CURE}; or {UNGATHERED}"),
         _ => UNGATHERED.to_owned(),
     };
-    measure.at_most(share, WHOLE_BAR, sentence, &cure)
+    let share = whole_answers as f64 / long_answers as f64;
+    at_most(share, WHOLE_BAR, facts![whole_answers, long_answers, WHOLE_BAR, cure])
 }
 
 /// What came before its cause, and by how much, if anything did by over a millisecond.

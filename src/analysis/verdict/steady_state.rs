@@ -1,12 +1,15 @@
 //! The rule that the system had settled: a queue that grows makes every latency a function of how long one ran.
 
-use super::check::{Check, CheckOutcome, Measure, Rule};
+use super::check::Rule;
+use super::table::{CheckedRun, GONE, Row, Tested, at_most, fails, not_tested, row};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::movement::{Movement, OVERLOAD};
 use crate::analysis::load::served::LEAST_SERVED;
 use crate::analysis::load::work::Work;
 use crate::analysis::requests::form::LoadForm;
+use crate::analysis::rules::Suppressor::{NothingRan, Smoke};
+use crate::analysis::rules::facts;
 use crate::analysis::summary::run::Summary;
 use crate::record::RunEnding;
 use crate::units::{count, counted, percent, seconds, three_digits};
@@ -21,14 +24,6 @@ const LEFT_BAR: f64 = 0.01;
 const WAIT_BAR: f64 = 0.1;
 /// Fewer requests say nothing of a queue.
 const LEAST: u64 = 30;
-const GROWTH: Measure = Measure::new(
-    Rule::SteadyState,
-    "the least of four, each as a multiple of its limit: growth of requests present (the lower end of its 95 % \
-     interval; limit: 1 % of the mean); movement of latency (limit: that of an overload of 5 %); work offered in the \
-     last two thirds of the window, as a multiple of the most that may have been done of it (95 %), and of what would \
-     be done were so many more requests present as two more answers bring, or, where answers are short beside the \
-     window, of that most ÷ 75 %",
-);
 const CURE: &str = "lower the rate until completions match arrivals; a longer run only grows the queue";
 
 /// The same where turns follow conversations that began before: until as many end as begin, their number
@@ -53,32 +48,54 @@ fn cure(summary: &Summary) -> &'static str {
     }
 }
 
-pub(super) fn checks(summary: &Summary) -> Vec<Check> {
-    let left = left(summary);
-    if summary.run.purpose == Purpose::Smoke {
-        return vec![left];
-    }
-    let growth = match left.outcome {
-        CheckOutcome::Failed => GROWTH.not_tested("the durations of cut-off requests are unknown"),
-        CheckOutcome::Passed | CheckOutcome::NotTested => growth(summary),
-    };
-    let mut checks = vec![growth, left, wait(summary)];
-    let said = checks.iter().any(|check| check.outcome == CheckOutcome::Failed);
-    checks.insert(2, served(summary, said));
-    checks
-}
-
-/// Under a rate that changes growth tells nothing; that half of the requests waited for a good part of the window does.
-fn wait(summary: &Summary) -> Check {
-    let measure = Measure::new(
+pub(super) const RULES: &[Row] = &[
+    row(
+        Rule::SteadyState,
+        "the least of four, each as a multiple of its limit: growth of requests present (the lower end of its 95 % \
+         interval; limit: 1 % of the mean); movement of latency (limit: that of an overload of 5 %); work offered in \
+         the last two thirds of the window, as a multiple of the most that may have been done of it (95 %), and of \
+         what would be done were so many more requests present as two more answers bring, or, where answers are short \
+         beside the window, of that most ÷ 75 %",
+        &[NothingRan, GONE, Smoke],
+        |of| match fails(&left(of)) {
+            true => not_tested("the durations of cut-off requests are unknown"),
+            false => growth(of),
+        },
+    ),
+    row(
+        Rule::SteadyState,
+        "share of the requests that were still running when the run stopped waiting",
+        &[NothingRan, GONE],
+        left,
+    )
+    .says("{#} of {request} were still running when {} ({%}; limit: {%}): {}"),
+    row(
+        Rule::SteadyState,
+        "requests that did not end in the window, as a share of those offered in it",
+        &[NothingRan, GONE, Smoke],
+        served,
+    ),
+    row(
         Rule::SteadyState,
         "median time to first token as a share of the window, under a rate that changes",
-    );
+        &[NothingRan, GONE, Smoke],
+        wait,
+    )
+    .says(
+        "half of the requests waited at least {s} for their first token, {%} of the window of {s} (limit: {%}): a queue \
+         that long depends on the length of the run",
+    )
+    .cure(CURE),
+];
+
+/// Under a rate that changes growth tells nothing; that half of the requests waited for a good part of the window does.
+fn wait(of: &CheckedRun<'_>) -> Tested {
+    let summary = of.run;
     if summary.steady_state.is_some() || summary.run.arrival.rate_profile() == RateProfile::Level {
-        return measure.not_tested("tested only under a rate that changes, where growth proves nothing");
+        return not_tested("tested only under a rate that changes, where growth proves nothing");
     }
     if summary.requests.executed() < LEAST {
-        return measure.not_tested("the window has fewer than 30 requests");
+        return not_tested("the window has fewer than 30 requests");
     }
     let window = &summary.window;
     let median = |metric| summary.latency.row(metric).map(|row| row.percentile(Quantile::P50).figure);
@@ -87,37 +104,26 @@ fn wait(summary: &Summary) -> Check {
         median(Metric::E2e).zip(waited).map(|(e2e, ttft)| (e2e.at_least() - ttft.at_least()) / 1e3);
     if window.cooldown_requests == 0 && written_s.is_some_and(|written_s| written_s > window.length_s()) {
         let load = seconds(window.length_s());
-        return measure.not_tested(format!(
+        return not_tested(format!(
             "a burst: the load was over after {load}, before an answer of usual length could be complete"
         ));
     }
     let (Some(median), true) = (waited, summary.window.length_s() > 0.0) else {
-        return measure.not_tested("no request of the window has a time to first token");
+        return not_tested("no request of the window has a time to first token");
     };
     let waited_s = median.at_least() / 1e3;
     let share = waited_s / summary.window.length_s();
-    let sentence = format!(
-        "half of the requests waited at least {} for their first token, {} of the window of {} (limit: {}): a queue \
-         that long depends on the length of the run",
-        seconds(waited_s),
-        percent(share),
-        seconds(summary.window.length_s()),
-        percent(WAIT_BAR)
-    );
-    measure.at_most(share, WAIT_BAR, sentence, CURE)
+    at_most(share, WAIT_BAR, facts![waited_s, share, summary.window.length_s(), WAIT_BAR])
 }
 
 /// What ended beside what was offered, however little latency says: who completes much less than is offered
 /// cannot keep up.
 ///
 /// Answers that take as long as the window are no overload: see [`Served`](crate::analysis::load::served::Served).
-fn served(summary: &Summary, said: bool) -> Check {
-    let measure = Measure::new(
-        Rule::SteadyState,
-        "requests that did not end in the window, as a share of those offered in it",
-    );
+fn served(of: &CheckedRun<'_>) -> Tested {
+    let summary = of.run;
     let Some(served) = summary.served.filter(|served| served.offered > 0) else {
-        return measure.not_tested("only an open load that outlasts its answers offers more than ends");
+        return not_tested("only an open load that outlasts its answers offers more than ends");
     };
     let (share, limit) = (served.share(), percent(LEAST_SERVED));
     let sentence = format!(
@@ -130,15 +136,16 @@ fn served(summary: &Summary, said: bool) -> Check {
         count(served.expected),
         seconds(served.first_s)
     );
+    let said = || [left, growth, wait].iter().any(|test| fails(&test(of)));
     match (share < LEAST_SERVED, served.is_surely_short()) {
-        (true, false) => measure.not_tested(format!("{sentence}: too close to tell")),
-        (true, true) if said => {
-            measure.not_tested(format!("{sentence}: another check says that it did not keep up"))
+        (true, false) => not_tested(format!("{sentence}: too close to tell")),
+        (true, true) if said() => {
+            not_tested(format!("{sentence}: another check says that it did not keep up"))
         }
         (is_short, _) => {
             let behind = if is_short { "the system did not keep up: " } else { "" };
             let missing = (1.0 - share).max(0.0);
-            measure.at_most(missing, 1.0 - LEAST_SERVED, format!("{behind}{sentence}"), cure(summary))
+            at_most(missing, 1.0 - LEAST_SERVED, facts![format!("{behind}{sentence}"), cure(summary)])
         }
     }
 }
@@ -152,27 +159,27 @@ fn served(summary: &Summary, said: bool) -> Check {
 /// moves less rules an overload out, and the run is steady. What is neither is a warning: see [`unclear`].
 ///
 /// How often each happens is in `skyline guide validity`; `tests/library/verdict.rs` counts it.
-fn growth(summary: &Summary) -> Check {
-    let measure = GROWTH;
+fn growth(of: &CheckedRun<'_>) -> Tested {
+    let summary = of.run;
     if summary.run.load == LoadForm::Closed {
-        return measure.not_tested("in a closed loop only its users wait, so growth is not a queue");
+        return not_tested("in a closed loop only its users wait, so growth is not a queue");
     }
     let Some(state) = &summary.steady_state else {
-        return measure.not_tested(
+        return not_tested(
             "not enough data for a test of steady state: the window has fewer than 30 requests, or fewer than 6 whole \
              periods of a rate that changes",
         );
     };
     let Some(grew) = state.present.least_share() else {
-        return measure.not_tested("no request was present in the window");
+        return not_tested("no request was present in the window");
     };
     let Movement { std_ms, overload_std_ms, .. } = state.movement;
-    let Work { share, at_most, offered_to_more, behind } = state.work;
-    let value = (grew / GROWTH_BAR).min(std_ms / overload_std_ms).min(1.0 / at_most).min(behind);
+    let Work { share, at_most: most_done, offered_to_more, behind } = state.work;
+    let value = (grew / GROWTH_BAR).min(std_ms / overload_std_ms).min(1.0 / most_done).min(behind);
     let sentence = if value > 1.0 {
         let [from, to] = state.present.ends.map(three_digits);
         let [fast, slow] = state.answer_ms.ends.map(|ms| seconds(ms / 1e3));
-        let [share, at_most] = [share, at_most].map(percent);
+        let [share, at_most] = [share, most_done].map(percent);
         let however_many =
             if offered_to_more > 1.0 { ", and more requests at once would not raise it enough" } else { "" };
         format!(
@@ -190,7 +197,7 @@ fn growth(summary: &Summary) -> Check {
         };
         format!("{found}: {}", moved(&state.movement))
     };
-    measure.at_most(value, 1.0, sentence, cure(summary))
+    at_most(value, 1.0, facts![sentence, cure(summary)])
 }
 
 /// How far the latency moved, beside what an overload does to it.
@@ -235,11 +242,8 @@ pub(crate) fn unclear(summary: &Summary) -> Option<(String, String)> {
 }
 
 /// The drain limit came before the queue was worked off.
-fn left(summary: &Summary) -> Check {
-    let measure = Measure::new(
-        Rule::SteadyState,
-        "share of the requests that were still running when the run stopped waiting",
-    );
+fn left(of: &CheckedRun<'_>) -> Tested {
+    let summary = of.run;
     let (left, requests) = (summary.requests.censored, summary.requests.executed());
     let (stopped, so, cure) = match summary.window.ending {
         Some(RunEnding::DrainLimit) => (
@@ -255,18 +259,11 @@ fn left(summary: &Summary) -> Check {
             "interrupt once only: answers in flight are then awaited",
         ),
         Some(RunEnding::Interrupted | RunEnding::Finished | RunEnding::Aborted) | None => {
-            return measure.not_tested("no request of the window was cut off");
+            return not_tested("no request of the window was cut off");
         }
     };
     let share = left as f64 / requests.max(1) as f64;
-    let sentence = format!(
-        "{} of {} were still running when {stopped} ({}; limit: {}): {so}",
-        count(left),
-        counted(requests, "request"),
-        percent(share),
-        percent(LEFT_BAR)
-    );
-    measure.at_most(share, LEFT_BAR, sentence, cure)
+    at_most(share, LEFT_BAR, facts![left, requests, stopped, share, LEFT_BAR, so, cure])
 }
 
 #[cfg(test)]
@@ -313,7 +310,7 @@ mod tests {
             .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 101 + 1_000, 1, 1).build());
         let summary = summarise(&run(60_000, records.collect()), &[]);
         let state = summary.steady_state.as_ref().unwrap();
-        let check = growth(&summary);
+        let check = summary.verdict.checks.iter().find(|check| check.rule == Rule::SteadyState).unwrap();
         assert!((state.movement.std_ms - 173.0).abs() < 1.0, "{state:?}");
         assert_eq!(check.value, Some(state.movement.std_ms / state.movement.overload_std_ms));
         assert_eq!(check.outcome, CheckOutcome::Passed);

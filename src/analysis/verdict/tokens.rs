@@ -1,13 +1,15 @@
 //! Rules that tokens add up: inside each answer, and with the server's own counters.
 
-use super::check::{Check, Measure, Rule};
-use crate::analysis::requests::observed::{Measured, Observed};
+use super::check::Rule;
+use super::table::{CheckedRun, RAN, Row, Tested, at_most, not_tested, row};
+use crate::analysis::requests::observed::Measured;
 use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};
+use crate::analysis::rules::facts;
 use crate::record::{
-    CheckResult, FinishReason, Outcome, RecordRef, Records, RequestRecord, RunLog, ServerCounters, Usage,
+    CheckResult, FinishReason, Outcome, RecordRef, RequestRecord, RunLog, ServerCounters, Usage,
 };
-use crate::units::{count, counted, percent};
+use crate::units::count;
 use crate::workload::GoldenCheck;
 
 /// Tokens may be apart by this share.
@@ -19,22 +21,70 @@ const CUT_TOKENS: u64 = 1;
 /// A prompt is at most this much longer than the others' ratio of reported to requested tokens predicts.
 const PROMPT_SLACK: f64 = 1.1;
 
-pub(super) fn checks(observed: &Observed<'_>) -> Vec<Check> {
-    let mut checks = vec![identity(observed)];
-    checks.extend(ImpossibleUsage::from_observed(observed).map(|found| impossible(found, observed)));
-    checks.extend(counters(observed));
-    checks
-}
+pub(super) const RULES: &[Row] = &[
+    row(
+        Rule::TokenIdentity,
+        "tokens by which chunks and usage differ, as a share of usage",
+        RAN,
+        identity,
+    )
+    .says("the tokens of the chunks differ from usage by {token} ({%}) in {#} of {answer}; limit: {%}")
+    .cure(
+        "compare the chunks of one answer with its usage (curl -N): either the server counts them differently, or \
+         something on the way drops or repeats events",
+    ),
+    // A server whose counts are impossible in one answer is not believed in the others.
+    row(Rule::TokenIdentity, "answers whose usage is impossible", RAN, |of| {
+        let found = ImpossibleUsage::from_observed(of.observed)?;
+        at_most(found.answers as f64, 0.0, facts![found.sentence(&OddAnswers::all(of.observed))])
+    })
+    .cure(IMPOSSIBLE_CURE),
+    row(
+        Rule::CounterIdentity,
+        "difference of answer tokens from the server's counter, as a share of it",
+        RAN,
+        |of| match counters(of) {
+            Some(counters) => {
+                let known = all_count(of, Usage::completion);
+                held("answer tokens", counters.generation_tokens.filter(|_| known), answer_tokens(of))
+            }
+            None => not_tested("the server's counters are not known"),
+        },
+    )
+    .says(COUNTED)
+    .cure(SHARED),
+    row(
+        Rule::CounterIdentity,
+        "difference of prompt tokens from the server's counter, as a share of it",
+        RAN,
+        |of| {
+            let known = counters(of)?.prompt_tokens.filter(|_| all_count(of, Usage::prompt));
+            held("prompt tokens", known, prompt_tokens(of))
+        },
+    )
+    .says(COUNTED)
+    .cure(SHARED),
+    row(
+        Rule::CounterIdentity,
+        "difference of completed requests from the server's counter, as a share of it",
+        RAN,
+        |of| held("completed requests", counters(of)?.requests_succeeded, completions(of)),
+    )
+    .says(COUNTED)
+    .cure(SHARED),
+];
+
+const COUNTED: &str = "the server counted {#} {}, the client {}: {%} apart; limit: {%}";
+const SHARED: &str =
+    "check that no other client used this server meanwhile, and that one server answered every request";
 
 /// Σ k = N: the tokens that the server counted chunk by chunk are those of its `usage`.
 ///
 /// Where the server does not count its chunks there is no identity: a chunk may carry several tokens or none. An
 /// answer may end in tokens that carry no text, so it may fall short by a few; it may never exceed.
-fn identity(observed: &Observed<'_>) -> Check {
-    let measure =
-        Measure::new(Rule::TokenIdentity, "tokens by which chunks and usage differ, as a share of usage");
-    let (mut answers, mut tokens, mut apart, mut disagreeing) = (0, 0, 0, 0);
-    for record in observed.requests.iter().map(Measured::record) {
+fn identity(of: &CheckedRun<'_>) -> Tested {
+    let (mut answers, mut tokens, mut apart, mut disagreeing) = (0_u64, 0_u64, 0_u64, 0_u64);
+    for record in of.observed.requests.iter().map(Measured::record) {
         let reported = record.usage.and_then(|usage| usage.completion());
         let Some(reported) = reported.filter(|_| record.chunks_counted) else { continue };
         if record.outcome != Outcome::Completed {
@@ -52,27 +102,10 @@ fn identity(observed: &Observed<'_>) -> Check {
         disagreeing += u64::from(off > 0);
     }
     if tokens == 0 {
-        return measure.not_tested("the server does not count the tokens of its chunks");
+        return not_tested("the server does not count the tokens of its chunks");
     }
     let share = apart as f64 / tokens as f64;
-    let sentence = format!(
-        "the tokens of the chunks differ from usage by {} ({}) in {} of {}; limit: {}",
-        counted(apart, "token"),
-        percent(share),
-        count(disagreeing),
-        counted(answers, "answer"),
-        percent(BAR)
-    );
-    let cure = "compare the chunks of one answer with its usage (curl -N): either the server counts them differently, \
-        or something on the way drops or repeats events";
-    measure.at_most(share, BAR, sentence, cure)
-}
-
-/// A server whose counts are impossible in one answer is not believed in the others.
-fn impossible(found: ImpossibleUsage, observed: &Observed<'_>) -> Check {
-    let measure = Measure::new(Rule::TokenIdentity, "answers whose usage is impossible");
-    let sentence = found.sentence(&OddAnswers::all(observed));
-    measure.at_most(found.answers as f64, 0.0, sentence, IMPOSSIBLE_CURE)
+    at_most(share, BAR, facts![apart, share, disagreeing, answers, BAR])
 }
 
 fn textless(record: &RequestRecord) -> u64 {
@@ -106,72 +139,35 @@ impl Account {
     }
 }
 
-/// The server's counters rose by what the client was sent over the whole run, warm-up and cool-down included.
+/// The server's counters, which rose by what the client was sent over the whole run, warm-up and cool-down included.
 ///
 /// Of an answer that failed or was cut off the server may have worked on more than arrived: up to the length asked
 /// for. The same is true of each attempt that was retried or cancelled for its hedge, unless the server
 /// refused it. So the client's account has a least and a most, and only what lies outside both counts.
-fn counters(observed: &Observed<'_>) -> Vec<Check> {
-    let [generated, prompts, ended] = [
-        "difference of answer tokens from the server's counter, as a share of it",
-        "difference of prompt tokens from the server's counter, as a share of it",
-        "difference of completed requests from the server's counter, as a share of it",
-    ]
-    .map(|statistic| Measure::new(Rule::CounterIdentity, statistic));
-    let Some(server) = observed.log.footer.as_ref().and_then(|footer| footer.server) else {
-        return vec![generated.not_tested("the server's counters are not known")];
+fn counters(of: &CheckedRun<'_>) -> Option<ServerCounters> {
+    of.observed.log.footer.as_ref()?.server
+}
+
+/// Whether every answer, that of a golden prompt too, came with this count.
+fn all_count(of: &CheckedRun<'_>, count: fn(&Usage) -> Option<u64>) -> bool {
+    let counts = |record: RecordRef<'_>| {
+        record.outcome != Outcome::Completed || record.usage.as_ref().and_then(count).is_some()
     };
-    let records = &observed.log.records;
-    let golden = golden(observed.log);
-    let ServerCounters { generation_tokens, prompt_tokens, requests_succeeded, .. } = server;
-    let all_count = |count: fn(&Usage) -> Option<u64>| {
-        let counts = |record: RecordRef<'_>| {
-            record.outcome != Outcome::Completed || record.usage.as_ref().and_then(count).is_some()
-        };
-        records.iter().all(counts) && golden.all_counted
+    of.observed.log.records.iter().all(counts) && golden(of.observed.log).all_counted
+}
+
+/// A counter beside the client's account of the same.
+fn held(what: &str, counter: Option<u64>, account: Account) -> Tested {
+    let Some(counter) = counter else {
+        return not_tested(format!("no count of {what} on both sides"));
     };
-    let hold = |measure: Measure, what: &str, counter: Option<u64>, account: Account, known: bool| {
-        let Some(counter) = counter.filter(|_| known) else {
-            return measure.not_tested(format!("no count of {what} on both sides"));
-        };
-        let apart = account.apart(counter as f64);
-        let range = if account.most > account.least {
-            format!("{} to {}", count(account.least as u64), count(account.most.ceil() as u64))
-        } else {
-            count(account.least as u64)
-        };
-        let sentence = format!(
-            "the server counted {} {what}, the client {range}: {} apart; limit: {}",
-            count(counter),
-            percent(apart),
-            percent(BAR)
-        );
-        let cure = "check that no other client used this server meanwhile, and that one server answered every request";
-        measure.at_most(apart, BAR, sentence, cure)
+    let apart = account.apart(counter as f64);
+    let range = if account.most > account.least {
+        format!("{} to {}", count(account.least as u64), count(account.most.ceil() as u64))
+    } else {
+        count(account.least as u64)
     };
-    vec![
-        hold(
-            generated,
-            "answer tokens",
-            generation_tokens,
-            answer_tokens(records).and(golden.answers),
-            all_count(Usage::completion),
-        ),
-        hold(
-            prompts,
-            "prompt tokens",
-            prompt_tokens,
-            prompt_account(records).and(golden.prompts),
-            all_count(Usage::prompt),
-        ),
-        hold(
-            ended,
-            "completed requests",
-            requests_succeeded,
-            completions(records).and(golden.completions),
-            true,
-        ),
-    ]
+    at_most(apart, BAR, facts![counter, what, range, apart, BAR])
 }
 
 /// What golden prompts under load add to the server's counters: those before the run came before its first reading.
@@ -214,8 +210,9 @@ fn longest_prompt(check: &GoldenCheck) -> f64 {
     (TEMPLATE + messages + check.prompt.as_ref().map_or(0, String::len)) as f64
 }
 
-fn answer_tokens(records: &Records) -> Account {
-    let mut account = Account::default();
+fn answer_tokens(of: &CheckedRun<'_>) -> Account {
+    let records = &of.observed.log.records;
+    let mut account = golden(of.observed.log).answers;
     for record in records.iter() {
         let reported = record.usage.and_then(|usage| usage.completion());
         let seen = reported.unwrap_or_else(|| record.chunks.tokens());
@@ -233,7 +230,8 @@ fn answer_tokens(records: &Records) -> Account {
 }
 
 /// A prompt without a `usage` may have been computed or not; its length follows those that were reported.
-fn prompt_account(records: &Records) -> Account {
+fn prompt_tokens(of: &CheckedRun<'_>) -> Account {
+    let records = &of.observed.log.records;
     let reported =
         records.iter().filter_map(|record| Some((record.input_tokens_asked, record.counted_prompt()?)));
     let (asked, got) = reported
@@ -247,12 +245,12 @@ fn prompt_account(records: &Records) -> Account {
         let others = record.other_attempts().filter(|attempt| attempt.may_have_cost()).count();
         account.add(0.0, others as f64 * record.prompt_tokens() as f64 * ratio.max(1.0) * PROMPT_SLACK);
     }
-    account
+    account.and(golden(of.observed.log).prompts)
 }
 
-fn completions(records: &Records) -> Account {
-    let mut account = Account::default();
-    for record in records.iter() {
+fn completions(of: &CheckedRun<'_>) -> Account {
+    let mut account = golden(of.observed.log).completions;
+    for record in of.observed.log.records.iter() {
         let whole = record.outcome == Outcome::Completed;
         let others = record.other_attempts().filter(|attempt| attempt.may_have_cost()).count();
         account.add(f64::from(u8::from(whole)), f64::from(u8::from(!whole)) + others as f64);

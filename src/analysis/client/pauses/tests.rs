@@ -33,7 +33,7 @@ fn sample_run(count: u64, still: Option<HostStall>) -> RunLog {
 }
 
 fn check(summary: &Summary) -> Check {
-    crate::analysis::verdict::client::stall_check(summary)
+    summary.verdict.checks.iter().find(|check| check.rule == Rule::HostStalls).unwrap().clone()
 }
 
 fn touched(summary: &Summary) -> Vec<(Metric, Quantile)> {
