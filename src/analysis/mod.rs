@@ -11,6 +11,9 @@ mod load;
 mod parts;
 mod requests;
 mod rules;
+pub(crate) mod rules;
+#[cfg(test)]
+mod schemas;
 mod server;
 mod slo;
 pub mod statistics;

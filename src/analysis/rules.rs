@@ -6,13 +6,7 @@ use super::verdict::check::Rule;
 use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::Purpose;
 
-/// Sentence of a rule, with the figure and the limit, and its cure.
-pub(crate) type Said = (String, String);
-
-/// Facts of a rule that speaks, in the order of the places in its sentence, then in its cure.
-pub(crate) type RuleFacts = Vec<RuleFact>;
-
-/// Fact that has a place in the words of a rule.
+/// Fact that has a place in the words of a rule: the places of its sentence come first, then those of its cure.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RuleFact {
     /// A figure, which the place says how to write.
@@ -83,9 +77,10 @@ impl<I: Copy, T: Copy> RuleRow<I, T> {
     }
 
     /// Its sentence and its cure, with these facts in their places.
-    pub(crate) fn words(&self, facts: RuleFacts) -> Said {
+    pub(crate) fn words(&self, facts: Vec<RuleFact>) -> (String, String) {
         let mut facts = facts.into_iter();
-        let said = [self.sentence, self.cure].map(|template| filled(template, &mut facts));
+        let said = [self.sentence, self.cure]
+            .map(|template| filled_by(template, |form| facts.next().map(|fact| fact.in_form(form))));
         debug_assert!(facts.next().is_none(), "a fact without a place in {said:?}");
         said.into()
     }
@@ -113,20 +108,26 @@ impl<I: Copy, T: Copy> RuleRow<I, T> {
 
 /// Facts of a rule: figures, and words.
 macro_rules! facts {
-    ($($fact:expr),* $(,)?) => { vec![$($crate::analysis::RuleFact::from($fact)),*] };
+    ($($fact:expr),* $(,)?) => { vec![$($crate::analysis::rules::RuleFact::from($fact)),*] };
 }
 pub(crate) use facts;
 
-/// The template with the next fact in each of its places.
-pub(crate) fn filled(template: &str, facts: &mut impl Iterator<Item = RuleFact>) -> String {
+/// The template with the next of the facts in each of its places.
+pub(crate) fn filled(template: &str, facts: Vec<RuleFact>) -> String {
+    let mut facts = facts.into_iter();
+    filled_by(template, |form| facts.next().map(|fact| fact.in_form(form)))
+}
+
+/// The template with what `fact` has for each of its places.
+pub(crate) fn filled_by(template: &str, mut fact: impl FnMut(&str) -> Option<String>) -> String {
     let (mut text, mut rest) = (String::new(), template);
-    while let Some((before, (form, after))) =
-        rest.split_once('{').and_then(|(before, place)| Some((before, place.split_once('}')?)))
+    while let Some((before, (place, after))) =
+        rest.split_once('{').and_then(|(before, from)| Some((before, from.split_once('}')?)))
     {
-        let fact = facts.next();
-        debug_assert!(fact.is_some(), "a place without a fact in {template}");
+        let found = fact(place);
+        debug_assert!(found.is_some(), "a place without a fact in {template}");
         text.push_str(before);
-        text.push_str(&fact.map_or_else(String::new, |fact| fact.in_form(form)));
+        text.push_str(&found.unwrap_or_default());
         rest = after;
     }
     text + rest
@@ -135,7 +136,7 @@ pub(crate) fn filled(template: &str, facts: &mut impl Iterator<Item = RuleFact>)
 impl RuleFact {
     /// The fact in the form of its place: `%` a share, `s` and `ms` a time, `#` a count, empty or `3` three digits, and
     /// else the thing that is counted.
-    fn in_form(self, form: &str) -> String {
+    pub(crate) fn in_form(self, form: &str) -> String {
         match (self, form) {
             (Self::Words(words), _) => words,
             (Self::Figure(share), "%") => percent(share),

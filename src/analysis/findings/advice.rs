@@ -1,24 +1,11 @@
 //! The tables of advice about a run, the gravest first.
 
 use super::finding::{Finding, FindingKind as Kind};
+use super::row::Row;
 use super::{answers, load, server, tokens};
-use crate::analysis::rules::Suppressor::{Advice, OnScreen, Reason};
-use crate::analysis::rules::{RuleFacts, RuleRow, Suppressor};
+use crate::analysis::rules::Suppressor::{Advice, OnScreen};
 use crate::analysis::summary::run::Summary;
-use crate::analysis::verdict::check::{Rule, Verdict};
-
-/// An overload: its reason says what was cut off, a longer run is slower still, and the queue opens connections.
-pub(super) const GREW: Suppressor = Reason(Rule::SteadyState);
-/// A server that is gone: the rest of the run was against none.
-pub(super) const GONE: Suppressor = Reason(Rule::ServerStayed);
-
-type Test = fn(&Summary) -> Option<RuleFacts>;
-pub(super) type Row = RuleRow<Kind, Test>;
-
-/// The rule that speaks where `test` has facts for it.
-pub(super) const fn when(id: Kind, guide: &'static str, by: &'static [Suppressor], test: Test) -> Row {
-    Row::new(id, guide, test, by)
-}
+use crate::analysis::verdict::check::Verdict;
 
 /// Every rule, the gravest first.
 fn rules() -> impl Iterator<Item = &'static Row> {
@@ -62,7 +49,9 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::analysis::rules::Suppressor::Smoke;
+    use crate::analysis::findings::row::{GONE, GREW};
+    use crate::analysis::rules::Suppressor::{self, Reason, Smoke};
+    use crate::analysis::verdict::check::Rule;
     use crate::guide::Topic;
 
     #[test]

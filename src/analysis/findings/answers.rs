@@ -1,10 +1,10 @@
 //! Advice on answers: what they say, their form, and the SLOs that they are judged by.
 
-use super::advice::{Row, when};
 use super::finding::FindingKind as Kind;
+use super::row::{Row, when};
 use crate::analysis::requests::quality::{ClassForms, FormFault};
 use crate::analysis::rules::Suppressor::{Advice, Smoke};
-use crate::analysis::rules::{RuleFacts, facts, filled};
+use crate::analysis::rules::{RuleFact, facts, filled};
 use crate::analysis::summary::run::Summary;
 use crate::units::{count, counted};
 use crate::workload::ShapeFault;
@@ -23,7 +23,7 @@ pub(super) const RULES: &[Row] = &[
         let worse = worse.map(|check| {
             let under = &check.under_load;
             let failed = facts![check.name.as_str(), under.unmet, under.passed + under.unmet];
-            filled("`{}` failed in {#} of {answer} under load", &mut failed.into_iter())
+            filled("`{}` failed in {#} of {answer} under load", failed)
         });
         let worse: Vec<_> = worse.collect();
         (!worse.is_empty()).then(|| facts![worse.join(", ")])
@@ -59,7 +59,7 @@ pub(super) const RULES: &[Row] = &[
     .says("the workload has no SLO: there is no attainment, and goodput counts every completed request"),
 ];
 
-fn wrong_forms(run: &Summary) -> Option<RuleFacts> {
+fn wrong_forms(run: &Summary) -> Option<Vec<RuleFact>> {
     let classes = &run.answers.as_ref()?.by_class;
     let said = |class: &ClassForms| {
         let whole = class.valid + class.invalid + class.cut_at_limit;

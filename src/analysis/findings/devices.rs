@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::analysis::rules::{RuleFacts, facts};
+use crate::analysis::rules::{RuleFact, facts};
 use crate::analysis::server::slowdown::clock_and_heat;
 use crate::analysis::summary::reproduction::FactSource;
 use crate::analysis::summary::run::Summary;
@@ -21,7 +21,7 @@ const FORBIDS: &str = "disable_log_requests";
 const LEVELS: [&str; 5] =
     ["VLLM_LOGGING_LEVEL", "log_level", "log_level_http", "uvicorn_log_level", "logging_level"];
 
-pub(super) fn power_capped(run: &Summary) -> Option<RuleFacts> {
+pub(super) fn power_capped(run: &Summary) -> Option<Vec<RuleFact>> {
     let devices = run.server.as_ref()?.devices.iter().filter(|device| device.was_busy());
     let capped = devices.filter_map(|device| Some((device, *device.throttled.get(&Gauge::SwPowerCap)?)));
     let (device, share) = capped.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > CAPPED)?;
@@ -32,14 +32,14 @@ pub(super) fn power_capped(run: &Summary) -> Option<RuleFacts> {
     Some(facts![device.device.to_string(), share, power.unwrap_or_default(), seen.unwrap_or_default()])
 }
 
-pub(super) fn busy_before(run: &Summary) -> Option<RuleFacts> {
+pub(super) fn busy_before(run: &Summary) -> Option<Vec<RuleFact>> {
     let devices = run.server.as_ref()?.devices.iter();
     let before = devices.filter_map(|device| Some((device, device.before?.utilisation?)));
     let (device, busy) = before.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, busy)| *busy > IDLE)?;
     Some(facts![device.device.to_string(), busy, IDLE])
 }
 
-pub(super) fn verbose_logging(summary: &Summary) -> Option<RuleFacts> {
+pub(super) fn verbose_logging(summary: &Summary) -> Option<Vec<RuleFact>> {
     let verbose = |name: &str, value: &Value| {
         let last = name.rsplit('.').next().unwrap_or(name);
         let is_on = value.as_bool() == Some(true);

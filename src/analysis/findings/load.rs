@@ -1,13 +1,13 @@
 //! Advice on the load: how the run ended, whether it settled, and how its requests arrived.
 
-use super::advice::{GONE, GREW, Row, when};
 use super::finding::FindingKind as Kind;
+use super::row::{GONE, GREW, Row, when};
 use super::uneven;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::aftermath::SpikeAftermath;
 use crate::analysis::rules::Suppressor::{Advice, OnScreen, Smoke};
-use crate::analysis::rules::{RuleFacts, Suppressor, facts, filled};
+use crate::analysis::rules::{RuleFact, Suppressor, facts, filled};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::analysis::verdict::client::{CURE, late_but_passed};
@@ -175,20 +175,26 @@ pub(super) const RULES: &[Row] = &[
 fn not_back(run: &Summary) -> Option<(&SpikeAftermath, String)> {
     let aftermath = run.aftermath.as_ref().filter(|aftermath| aftermath.recovered == Some(false))?;
     let (before, after) = (&aftermath.before, &aftermath.after);
-    let at_end = facts![after.to_s - aftermath.spike.to_s, after.ended_well_per_s, after.offered_per_s];
+    let facts = facts![
+        after.to_s - aftermath.spike.to_s,
+        after.ended_well_per_s,
+        after.offered_per_s,
+        before.ended_well_per_s,
+        before.offered_per_s
+    ];
     let sentence = filled(
         "goodput is not back {s} after the spike of the load: {} of {} requests/s end well at the end, {} of {} before",
-        &mut at_end.into_iter().chain(facts![before.ended_well_per_s, before.offered_per_s]),
+        facts,
     );
     Some((aftermath, sentence))
 }
 
-fn warm_up(run: &Summary) -> Option<RuleFacts> {
+fn warm_up(run: &Summary) -> Option<Vec<RuleFact>> {
     let beginning = run.steady_state?.beginning?;
     let window = &run.window;
     let begins = match run.run.arrival {
         ArrivalPattern::Users { users, ramp_s, .. } if ramp_s > window.start_s => {
-            filled("; {user} begin over {s}", &mut facts![users, ramp_s].into_iter())
+            filled("; {user} begin over {s}", facts![users, ramp_s])
         }
         _ => String::new(),
     };
@@ -203,7 +209,7 @@ fn warm_up(run: &Summary) -> Option<RuleFacts> {
 }
 
 /// One of the two that grow together where a server cannot keep up.
-fn drift(run: &Summary) -> Option<RuleFacts> {
+fn drift(run: &Summary) -> Option<Vec<RuleFact>> {
     let state = run.steady_state.filter(|state| state.unsettled.is_none())?;
     let latency = if run.run.engine.streamed { "the time to first token" } else { "the time to the answer" };
     let [present, slow] = [&state.present, &state.latency_ms]

@@ -5,6 +5,7 @@ mod answers;
 mod devices;
 pub(super) mod finding;
 mod load;
+mod row;
 mod server;
 #[cfg(test)]
 mod tests;

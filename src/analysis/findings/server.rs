@@ -1,11 +1,11 @@
 //! Advice on what the server reports, and on the connections to it.
 
-use super::advice::{GONE, GREW, Row, when};
 use super::devices;
 use super::finding::FindingKind as Kind;
+use super::row::{GONE, GREW, Row, when};
 use crate::analysis::client::load::ClientLoad;
 use crate::analysis::rules::Suppressor::{Advice, Reason, Smoke};
-use crate::analysis::rules::{RuleFacts, Suppressor, facts};
+use crate::analysis::rules::{RuleFact, Suppressor, facts};
 use crate::analysis::server::pages::WentBack;
 use crate::analysis::server::settings::{in_words_of, keep_alive};
 use crate::analysis::server::slowdown::{SLOWED, longest_slowdown};
@@ -110,12 +110,12 @@ pub(super) const RULES: &[Row] = &[
 ];
 
 /// Number of requests with their share and its limit, where it is over that.
-fn over_bar(run: &Summary, number: u64) -> Option<RuleFacts> {
+fn over_bar(run: &Summary, number: u64) -> Option<Vec<RuleFact>> {
     let share = number as f64 / run.requests.executed().max(1) as f64;
     (share > CONNECTION_BAR).then(|| facts![number, share, CONNECTION_BAR])
 }
 
-fn server_restarted(run: &Summary) -> Option<RuleFacts> {
+fn server_restarted(run: &Summary) -> Option<Vec<RuleFact>> {
     let pages = &run.server.as_ref()?.pages;
     let (page, back) = pages.iter().find_map(|page| Some((page, page.went_back?)))?;
     let (what, cure) = match back {
@@ -135,7 +135,7 @@ fn server_restarted(run: &Summary) -> Option<RuleFacts> {
     Some(facts![page.url.as_str(), what, cure])
 }
 
-fn outside_server(run: &Summary) -> Option<RuleFacts> {
+fn outside_server(run: &Summary) -> Option<Vec<RuleFact>> {
     let ttft = run.server.as_ref()?.accounts?.ttft?;
     // A client that comes late to its own sockets takes its own delay for that of the network.
     let (delivery, client) = (&run.delivery, run.client.as_ref());

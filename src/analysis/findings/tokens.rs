@@ -1,12 +1,12 @@
 //! Advice on tokens: their lengths, who counts them, how they come, and what a cache saves of them.
 
-use super::advice::{Row, when};
 use super::finding::FindingKind as Kind;
+use super::row::{Row, when};
 use crate::analysis::requests::delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED};
 use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, TokenAccount};
 use crate::analysis::rules::Suppressor::{Advice, OnScreen, Smoke};
-use crate::analysis::rules::{RuleFacts, facts, filled};
+use crate::analysis::rules::{RuleFact, facts, filled};
 use crate::analysis::server::settings::{counts_chunks, forces_length};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
@@ -100,7 +100,7 @@ pub(super) const RULES: &[Row] = &[
     .says("{%} of the prompt tokens came from a prefix cache, and {%} are shared; limit: {%} less"),
 ];
 
-fn output_length(run: &Summary) -> Option<RuleFacts> {
+fn output_length(run: &Summary) -> Option<Vec<RuleFact>> {
     let balance = &run.tokens.output;
     let error = balance.relative_error?;
     let off = balance.requests_off_by_a_tenth;
@@ -136,7 +136,7 @@ fn wrong_prompts(run: &Summary) -> Option<f64> {
     (error.abs() > LENGTH_BAR).then_some(error)
 }
 
-fn prompt_length(run: &Summary) -> Option<RuleFacts> {
+fn prompt_length(run: &Summary) -> Option<Vec<RuleFact>> {
     let (balance, error) = (&run.tokens.input, wrong_prompts(run)?);
     let (added, included) = match run.tokens.template_tokens {
         Some(0) => (String::new(), ""),
@@ -164,7 +164,7 @@ fn far_above(tokens: &TokenAccount) -> Option<[f64; 2]> {
     (counted > planned * 2.0 && counted > planned + FAR_ABOVE).then(|| [planned, counted].map(f64::round))
 }
 
-fn estimated_tokens(run: &Summary) -> Option<RuleFacts> {
+fn estimated_tokens(run: &Summary) -> Option<Vec<RuleFact>> {
     let (tokens, streamed) = (&run.tokens, run.run.engine.streamed);
     let all = tokens.from_chunks + tokens.from_usage + tokens.from_chunk_counts + tokens.from_tokenizer;
     let how = if streamed {
@@ -189,7 +189,7 @@ fn estimated_tokens(run: &Summary) -> Option<RuleFacts> {
     estimated.then(|| facts![tokens.from_chunks, all, how, cure])
 }
 
-fn token_mismatch(run: &Summary) -> Option<RuleFacts> {
+fn token_mismatch(run: &Summary) -> Option<Vec<RuleFact>> {
     let tokens = &run.tokens;
     let (seen, counted) = (tokens.chunk_tokens, tokens.counted_tokens);
     let off = seen.abs_diff(counted) as f64 / counted.max(1) as f64;
@@ -205,7 +205,7 @@ fn token_mismatch(run: &Summary) -> Option<RuleFacts> {
 }
 
 /// Where that withholds figures the cause may be this client itself; else a late client says nothing of others.
-fn merged_reads(run: &Summary) -> Option<RuleFacts> {
+fn merged_reads(run: &Summary) -> Option<Vec<RuleFact>> {
     let delivery = &run.delivery;
     let share = delivery.together_share().filter(|&share| share > MERGED_BAR || delivery.itl_withheld)?;
     let reads_late = delivery.may_be_of_client(run.client.as_ref());
@@ -239,10 +239,10 @@ fn merged_reads(run: &Summary) -> Option<RuleFacts> {
         facts.extend(facts![delivery.gathered_answers, delivery.answers]);
     }
     facts.extend(facts![share, limit, cause]);
-    Some(facts![filled(said, &mut facts.into_iter()), cure])
+    Some(facts![filled(said, facts), cure])
 }
 
-fn warm_cache(run: &Summary) -> Option<RuleFacts> {
+fn warm_cache(run: &Summary) -> Option<Vec<RuleFact>> {
     // What other shards sent is in the same cache, and they may share prefixes with this one.
     if run.run.shard.is_some() {
         return None;

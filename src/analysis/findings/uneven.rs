@@ -1,6 +1,6 @@
 //! Advice on a window that is unlike the pattern, or the trace, that it was cut from.
 
-use crate::analysis::rules::{RuleFacts, Said, facts};
+use crate::analysis::rules::{RuleFact, facts};
 use crate::analysis::summary::run::{Summary, Window};
 use crate::units::{percent, seconds, three_digits};
 use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
@@ -8,7 +8,7 @@ use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
 /// Largest distance of the window's expected rate from the mean of the pattern that it was cut from.
 const UNEVEN_BAR: f64 = 0.1;
 
-pub(super) fn uneven_arrivals(summary: &Summary) -> Option<RuleFacts> {
+pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Vec<RuleFact>> {
     let (window, arrival) = (&summary.window, &summary.run.arrival);
     let (sentence, cure) = match arrival {
         ArrivalPattern::ByClass { classes } => of_classes(window, &summary.run.classes, classes),
@@ -18,7 +18,7 @@ pub(super) fn uneven_arrivals(summary: &Summary) -> Option<RuleFacts> {
 }
 
 /// The first class whose arrivals do not fit the window, and the names of the others.
-fn of_classes(window: &Window, names: &[String], classes: &[ArrivalPattern]) -> Option<Said> {
+fn of_classes(window: &Window, names: &[String], classes: &[ArrivalPattern]) -> Option<(String, String)> {
     let mut found =
         names.iter().zip(classes).filter_map(|(name, arrival)| Some((name, uneven(window, arrival)?)));
     let (first, (sentence, cure)) = found.next()?;
@@ -28,7 +28,7 @@ fn of_classes(window: &Window, names: &[String], classes: &[ArrivalPattern]) -> 
     Some((format!("of the class \"{first}\": {sentence}{others}"), cure))
 }
 
-fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Said> {
+fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<(String, String)> {
     if let ArrivalPattern::Spikes { spikes, .. } = arrival {
         return spikes.iter().find_map(|spike| cut_spike(window, spike));
     }
@@ -77,7 +77,7 @@ const OTHER_STRETCH: &str =
     "replay a stretch that is like the whole (--trace-from, --trace-for), or all of it";
 
 /// A part of a trace whose prompts or answers are not as long as those of all of it.
-fn other_lengths(summary: &Summary) -> Option<Said> {
+fn other_lengths(summary: &Summary) -> Option<(String, String)> {
     let found = summary.run.arrival.found().filter(|found| summary.window.end_s < found.ends_s)?;
     let lengths = [
         ("prompts", summary.tokens.prompt_lengths.requested, found.input_tokens),
@@ -100,7 +100,7 @@ fn other_lengths(summary: &Summary) -> Option<Said> {
 }
 
 /// A part of a trace, its head mostly, that is not like the trace.
-fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -> Option<Said> {
+fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -> Option<(String, String)> {
     let length = Some(window.length_s()).filter(|&length| length > 0.0 && window.end_s < found.ends_s)?;
     let (here, whole) =
         (arrival.expected_between(window.start_s, window.end_s), found.mean_rate_per_s() * length);
@@ -119,7 +119,7 @@ fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -
 }
 
 /// A spike of which the window misses a part: then it says nothing of what the whole spike does.
-fn cut_spike(window: &Window, spike: &Spike) -> Option<Said> {
+fn cut_spike(window: &Window, spike: &Spike) -> Option<(String, String)> {
     let (from, until) = (spike.at_s, spike.end_s());
     if window.start_s <= from && until <= window.end_s {
         return None;

@@ -2,7 +2,6 @@
 
 use super::devices::DeviceSummary;
 use super::reported::ServerSide;
-use crate::analysis::rules::Said;
 use crate::record::Gauge;
 use crate::units::{counted, percent, three_digits};
 
@@ -12,7 +11,7 @@ pub(crate) const SLOWED: f64 = 0.05;
 
 /// The device of a run that was slowed down for longest, with its figures, and the cure; `None` where no
 /// device that served was slowed down for so long, or none reports it.
-pub(crate) fn longest_slowdown(server: &ServerSide) -> Option<Said> {
+pub(crate) fn longest_slowdown(server: &ServerSide) -> Option<(String, String)> {
     let busy = server.devices.iter().filter(|device| device.was_busy());
     let slowed = busy.filter_map(|device| Some((device, device.slowed_down()?)));
     let slowed: Vec<_> = slowed.filter(|(_, (_, share))| *share > SLOWED).collect();

@@ -1,7 +1,7 @@
 //! The rules on what became of the planned requests: all accounted for, the run whole, failures rare.
 
 use super::check::Rule;
-use super::table::{CheckedRun, GONE, NOT_ASKED, RAN, Row, Test, Tested, at_most, not_tested, row};
+use super::table::{CheckedRun, GONE, NOT_ASKED, RAN, Row, Tested, at_most, not_tested, row};
 use crate::analysis::rules::Suppressor::NothingRan;
 use crate::analysis::rules::facts;
 use crate::analysis::server::settings::keep_alive;
@@ -62,12 +62,9 @@ pub(super) const RULES: &[Row] = &[
         "{%} of the requests ({#} of {#}) were sent twice: the server closed their idle connection as they came, and \
          may have had them; limit: {%}, or one request",
     ),
-    Row::new(
-        Rule::PlannedArrivals,
-        "validity",
-        Test::Checks(|of| of.run.arrivals.checks(&of.run.run.arrival)),
-        NOT_ASKED,
-    ),
+    row(Rule::PlannedArrivals, "arrivals", NOT_ASKED, |of| {
+        Some(Tested::Checks(of.run.arrivals.checks(&of.run.run.arrival)))
+    }),
 ];
 
 /// One where it is so, else none.
@@ -75,7 +72,7 @@ fn yes(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
 
-fn whole_window(run: &Summary) -> Tested {
+fn whole_window(run: &Summary) -> Option<Tested> {
     let window = &run.window;
     let (after, planned) = (seconds(window.end_s), seconds(window.planned_end_s));
     let sentence = match (window.cut_short, window.ending) {
@@ -106,7 +103,7 @@ fn whole_window(run: &Summary) -> Tested {
     at_most(yes(window.cut_short || window.ending.is_none()), 0.0, facts![sentence, cure])
 }
 
-fn conservation(run: &Summary) -> Tested {
+fn conservation(run: &Summary) -> Option<Tested> {
     let counts = &run.requests;
     let window = Part {
         planned: counted(counts.planned, "planned request"),
@@ -169,7 +166,7 @@ fn spans(indices: &[u64]) -> String {
 }
 
 /// What came of holding the records to their plan.
-fn plan(of: &CheckedRun<'_>) -> Tested {
+fn plan(of: &CheckedRun<'_>) -> Option<Tested> {
     match of.observed.log.plan_check.as_ref()? {
         PlanCheck::NotChecked(why) => not_tested(format!("the plan was not checked: {why}")),
         PlanCheck::Held { records, unchecked } => {
@@ -193,7 +190,7 @@ fn plan(of: &CheckedRun<'_>) -> Tested {
     }
 }
 
-fn something_completed(run: &Summary) -> Tested {
+fn something_completed(run: &Summary) -> Option<Tested> {
     let counts = &run.requests;
     let requests = counted(counts.executed(), "request");
     if counts.completed > 0 {
@@ -220,7 +217,7 @@ fn something_completed(run: &Summary) -> Tested {
     at_most(1.0, 0.0, facts![sentence, cure])
 }
 
-fn error_rate(of: &CheckedRun<'_>) -> Tested {
+fn error_rate(of: &CheckedRun<'_>) -> Option<Tested> {
     let run = of.run;
     if of.objectives.iter().any(Objective::is_about_error_rate) {
         return not_tested("an objective says how many failures are expected");

@@ -98,7 +98,7 @@ fn stopped_s(run: &Summary) -> Option<f64> {
     impact.unbroken_ms.map(|ms| ms / 1e3).filter(|s| *s > LONGEST_STALL_S)
 }
 
-fn read_delay(of: &CheckedRun<'_>) -> Tested {
+fn read_delay(of: &CheckedRun<'_>) -> Option<Tested> {
     let Some((client, delay)) = of.run.client.and_then(|client| Some((client, client.loop_delay?))) else {
         return not_tested("the read-loop delay was not measured");
     };
@@ -127,7 +127,7 @@ fn lag_in_words(lag: &LatencyRow, effect_ms: f64) -> String {
     }
 }
 
-fn by_held_back(of: &CheckedRun<'_>) -> Tested {
+fn by_held_back(of: &CheckedRun<'_>) -> Option<Tested> {
     let run = of.run;
     let lag = run.latency.row(Metric::ScheduleLag).filter(|_| run.run.load == LoadForm::Closed)?;
     let closed = run.closed_loop.as_ref();
@@ -156,7 +156,7 @@ pub(super) fn is_stop(check: &Check) -> bool {
 
 /// What the lateness that a rule is about did to the percentiles by which a run is judged, or else to those further
 /// out; `found` says how late the client was.
-fn by_effect(rule: Rule, run: &Summary, found: &str) -> Tested {
+fn by_effect(rule: Rule, run: &Summary, found: &str) -> Option<Tested> {
     let effects = run.client_effects.iter().filter(|effect| effect.rule == rule);
     let (judged, others): (Vec<&ClientEffect>, Vec<_>) = effects.partition(|effect| effect.judged);
     let worst = judged.iter().map(|effect| effect.share()).fold(0.0, f64::max);

@@ -63,7 +63,7 @@ fn notice_s(log: &RunLog) -> f64 {
 /// the limit is 1 % without standard errors; each request is allowed 2 ms (more where this machine was busy),
 /// and its schedule lag, of the time that all were in the window. Of a burst that is over at once it is most
 /// of that time: the law is then not tested.
-fn littles_law(of: &CheckedRun<'_>) -> Tested {
+fn littles_law(of: &CheckedRun<'_>) -> Option<Tested> {
     let observed = of.observed;
     if observed.cut_short {
         return not_tested("the run ended before its window did");
@@ -131,7 +131,7 @@ fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) ->
 ///
 /// N and Z are what the workload declares, X and R what the records say. A user who was forgotten, a record
 /// that was lost or doubled, a think time that was not kept all set them apart.
-fn interactive_law(of: &CheckedRun<'_>) -> Tested {
+fn interactive_law(of: &CheckedRun<'_>) -> Option<Tested> {
     let closed = of.run.closed_loop.as_ref()?;
     if of.run.window.cut_short {
         return not_tested("the run ended before its window did");

@@ -26,7 +26,7 @@ pub(super) const RULES: &[Row] = &[row(
 .cure("look in the server's log for why it ended; if it still runs, look at the network on the way to it")];
 
 /// Looks for the moment from which on every connection was refused or lost, to the end of the run.
-fn stayed(of: &CheckedRun<'_>) -> Tested {
+fn stayed(of: &CheckedRun<'_>) -> Option<Tested> {
     let records = &of.observed.log.records;
     let last_sign = records.iter().filter_map(|record| last_sign(&record)).max();
     let lost = || records.iter().filter(|record| no_connection(record).is_some());

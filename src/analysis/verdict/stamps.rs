@@ -44,7 +44,7 @@ pub(super) const RULES: &[Row] = &[
         .says("{#} of {long answer} came whole, so that TTFT is the time of all of it; limit: {%}"),
 ];
 
-fn possible(of: &CheckedRun<'_>) -> Tested {
+fn possible(of: &CheckedRun<'_>) -> Option<Tested> {
     let records = of.observed.requests.iter().map(Measured::record);
     let (mut number, mut worst) = (0_u64, None::<(Duration, String)>);
     for record in records {
@@ -67,7 +67,7 @@ fn possible(of: &CheckedRun<'_>) -> Tested {
     at_most(share, IMPOSSIBLE, facts![sentence])
 }
 
-fn handed_over(of: &CheckedRun<'_>) -> Tested {
+fn handed_over(of: &CheckedRun<'_>) -> Option<Tested> {
     let classes = &of.observed.log.header.workload.classes;
     let has_images = |record: &RequestRecord| {
         classes.get(usize::from(record.class)).is_some_and(|class| class.images.is_some())
@@ -83,7 +83,7 @@ fn handed_over(of: &CheckedRun<'_>) -> Tested {
     at_most(number as f64 / all as f64, HELD_BACK, facts![number, all, spoken(longest), HELD_BACK])
 }
 
-fn held_back(of: &CheckedRun<'_>) -> Tested {
+fn held_back(of: &CheckedRun<'_>) -> Option<Tested> {
     let StreamDelivery { long_answers, whole_answers, .. } = of.observed.delivery;
     if !of.observed.delivery.has_long_answers() {
         return not_tested("too few streamed answers of eight chunks or more");

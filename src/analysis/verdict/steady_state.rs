@@ -57,7 +57,7 @@ pub(super) const RULES: &[Row] = &[
          what would be done were so many more requests present as two more answers bring, or, where answers are short \
          beside the window, of that most ÷ 75 %",
         &[NothingRan, GONE, Smoke],
-        |of| match fails(&left(of)) {
+        |of| match fails(left(of).as_ref()) {
             true => not_tested("the durations of cut-off requests are unknown"),
             false => growth(of),
         },
@@ -82,14 +82,14 @@ pub(super) const RULES: &[Row] = &[
         wait,
     )
     .says(
-        "half of the requests waited at least {s} for their first token, {%} of the window of {s} (limit: {%}): a queue \
-         that long depends on the length of the run",
+        "half of the requests waited at least {s} for their first token, {%} of the window of {s} (limit: {%}): a \
+         queue that long depends on the length of the run",
     )
     .cure(CURE),
 ];
 
 /// Under a rate that changes growth tells nothing; that half of the requests waited for a good part of the window does.
-fn wait(of: &CheckedRun<'_>) -> Tested {
+fn wait(of: &CheckedRun<'_>) -> Option<Tested> {
     let summary = of.run;
     if summary.steady_state.is_some() || summary.run.arrival.rate_profile() == RateProfile::Level {
         return not_tested("tested only under a rate that changes, where growth proves nothing");
@@ -120,7 +120,7 @@ fn wait(of: &CheckedRun<'_>) -> Tested {
 /// cannot keep up.
 ///
 /// Answers that take as long as the window are no overload: see [`Served`](crate::analysis::load::served::Served).
-fn served(of: &CheckedRun<'_>) -> Tested {
+fn served(of: &CheckedRun<'_>) -> Option<Tested> {
     let summary = of.run;
     let Some(served) = summary.served.filter(|served| served.offered > 0) else {
         return not_tested("only an open load that outlasts its answers offers more than ends");
@@ -136,7 +136,7 @@ fn served(of: &CheckedRun<'_>) -> Tested {
         count(served.expected),
         seconds(served.first_s)
     );
-    let said = || [left, growth, wait].iter().any(|test| fails(&test(of)));
+    let said = || [left, growth, wait].iter().any(|test| fails(test(of).as_ref()));
     match (share < LEAST_SERVED, served.is_surely_short()) {
         (true, false) => not_tested(format!("{sentence}: too close to tell")),
         (true, true) if said() => {
@@ -159,7 +159,7 @@ fn served(of: &CheckedRun<'_>) -> Tested {
 /// moves less rules an overload out, and the run is steady. What is neither is a warning: see [`unclear`].
 ///
 /// How often each happens is in `skyline guide validity`; `tests/library/verdict.rs` counts it.
-fn growth(of: &CheckedRun<'_>) -> Tested {
+fn growth(of: &CheckedRun<'_>) -> Option<Tested> {
     let summary = of.run;
     if summary.run.load == LoadForm::Closed {
         return not_tested("in a closed loop only its users wait, so growth is not a queue");
@@ -242,7 +242,7 @@ pub(crate) fn unclear(summary: &Summary) -> Option<(String, String)> {
 }
 
 /// The drain limit came before the queue was worked off.
-fn left(of: &CheckedRun<'_>) -> Tested {
+fn left(of: &CheckedRun<'_>) -> Option<Tested> {
     let summary = of.run;
     let (left, requests) = (summary.requests.censored, summary.requests.executed());
     let (stopped, so, cure) = match summary.window.ending {
@@ -268,12 +268,11 @@ fn left(of: &CheckedRun<'_>) -> Tested {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::analysis::findings::finding::{Finding, FindingKind};
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{record, run};
-    use crate::analysis::verdict::check::Rule;
+    use crate::analysis::verdict::check::{CheckOutcome, Rule};
     use crate::record::{RunLog, Shard};
     use crate::workload::ArrivalPattern;
 

@@ -3,7 +3,7 @@
 use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::rules::Suppressor::{NothingRan, Reason, Smoke};
-use crate::analysis::rules::{RuleFacts, RuleRow, Suppressor};
+use crate::analysis::rules::{RuleFact, RuleRow, Suppressor};
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
 
@@ -15,52 +15,43 @@ pub(super) struct CheckedRun<'a> {
     pub(super) objectives: &'a [Objective],
 }
 
-/// What a rule looks at.
-#[derive(Clone, Copy)]
-pub(super) enum Test {
-    /// A statistic that it compares with its limit.
-    Statistic(&'static str, fn(&CheckedRun<'_>) -> Tested),
-    /// Checks that have statistics of their own.
-    Checks(fn(&CheckedRun<'_>) -> Vec<Check>),
-}
-
-/// A value beside its limit, or why there was nothing to test; `None` where the rule has nothing to say.
-pub(super) type Tested = Option<Result<Compared, String>>;
-
-/// A value beside its limit, and the facts of the sentence about both.
-pub(super) struct Compared {
-    failed: bool,
-    value: f64,
-    limit: f64,
-    facts: RuleFacts,
+/// What a rule found; nothing where it has nothing to say.
+pub(super) enum Tested {
+    /// A value beside its limit, with the facts of the sentence about both.
+    Compared { failed: bool, of: [f64; 2], facts: Vec<RuleFact> },
+    /// Why there was nothing to test.
+    Untested(String),
+    /// Checks of statistics of their own.
+    Checks(Vec<Check>),
 }
 
 /// The run passes when `value` is at most `limit`.
-pub(super) fn at_most(value: f64, limit: f64, facts: RuleFacts) -> Tested {
+pub(super) fn at_most(value: f64, limit: f64, facts: Vec<RuleFact>) -> Option<Tested> {
     let passed = value <= limit;
-    Some(Ok(Compared { failed: !passed, value, limit, facts }))
+    Some(Tested::Compared { failed: !passed, of: [value, limit], facts })
 }
 
 /// There was nothing to test, for this reason.
-pub(super) fn not_tested(why: impl Into<String>) -> Tested {
-    Some(Err(why.into()))
+pub(super) fn not_tested(why: impl Into<String>) -> Option<Tested> {
+    Some(Tested::Untested(why.into()))
 }
 
 /// Whether the run fails such a test.
-pub(super) fn fails(tested: &Tested) -> bool {
-    matches!(tested, Some(Ok(Compared { failed: true, .. })))
+pub(super) fn fails(tested: Option<&Tested>) -> bool {
+    matches!(tested, Some(Tested::Compared { failed: true, .. }))
 }
 
-pub(super) type Row = RuleRow<Rule, Test>;
+/// A rule's statistic, and its test.
+pub(super) type Row = RuleRow<Rule, (&'static str, fn(&CheckedRun<'_>) -> Option<Tested>)>;
 
 /// A rule about a statistic.
 pub(super) const fn row(
     rule: Rule,
     statistic: &'static str,
     by: &'static [Suppressor],
-    test: fn(&CheckedRun<'_>) -> Tested,
+    test: fn(&CheckedRun<'_>) -> Option<Tested>,
 ) -> Row {
-    Row::new(rule, "validity", Test::Statistic(statistic, test), by)
+    Row::new(rule, "validity", (statistic, test), by)
 }
 
 /// Runs without a request, of which there is nothing to say.
@@ -72,17 +63,15 @@ pub(super) const GONE: Suppressor = Reason(Rule::ServerStayed);
 
 /// Checks that a rule makes of a run.
 pub(super) fn checks(row: &Row, of: &CheckedRun<'_>) -> Vec<Check> {
-    let (statistic, test) = match row.test {
-        Test::Checks(checks) => return checks(of),
-        Test::Statistic(statistic, test) => (statistic, test),
-    };
+    let (statistic, test) = row.test;
     let measure = Measure::new(row.id, statistic);
-    let check = test(of).map(|tested| match tested {
-        Err(why) => measure.not_tested(why),
-        Ok(Compared { failed, value, limit, facts }) => {
+    match test(of) {
+        None => Vec::new(),
+        Some(Tested::Checks(checks)) => checks,
+        Some(Tested::Untested(why)) => vec![measure.not_tested(why)],
+        Some(Tested::Compared { failed, of, facts }) => {
             let (sentence, cure) = row.words(facts);
-            measure.judged(failed, [value, limit], sentence, &cure)
+            vec![measure.judged(failed, of, sentence, &cure)]
         }
-    });
-    check.into_iter().collect()
+    }
 }

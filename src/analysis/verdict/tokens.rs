@@ -82,7 +82,7 @@ const SHARED: &str =
 ///
 /// Where the server does not count its chunks there is no identity: a chunk may carry several tokens or none. An
 /// answer may end in tokens that carry no text, so it may fall short by a few; it may never exceed.
-fn identity(of: &CheckedRun<'_>) -> Tested {
+fn identity(of: &CheckedRun<'_>) -> Option<Tested> {
     let (mut answers, mut tokens, mut apart, mut disagreeing) = (0_u64, 0_u64, 0_u64, 0_u64);
     for record in of.observed.requests.iter().map(Measured::record) {
         let reported = record.usage.and_then(|usage| usage.completion());
@@ -157,7 +157,7 @@ fn all_count(of: &CheckedRun<'_>, count: fn(&Usage) -> Option<u64>) -> bool {
 }
 
 /// A counter beside the client's account of the same.
-fn held(what: &str, counter: Option<u64>, account: Account) -> Tested {
+fn held(what: &str, counter: Option<u64>, account: Account) -> Option<Tested> {
     let Some(counter) = counter else {
         return not_tested(format!("no count of {what} on both sides"));
     };

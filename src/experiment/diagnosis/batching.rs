@@ -2,7 +2,8 @@
 
 use super::evidence::{FittedLine, RunEvidence, at_share};
 use super::symptom::{Opinion, Regime, seen};
-use crate::units::{count, three_digits};
+use crate::analysis::rules::facts;
+use crate::units::three_digits;
 
 /// Fewer answers are not enough.
 const LEAST: usize = 30;
@@ -51,29 +52,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     }
     // Each of n streams gets a token every TPOT.
     let [tokens_quiet, tokens_busy] = [few / quiet * 1e3, many / busy * 1e3];
-    let slope = line.slope;
-    let [from, to, least, most, each, low, high, rank] =
-        [quiet, busy, few, many, slope.value, slope.low, slope.high, line.rank_correlation].map(three_digits);
-    let seen_so = format!(
-        "TPOT rises from {from} to {to} ms with {least} to {most} answers at a time ({each} ms for each more, {low} to \
-         {high}; rank correlation {rank}, {} answers)",
-        count(points.len() as u64),
-    );
-    let tokens = format!("{} to {}", three_digits(tokens_quiet), three_digits(tokens_busy));
-    let symptom = if tokens_busy >= MORE * tokens_quiet {
-        seen(Regime::BatchingTrade, format!("{seen_so}, and total tokens/s from about {tokens}"))
-            .likely("batching trade-off: a larger batch raises throughput and slows each answer")
-            .confirmed_by("skyline sweep: throughput and TPOT at each rate")
-            .answered_by(
-                "choose the concurrency whose TPOT the product allows, and cap it there (max_num_seqs)",
-            )
-    } else {
-        seen(Regime::Saturation, format!("{seen_so}, while total tokens/s stay about the same ({tokens})"))
-            .likely("saturation: more requests at a time bring no more tokens")
-            .confirmed_by("skyline sweep: the rate from which on throughput is flat")
-            .answered_by("send fewer at a time (max_num_seqs, or a cap at the gateway), or add a replica")
-    };
-    Ok(Some(symptom.with([
+    let figures = [
         ("answers_at_a_time_quiet", few),
         ("answers_at_a_time_busy", many),
         ("tpot_quiet_ms", quiet),
@@ -82,5 +61,25 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         ("tokens_quiet_per_s", tokens_quiet),
         ("tokens_busy_per_s", tokens_busy),
         ("rank_correlation", line.rank_correlation),
-    ])))
+    ];
+    let rises = "TPOT rises from {tpot_quiet_ms:} to {tpot_busy_ms:} ms with {answers_at_a_time_quiet:} to \
+        {answers_at_a_time_busy:} answers at a time ({tpot_ms_per_answer_at_a_time:} ms for each more, {} to {}; rank \
+        correlation {rank_correlation:}, {#} answers)";
+    let facts = facts![line.slope.low, line.slope.high, points.len() as f64];
+    Ok(Some(if tokens_busy >= MORE * tokens_quiet {
+        let more = ", and total tokens/s from about {tokens_quiet_per_s:} to {tokens_busy_per_s:}";
+        seen(Regime::BatchingTrade, figures, &format!("{rises}{more}"), facts)
+            .likely("batching trade-off: a larger batch raises throughput and slows each answer")
+            .confirmed_by("skyline sweep: throughput and TPOT at each rate")
+            .answered_by(
+                "choose the concurrency whose TPOT the product allows, and cap it there (max_num_seqs)",
+            )
+    } else {
+        let same =
+            ", while total tokens/s stay about the same ({tokens_quiet_per_s:} to {tokens_busy_per_s:})";
+        seen(Regime::Saturation, figures, &format!("{rises}{same}"), facts)
+            .likely("saturation: more requests at a time bring no more tokens")
+            .confirmed_by("skyline sweep: the rate from which on throughput is flat")
+            .answered_by("send fewer at a time (max_num_seqs, or a cap at the gateway), or add a replica")
+    }))
 }

@@ -6,9 +6,10 @@ use super::concurrency::ConcurrencyContext;
 use super::evidence::{RunEvidence, median};
 use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
+use crate::analysis::rules::{RuleFact, facts};
 use crate::analysis::{Metric, Quantile, Summary};
 use crate::record::{RecordRef, RequestRecord, RunLog, SharedPrefix};
-use crate::units::{count, percent, three_digits};
+use crate::units::count;
 use crate::workload::SharedPrefixes;
 
 /// A measured hit rate further than this below the expected one has lost something.
@@ -28,19 +29,14 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     }
     let size = cache.prefix_tokens.filter(|&tokens| tokens > 0);
     let size = size.map(|tokens| format!("; the prefixes together are {} tokens", count(tokens)));
-    Ok(Some(
-        miss(format!(
-            "{} of the prompt tokens came from the prefix cache, and requests share {}{}",
-            percent(measured.rate),
-            percent(cache.expected_least),
-            size.unwrap_or_default()
-        ))
-        .with([
-            ("measured_hit_rate", measured.rate),
-            ("expected_hit_rate", cache.expected_least),
-            ("prefix_tokens", cache.prefix_tokens.map_or(f64::NAN, |tokens| tokens as f64)),
-        ]),
-    ))
+    let figures = [
+        ("measured_hit_rate", measured.rate),
+        ("expected_hit_rate", cache.expected_least),
+        ("prefix_tokens", cache.prefix_tokens.map_or(f64::NAN, |tokens| tokens as f64)),
+    ];
+    let template = "{measured_hit_rate:%} of the prompt tokens came from the prefix cache, and requests share \
+        {expected_hit_rate:%}{}";
+    Ok(Some(miss(figures, template, facts![size.unwrap_or_default()])))
 }
 
 /// Where the server does not report hits: the first request with each prefix, a miss, compared with those after it;
@@ -81,14 +77,10 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     if warm < ALIKE * cold {
         return Ok(None);
     }
-    Ok(Some(miss(format!(
-        "requests whose prefix had been sent before take {} ms of TTFT for each 1,000 prompt tokens, the first of each \
-         prefix {}: warm is as slow as cold, and {} of the tokens are shared",
-        three_digits(warm * 1e3),
-        three_digits(cold * 1e3),
-        percent(expected)
-    ))
-    .with([("warm_ms_per_token", warm), ("cold_ms_per_token", cold), ("expected_hit_rate", expected)])))
+    let figures = [("warm_ms_per_token", warm), ("cold_ms_per_token", cold), ("expected_hit_rate", expected)];
+    let template = "requests whose prefix had been sent before take {} ms of TTFT for each 1,000 prompt tokens, the \
+        first of each prefix {}: warm is as slow as cold, and {expected_hit_rate:%} of the tokens are shared";
+    Ok(Some(miss(figures, template, facts![warm * 1e3, cold * 1e3])))
 }
 
 /// Whether the tokens of a prefix may be a good part of TTFT, by what a token of a prompt costs at most.
@@ -129,22 +121,18 @@ pub fn warm_like_cold(cold: &Summary, warm: &Summary) -> Option<Symptom> {
         summary.latency.row(Metric::Ttft)?.percentile(Quantile::P50).figure.exact().filter(|&ms| ms > 0.0)
     };
     let (cold, warm) = (p50(cold)?, p50(warm)?);
-    (warm >= ALIKE * cold).then(|| {
-        miss(format!(
-            "the warm run's p50 TTFT is {} ms, the cold run's {} ms: {} of it",
-            three_digits(warm),
-            three_digits(cold),
-            percent(warm / cold)
-        ))
-        .with([("warm_ttft_p50_ms", warm), ("cold_ttft_p50_ms", cold)])
-    })
+    let figures = [("warm_ttft_p50_ms", warm), ("cold_ttft_p50_ms", cold)];
+    let template =
+        "the warm run's p50 TTFT is {warm_ttft_p50_ms:} ms, the cold run's {cold_ttft_p50_ms:} ms: {%} of it";
+    (warm >= ALIKE * cold).then(|| miss(figures, template, facts![warm / cold]))
 }
 
-fn miss(symptom: String) -> Symptom {
-    seen(Regime::CacheMiss, symptom)
+fn miss<const N: usize>(figures: [(&'static str, f64); N], template: &str, facts: Vec<RuleFact>) -> Symptom {
+    seen(Regime::CacheMiss, figures, template, facts)
         .likely("cache miss or eviction: prefixes are not found, or are evicted too early")
-        .confirmed_by("the server's prefix-cache hits and evictions, and how prompts are put together (what comes \
-            first)")
+        .confirmed_by(
+            "the server's prefix-cache hits and evictions, and how prompts are put together (what comes first)",
+        )
         .answered_by(
             "check that prefix caching is on and prefixes are the same to the token; give the cache room for them and \
              the running requests, and route equal prefixes to one replica",

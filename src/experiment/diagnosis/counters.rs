@@ -75,11 +75,7 @@ fn contradicted_by(symptom: &mut Symptom, summary: &Summary) {
             "not arithmetic, although the times fit it: kernels, the host, or facts of the deployment that are not true",
             "check --hardware, --serving-model, --precision and --gpus, then the server's CPU load",
         ),
-        _ => (
-            "the memory after all, although it takes far longer than the deployment should: other hardware or a larger \
-             model than was named",
-            "correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them",
-        ),
+        _ => return,
     };
     likely.clone_into(&mut symptom.likely);
     first.clone_into(&mut symptom.first_response);
@@ -128,49 +124,49 @@ impl<'a> Counters<'a> {
         seen.map(|seen| format!("; {seen}")).unwrap_or_default()
     }
 
+    /// A gauge of the busy time beside its shares in the regime and in others; `None` where nobody reports it.
+    fn beside(
+        &self,
+        what: &str,
+        gauge: fn(&DeviceSummary) -> Option<GaugeSummary>,
+        [low, high]: [f64; 2],
+    ) -> Option<CounterTest> {
+        let active = self.together(gauge)?.while_busy;
+        let sentence = format!(
+            "the {what} active in {} of the cycles of the busy time ({} or more in this regime, under {} in others)",
+            percent(active),
+            percent(high),
+            percent(low)
+        );
+        Some(if active >= high {
+            Confirmed.because(sentence)
+        } else if active < low {
+            Contradicted.because(format!("{sentence}{}", self.seen()))
+        } else {
+            CannotTell.because(sentence)
+        })
+    }
+
     fn memory_bound(&self) -> CounterTest {
-        let Some(dram) = self.together(|device| device.dram_active) else {
+        self.beside("memory is", |device| device.dram_active, [DRAM_LOW, DRAM_HIGH]).unwrap_or_else(|| {
             // Memory that is not even touched all the time cannot be what decode waits for.
-            let touched = self.together(|device| device.memory_busy);
-            return match touched {
-                Some(touched) if touched.while_busy < DRAM_LOW => Contradicted.because(format!(
+            let touched = self.together(|device| device.memory_busy).map(|touched| touched.while_busy);
+            match touched.filter(|touched| *touched < DRAM_LOW) {
+                Some(touched) => Contradicted.because(format!(
                     "the memory is read or written in {} of the busy time (at least {} in this regime){}",
-                    percent(touched.while_busy),
+                    percent(touched),
                     percent(DRAM_LOW),
                     self.seen()
                 )),
-                _ => NoCounter.because(NO_DRAM),
-            };
-        };
-        let sentence = format!(
-            "the memory is active in {} of the cycles of the busy time ({} or more in this regime, under {} in others)",
-            percent(dram.while_busy),
-            percent(DRAM_HIGH),
-            percent(DRAM_LOW)
-        );
-        match dram.while_busy {
-            high if high >= DRAM_HIGH => Confirmed.because(sentence),
-            low if low < DRAM_LOW => Contradicted.because(format!("{sentence}{}", self.seen())),
-            _ => CannotTell.because(sentence),
-        }
+                None => NoCounter.because(NO_DRAM),
+            }
+        })
     }
 
     fn compute_bound(&self) -> CounterTest {
-        let Some(tensor) = self.together(|device| device.tensor_active) else {
-            return NoCounter.because(NO_TENSOR);
-        };
-        let sentence = format!(
-            "the matrix units are active in {} of the cycles of the busy time ({} or more in this regime, under {} in \
-             others)",
-            percent(tensor.while_busy),
-            percent(TENSOR_HIGH),
-            percent(TENSOR_LOW)
-        );
-        match tensor.while_busy {
-            high if high >= TENSOR_HIGH => Confirmed.because(sentence),
-            low if low < TENSOR_LOW => Contradicted.because(format!("{sentence}{}", self.seen())),
-            _ => CannotTell.because(sentence),
-        }
+        let tested =
+            self.beside("matrix units are", |device| device.tensor_active, [TENSOR_LOW, TENSOR_HIGH]);
+        tested.unwrap_or_else(|| NoCounter.because(NO_TENSOR))
     }
 
     /// Prompts are computed for a part of the time. What is active in all of it is at most so active in that

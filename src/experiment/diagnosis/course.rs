@@ -2,9 +2,9 @@
 
 use super::findings::Diagnosis;
 use super::symptom::{Opinion, Regime, seen};
-use crate::analysis::{AcrossRuns, Metric, Quantile, RuleRow};
+use crate::analysis::rules::{RuleRow, facts};
+use crate::analysis::{AcrossRuns, Metric, Quantile};
 use crate::experiment::sweep::{LoadClass, Sweep, SweepPoint};
-use crate::units::{percent, three_digits};
 
 /// A rise by this factor or more is a rise.
 const RISE: f64 = 1.2;
@@ -89,32 +89,24 @@ fn batching(points: &[LoadFigures]) -> Opinion {
     if slow < RISE * quick {
         return Ok(None);
     }
-    let [from, to, before, after, first, last] = [low, high, quick, slow, few, many].map(three_digits);
-    let course = format!(
-        "from a load of {from} to {to} TPOT p50 goes from {before} to {after} ms and output tokens/s from {first} to \
-         {last}"
-    );
-    if most < RISE * few {
-        let symptom = seen(Regime::Saturation, course)
+    let course = "from a load of {lowest_load:} to {highest_load:} TPOT p50 goes from {tpot_p50_lowest_ms:} to \
+        {tpot_p50_highest_ms:} ms and output tokens/s from {output_tokens_lowest_per_s:} to \
+        {output_tokens_highest_per_s:}";
+    Ok(Some(if most < RISE * few {
+        seen(Regime::Saturation, figures, course, Vec::new())
             .likely("saturation: even the lowest load was near what the server can do")
             .confirmed_by("points at lower loads, where throughput follows the load")
             .answered_by("sweep from a lower load, or add a replica")
-            .with(figures);
-        return Ok(Some(symptom));
-    }
-    let flat = if flat_from < high {
-        format!("; throughput is flat from {} on", three_digits(flat_from))
     } else {
-        String::new()
-    };
-    let symptom = seen(Regime::BatchingTrade, format!("{course}{flat}"))
-        .likely("batching trade-off: larger batches raise throughput and slow each answer")
-        .confirmed_by("TPOT and throughput at each concurrency (a sweep over --users)")
-        .answered_by(
-            "choose the load whose percentile the product allows; beyond the flat part there is only latency",
-        )
-        .with(figures);
-    Ok(Some(symptom))
+        let flat =
+            if flat_from < high { "; throughput is flat from {throughput_flat_from_load:} on" } else { "" };
+        seen(Regime::BatchingTrade, figures, &format!("{course}{flat}"), Vec::new())
+            .likely("batching trade-off: larger batches raise throughput and slow each answer")
+            .confirmed_by("TPOT and throughput at each concurrency (a sweep over --users)")
+            .answered_by(
+                "choose the load whose percentile the product allows; beyond the flat part there is only latency",
+            )
+    }))
 }
 
 /// TTFT that explodes as the load rises, while the prompts stay the same.
@@ -129,25 +121,20 @@ fn queueing(points: &[LoadFigures]) -> Opinion {
     let Some(&(onset, onset_p50, onset_p99)) = known.iter().find(|point| point.2 >= QUEUES * p99) else {
         return Ok(None);
     };
-    let [at, from] = [low, onset].map(three_digits);
-    let [tail, tail_then, middle, middle_then] = [p99, onset_p99, p50, onset_p50].map(three_digits);
-    let symptom = format!(
-        "p99 TTFT is {tail} ms at a load of {at} and {tail_then} ms at {from}, p50 {middle} and {middle_then} ms, with \
-         the same prompts: p50 grew by {}",
-        percent(onset_p50 / p50 - 1.0),
-    );
-    let symptom = seen(Regime::Queueing, symptom)
+    let figures = [
+        ("lowest_load", low),
+        ("onset_load", onset),
+        ("ttft_p99_lowest_ms", p99),
+        ("ttft_p99_onset_ms", onset_p99),
+        ("ttft_p50_lowest_ms", p50),
+        ("ttft_p50_onset_ms", onset_p50),
+    ];
+    let template = "p99 TTFT is {ttft_p99_lowest_ms:} ms at a load of {lowest_load:} and {ttft_p99_onset_ms:} ms at \
+        {onset_load:}, p50 {ttft_p50_lowest_ms:} and {ttft_p50_onset_ms:} ms, with the same prompts: p50 grew by {%}";
+    let symptom = seen(Regime::Queueing, figures, template, facts![onset_p50 / p50 - 1.0])
         .likely("queueing: what is added from there on is waiting, not work")
         .confirmed_by("the server's queue depth at that load, and TTFT by requests in flight when sent")
-        .answered_by("stay below that load, or raise what is short there: slots, KV cache, replicas")
-        .with([
-            ("lowest_load", low),
-            ("onset_load", onset),
-            ("ttft_p99_lowest_ms", p99),
-            ("ttft_p99_onset_ms", onset_p99),
-            ("ttft_p50_lowest_ms", p50),
-            ("ttft_p50_onset_ms", onset_p50),
-        ]);
+        .answered_by("stay below that load, or raise what is short there: slots, KV cache, replicas");
     Ok(Some(symptom))
 }
 

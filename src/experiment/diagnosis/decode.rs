@@ -1,8 +1,10 @@
 //! Compares decode with the memory bandwidth and arithmetic of the declared hardware.
+
 use super::concurrency::{AnswerInContext, ConcurrencyContext};
 use super::evidence::{Physics, RunEvidence, median};
-use super::symptom::{Opinion, Regime, Symptom, impossible, seen};
-use crate::units::{count, percent, three_digits};
+use super::symptom::{Opinion, Regime, impossible, seen};
+use crate::analysis::rules::facts;
+use crate::units::three_digits;
 
 /// Answers at a time, at the most, of one that was made nearly alone, itself included.
 const NEARLY_ALONE: f64 = 1.5;
@@ -62,14 +64,9 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     // More than all of it is an error of measuring, or context that answers share.
     let share = (memory / measured).min(1.0);
     let read = share * physics.memory_bandwidth();
-    let [at_a_time, speed] = [company, read / 1e9].map(three_digits);
-    let seen_so = format!(
-        "{what}: {took} ms ({} answers, {at_a_time} at a time), where {} should take about {due} ms; the memory is \
-         read at {speed} GB/s, {} of the datasheet's",
-        count(answers.len() as u64),
-        physics.name,
-        percent(share),
-    );
+    if ratio > NEAR {
+        return Ok(None);
+    }
     let figures = [
         ("measured_ms", measured),
         ("predicted_ms", predicted),
@@ -80,7 +77,23 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         ("answers", answers.len() as f64),
         ("memory_read_bytes_per_s", read),
     ];
-    Ok(judged(ratio, [memory, compute], seen_so).map(|symptom| symptom.with(figures)))
+    let template = "{}: {measured_ms:} ms ({answers:#} answers, {answers_at_a_time:} at a time), where {} should take \
+        about {predicted_ms:} ms; the memory is read at {} GB/s, {%} of the datasheet's";
+    let facts = facts![what, physics.name.as_str(), read / 1e9, share];
+    Ok(Some(if memory >= compute {
+        seen(Regime::MemoryBoundDecode, figures, template, facts)
+            .likely("memory-bound decode: it is near what the memory allows")
+            .confirmed_by("the memory-bandwidth counters of the GPU: they should be near their ceiling")
+            .answered_by(
+                "fewer bytes or more bandwidth: quantised weights, tensor parallelism, speculation; a larger batch is \
+                 nearly free",
+            )
+    } else {
+        seen(Regime::ComputeBoundDecode, figures, template, facts)
+            .likely("compute-bound decode: the batch is so large that arithmetic decides")
+            .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
+            .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
+    }))
 }
 
 impl TokenTime {
@@ -112,24 +125,4 @@ fn undisturbed_ms(concurrency: &ConcurrencyContext<'_>, answer: &AnswerInContext
         })
         .collect();
     (gaps.len() >= LEAST_GAPS).then(|| median(&gaps)).filter(|&gap| gap > 0.0)
-}
-
-fn judged(ratio: f64, [memory, compute]: [f64; 2], seen_so: String) -> Option<Symptom> {
-    if ratio > NEAR {
-        return None;
-    }
-    Some(if memory >= compute {
-        seen(Regime::MemoryBoundDecode, seen_so)
-            .likely("memory-bound decode: it is near what the memory allows")
-            .confirmed_by("the memory-bandwidth counters of the GPU: they should be near their ceiling")
-            .answered_by(
-                "fewer bytes or more bandwidth: quantised weights, tensor parallelism, speculation; a larger \
-                batch is nearly free",
-            )
-    } else {
-        seen(Regime::ComputeBoundDecode, seen_so)
-            .likely("compute-bound decode: the batch is so large that arithmetic decides")
-            .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
-            .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
-    })
 }

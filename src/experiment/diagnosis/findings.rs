@@ -6,7 +6,8 @@ use super::concurrency::ConcurrencyContext;
 use super::evidence::{Physics, RunEvidence};
 use super::symptom::{Opinion, Regime, Symptom};
 use super::{batching, cache, counters, decode, overload, prefill, stalls, tail};
-use crate::analysis::{RuleRow, Summary, VerdictOutcome, in_words_of};
+use crate::analysis::rules::RuleRow;
+use crate::analysis::{Summary, VerdictOutcome, in_words_of};
 use crate::record::RunLog;
 use crate::units::counted;
 
@@ -151,8 +152,10 @@ mod tests {
     use crate::experiment::Regime;
 
     fn diagnosis(regimes: &[Regime], slo_attainment: f64) -> Diagnosis {
-        let symptoms =
-            regimes.iter().map(|regime| seen(*regime, format!("{regime:?}")).likely("likely")).collect();
+        let symptoms = regimes
+            .iter()
+            .map(|regime| seen(*regime, [], &format!("{regime:?}"), Vec::new()).likely("likely"))
+            .collect();
         Diagnosis { symptoms, slo_attainment: Some(slo_attainment), ..Diagnosis::default() }
     }
 

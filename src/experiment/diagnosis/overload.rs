@@ -3,6 +3,7 @@
 use super::evidence::RunEvidence;
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::Rule;
+use crate::analysis::rules::facts;
 use crate::units::three_digits;
 
 pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
@@ -19,13 +20,13 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         ),
         _ => String::new(),
     };
-    let symptom = seen(Regime::Overload, format!("{}{rates}", reason.sentence))
+    let figures = [
+        ("offered_requests_per_s", offered.unwrap_or(f64::NAN)),
+        ("completed_requests_per_s", completed.unwrap_or(f64::NAN)),
+    ];
+    let symptom = seen(Regime::Overload, figures, "{}{}", facts![reason.sentence.as_str(), rates])
         .likely("overload: the queue grows for as long as the run lasts, and latency with it")
         .confirmed_by("a longer run at the same rate: latencies grow with it")
-        .answered_by("find the rate that it sustains (skyline sweep), then add what is short there")
-        .with([
-            ("offered_requests_per_s", offered.unwrap_or(f64::NAN)),
-            ("completed_requests_per_s", completed.unwrap_or(f64::NAN)),
-        ]);
+        .answered_by("find the rate that it sustains (skyline sweep), then add what is short there");
     Ok(Some(symptom))
 }

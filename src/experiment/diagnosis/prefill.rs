@@ -3,7 +3,8 @@
 use super::concurrency::ConcurrencyContext;
 use super::evidence::{FittedLine, Physics, RunEvidence, at_share, median};
 use super::symptom::{Opinion, Regime, impossible, seen};
-use crate::units::{count, percent, three_digits};
+use crate::analysis::rules::facts;
+use crate::units::{percent, three_digits};
 
 /// Others in flight, at the most, when a request is sent into an almost idle server.
 const FEW: f64 = 2.0;
@@ -77,14 +78,6 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let physics = evidence.physics.as_ref().ok();
     let bound = physics.and_then(|physics| Some((physics, physics.prefill_bound_per_s(short, long)?)));
     let [per_thousand, low, high] = [line.slope.value, line.slope.low, line.slope.high].map(|ms| ms * 1e3);
-    let [each, least, most, squared, rank] =
-        [per_thousand, low, high, line.r_squared, line.rank_correlation].map(three_digits);
-    let symptom = format!(
-        "TTFT grows with input length at low load: {each} ms for each 1,000 tokens ({least} to {most}), R² {squared}, \
-         rank correlation {rank}, over {} requests that ran with at most {FEW} others; that is {} of the usual TTFT",
-        count(n as u64),
-        percent(share.min(1.0)),
-    );
     if let Some((physics, bound)) = bound.filter(|(_, bound)| slowest > *bound) {
         let [rate, bound] = [rate, bound].map(three_digits);
         return impossible(&format!(
@@ -92,13 +85,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
             physics.name
         ));
     }
-    let found = seen(Regime::PrefillCost, symptom)
-        .likely(likely(rates, bound))
-        .confirmed_by("prompt tokens/s and the GPU's compute utilisation while only long prompts come")
-        .answered_by(
-            "try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts",
-        );
-    let symptom = found.with([
+    let figures = [
         ("slope_ms_per_1000_tokens", per_thousand),
         ("slope_low_ms_per_1000_tokens", low),
         ("slope_high_ms_per_1000_tokens", high),
@@ -111,7 +98,16 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         ("prefill_tokens_per_s_low", slowest),
         ("prefill_tokens_per_s_high", fastest),
         ("arithmetic_bound_tokens_per_s", bound.map_or(f64::NAN, |(_, bound)| bound)),
-    ]);
+    ];
+    let template = "TTFT grows with input length at low load: {slope_ms_per_1000_tokens:} ms for each 1,000 tokens \
+        ({slope_low_ms_per_1000_tokens:} to {slope_high_ms_per_1000_tokens:}), R² {r_squared:}, rank correlation \
+        {rank_correlation:}, over {requests:#} requests that ran with at most 2 others; that is {%} of the usual TTFT";
+    let symptom = seen(Regime::PrefillCost, figures, template, facts![share.min(1.0)])
+        .likely(likely(rates, bound))
+        .confirmed_by("prompt tokens/s and the GPU's compute utilisation while only long prompts come")
+        .answered_by(
+            "try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts",
+        );
     Ok(Some(symptom))
 }
 

@@ -3,7 +3,8 @@
 use super::concurrency::ConcurrencyContext;
 use super::evidence::{RunEvidence, median};
 use super::symptom::{Opinion, Regime, seen};
-use crate::units::{count, counted, percent, seconds};
+use crate::analysis::rules::facts;
+use crate::units::seconds;
 
 /// Share of answers with a stall from which on that is a symptom.
 const OFTEN: f64 = 0.05;
@@ -40,28 +41,23 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
             .map(|(with, of)| with as f64 / of.max(1) as f64);
     let longest =
         stalls.longest_ms.map_or(String::new(), |ms| format!(", the longest {}", seconds(ms / 1e3)));
-    let met = format!(
-        "{} in {} of {}{longest}; {} of them overlap another request's prefill, and {} of other gaps",
-        counted(stalls.count, "stall"),
-        count(stalls.requests),
-        counted(answers as u64, "answer"),
-        percent(in_stalls),
-        percent(elsewhere),
-    );
     if in_stalls < WITH_PROMPTS || elsewhere + RARER > in_stalls {
         return Ok(None);
     }
-    let symptom = seen(Regime::Interference, met)
-        .likely("prefill interrupts decode: a step that computes a prompt takes long for all")
-        .confirmed_by("p99 ITL with max_num_batched_tokens halved: it should fall, and TTFT rise")
-        .answered_by("a smaller max_num_batched_tokens, chunked prefill, or prompts in a pool of their own");
-    Ok(Some(symptom.with([
+    let figures = [
         ("stalls", stalls.count as f64),
         ("answers_with_stalls_share", stalls.requests as f64 / answers),
         ("longest_ms", stalls.longest_ms.unwrap_or(f64::NAN)),
         ("stalls_with_prompts_share", in_stalls),
         ("other_gaps_with_prompts_share", elsewhere),
-    ])))
+    ];
+    let template = "{stalls:stall} in {#} of {answer}{}; {stalls_with_prompts_share:%} of them overlap another \
+        request's prefill, and {other_gaps_with_prompts_share:%} of other gaps";
+    let symptom = seen(Regime::Interference, figures, template, facts![stalls.requests, answers, longest])
+        .likely("prefill interrupts decode: a step that computes a prompt takes long for all")
+        .confirmed_by("p99 ITL with max_num_batched_tokens halved: it should fall, and TTFT rise")
+        .answered_by("a smaller max_num_batched_tokens, chunked prefill, or prompts in a pool of their own");
+    Ok(Some(symptom))
 }
 
 impl Gaps {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::analysis::rules::{RuleFact, filled_by};
 use crate::units::counted;
 
 /// What was seen of a server, and what it points to.
@@ -109,18 +110,21 @@ impl fmt::Display for CounterTest {
 /// What a rule makes of the evidence: its symptom, where it saw one, or what it lacked to look for it.
 pub(super) type Opinion = Result<Option<Symptom>, String>;
 
-/// A symptom in the making.
-pub(super) fn seen(regime: Regime, symptom: String) -> Symptom {
-    Symptom {
-        regime,
-        symptom,
-        likely: String::new(),
-        confirm: String::new(),
-        first_response: String::new(),
-        figures: BTreeMap::new(),
-        counters: None,
-        in_runs: Vec::new(),
-    }
+/// A symptom in the making, by its figures: the template has a place for each, `{name:form}`, and for each other fact.
+pub(super) fn seen<const N: usize>(
+    regime: Regime,
+    figures: [(&'static str, f64); N],
+    template: &str,
+    facts: Vec<RuleFact>,
+) -> Symptom {
+    let figures: BTreeMap<_, _> = figures.into_iter().filter(|(_, value)| value.is_finite()).collect();
+    let mut facts = facts.into_iter();
+    let symptom = filled_by(template, |place| match place.split_once(':') {
+        Some((name, form)) => Some(RuleFact::from(*figures.get(name)?).in_form(form)),
+        None => Some(facts.next()?.in_form(place)),
+    });
+    let [likely, confirm, first_response] = [const { String::new() }; 3];
+    Symptom { regime, symptom, likely, confirm, first_response, figures, counters: None, in_runs: Vec::new() }
 }
 
 /// Evidence that a rule lacks that saw `what` faster than the named hardware can be.
@@ -154,10 +158,5 @@ impl Symptom {
 
     pub(super) fn answered_by(self, first: &str) -> Self {
         Self { first_response: first.to_owned(), ..self }
-    }
-
-    pub(super) fn with<const N: usize>(mut self, figures: [(&'static str, f64); N]) -> Self {
-        self.figures.extend(figures.into_iter().filter(|(_, value)| value.is_finite()));
-        self
     }
 }

@@ -4,8 +4,9 @@ use super::concurrency::AnswerInContext;
 use super::evidence::{RunEvidence, median};
 use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
+use crate::analysis::rules::facts;
 use crate::analysis::{Metric, Quantile, Rule};
-use crate::units::{count, percent, seconds, three_digits};
+use crate::units::percent;
 
 /// p99 ÷ p50 from which on a tail is long.
 const LONG_TAIL: f64 = 4.0;
@@ -54,27 +55,24 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let [p50, p99] = [Quantile::P50, Quantile::P99].map(|q| row.percentile(q).figure.at_least());
     let tail = Tail::from_evidence(evidence);
     let reserved = if row.percentile(Quantile::P99).mark.is_some() { ", from few samples" } else { "" };
-    let spread = format!(
-        "p99 TTFT is {}, p50 {}: {} times as long{reserved}",
-        seconds(p99 / 1e3),
-        seconds(p50 / 1e3),
-        three_digits(ratio)
-    );
-    Ok(tail.explained(evidence, &spread).map(|symptom| {
-        symptom.with([
-            ("ttft_p50_ms", p50),
-            ("ttft_p99_ms", p99),
-            ("p99_over_p50", ratio),
-            ("own_prompt_share", tail.own_share),
-            ("long_prompts_ahead_share", tail.long_share),
-            ("long_prompts_share", tail.long_prompts),
-            ("requests_ahead_of_slowest", tail.ahead[0]),
-            ("requests_ahead_usual", tail.ahead[1]),
-            ("in_flight_at_sending_of_slowest", tail.others[0]),
-            ("in_flight_at_sending_usual", tail.others[1]),
-        ])
-    }))
+    let figures = [
+        ("ttft_p50_ms", p50),
+        ("ttft_p99_ms", p99),
+        ("p99_over_p50", ratio),
+        ("own_prompt_share", tail.own_share),
+        ("long_prompts_ahead_share", tail.long_share),
+        ("long_prompts_share", tail.long_prompts),
+        ("requests_ahead_of_slowest", tail.ahead[0]),
+        ("requests_ahead_usual", tail.ahead[1]),
+        ("in_flight_at_sending_of_slowest", tail.others[0]),
+        ("in_flight_at_sending_usual", tail.others[1]),
+    ];
+    Ok(tail.explained(evidence, figures, reserved))
 }
+
+/// Beginning of the sentence about a tail.
+const SPREAD: &str = "p99 TTFT is {ttft_p99_ms:ms}, p50 {ttft_p50_ms:ms}: {p99_over_p50:} times as long{}; of the {#} \
+    slowest of {#}{} half had {requests_ahead_of_slowest:} requests or more before them that had no token yet";
 
 impl<'e, 'a> Tail<'e, 'a> {
     fn from_evidence(evidence: &'e RunEvidence<'a>) -> Self {
@@ -112,49 +110,43 @@ impl<'e, 'a> Tail<'e, 'a> {
         }
     }
 
-    fn explained(&self, evidence: &RunEvidence<'_>, spread: &str) -> Option<Symptom> {
+    fn explained(
+        &self,
+        evidence: &RunEvidence<'_>,
+        figures: [(&'static str, f64); 10],
+        reserved: &str,
+    ) -> Option<Symptom> {
         let (slowest, all) = (self.slowest.len() as u64, evidence.concurrency.answers.len() as u64);
-        let sampled = evidence.concurrency.sampled();
-        let of = format!("of the {} slowest of {}{sampled}", count(slowest), count(all));
-        if self.own_share >= MOSTLY {
-            return None;
-        }
+        let mut facts = facts![reserved, slowest, all, evidence.concurrency.sampled()];
         let waited = self.ahead[0] >= 1.0;
-        if waited && self.long_share >= MOSTLY && self.long_prompts <= EXCEPTION {
-            let class = self.disturber(evidence);
-            let symptom = format!(
-                "{spread}; {of} half had {} requests or more before them that had no token yet, and {} of the prompt \
-                 tokens before them belong to prompts of over 4 times the usual length, {} of all{class}",
-                three_digits(self.ahead[0]),
-                percent(self.long_share),
-                percent(self.long_prompts),
-            );
-            let seen = seen(Regime::Interference, symptom)
+        if self.own_share >= MOSTLY {
+            None
+        } else if waited && self.long_share >= MOSTLY && self.long_prompts <= EXCEPTION {
+            let long = ", and {long_prompts_ahead_share:%} of the prompt tokens before them belong to prompts of over \
+                4 times the usual length, {long_prompts_share:%} of all{}";
+            facts.extend(facts![self.disturber(evidence)]);
+            let symptom = seen(Regime::Interference, figures, &format!("{SPREAD}{long}"), facts)
                 .likely("interference: short prompts wait while long ones are computed")
                 .confirmed_by("the same workload without the long prompts, at the rate of the short ones")
                 .answered_by(
                     "keep long prompts apart (a pool or a lane of their own, priority scheduling), or a smaller \
                      max_num_batched_tokens so that each step takes less of them",
                 );
-            return Some(seen);
-        }
-        if waited || self.others[0] >= 1.5 * self.others[1].max(1.0) {
-            let [[ahead, ahead_usual], [others, others_usual]] =
-                [self.ahead, self.others].map(|medians| medians.map(three_digits));
-            let symptom = format!(
-                "{spread}; {of} half had {ahead} requests or more before them that had no token yet (of all: \
-                 {ahead_usual}), and {others} in flight when they were sent (of all: {others_usual})"
-            );
-            let seen = seen(Regime::Queueing, symptom)
+            Some(symptom)
+        } else if waited || self.others[0] >= 1.5 * self.others[1].max(1.0) {
+            let queue = " (of all: {requests_ahead_usual:}), and {in_flight_at_sending_of_slowest:} in flight when \
+                they were sent (of all: {in_flight_at_sending_usual:})";
+            let symptom = seen(Regime::Queueing, figures, &format!("{SPREAD}{queue}"), facts)
                 .likely("queueing: requests that arrive in bunches wait for one another")
                 .confirmed_by("the server's own queue depth (such as vllm:num_requests_waiting) at those moments")
                 .answered_by(
                     "shape the bursts (a rate limit, a queue at the gateway) or keep headroom for them: replicas, or \
                      more slots (max_num_seqs) if slots are short",
                 );
-            return Some(seen);
+            Some(symptom)
+        } else {
+            None
         }
-        None
     }
 
     /// The class to which most of the long prompts belong, where there are several.
