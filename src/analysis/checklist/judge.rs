@@ -27,6 +27,13 @@ const RULES: &[Row] = &[
     Row::new(Rule::SeveralLoads, "validity", reporting::several_loads, &[]),
 ];
 
+impl Rule {
+    /// The topic of the guide that explains it.
+    pub fn topic(self) -> &'static str {
+        RULES.iter().find(|rule| rule.id == self).map_or("validity", |rule| rule.guide)
+    }
+}
+
 impl Checklist {
     /// Judges a result by what is known of it; `None` of a smoke run and of a simulation, which measure no server.
     pub fn from_evidence(evidence: &Evidence) -> Option<Self> {

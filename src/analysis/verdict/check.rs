@@ -47,13 +47,6 @@ impl Measure {
         Self { rule, statistic }
     }
 
-    /// The run passes when `value` is at most `critical`; `sentence` says so either way, `cure` is given
-    /// to one that fails.
-    pub(crate) fn at_most(self, value: f64, critical: f64, sentence: String, cure: &str) -> Check {
-        let passed = value <= critical;
-        self.judged(!passed, [value, critical], sentence, cure)
-    }
-
     /// The run passes unless it `failed`, by a value beside its limit.
     pub(crate) fn judged(self, failed: bool, of: [f64; 2], sentence: String, cure: &str) -> Check {
         let (outcome, cure) = if failed { (CheckOutcome::Failed, cure) } else { (CheckOutcome::Passed, "") };

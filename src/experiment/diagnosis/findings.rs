@@ -109,6 +109,11 @@ impl Diagnosis {
         }
     }
 
+    /// Topics of the guide that explain its rules.
+    pub fn topics() -> impl Iterator<Item = &'static str> {
+        RULES.iter().map(|rule| rule.guide)
+    }
+
     /// Whether nearly all SLOs were met, so that no symptom needs a cure.
     pub fn nearly_all_slos_met(&self) -> bool {
         self.slo_attainment.is_some_and(|share| share >= KEPT)

@@ -20,7 +20,7 @@ pub(crate) fn section(checklist: &Checklist) -> Section {
         })
         .table();
     let mut section = Section::page(heading).with_table(table);
-    section.more(["validity"]);
+    section.more(checklist.items.iter().map(|item| item.rule.topic()));
     section
 }
 

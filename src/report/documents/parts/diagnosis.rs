@@ -18,7 +18,7 @@ pub(crate) fn section(diagnosis: &Diagnosis) -> Section {
         }
         let note = |seen: &Symptom| if met { cause(seen, *runs) } else { with_cure(seen, *runs) };
         section.notes(symptoms.iter().map(note));
-        section.more(["server"]);
+        section.more(Diagnosis::topics());
     }
     for rule in diagnosis.not_enough_data.iter().filter(|_| runs.is_none()) {
         section.facts("not enough data", [format!("{}: {}", rule.about, rule.lacked)]);
