@@ -76,29 +76,6 @@ pub enum ChecklistRule {
     SeveralLoads,
 }
 
-impl ChecklistRule {
-    /// Its name in a table.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lengths => "lengths",
-            Self::Arrivals => "arrivals",
-            Self::OpenLoop => "open loop",
-            Self::WarmUp => "warm-up",
-            Self::Window => "window",
-            Self::TrafficMix => "traffic mix",
-            Self::PrefixCache => "prefix cache",
-            Self::QualityGate => "quality gate",
-            Self::Errors => "errors",
-            Self::Repeats => "repeats",
-            Self::TailLatency => "tail latency",
-            Self::BothPhases => "both phases",
-            Self::Hardware => "hardware",
-            Self::Serving => "model and flags",
-            Self::SeveralLoads => "several loads",
-        }
-    }
-}
-
 /// What a rule found. `None` where the rule does not apply.
 pub(super) type Found = Option<(Status, String, &'static str)>;
 

@@ -4,33 +4,47 @@ use super::evidence::{Evidence, ResultSource};
 use super::item::{Checklist, ChecklistItem, ChecklistRule as Rule, Found};
 use super::{reporting, traffic};
 use crate::analysis::rules::RuleRow;
-use crate::analysis::rules::Suppressor::Mock;
+use crate::analysis::rules::Suppressor::{self, Mock};
 use crate::analysis::slo::judgement::Status;
 
-type Row = RuleRow<Rule, fn(&Evidence) -> Found>;
+/// A rule's name in a table, and its test.
+type Row = RuleRow<Rule, (&'static str, fn(&Evidence) -> Found)>;
+
+const fn row(rule: Rule, name: &'static str, test: fn(&Evidence) -> Found, by: &'static [Suppressor]) -> Row {
+    Row::new(rule, "validity", (name, test), by)
+}
 
 const RULES: &[Row] = &[
-    Row::new(Rule::Lengths, "validity", traffic::lengths, &[]),
-    Row::new(Rule::Arrivals, "validity", traffic::arrivals, &[]),
-    Row::new(Rule::OpenLoop, "validity", traffic::open_loop, &[]),
-    Row::new(Rule::WarmUp, "validity", traffic::warm_up, &[]),
-    Row::new(Rule::Window, "validity", traffic::window, &[]),
-    Row::new(Rule::TrafficMix, "validity", traffic::traffic_mix, &[]),
-    Row::new(Rule::PrefixCache, "validity", traffic::prefix_cache, &[]),
-    Row::new(Rule::QualityGate, "validity", reporting::quality_gate, &[]),
-    Row::new(Rule::Errors, "validity", reporting::errors, &[]),
-    Row::new(Rule::Repeats, "validity", reporting::repeats, &[]),
-    Row::new(Rule::TailLatency, "validity", reporting::tail_latency, &[]),
-    Row::new(Rule::BothPhases, "validity", reporting::both_phases, &[]),
-    Row::new(Rule::Hardware, "validity", reporting::hardware, &[Mock]),
-    Row::new(Rule::Serving, "validity", reporting::serving, &[Mock]),
-    Row::new(Rule::SeveralLoads, "validity", reporting::several_loads, &[]),
+    row(Rule::Lengths, "lengths", traffic::lengths, &[]),
+    row(Rule::Arrivals, "arrivals", traffic::arrivals, &[]),
+    row(Rule::OpenLoop, "open loop", traffic::open_loop, &[]),
+    row(Rule::WarmUp, "warm-up", traffic::warm_up, &[]),
+    row(Rule::Window, "window", traffic::window, &[]),
+    row(Rule::TrafficMix, "traffic mix", traffic::traffic_mix, &[]),
+    row(Rule::PrefixCache, "prefix cache", traffic::prefix_cache, &[]),
+    row(Rule::QualityGate, "quality gate", reporting::quality_gate, &[]),
+    row(Rule::Errors, "errors", reporting::errors, &[]),
+    row(Rule::Repeats, "repeats", reporting::repeats, &[]),
+    row(Rule::TailLatency, "tail latency", reporting::tail_latency, &[]),
+    row(Rule::BothPhases, "both phases", reporting::both_phases, &[]),
+    row(Rule::Hardware, "hardware", reporting::hardware, &[Mock]),
+    row(Rule::Serving, "model and flags", reporting::serving, &[Mock]),
+    row(Rule::SeveralLoads, "several loads", reporting::several_loads, &[]),
 ];
 
 impl Rule {
+    fn row(self) -> Option<&'static Row> {
+        RULES.iter().find(|row| row.id == self)
+    }
+
+    /// Its name in a table.
+    pub fn name(self) -> &'static str {
+        self.row().map_or("", |row| row.test.0)
+    }
+
     /// The topic of the guide that explains it.
     pub fn topic(self) -> &'static str {
-        RULES.iter().find(|rule| rule.id == self).map_or("validity", |rule| rule.guide)
+        self.row().map_or("validity", |row| row.guide)
     }
 }
 
@@ -41,7 +55,7 @@ impl Checklist {
             return None;
         }
         let is_mock = evidence.source == ResultSource::Mock;
-        let judged = Row::judge(RULES, |by, _| by == Mock && is_mock, |row| (row.test)(evidence));
+        let judged = Row::judge(RULES, |by, _| by == Mock && is_mock, |row| (row.test.1)(evidence));
         let item = |(rule, (standing, sentence, usual)): (Rule, (Status, String, &str))| {
             let own = evidence.cures.iter().find(|(of, _)| *of == rule).map(|(_, cure)| *cure);
             let cure = (standing != Status::Met).then(|| own.unwrap_or(usual).to_owned());

@@ -1,8 +1,7 @@
 //! Advice on a window that is unlike the pattern, or the trace, that it was cut from.
 
-use crate::analysis::rules::{RuleFact, facts};
+use crate::analysis::rules::{RuleFact, facts, filled};
 use crate::analysis::summary::run::{Summary, Window};
-use crate::units::{percent, seconds, three_digits};
 use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
 
 /// Largest distance of the window's expected rate from the mean of the pattern that it was cut from.
@@ -34,16 +33,13 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<(String, String)>
     }
     let cure = match (arrival, arrival.rate_profile()) {
         (_, RateProfile::Periodic(period_s)) => {
-            format!("make the window a whole number of periods of {}", seconds(period_s))
+            filled("make the window a whole number of periods of {s}", facts![period_s])
         }
-        (ArrivalPattern::Stages { stages }, _) => {
-            let all = stages.iter().map(|stage| stage.duration_s).sum();
-            format!(
-                "set the horizon to {}, the length of all stages, and shorten the warm-up or move its load into a \
-                 first stage",
-                seconds(all)
-            )
-        }
+        (ArrivalPattern::Stages { stages }, _) => filled(
+            "set the horizon to {s}, the length of all stages, and shorten the warm-up or move its load into a first \
+             stage",
+            facts![stages.iter().map(|stage| stage.duration_s).sum::<f64>()],
+        ),
         // What a trace does unevenly is what it is replayed for, but for a part that is unlike it.
         (ArrivalPattern::Trace(trace), _) => return cut_trace(window, arrival, trace.found.as_ref()?),
         _ => return None,
@@ -54,13 +50,10 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<(String, String)>
     if (here - whole).abs() <= whole * UNEVEN_BAR {
         return None;
     }
-    let sentence = format!(
-        "the window of {} covers a part of the arrival pattern that differs from the whole: {} requests/s, and the \
-         pattern's mean is {}; limit: {}",
-        seconds(length),
-        three_digits(here),
-        three_digits(whole),
-        percent(UNEVEN_BAR)
+    let sentence = filled(
+        "the window of {s} covers a part of the arrival pattern that differs from the whole: {} requests/s, and the \
+         pattern's mean is {}; limit: {%}",
+        facts![length, here, whole, UNEVEN_BAR],
     );
     Some((sentence, cure))
 }
@@ -72,9 +65,6 @@ const SURE: f64 = 3.0;
 
 /// Fewer lengths than these have no mean to speak of.
 const ENOUGH_LENGTHS: u64 = 30;
-/// Cure where a part of a trace is unlike it.
-const OTHER_STRETCH: &str =
-    "replay a stretch that is like the whole (--trace-from, --trace-for), or all of it";
 
 /// A part of a trace whose prompts or answers are not as long as those of all of it.
 fn other_lengths(summary: &Summary) -> Option<(String, String)> {
@@ -87,16 +77,18 @@ fn other_lengths(summary: &Summary) -> Option<(String, String)> {
         let here = here.filter(|here| here.count >= ENOUGH_LENGTHS)?.mean;
         ((here - whole).abs() > TRACE_BAR * whole).then_some((what, here, whole))
     })?;
-    let sentence = format!(
-        "the window replays {} of the trace's {}, which are not typical of it: {what} of {} tokens on average, and {} \
-         in all of it; limit: {} apart",
-        seconds(summary.window.length_s()),
-        seconds(found.ends_s),
-        three_digits(here),
-        three_digits(whole),
-        percent(TRACE_BAR)
+    let apart = filled("{} of {} tokens on average, and {} in all of it", facts![what, here, whole]);
+    Some(untypical(summary.window.length_s(), found, apart))
+}
+
+/// What a part of a trace has that is not typical of it.
+fn untypical(length_s: f64, found: &TraceFindings, apart: String) -> (String, String) {
+    let sentence = filled(
+        "the window replays {s} of the trace's {s}, which are not typical of it: {}; limit: {%} apart",
+        facts![length_s, found.ends_s, apart, TRACE_BAR],
     );
-    Some((sentence, OTHER_STRETCH.to_owned()))
+    let cure = "replay a stretch that is like the whole (--trace-from, --trace-for), or all of it";
+    (sentence, cure.to_owned())
 }
 
 /// A part of a trace, its head mostly, that is not like the trace.
@@ -107,15 +99,8 @@ fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -
     if (here - whole).abs() <= (whole * TRACE_BAR).max(SURE * whole.sqrt()) {
         return None;
     }
-    let [here, whole] = [here, whole].map(|requests| three_digits(requests / length));
-    let sentence = format!(
-        "the window replays {} of the trace's {}, which are not typical of it: {here} requests/s, and {whole} in all \
-         of it; limit: {} apart",
-        seconds(length),
-        seconds(found.ends_s),
-        percent(TRACE_BAR)
-    );
-    Some((sentence, OTHER_STRETCH.to_owned()))
+    let apart = filled("{} requests/s, and {} in all of it", facts![here / length, whole / length]);
+    Some(untypical(length, found, apart))
 }
 
 /// A spike of which the window misses a part: then it says nothing of what the whole spike does.
@@ -124,12 +109,9 @@ fn cut_spike(window: &Window, spike: &Spike) -> Option<(String, String)> {
     if window.start_s <= from && until <= window.end_s {
         return None;
     }
-    let sentence = format!(
-        "the spike from {} to {} is not completely inside the window, which lasts from {} to {}",
-        seconds(from),
-        seconds(until),
-        seconds(window.start_s),
-        seconds(window.end_s)
+    let sentence = filled(
+        "the spike from {s} to {s} is not completely inside the window, which lasts from {s} to {s}",
+        facts![from, until, window.start_s, window.end_s],
     );
     let cure = "set the horizon after the spike, and end the warm-up before it";
     Some((sentence, cure.to_owned()))

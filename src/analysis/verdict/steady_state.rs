@@ -9,10 +9,10 @@ use crate::analysis::load::served::LEAST_SERVED;
 use crate::analysis::load::work::Work;
 use crate::analysis::requests::form::LoadForm;
 use crate::analysis::rules::Suppressor::{NothingRan, Smoke};
-use crate::analysis::rules::facts;
+use crate::analysis::rules::{facts, filled};
 use crate::analysis::summary::run::Summary;
 use crate::record::RunEnding;
-use crate::units::{count, counted, percent, seconds, three_digits};
+use crate::units::{counted, percent, seconds, three_digits};
 use crate::workload::{Purpose, RateProfile};
 
 /// Over the window the requests present may grow by this share of their mean: nothing, but for what rounding
@@ -125,16 +125,11 @@ fn served(of: &CheckedRun<'_>) -> Option<Tested> {
     let Some(served) = summary.served.filter(|served| served.offered > 0) else {
         return not_tested("only an open load that outlasts its answers offers more than ends");
     };
-    let (share, limit) = (served.share(), percent(LEAST_SERVED));
-    let sentence = format!(
-        "{} ended in the window of {}, {} of the {} that were offered (limit: {limit}); {} would have, had answers \
-         stayed nearly as quick as the first tenth ({})",
-        counted(served.ended, "request"),
-        seconds(summary.window.length_s()),
-        percent(share),
-        count(served.offered),
-        count(served.expected),
-        seconds(served.first_s)
+    let (share, window_s) = (served.share(), summary.window.length_s());
+    let sentence = filled(
+        "{request} ended in the window of {s}, {%} of the {#} that were offered (limit: {%}); {#} would have, had \
+         answers stayed nearly as quick as the first tenth ({s})",
+        facts![served.ended, window_s, share, served.offered, LEAST_SERVED, served.expected, served.first_s],
     );
     let said = || [left, growth, wait].iter().any(|test| fails(test(of).as_ref()));
     match (share < LEAST_SERVED, served.is_surely_short()) {
