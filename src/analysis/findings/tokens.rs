@@ -108,9 +108,10 @@ fn output_length(run: &Summary) -> Option<Vec<RuleFact>> {
         return None;
     }
     let by_tokenizer = run.tokens.from_tokenizer > run.tokens.from_usage;
-    let (by, own) = match by_tokenizer {
-        true => (", by the tokenizer", "check that the tokenizer is the served model's; if it is, "),
-        false => ("", ""),
+    let (by, own) = if by_tokenizer {
+        (", by the tokenizer", "check that the tokenizer is the served model's; if it is, ")
+    } else {
+        ("", "")
     };
     let (ignored, cure) = if error > IGNORED_BAR {
         let cure = "`skyline check` says which fields the server goes by: choose its own --engine, or set its field \

@@ -86,11 +86,11 @@ fn whole_window(run: &Summary) -> Option<Tested> {
                 .aborted()
                 .unwrap_or_else(|| ending.map_or("the log ends", |_| "the run was interrupted").to_owned());
             // Where its requests end it, no end was planned.
-            let before = match window.planned_end_s <= window.end_s {
-                true => "its last request".to_owned(),
-                false => format!("the end of its window at {planned}"),
-            };
-            format!("{what} after {after}, before {before}")
+            if window.planned_end_s <= window.end_s {
+                format!("{what} after {after}, before its last request")
+            } else {
+                format!("{what} after {after}, before the end of its window at {planned}")
+            }
         }
     };
     let cure = match failure_cure(run).filter(|_| run.breaker.is_some()) {

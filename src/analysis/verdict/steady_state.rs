@@ -57,9 +57,9 @@ pub(super) const RULES: &[Row] = &[
          what would be done were so many more requests present as two more answers bring, or, where answers are short \
          beside the window, of that most ÷ 75 %",
         &[NothingRan, GONE, Smoke],
-        |of| match fails(left(of).as_ref()) {
-            true => not_tested("the durations of cut-off requests are unknown"),
-            false => growth(of),
+        |of| {
+            let cut_off = fails(left(of).as_ref());
+            if cut_off { not_tested("the durations of cut-off requests are unknown") } else { growth(of) }
         },
     ),
     row(
