@@ -160,3 +160,22 @@ impl Symptom {
         Self { first_response: first.to_owned(), ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::rules::facts;
+
+    #[test]
+    fn figures_have_their_places_by_name_and_other_facts_by_their_order() {
+        let figures = [("ttft_ms", 1_500.0), ("share", 0.25), ("unknown", f64::NAN)];
+        let found = seen(
+            Regime::Queueing,
+            figures,
+            "TTFT {ttft_ms:ms}{}, {share:%} of {request}",
+            facts![" or more", 3.0],
+        );
+        assert_eq!(found.symptom, "TTFT 1.5 s or more, 25 % of 3 requests");
+        assert_eq!(found.figures.keys().copied().collect::<Vec<_>>(), ["share", "ttft_ms"]);
+    }
+}
