@@ -10,7 +10,6 @@ mod latency;
 mod load;
 mod parts;
 mod requests;
-mod rules;
 pub(crate) mod rules;
 #[cfg(test)]
 mod schemas;
@@ -79,7 +78,6 @@ pub use requests::speed::RequestSpeed;
 pub(crate) use requests::speed::tokens_per_s;
 pub use requests::taken::{TakenImages, TakenPrompts};
 pub use requests::tokens::{Balance, Lengths, MadePrompts, TokenAccount};
-pub(crate) use rules::{RuleFact, RuleRow};
 pub use server::costs::{Costs, UnitCosts};
 pub use server::devices::{DeviceSummary, EnergySource, EnergyUse, IdleDevice};
 pub use server::histogram::{BothAccounts, BucketQuantile, CountBeside, TimeBeside, TimeSummary};
