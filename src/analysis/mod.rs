@@ -11,8 +11,6 @@ mod load;
 mod parts;
 mod requests;
 pub(crate) mod rules;
-#[cfg(test)]
-mod schemas;
 mod server;
 mod slo;
 pub mod statistics;
