@@ -64,19 +64,19 @@ impl PrefixHashes {
         Self::of_blocks((0..u64::from(blocks)).map(|place| mix(group) ^ place))
     }
 
-    /// The same prefix extended to at least `blocks` blocks; the added ones belong to the conversation `session`.
+    /// Prefix of at least `blocks` blocks, those added being of the conversation `session`.
     /// Each turn repeats what was said before, so only the turns of the session share them.
     #[must_use]
     pub fn continued(&self, blocks: u32, session: u64) -> Self {
         self.followed_by(blocks, mix(!mix(session)))
     }
 
-    /// The same prefix extended to at least `blocks` blocks; the added ones belong to `owner` alone.
+    /// Prefix of at least `blocks` blocks, those added being `owner`'s alone.
     pub(super) fn lengthened(&self, blocks: u32, owner: u64) -> Self {
         self.followed_by(blocks, mix(!owner))
     }
 
-    /// The same prefix extended to at least `blocks` blocks; the added ones are `content`'s.
+    /// Prefix of at least `blocks` blocks, those added being `content`'s.
     fn followed_by(&self, blocks: u32, content: u64) -> Self {
         if blocks as usize <= self.0.len() {
             return self.clone();

@@ -3,7 +3,7 @@
 use crate::random::RandomStream;
 use crate::simulator::deployment::hardware::Hardware;
 
-/// What bounds and orders a step.
+/// Bounds and order of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedulerLimits {
     /// Most sequences in one step.

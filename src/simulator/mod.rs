@@ -23,4 +23,4 @@ pub use limits::{SchedulerLimits, SchedulingPolicy, Speculation};
 pub use server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
 pub use simulate::{Driver, JobEnd, JobHistory};
 pub use step_time::*;
-pub use work_totals::WorkTotals;
+pub use work_totals::{Shortage, WorkTotals};

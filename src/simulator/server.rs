@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::job::{Job, JobId};
 use super::work_totals::WorkTotals;
 use crate::clock::Timestamp;
@@ -125,7 +127,7 @@ pub enum Reject {
         /// Tokens of the answer.
         output_tokens: u32,
     },
-    /// It would not fit the KV cache even alone.
+    /// Larger than the whole KV cache.
     #[error(
         "{tokens} tokens of prompt and answer need more than the whole KV cache of {capacity} tokens; shorten the \
          request or give the server more memory"
@@ -168,7 +170,7 @@ impl Reject {
 }
 
 /// A server's counters, with the names of vLLM's `/metrics` (there with the prefix `vllm:`).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ServerGauges {
     /// Sequences in the running set.
     pub num_requests_running: u64,

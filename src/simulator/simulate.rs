@@ -7,7 +7,7 @@ use super::server::{Reject, SimulatedServer, TokenEvent};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, TokenChunk};
 
-/// What happened to one job.
+/// History of one job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobHistory {
     /// The job.
@@ -27,11 +27,11 @@ pub struct JobHistory {
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEnd {
-    /// It completed.
+    /// Completed.
     Finished,
-    /// It was refused.
+    /// Refused.
     Rejected(Reject),
-    /// It was still in the server when the simulation stopped.
+    /// Still in the server when the simulation stopped.
     Unfinished,
 }
 

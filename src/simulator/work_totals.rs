@@ -1,4 +1,4 @@
-//! What a server's time went into, summed over its steps.
+//! Work of a server, summed over its steps.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::simulator::step_time::model::StepTime;
 use crate::simulator::step_time::roofline::StepWork;
 
-/// What a server has done so far, summed over its steps and its engines.
+/// Work of a server so far, summed over its steps and its engines.
 ///
 /// The difference of two such sums is what it did in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -39,7 +39,7 @@ pub struct WorkTotals {
 
 /// Why the first waiting request did not enter a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shortage {
+pub enum Shortage {
     /// Too few KV blocks were free.
     Blocks,
     /// Every slot was taken.
@@ -111,7 +111,7 @@ impl Add for WorkTotals {
     }
 }
 
-/// What the same server did since `earlier`.
+/// Work since `earlier`.
 impl Sub for WorkTotals {
     type Output = Self;
 

@@ -8,7 +8,7 @@ use skyline::experiment::{SimulatedRun, VirtualRun};
 use skyline::generator::{ConcurrencyCaps, Schedule};
 use skyline::record::{AttemptEnd, AttemptKind, Failure, FailureKind, Outcome, Phase, RequestRecord, RunLog};
 use skyline::simulator::{
-    AbandonedWork, Admission, AdmissionGroup, AdmissionLimit, Delay, EngineModel, Fleet, SimulatedServer,
+    AbandonedWork, Admission, AdmissionGroup, Delay, EngineModel, Fleet, SimulatedServer,
 };
 use skyline::workload::WorkloadSpec;
 
@@ -47,7 +47,7 @@ fn plain(slots: usize, service: Delay, admission: Admission) -> Fleet {
 }
 
 fn admits(most: u32) -> Admission {
-    let limits = vec![AdmissionLimit { group: AdmissionGroup::All, most }];
+    let limits = vec![(AdmissionGroup::All, most)];
     Admission { limits, ..Admission::default() }
 }
 

@@ -5,9 +5,11 @@ pub(super) mod model;
 pub(super) mod placement;
 pub(super) mod precision;
 pub(super) mod preset;
+mod presets;
 
-pub use hardware::{HARDWARE, Hardware};
-pub use model::{Experts, KvLayout, MODELS, ServingModel};
+pub use hardware::Hardware;
+pub use model::{Experts, KvLayout, ServingModel};
 pub use placement::{Deployment, DoesNotFit};
 pub use precision::Precision;
 pub use preset::UnknownName;
+pub use presets::{HARDWARE, MODELS};

@@ -1,18 +1,18 @@
-//! What a served model weighs, reads and computes, by its published configuration.
+//! Weight, reads and arithmetic of a served model, by its published configuration.
 
-use std::str::FromStr;
-
-use super::preset::{UnknownName, find};
+use serde::Deserialize;
 
 /// A transformer from the server's point of view. Counts come from the `config.json` and the model card on Hugging
 /// Face.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ServingModel {
     /// Name as given on a command line.
     pub name: &'static str,
     /// Total parameters.
     pub parameters: f64,
     /// Parameters that one token uses: all of a dense model's; the shared ones and the chosen experts' in a mixture.
+    #[serde(default)]
     pub active_parameters: f64,
     /// The experts of one layer; absent in a dense model.
     pub experts: Option<Experts>,
@@ -23,14 +23,14 @@ pub struct ServingModel {
     /// Query heads × head size, elements: an attended pair of tokens costs 4 × this FLOPs in one layer
     /// (2 for the score, 2 for the weighted sum).
     pub attention_width: u32,
-    /// What the KV cache stores per token and layer.
+    /// KV cache of a token and layer.
     pub kv: KvLayout,
     /// Longest context, tokens.
     pub max_model_len: u32,
 }
 
 /// The routed experts of a mixture.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct Experts {
     /// Routed experts in a layer.
     pub count: u32,
@@ -38,8 +38,9 @@ pub struct Experts {
     pub per_token: u32,
 }
 
-/// What the KV cache stores per token and layer.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// KV cache of a token and layer.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum KvLayout {
     /// A key and a value per KV head; tensor parallelism divides the heads.
     Heads {
@@ -94,88 +95,10 @@ impl ServingModel {
     }
 }
 
-const fn heads(count: u32, size: u32) -> KvLayout {
-    KvLayout::Heads { count, size }
-}
-
-/// A dense model: its parameters, layers, residual width, attention width, KV cache and longest context.
-const fn dense(
-    name: &'static str,
-    parameters: f64,
-    layers: u32,
-    hidden: u32,
-    attention_width: u32,
-    kv: KvLayout,
-    max_model_len: u32,
-) -> ServingModel {
-    ServingModel {
-        name,
-        parameters,
-        active_parameters: parameters,
-        experts: None,
-        layers,
-        hidden,
-        attention_width,
-        kv,
-        max_model_len,
-    }
-}
-
-/// Every model known by name.
-///
-/// Layers, widths and heads come from the model's own `config.json`; *checked against* names the copy that was read.
-/// Parameter counts are the published ones; the tests recompute each from the configuration.
-pub const MODELS: [ServingModel; 7] = [
-    // meta-llama/Llama-3.1-8B-Instruct: 8,030,261,248 parameters, checked against the count and shape in the
-    // metadata of its safetensors and GGUF files as others copy them, and 14.96 GiB of weights in vLLM's log
-    // (vllm-project/vllm pull request 10511).
-    dense("llama-3.1-8b", 8.03e9, 32, 4096, 4096, heads(8, 128), 131_072),
-    // meta-llama/Llama-3.1-70B-Instruct: 70,553,706,496 parameters and 131,072 tokens of context, checked against the
-    // metadata of its safetensors and GGUF files as others copy them; the shape is that of Llama-3-70B, checked against
-    // huggingface.co/vicky4s4s/llama-3-70B-instruct. The 8B and 405B are of the same release: no copy of their context
-    // was read.
-    dense("llama-3.1-70b", 70.55e9, 80, 8192, 8192, heads(8, 128), 131_072),
-    // meta-llama/Llama-3.1-405B-Instruct: 405,853,388,800 parameters, checked against copies of the count and
-    // shape. Its first configuration said 16 KV heads, each of the eight stored twice; that is 410.1 B
-    // parameters.
-    dense("llama-3.1-405b", 405.85e9, 126, 16_384, 16_384, heads(8, 128), 131_072),
-    // Qwen/Qwen2.5-7B-Instruct: 7.61 B parameters (7,615,616,512), 28 query and 4 KV heads of 128; checked against
-    // huggingface.co/osllmai-community/Qwen2.5-7B-Instruct.
-    dense("qwen2.5-7b", 7.61e9, 28, 3584, 3584, heads(4, 128), 32_768),
-    // Qwen/Qwen3-32B: 32.8 B parameters (32,762,123,264), 64 query and 8 KV heads of 128 (wider than `hidden`); checked
-    // against huggingface.co/ronnywebdevs1/d-m-1, a copy of the configuration.
-    dense("qwen3-32b", 32.8e9, 64, 5120, 8192, heads(8, 128), 40_960),
-    // mistralai/Mixtral-8x7B-Instruct-v0.1: 46.7 B parameters (46,702,792,704), 12.9 B used by a token, 2 of 8 experts;
-    // checked against its own config.json (revision eba92302).
-    ServingModel {
-        active_parameters: 12.9e9,
-        experts: Some(Experts { count: 8, per_token: 2 }),
-        ..dense("mixtral-8x7b", 46.7e9, 32, 4096, 4096, heads(8, 128), 32_768)
-    },
-    // deepseek-ai/DeepSeek-V3: 671 B parameters without the head that predicts a second token, 37 B used by a token
-    // (its README; README_WEIGHTS.md counts 36.6 B without the input embedding), 8 of 256 routed experts;
-    // checked against gitcode.com/cann/cann-recipes-train, a copy of the configuration. Latent attention
-    // keeps kv_lora_rank 512 + qk_rope_head_dim 64 elements of a token in a layer. The attention width is
-    // that of the uncompressed form used in prefill: 128 heads × (192 for the score + 128 for the sum) / 2.
-    ServingModel {
-        active_parameters: 37e9,
-        experts: Some(Experts { count: 256, per_token: 8 }),
-        ..dense("deepseek-v3", 671e9, 61, 7168, 20_480, KvLayout::Latent { width: 576, heads: 128 }, 163_840)
-    },
-];
-
-impl FromStr for ServingModel {
-    type Err = UnknownName;
-
-    /// The model with this name: `llama-3.1-8b`, `mixtral-8x7b`, …
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find("serving model", &MODELS, |model| model.name, name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulator::MODELS;
 
     fn model(name: &str) -> ServingModel {
         name.parse().unwrap()
@@ -309,7 +232,7 @@ mod tests {
 
     #[test]
     fn every_preset_is_found_by_its_name() {
-        for preset in MODELS {
+        for preset in MODELS.iter().copied() {
             assert_eq!(model(preset.name), preset);
         }
         let error = "llama-8b".parse::<ServingModel>().unwrap_err().to_string();

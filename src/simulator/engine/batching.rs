@@ -1,5 +1,7 @@
 //! One serving engine: a scheduler whose steps take time.
-use super::scheduler::Scheduler;
+use super::kv::BlockPool;
+use super::scheduler::VllmScheduler;
+use super::step_scheduler::{PlannedStep, StepScheduler};
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::simulator::deployment::placement::{Deployment, DoesNotFit};
@@ -9,7 +11,7 @@ use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer
 use crate::simulator::step_time::model::StepTime;
 use crate::simulator::step_time::roofline::StepWork;
 use crate::simulator::step_time::roofline::{Efficiency, Roofline};
-use crate::simulator::work_totals::{Shortage, WorkTotals};
+use crate::simulator::work_totals::WorkTotals;
 
 /// Tokens in a KV block; vLLM's default.
 pub const BLOCK_SIZE: u32 = 16;
@@ -19,7 +21,7 @@ pub const BLOCK_SIZE: u32 = 16;
 pub struct BatchingConfig {
     /// How long a step takes.
     pub step_time: StepTime,
-    /// What bounds a step.
+    /// Bounds of a step.
     pub limits: SchedulerLimits,
     /// Blocks of KV cache.
     pub kv_blocks: u64,
@@ -56,10 +58,10 @@ impl BatchingConfig {
 ///
 /// A driver calls [`begin_step`](Self::begin_step), lets time pass until the step ends, and calls
 /// [`end_step`](Self::end_step); jobs submitted meanwhile wait for the next step. As a [`SimulatedServer`] it does
-/// that by itself.
+/// that by itself. Its scheduler is vLLM's unless another is named.
 #[derive(Clone, Debug)]
-pub struct BatchingEngine {
-    scheduler: Scheduler,
+pub struct BatchingEngine<S = VllmScheduler<BlockPool>> {
+    scheduler: S,
     step_time: StepTime,
     limits: SchedulerLimits,
     speculation: Option<Speculation>,
@@ -68,7 +70,7 @@ pub struct BatchingEngine {
     /// The place of the current step in the scheduler.
     place: usize,
     /// With asynchronous scheduling, the step that follows the current one.
-    queued: Option<QueuedStep>,
+    queued: Option<PlannedStep>,
     /// When a job last came to an idle engine.
     woken: Timestamp,
     counts: ServerGauges,
@@ -86,22 +88,21 @@ pub struct EngineStep {
     pub work: StepWork,
 }
 
-/// A step that is planned and not yet begun.
-#[derive(Clone, Copy, Debug)]
-struct QueuedStep {
-    work: StepWork,
-    place: usize,
-    kv_usage: f64,
-    shortage: Option<Shortage>,
+impl BatchingEngine {
+    /// An idle engine with vLLM's scheduler.
+    pub fn new(config: BatchingConfig) -> Self {
+        let drafts = config.speculation.map_or(0, |speculation| speculation.draft_tokens);
+        let pool = BlockPool::new(config.kv_blocks);
+        Self::with_scheduler(VllmScheduler::new(config.limits, pool, config.block_size, drafts), config)
+    }
 }
 
-impl BatchingEngine {
-    /// An idle engine.
-    pub fn new(config: BatchingConfig) -> Self {
-        let BatchingConfig { step_time, limits, kv_blocks, block_size, speculation, seed } = config;
-        let drafts = speculation.map_or(0, |speculation| speculation.draft_tokens);
+impl<S: StepScheduler> BatchingEngine<S> {
+    /// An idle engine with this scheduler.
+    pub fn with_scheduler(scheduler: S, config: BatchingConfig) -> Self {
+        let BatchingConfig { step_time, limits, speculation, seed, .. } = config;
         Self {
-            scheduler: Scheduler::new(limits, kv_blocks, block_size, drafts),
+            scheduler,
             step_time,
             limits,
             speculation,
@@ -138,9 +139,9 @@ impl BatchingEngine {
                 return None;
             }
             // Empty only where the first in line was the least urgent too and gave up its blocks; now others have them.
-            next = self.plan_step(now);
+            next = self.scheduler.plan(now);
         }
-        let QueuedStep { work, place, kv_usage, shortage } = next?;
+        let PlannedStep { work, place, kv_usage, shortage } = next?;
         let draft_cost = self.speculation.map_or(0.0, |speculation| speculation.draft_cost);
         let time = self.step_time.of(&work, draft_cost);
         self.effort.add_step(&self.step_time, &work, time, kv_usage, shortage);
@@ -148,16 +149,9 @@ impl BatchingEngine {
         self.step = Some(step);
         self.place = place;
         if self.limits.async_scheduling {
-            self.queued = self.plan_step(now);
+            self.queued = self.scheduler.plan(now);
         }
         Some(step)
-    }
-
-    /// The next step, if it has work.
-    fn plan_step(&mut self, now: Timestamp) -> Option<QueuedStep> {
-        let (work, place) = self.scheduler.plan(now);
-        let (kv_usage, shortage) = (self.kv_usage(), self.scheduler.shortage);
-        (work.sequences > 0).then_some(QueuedStep { work, place, kv_usage, shortage })
     }
 
     /// Ends the current step: adds its tokens to `events`, and releases finished jobs.
@@ -202,18 +196,8 @@ impl BatchingEngine {
                 output_tokens: job.output_tokens,
             });
         }
-        let total = self.scheduler.pool.total();
-        if self.scheduler.blocks(tokens) > total {
-            let capacity = total * u64::from(self.scheduler.block_size());
-            return Err(Reject::LargerThanCache { tokens: u64::from(tokens), capacity });
-        }
-        Ok(())
-    }
-
-    /// Share of the KV blocks held by a sequence.
-    fn kv_usage(&self) -> f64 {
-        let pool = &self.scheduler.pool;
-        1.0 - pool.free() as f64 / pool.total().max(1) as f64
+        let (tokens, capacity) = (u64::from(tokens), self.scheduler.capacity_tokens());
+        if tokens > capacity { Err(Reject::LargerThanCache { tokens, capacity }) } else { Ok(()) }
     }
 
     fn enqueue(&mut self, now: Timestamp, job: Job, emitted: u32, computed: u32) {
@@ -222,7 +206,7 @@ impl BatchingEngine {
     }
 }
 
-impl SimulatedServer for BatchingEngine {
+impl<S: StepScheduler> SimulatedServer for BatchingEngine<S> {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         self.check(&job)?;
         self.enqueue(now, job, 0, 0);
@@ -252,15 +236,8 @@ impl SimulatedServer for BatchingEngine {
     }
 
     fn gauges(&self) -> ServerGauges {
-        ServerGauges {
-            num_requests_running: self.scheduler.running.len() as u64,
-            num_requests_waiting: self.scheduler.waiting.len() as u64,
-            kv_cache_usage_perc: self.kv_usage(),
-            prefix_cache_queries: self.scheduler.prefix_queries,
-            prefix_cache_hits: self.scheduler.prefix_hits,
-            num_preemptions: self.scheduler.preemptions,
-            ..self.counts
-        }
+        let ServerGauges { prompt_tokens, generation_tokens, request_success, .. } = self.counts;
+        ServerGauges { prompt_tokens, generation_tokens, request_success, ..self.scheduler.gauges() }
     }
 
     fn effort(&self) -> WorkTotals {
@@ -268,11 +245,11 @@ impl SimulatedServer for BatchingEngine {
     }
 
     fn jobs(&self) -> u64 {
-        (self.scheduler.running.len() + self.scheduler.waiting.len()) as u64
+        self.scheduler.jobs()
     }
 
     fn reset_prefix_cache(&mut self) {
-        self.scheduler.pool.forget();
+        self.scheduler.forget_prefixes();
     }
 
     fn cached_tokens(&self, job: &Job) -> u32 {

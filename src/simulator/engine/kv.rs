@@ -3,19 +3,43 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-/// Blocks of one sequence: leading ones known by their hashes, and private ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HeldBlocks {
-    /// Leading blocks in the cache under the sequence's hashes, which it references.
-    pub(crate) shared: u32,
-    /// Blocks that no other sequence can find.
-    pub(crate) own: u32,
-}
+/// The memory of keys and values: a fixed number of blocks, and which of them a later prompt finds again.
+///
+/// What each cache must do is count blocks; one that finds no prefix leaves the rest as it is here.
+pub trait PrefixCache {
+    /// All blocks.
+    fn total(&self) -> u64;
 
-impl HeldBlocks {
-    pub(crate) const fn total(self) -> u32 {
-        self.shared + self.own
+    /// Blocks without an owner, findable ones included.
+    fn free(&self) -> u64;
+
+    /// Takes `count` blocks; takes none and returns false if there are too few.
+    fn take(&mut self, count: u64) -> bool;
+
+    /// Returns a sequence's blocks: `hashes` are those of its shared ones, `full` and `begun` its private full and
+    /// partial ones.
+    fn release(&mut self, hashes: &[u64], full: u32, begun: u32);
+
+    /// How many of the leading `hashes` are in the cache.
+    fn found(&self, _hashes: &[u64]) -> u32 {
+        0
     }
+
+    /// How many of these blocks have no user, and so count as free.
+    fn idle(&self, _hashes: &[u64]) -> u64 {
+        0
+    }
+
+    /// References blocks that were found.
+    fn refer(&mut self, _hashes: &[u64]) {}
+
+    /// Makes a full block findable; returns whether no equal one was.
+    fn name(&mut self, _hash: u64) -> bool {
+        false
+    }
+
+    /// Forgets every block without a user.
+    fn forget(&mut self) {}
 }
 
 /// A fixed number of blocks, as vLLM's block pool:
@@ -28,7 +52,7 @@ impl HeldBlocks {
 /// One difference: when two sequences have computed equal blocks side by side, vLLM can find either; here the second is
 /// only its owner's, until the first is gone.
 #[derive(Clone, Debug)]
-pub(crate) struct BlockPool {
+pub struct BlockPool {
     total: u64,
     /// Blocks without an owner, findable ones included.
     free: u64,
@@ -51,48 +75,17 @@ enum Free {
     Named { hash: u64, turn: u64 },
 }
 
-impl BlockPool {
-    pub(crate) fn new(total: u64) -> Self {
-        Self {
-            total,
-            free: total,
-            findable: HashMap::new(),
-            queue: VecDeque::from([Free::Unnamed(total)]),
-            turns: 0,
-        }
-    }
-
-    pub(crate) const fn total(&self) -> u64 {
+impl PrefixCache for BlockPool {
+    fn total(&self) -> u64 {
         self.total
     }
 
-    pub(crate) const fn free(&self) -> u64 {
+    fn free(&self) -> u64 {
         self.free
     }
 
-    /// How many of the leading `hashes` are in the cache.
-    pub(crate) fn found(&self, hashes: &[u64]) -> u32 {
-        hashes.iter().take_while(|hash| self.findable.contains_key(hash)).count() as u32
-    }
-
-    /// How many of these blocks have no user, and so count as free.
-    pub(crate) fn idle(&self, hashes: &[u64]) -> u64 {
-        hashes.iter().filter(|hash| self.findable.get(hash).is_some_and(|block| block.users == 0)).count()
-            as u64
-    }
-
-    /// References blocks that were found.
-    pub(crate) fn refer(&mut self, hashes: &[u64]) {
-        for hash in hashes {
-            if let Some(block) = self.findable.get_mut(hash) {
-                self.free -= u64::from(block.users == 0);
-                block.users += 1;
-            }
-        }
-    }
-
-    /// Takes `count` blocks, oldest first; takes none and returns false if there are too few.
-    pub(crate) fn take(&mut self, count: u64) -> bool {
+    /// Takes the oldest blocks first.
+    fn take(&mut self, count: u64) -> bool {
         if count > self.free {
             return false;
         }
@@ -105,7 +98,7 @@ impl BlockPool {
                     missing = 0;
                 }
                 Some(Free::Unnamed(run)) => missing -= run,
-                Some(Free::Named { hash, turn }) if self.waits(hash, turn) => {
+                Some(Free::Named { hash, turn }) if waits(&self.findable, hash, turn) => {
                     self.findable.remove(&hash);
                     missing -= 1;
                 }
@@ -116,20 +109,8 @@ impl BlockPool {
         true
     }
 
-    fn waits(&self, hash: u64, turn: u64) -> bool {
-        self.findable.get(&hash).is_some_and(|block| block.users == 0 && block.turn == turn)
-    }
-
-    /// Makes a full block findable; returns whether no equal one was.
-    pub(crate) fn name(&mut self, hash: u64) -> bool {
-        let Entry::Vacant(place) = self.findable.entry(hash) else { return false };
-        place.insert(Findable { users: 1, turn: 0 });
-        true
-    }
-
-    /// Returns a sequence's blocks: `hashes` are those of its shared ones, `full` and `begun` its private full and
-    /// partial ones. Partial blocks are of no use to others and are reused first.
-    pub(crate) fn release(&mut self, hashes: &[u64], full: u32, begun: u32) {
+    /// Puts partial blocks, which are of no use to others, where they are reused first.
+    fn release(&mut self, hashes: &[u64], full: u32, begun: u32) {
         if begun > 0 {
             self.free += u64::from(begun);
             self.queue.push_front(Free::Unnamed(u64::from(begun)));
@@ -149,15 +130,49 @@ impl BlockPool {
         self.sweep();
     }
 
+    fn found(&self, hashes: &[u64]) -> u32 {
+        hashes.iter().take_while(|hash| self.findable.contains_key(hash)).count() as u32
+    }
+
+    fn idle(&self, hashes: &[u64]) -> u64 {
+        hashes.iter().filter(|hash| self.findable.get(hash).is_some_and(|block| block.users == 0)).count()
+            as u64
+    }
+
+    fn refer(&mut self, hashes: &[u64]) {
+        for hash in hashes {
+            if let Some(block) = self.findable.get_mut(hash) {
+                self.free -= u64::from(block.users == 0);
+                block.users += 1;
+            }
+        }
+    }
+
+    fn name(&mut self, hash: u64) -> bool {
+        let Entry::Vacant(place) = self.findable.entry(hash) else { return false };
+        place.insert(Findable { users: 1, turn: 0 });
+        true
+    }
+
+    fn forget(&mut self) {
+        self.findable.retain(|_, block| block.users > 0);
+        self.queue = VecDeque::from([Free::Unnamed(self.free)]);
+    }
+}
+
+impl BlockPool {
+    /// So many blocks, all of them free.
+    pub fn new(total: u64) -> Self {
+        let queue = VecDeque::from([Free::Unnamed(total)]);
+        Self { total, free: total, findable: HashMap::new(), queue, turns: 0 }
+    }
+
     /// Drops stale entries of blocks that are in use again, once they outnumber the others.
     fn sweep(&mut self) {
         if self.queue.len() > 64 + 2 * self.findable.len() + self.total.min(1 << 20) as usize / 8 {
-            let findable = &self.findable;
             self.queue.retain(|free| match free {
                 Free::Unnamed(run) => *run > 0,
-                Free::Named { hash, turn } => {
-                    findable.get(hash).is_some_and(|block| block.users == 0 && block.turn == *turn)
-                }
+                Free::Named { hash, turn } => waits(&self.findable, *hash, *turn),
             });
         }
     }
@@ -170,12 +185,11 @@ impl BlockPool {
             self.queue.push_back(Free::Unnamed(count));
         }
     }
+}
 
-    /// Forgets every block without a user.
-    pub(crate) fn forget(&mut self) {
-        self.findable.retain(|_, block| block.users > 0);
-        self.queue = VecDeque::from([Free::Unnamed(self.free)]);
-    }
+/// Whether this entry of the queue is that of a block without a user.
+fn waits(findable: &HashMap<u64, Findable>, hash: u64, turn: u64) -> bool {
+    findable.get(&hash).is_some_and(|block| block.users == 0 && block.turn == turn)
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
-//! Decides what goes into each step, as vLLM's V1 scheduler does.
+//! vLLM's V1 scheduler, which decides what goes into each step.
 
 use std::collections::BTreeMap;
 
-use super::kv::{BlockPool, HeldBlocks};
+use super::kv::PrefixCache;
 use super::sequence::Sequence;
+use super::step_scheduler::{PlannedStep, StepScheduler};
 use crate::clock::Timestamp;
-use crate::simulator::job::{Job, JobId};
+use crate::simulator::job::{Job, JobId, PrefixHashes};
 use crate::simulator::limits::{SchedulerLimits, SchedulingPolicy};
+use crate::simulator::server::ServerGauges;
 use crate::simulator::step_time::roofline::StepWork;
 use crate::simulator::work_totals::Shortage;
 
@@ -25,65 +27,38 @@ use crate::simulator::work_totals::Shortage;
 ///
 /// Traces of vLLM 0.32's own schedulers verify this step by step (`tests/library/simulator/against_vllm.rs`).
 #[derive(Clone, Debug)]
-pub(crate) struct Scheduler {
+pub struct VllmScheduler<C> {
     limits: SchedulerLimits,
     block_size: u32,
     /// Draft tokens for each sequence that decodes.
     drafts: u32,
-    pub(crate) pool: BlockPool,
-    pub(crate) running: Vec<Sequence>,
-    pub(crate) waiting: BTreeMap<(i32, u64), Sequence>,
+    pool: C,
+    running: Vec<Sequence>,
+    waiting: BTreeMap<(i32, u64), Sequence>,
     arrivals: u64,
-    pub(crate) prefix_queries: u64,
-    pub(crate) prefix_hits: u64,
-    pub(crate) preemptions: u64,
-    /// Why a request waits in the last planned step.
-    pub(crate) shortage: Option<Shortage>,
+    /// Prompt tokens looked up in the prefix cache, those found there, and preemptions.
+    counts: ServerGauges,
     /// Which of the two steps that can be planned at a time is the next to be planned.
     next: usize,
     /// Preempted sequences that the running step may bring tokens to.
     preempted: Vec<(i32, u64)>,
 }
 
-impl Scheduler {
-    pub(crate) fn new(limits: SchedulerLimits, blocks: u64, block_size: u32, drafts: u32) -> Self {
-        // Without a slot or a token nothing would ever move.
-        let limits = SchedulerLimits {
-            max_num_seqs: limits.max_num_seqs.max(1),
-            max_num_batched_tokens: limits.max_num_batched_tokens.max(1),
-            ..limits
-        };
-        Self {
-            limits,
-            block_size: block_size.max(1),
-            drafts,
-            pool: BlockPool::new(blocks),
-            running: Vec::new(),
-            waiting: BTreeMap::new(),
-            arrivals: 0,
-            prefix_queries: 0,
-            prefix_hits: 0,
-            preemptions: 0,
-            shortage: None,
-            next: 0,
-            preempted: Vec::new(),
-        }
-    }
-
-    /// Adds a job that can fit to the queue. `emitted` tokens of its answer are out already, and the KV of `computed`
-    /// tokens comes with it.
-    pub(crate) fn enqueue(&mut self, job: Job, emitted: u32, computed: u32) {
+impl<C: PrefixCache> StepScheduler for VllmScheduler<C> {
+    fn enqueue(&mut self, mut job: Job, emitted: u32, computed: u32) {
         let urgency = match self.limits.policy {
             SchedulingPolicy::Fcfs => 0,
             SchedulingPolicy::Priority => job.priority,
         };
+        if !self.limits.prefix_caching {
+            job.prefix = PrefixHashes::default();
+        }
         let turn = (urgency, self.arrivals);
         self.arrivals += 1;
         self.waiting.insert(turn, Sequence { computed, emitted, ..Sequence::new(job, turn) });
     }
 
-    /// Removes a job and frees its blocks; returns whether it was there.
-    pub(crate) fn remove(&mut self, id: JobId) -> bool {
+    fn remove(&mut self, id: JobId) -> bool {
         if let Some(place) = self.running.iter().position(|sequence| sequence.job.id == id) {
             let sequence = self.running.remove(place);
             release(&sequence, self.block_size, &mut self.pool);
@@ -93,41 +68,14 @@ impl Scheduler {
         turn.is_some_and(|turn| self.waiting.remove(&turn).is_some())
     }
 
-    pub(crate) const fn block_size(&self) -> u32 {
-        self.block_size
-    }
-
-    /// Prompt tokens of the job in the prefix cache. At least one token is always computed: the first step needs the
-    /// last one's logits.
-    pub(crate) fn cached_tokens(&self, job: &Job) -> u32 {
-        self.found(job, job.input_tokens) * self.block_size
-    }
-
-    /// Cached leading blocks of a job's `known` tokens.
-    fn found(&self, job: &Job, known: u32) -> u32 {
-        if !self.limits.prefix_caching {
-            return 0;
-        }
-        let hashes = job.prefix.hashes();
-        let findable = hashes.len().min((known.saturating_sub(1) / self.block_size) as usize);
-        self.pool.found(&hashes[..findable])
-    }
-
-    /// Blocks that hold `tokens` tokens.
-    pub(crate) fn blocks(&self, tokens: u32) -> u64 {
-        u64::from(tokens.div_ceil(self.block_size))
-    }
-
-    /// Fills the next step; no work means that there is nothing to do. Returns the step's place in
-    /// [`Sequence::due`] too.
-    pub(crate) fn plan(&mut self, now: Timestamp) -> (StepWork, usize) {
+    fn plan(&mut self, now: Timestamp) -> Option<PlannedStep> {
         let mut budget = self.limits.budget();
         let shortage = if self.continue_running(&mut budget) {
             self.admit_waiting(&mut budget, now)
         } else {
             Shortage::Blocks
         };
-        self.shortage = (!self.waiting.is_empty()).then_some(shortage);
+        let shortage = (!self.waiting.is_empty()).then_some(shortage);
         let mut work = StepWork::default();
         for sequence in self.running.iter_mut().filter(|sequence| sequence.new > 0) {
             work.add(sequence.computed, sequence.new);
@@ -144,22 +92,18 @@ impl Scheduler {
             sequence.new = 0;
             sequence.drafts = 0;
         }
-        let place = self.next;
-        if work.sequences > 0 {
-            self.next = 1 - place;
-        }
-        (work, place)
+        let (place, kv_usage) = (self.next, self.kv_usage());
+        let has_work = work.sequences > 0;
+        self.next = if has_work { 1 - place } else { place };
+        has_work.then_some(PlannedStep { work, place, kv_usage, shortage })
     }
 
-    /// Ends the step at `place` for every sequence that it brings a token to: `emit` gets the sequence and
-    /// the number of drafts, and returns how many of these are accepted. Then removes every sequence whose
-    /// answer is complete.
-    pub(crate) fn end_step(&mut self, place: usize, mut emit: impl FnMut(&mut Sequence, u32) -> u32) {
+    fn end_step(&mut self, place: usize, mut emit: impl FnMut(&mut Sequence, u32) -> u32) {
         let mut any_finished = false;
         for sequence in self.running.iter_mut().filter(|sequence| sequence.due[place] > 0) {
             let drafts = std::mem::take(&mut sequence.due[place]) - 1;
             sequence.computed -= drafts - emit(sequence, drafts);
-            if self.limits.async_scheduling && self.limits.prefix_caching {
+            if self.limits.async_scheduling {
                 name_full_blocks(sequence, self.block_size, &mut self.pool);
             }
             any_finished |= sequence.is_finished();
@@ -178,6 +122,74 @@ impl Scheduler {
                 self.waiting.remove(&turn);
             }
         }
+    }
+
+    fn capacity_tokens(&self) -> u64 {
+        self.pool.total() * u64::from(self.block_size)
+    }
+
+    fn jobs(&self) -> u64 {
+        (self.running.len() + self.waiting.len()) as u64
+    }
+
+    fn gauges(&self) -> ServerGauges {
+        ServerGauges {
+            num_requests_running: self.running.len() as u64,
+            num_requests_waiting: self.waiting.len() as u64,
+            kv_cache_usage_perc: self.kv_usage(),
+            ..self.counts
+        }
+    }
+
+    /// Counts tokens of cached blocks. At least one token is always computed: the first step needs the last one's
+    /// logits.
+    fn cached_tokens(&self, job: &Job) -> u32 {
+        self.found(job, job.input_tokens) * self.block_size
+    }
+
+    fn forget_prefixes(&mut self) {
+        self.pool.forget();
+    }
+}
+
+impl<C: PrefixCache> VllmScheduler<C> {
+    /// A scheduler without jobs, over these blocks of `block_size` tokens each.
+    pub fn new(limits: SchedulerLimits, pool: C, block_size: u32, drafts: u32) -> Self {
+        // Without a slot or a token nothing would ever move.
+        let limits = SchedulerLimits {
+            max_num_seqs: limits.max_num_seqs.max(1),
+            max_num_batched_tokens: limits.max_num_batched_tokens.max(1),
+            ..limits
+        };
+        Self {
+            limits,
+            block_size: block_size.max(1),
+            drafts,
+            pool,
+            running: Vec::new(),
+            waiting: BTreeMap::new(),
+            arrivals: 0,
+            counts: ServerGauges::default(),
+            next: 0,
+            preempted: Vec::new(),
+        }
+    }
+
+    /// Cached leading blocks of a job's `known` tokens.
+    fn found(&self, job: &Job, known: u32) -> u32 {
+        let hashes = job.prefix.hashes();
+        let findable = hashes.len().min((known.saturating_sub(1) / self.block_size) as usize);
+        self.pool.found(&hashes[..findable])
+    }
+
+    /// Blocks that hold `tokens` tokens.
+    fn blocks(&self, tokens: u32) -> u64 {
+        u64::from(tokens.div_ceil(self.block_size))
+    }
+
+    /// Share of the blocks held by a sequence.
+    fn kv_usage(&self) -> f64 {
+        1.0 - self.pool.free() as f64 / self.pool.total().max(1) as f64
     }
 
     /// Gives the running sequences their tokens; returns whether none was preempted.
@@ -199,16 +211,15 @@ impl Scheduler {
                 0
             };
             let new = (pending + drafts).min(*budget);
-            let wanted =
-                self.blocks(sequence.computed + new).saturating_sub(u64::from(sequence.held.total()));
+            let wanted = self
+                .blocks(sequence.computed + new)
+                .saturating_sub(u64::from(sequence.shared + sequence.own));
             if self.pool.take(wanted) {
                 let sequence = &mut self.running[place];
-                sequence.held.own += wanted as u32;
+                sequence.own += wanted as u32;
                 sequence.new = new;
                 sequence.drafts = drafts;
-                if self.limits.prefix_caching {
-                    name_full_blocks(sequence, self.block_size, &mut self.pool);
-                }
+                name_full_blocks(sequence, self.block_size, &mut self.pool);
                 *budget -= new;
                 place += 1;
                 continue;
@@ -247,14 +258,14 @@ impl Scheduler {
         }
         release(&sequence, self.block_size, &mut self.pool);
         let new = sequence.new;
-        sequence.held = HeldBlocks::default();
+        (sequence.shared, sequence.own) = (0, 0);
         sequence.computed = 0;
         sequence.new = 0;
         sequence.drafts = 0;
         if sequence.expected() > 0 {
             self.preempted.push(sequence.turn);
         }
-        self.preemptions += 1;
+        self.counts.num_preemptions += 1;
         self.waiting.insert(sequence.turn, sequence);
         new
     }
@@ -286,16 +297,14 @@ impl Scheduler {
                 sequence.cached_tokens = found * self.block_size;
                 // A job whose prompt was computed elsewhere looks nothing up.
                 if self.limits.prefix_caching && sequence.emitted == 0 {
-                    self.prefix_queries += u64::from(known);
-                    self.prefix_hits += u64::from(sequence.cached_tokens);
+                    self.counts.prefix_cache_queries += u64::from(known);
+                    self.counts.prefix_cache_hits += u64::from(sequence.cached_tokens);
                 }
             }
             sequence.computed = computed;
-            sequence.held = HeldBlocks { shared: found, own: own as u32 };
+            (sequence.shared, sequence.own) = (found, own as u32);
             sequence.new = new;
-            if self.limits.prefix_caching {
-                name_full_blocks(&mut sequence, self.block_size, &mut self.pool);
-            }
+            name_full_blocks(&mut sequence, self.block_size, &mut self.pool);
             *budget -= new;
             self.running.push(sequence);
         }
@@ -323,22 +332,21 @@ fn full_blocks(sequence: &Sequence, block_size: u32) -> u32 {
 }
 
 /// Returns all of a sequence's blocks.
-fn release(sequence: &Sequence, block_size: u32, pool: &mut BlockPool) {
-    let HeldBlocks { shared, own } = sequence.held;
-    let full = full_blocks(sequence, block_size).saturating_sub(shared).min(own);
-    pool.release(sequence.shared(), full, own - full);
+fn release(sequence: &Sequence, block_size: u32, pool: &mut impl PrefixCache) {
+    let full = full_blocks(sequence, block_size).saturating_sub(sequence.shared).min(sequence.own);
+    pool.release(sequence.shared_hashes(), full, sequence.own - full);
 }
 
 /// Makes the hashed blocks that this step fills findable, at once for the next in line, as in vLLM: within a pass
 /// each layer writes all KV before any is read.
-fn name_full_blocks(sequence: &mut Sequence, block_size: u32, pool: &mut BlockPool) {
+fn name_full_blocks(sequence: &mut Sequence, block_size: u32, pool: &mut impl PrefixCache) {
     let full = full_blocks(sequence, block_size) as usize;
     let hashes = sequence.job.prefix.hashes();
-    for &hash in hashes.iter().take(full).skip(sequence.held.shared as usize) {
+    for &hash in hashes.iter().take(full).skip(sequence.shared as usize) {
         if !pool.name(hash) {
             break;
         }
-        sequence.held.shared += 1;
-        sequence.held.own -= 1;
+        sequence.shared += 1;
+        sequence.own -= 1;
     }
 }

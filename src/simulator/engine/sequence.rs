@@ -1,34 +1,38 @@
 //! A job's progress in the scheduler: what is computed, what is out, what it holds.
 
-use super::kv::HeldBlocks;
 use crate::clock::Timestamp;
 use crate::simulator::job::Job;
 
 /// A job and its progress.
 #[derive(Clone, Debug)]
-pub(crate) struct Sequence {
-    pub(crate) job: Job,
+pub struct Sequence {
+    /// The job.
+    pub job: Job,
     /// Its position in the order of service: urgency under the policy, then arrival.
-    pub(crate) turn: (i32, u64),
+    pub turn: (i32, u64),
     /// First time in a step.
-    pub(crate) scheduled: Option<Timestamp>,
+    pub scheduled: Option<Timestamp>,
     /// Tokens whose keys and values are in its blocks, or will be after the steps that are planned.
-    pub(crate) computed: u32,
+    pub computed: u32,
     /// Tokens of the answer so far.
-    pub(crate) emitted: u32,
+    pub emitted: u32,
     /// Prompt tokens found in the prefix cache when it was first scheduled.
-    pub(crate) cached_tokens: u32,
-    pub(crate) held: HeldBlocks,
+    pub cached_tokens: u32,
+    /// Leading blocks in the cache under its hashes, which it references.
+    pub shared: u32,
+    /// Blocks that no other sequence can find.
+    pub own: u32,
     /// While a step is planned: tokens it computes there, drafts included; 0 when it is not in the step.
-    pub(crate) new: u32,
+    pub new: u32,
     /// Draft tokens among them.
-    pub(crate) drafts: u32,
+    pub drafts: u32,
     /// Tokens that each of the two steps that can be planned at a time may bring: 0, or 1 and the drafts.
-    pub(crate) due: [u32; 2],
+    pub due: [u32; 2],
 }
 
 impl Sequence {
-    pub(crate) fn new(job: Job, turn: (i32, u64)) -> Self {
+    /// A job that has not begun.
+    pub fn new(job: Job, turn: (i32, u64)) -> Self {
         Self {
             job,
             turn,
@@ -36,7 +40,8 @@ impl Sequence {
             computed: 0,
             emitted: 0,
             cached_tokens: 0,
-            held: HeldBlocks::default(),
+            shared: 0,
+            own: 0,
             new: 0,
             drafts: 0,
             due: [0; 2],
@@ -70,12 +75,12 @@ impl Sequence {
     }
 
     /// Whether its answer is complete.
-    pub(crate) const fn is_finished(&self) -> bool {
+    pub const fn is_finished(&self) -> bool {
         self.emitted >= self.job.output_tokens
     }
 
     /// Hashes of the blocks it references.
-    pub(crate) fn shared(&self) -> &[u64] {
-        &self.job.prefix.hashes()[..self.held.shared as usize]
+    pub(crate) fn shared_hashes(&self) -> &[u64] {
+        &self.job.prefix.hashes()[..self.shared as usize]
     }
 }

@@ -9,31 +9,22 @@ use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent
 use crate::simulator::work_totals::WorkTotals;
 use crate::workload::Priority;
 
-/// What a deployment admits, all its servers together, and what it does when a client has gone. By default it admits
+/// Admission of a deployment, all its servers together, and of abandoned work. By default it admits
 /// everything, and an abandoned job frees its resources at once.
 ///
 /// With one limit of K for all requests and one slot a plain server is M/M/1/K: K requests in service and waiting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admission {
-    /// Most requests in the server, in service and waiting, of each group. A request must be within all limits of the
-    /// groups that it belongs to.
-    pub limits: Vec<AdmissionLimit>,
+    /// Groups, each with the most requests of it in the server, in service and waiting. A request must be within all
+    /// limits of the groups that it belongs to.
+    pub limits: Vec<(AdmissionGroup, u32)>,
     /// Most requests that wait for their first step (SGLang's `--max-queued-requests`); absent: no limit. One that
     /// arrives waits, if only for the next step.
     pub max_queued: Option<u32>,
     /// When a refused client may come again, as the refusal says it (`Retry-After`); absent: it says nothing.
     pub retry_after: Option<Duration>,
-    /// What becomes of the work of a client that has gone.
+    /// Work of a client that has gone.
     pub abandoned: AbandonedWork,
-}
-
-/// A limit for one group of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdmissionLimit {
-    /// Requests that it is for.
-    pub group: AdmissionGroup,
-    /// Most of them in the server, in service and waiting.
-    pub most: u32,
 }
 
 /// Requests that share a limit.
@@ -47,13 +38,13 @@ pub enum AdmissionGroup {
     Priority(Priority),
 }
 
-/// What a server does with the work of a client that has gone.
+/// Treatment of the work of a client that has gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AbandonedWork {
-    /// It notices, and frees the resources at once.
+    /// Noticed, and its resources freed at once.
     #[default]
     Cancelled,
-    /// It does not notice, and computes an answer that nobody reads.
+    /// Not noticed: an answer is computed that nobody reads.
     Completed,
 }
 
@@ -86,7 +77,7 @@ impl AdmissionControl {
 
     /// The limit that refuses a job under these limits, if one does.
     fn full(&self, under: &[usize]) -> Option<u32> {
-        let limits = under.iter().map(|&place| (self.held[place], self.admission.limits[place].most));
+        let limits = under.iter().map(|&place| (self.held[place], self.admission.limits[place].1));
         let waiting = self.admission.max_queued.map(|most| (self.inner.gauges().num_requests_waiting, most));
         limits
             .map(|(held, most)| (u64::from(held), most))
@@ -106,7 +97,7 @@ impl SimulatedServer for AdmissionControl {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         let limits = self.admission.limits.iter().enumerate();
         let under: Vec<usize> =
-            limits.filter(|(_, limit)| limit.group.has(&job)).map(|(place, _)| place).collect();
+            limits.filter(|(_, (group, _))| group.has(&job)).map(|(place, _)| place).collect();
         if let Some(limit) = self.full(&under) {
             return Err(Reject::Full { limit, retry_after: self.admission.retry_after });
         }
@@ -162,8 +153,8 @@ mod tests {
         AdmissionControl::new(Box::new(plain), admission)
     }
 
-    fn limit(group: AdmissionGroup, most: u32) -> AdmissionLimit {
-        AdmissionLimit { group, most }
+    fn limit(group: AdmissionGroup, most: u32) -> (AdmissionGroup, u32) {
+        (group, most)
     }
 
     fn submit(server: &mut AdmissionControl, at: u64, job: Job) -> Result<(), Reject> {

@@ -1,35 +1,43 @@
 //! Several servers behind one router, driven as one.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::ops::Add as _;
+use std::ops::{Add as _, Range};
+use std::str::FromStr;
+
+use strum::{Display, IntoStaticStr, VariantArray};
 
 use crate::clock::Timestamp;
-use crate::simulator::job::{Job, JobId};
+use crate::simulator::deployment::preset::{UnknownName, find};
+use crate::simulator::job::{Job, JobId, urgency};
 use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
 use crate::simulator::work_totals::WorkTotals;
+use crate::workload::Priority;
 
 /// Replicas behind a router. Each has its own pace; the cluster's next event is the earliest of theirs.
 #[derive(Clone, Debug)]
 pub struct Cluster<S> {
     replicas: Vec<S>,
-    router: Router,
+    rule: RoutingRule,
+    /// Jobs that were routed so far.
+    turn: usize,
     /// When each replica must be advanced next: a large cluster must not be searched at every step of one.
     due: BTreeSet<(Timestamp, usize)>,
 }
 
 impl<S: SimulatedServer> Cluster<S> {
-    /// These replicas (at least one) behind a router with this rule.
+    /// Cluster of replicas, at least one, behind a router with this rule.
     ///
     /// # Errors
     ///
     /// When there are no replicas.
-    pub fn new(replicas: Vec<S>, routing: Routing) -> Result<Self, NoReplicas> {
+    pub fn new(replicas: Vec<S>, rule: RoutingRule) -> Result<Self, BadFleet> {
         if replicas.is_empty() {
-            return Err(NoReplicas);
+            return Err(BadFleet::Empty);
         }
         let due =
             replicas.iter().zip(0..).filter_map(|(replica, place)| Some((replica.next_event()?, place)));
-        Ok(Self { due: due.collect(), replicas, router: Router::new(routing) })
+        Ok(Self { due: due.collect(), replicas, rule, turn: 0 })
     }
 
     /// Acts on the replica at `place`, and updates when it is due.
@@ -45,9 +53,10 @@ impl<S: SimulatedServer> Cluster<S> {
         done
     }
 
-    /// Gives `job` to the replica that the router chooses.
+    /// Gives `job` to the replica that the rule chooses.
     pub(super) fn route<T>(&mut self, job: Job, act: impl FnOnce(&mut S, Job) -> T) -> T {
-        let place = self.router.choose(&self.replicas, &job);
+        let place = self.rule.choose(&self.replicas, &job, self.turn);
+        self.turn += 1;
         self.with(place, |replica| act(replica, job))
     }
 
@@ -57,10 +66,18 @@ impl<S: SimulatedServer> Cluster<S> {
     }
 }
 
-/// A cluster without replicas.
+/// An impossible fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a cluster needs at least one replica; give it one or more")]
-pub struct NoReplicas;
+pub enum BadFleet {
+    /// A number of servers is zero.
+    #[error("a cluster needs at least one replica; give it one or more")]
+    Empty,
+    /// Pools of plain servers.
+    #[error(
+        "a plain server has no prefill and decode to put into pools; leave the pools out, or the plain delays"
+    )]
+    PlainPools,
+}
 
 impl<S: SimulatedServer> SimulatedServer for Cluster<S> {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
@@ -104,80 +121,58 @@ impl<S: SimulatedServer> SimulatedServer for Cluster<S> {
     }
 }
 
-/// How a router distributes jobs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Routing {
+/// A routing rule by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum RoutingRule {
     /// Each in turn.
     RoundRobin,
     /// The one with the fewest jobs, waiting and running; the first among equals.
     LeastLoaded,
-    /// The one whose cache holds the longest prefix of the prompt, unless it has over `imbalance` jobs more than the
-    /// least loaded; the least loaded among equals.
-    PrefixAware {
-        /// How many jobs more than the least loaded a server with a warm cache may have.
-        imbalance: u64,
-    },
-    /// The first lane that takes the job, and the least loaded of its servers; the last lane takes all jobs.
-    Lanes(Vec<PriorityLane>),
+    /// The one whose cache holds the longest prefix of the prompt, unless it has over [`Self::IMBALANCE`] jobs more
+    /// than the least loaded; the least loaded among equals.
+    PrefixAware,
+    /// The least loaded of a third of the servers, at least one, for prompts of up to [`Self::SHORT`] tokens that are
+    /// not of low priority; the least loaded of the others for the rest.
+    ByPriority,
 }
 
-/// Servers reserved for some of the jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PriorityLane {
-    /// Indices of its servers.
-    pub servers: Vec<usize>,
-    /// Takes jobs at least this urgent: a [`Job::priority`] no higher than this. `None` takes any.
-    pub priority_up_to: Option<i32>,
-    /// Takes prompts no longer than this, tokens. `None` takes any.
-    pub input_up_to: Option<u32>,
-}
+impl FromStr for RoutingRule {
+    type Err = UnknownName;
 
-impl PriorityLane {
-    fn takes(&self, job: &Job) -> bool {
-        self.priority_up_to.is_none_or(|bound| job.priority <= bound)
-            && self.input_up_to.is_none_or(|bound| job.input_tokens <= bound)
+    /// `round-robin`, `least-loaded`, `prefix-aware` or `by-priority`.
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find("routing rule", Self::VARIANTS, |rule| rule.into(), name)
     }
 }
 
-/// A routing rule with its state.
-#[derive(Clone, Debug)]
-pub(crate) struct Router {
-    routing: Routing,
-    next: usize,
-}
+impl RoutingRule {
+    /// Requests more than the least loaded that a server with a warm cache may have (a choice; routers make it a
+    /// setting).
+    pub const IMBALANCE: u64 = 32;
+    /// Longest prompt of the priority lane, tokens.
+    pub const SHORT: u32 = 1024;
 
-impl Router {
-    pub(crate) const fn new(routing: Routing) -> Self {
-        Self { routing, next: 0 }
-    }
-
-    /// The index of the server for `job`; 0 when there is no server.
-    pub(crate) fn choose<S: SimulatedServer>(&mut self, servers: &[S], job: &Job) -> usize {
-        match &self.routing {
-            Routing::RoundRobin => {
-                let place = self.next % servers.len().max(1);
-                self.next = place + 1;
-                place
+    /// The index of the server for `job`, the `turn`-th one; 0 when there is no server.
+    fn choose<S: SimulatedServer>(self, servers: &[S], job: &Job, turn: usize) -> usize {
+        let all = 0..servers.len();
+        let least_loaded =
+            |places: Range<usize>| places.min_by_key(|&place| servers[place].jobs()).unwrap_or(0);
+        match self {
+            Self::RoundRobin => turn % servers.len().max(1),
+            Self::PrefixAware => {
+                let bound = servers.iter().map(SimulatedServer::jobs).min().unwrap_or(0) + Self::IMBALANCE;
+                let warmest =
+                    |place: &usize| (Reverse(servers[*place].cached_tokens(job)), servers[*place].jobs());
+                all.filter(|&place| servers[place].jobs() <= bound).min_by_key(warmest).unwrap_or(0)
             }
-            Routing::LeastLoaded => least_loaded(servers, 0..servers.len()),
-            Routing::PrefixAware { imbalance } => {
-                let bound = servers.iter().map(SimulatedServer::jobs).min().unwrap_or(0) + imbalance;
-                (0..servers.len())
-                    .filter(|&place| servers[place].jobs() <= bound)
-                    .min_by_key(|&place| {
-                        (std::cmp::Reverse(servers[place].cached_tokens(job)), servers[place].jobs())
-                    })
-                    .unwrap_or(0)
+            // A single server needs no lanes.
+            Self::ByPriority if servers.len() > 1 => {
+                let urgent = (servers.len() / 3).max(1);
+                let is_urgent = job.priority <= urgency(Priority::Medium) && job.input_tokens <= Self::SHORT;
+                least_loaded(if is_urgent { 0..urgent } else { urgent..servers.len() })
             }
-            Routing::Lanes(lanes) => {
-                let lane = lanes.iter().find(|lane| lane.takes(job)).or(lanes.last());
-                let places = lane.map_or(&[][..], |lane| &lane.servers);
-                least_loaded(servers, places.iter().copied().filter(|&place| place < servers.len()))
-            }
+            Self::LeastLoaded | Self::ByPriority => least_loaded(all),
         }
     }
-}
-
-fn least_loaded<S: SimulatedServer>(servers: &[S], places: impl Iterator<Item = usize>) -> usize {
-    places.min_by_key(|&place| servers[place].jobs()).unwrap_or(0)
 }

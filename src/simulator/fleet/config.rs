@@ -1,15 +1,11 @@
 //! A deployment: an engine, how many of it, and how requests are routed.
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
-use strum::{Display, IntoStaticStr, VariantArray};
-
 use super::admission::{Admission, AdmissionControl};
-use super::cluster::{Cluster, NoReplicas, PriorityLane, Routing};
+use super::cluster::{BadFleet, Cluster, RoutingRule};
 use super::front_end::FrontEnd;
 use super::pools::{KvTransfer, Pools};
-use crate::simulator::deployment::preset::{UnknownName, find};
 use crate::simulator::engine::batching::{BatchingConfig, BatchingEngine};
 use crate::simulator::engine::fixed_queue::{Delay, FixedQueue};
 use crate::simulator::server::SimulatedServer;
@@ -25,7 +21,7 @@ pub struct Fleet {
     pub seed: u64,
     /// Delay from making a token to the client's view of it: whatever stands in between.
     pub front_end: Duration,
-    /// What it admits, all its servers together.
+    /// Admission, of all its servers together.
     pub admission: Admission,
 }
 
@@ -68,79 +64,6 @@ pub enum FleetLayout {
     },
 }
 
-/// A routing rule by its name; [`Routing`] is the rule for a number of servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "kebab-case")]
-pub enum RoutingRule {
-    /// Each in turn.
-    RoundRobin,
-    /// The one with the fewest requests.
-    LeastLoaded,
-    /// The one whose cache holds most of the prompt, unless it has over [`Self::IMBALANCE`] requests more than the
-    /// least loaded.
-    PrefixAware,
-    /// A third of the servers, at least one, for prompts of up to [`Self::SHORT`] tokens that are not of low
-    /// priority; the others for the rest.
-    ByPriority,
-}
-
-impl RoutingRule {
-    /// Requests more than the least loaded that a server with a warm cache may have (a choice; routers make it a
-    /// setting).
-    pub const IMBALANCE: u64 = 32;
-    /// Longest prompt of the priority lane, tokens.
-    pub const SHORT: u32 = 1024;
-
-    /// The rule for `count` servers.
-    pub fn among(self, count: u32) -> Routing {
-        match self {
-            Self::RoundRobin => Routing::RoundRobin,
-            Self::LeastLoaded => Routing::LeastLoaded,
-            Self::PrefixAware => Routing::PrefixAware { imbalance: Self::IMBALANCE },
-            // A single server needs no lanes.
-            Self::ByPriority if count < 2 => Routing::LeastLoaded,
-            Self::ByPriority => {
-                let urgent = (count / 3).max(1) as usize;
-                let usual = crate::simulator::job::urgency(crate::workload::Priority::Medium);
-                Routing::Lanes(vec![
-                    PriorityLane {
-                        servers: (0..urgent).collect(),
-                        priority_up_to: Some(usual),
-                        input_up_to: Some(Self::SHORT),
-                    },
-                    PriorityLane {
-                        servers: (urgent..count as usize).collect(),
-                        priority_up_to: None,
-                        input_up_to: None,
-                    },
-                ])
-            }
-        }
-    }
-}
-
-impl FromStr for RoutingRule {
-    type Err = UnknownName;
-
-    /// `round-robin`, `least-loaded`, `prefix-aware` or `by-priority`.
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find("routing rule", Self::VARIANTS, |rule| rule.into(), name)
-    }
-}
-
-/// An impossible fleet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadFleet {
-    /// A number of servers is zero.
-    #[error(transparent)]
-    Empty(#[from] NoReplicas),
-    /// Pools of plain servers.
-    #[error(
-        "a plain server has no prefill and decode to put into pools; leave the pools out, or the plain delays"
-    )]
-    PlainPools,
-}
-
 impl Fleet {
     /// One server of this kind.
     pub fn of_one(engine: EngineModel, seed: u64) -> Self {
@@ -169,21 +92,21 @@ impl Fleet {
     pub fn server(&self) -> Result<Box<dyn SimulatedServer + Send>, BadFleet> {
         let engines: Box<dyn SimulatedServer + Send> = match (&self.engine, &self.layout) {
             (EngineModel::Batching(config), FleetLayout::Replicas { count, rule }) => {
-                Box::new(Cluster::new(self.instances(config, 0..*count), rule.among(*count))?)
+                Box::new(Cluster::new(self.instances(config, 0..*count), *rule)?)
             }
             (EngineModel::Batching(config), FleetLayout::Pools { prefill, decode, rule, transfer }) => {
                 let (prompts, answers) = (0..*prefill, *prefill..prefill + decode);
                 Box::new(Pools::new(
                     self.instances(config, prompts),
                     self.instances(config, answers),
-                    rule.among(*prefill),
+                    *rule,
                     *transfer,
                 )?)
             }
             (EngineModel::Plain { slots, ttft, itl }, FleetLayout::Replicas { count, rule }) => {
                 let seeds = (0..u64::from(*count)).map(|place| self.seed.wrapping_add(place));
                 let servers = seeds.map(|seed| FixedQueue::new(*slots, *ttft, *itl, seed)).collect();
-                Box::new(Cluster::new(servers, rule.among(*count))?)
+                Box::new(Cluster::new(servers, *rule)?)
             }
             (EngineModel::Plain { .. }, FleetLayout::Pools { .. }) => return Err(BadFleet::PlainPools),
         };
@@ -258,7 +181,7 @@ mod tests {
     #[test]
     fn impossible_fleets_are_refused() {
         let nobody = FleetLayout::Replicas { count: 0, rule: RoutingRule::RoundRobin };
-        assert!(matches!(plain(nobody).server().map(|_| ()), Err(BadFleet::Empty(NoReplicas))));
+        assert!(matches!(plain(nobody).server().map(|_| ()), Err(BadFleet::Empty)));
         let transfer = KvTransfer { bytes_per_token: 1.0, bandwidth: 1.0, latency: Duration::ZERO };
         let pools = FleetLayout::Pools { prefill: 1, decode: 1, rule: RoutingRule::RoundRobin, transfer };
         assert!(matches!(plain(pools).server().map(|_| ()), Err(BadFleet::PlainPools)));
@@ -270,12 +193,5 @@ mod tests {
         assert_eq!(of(1, RoutingRule::LeastLoaded).baseline(), None);
         assert_eq!(of(4, RoutingRule::RoundRobin).baseline(), None);
         assert_eq!(of(4, RoutingRule::ByPriority).baseline(), Some(of(4, RoutingRule::RoundRobin)));
-    }
-
-    #[test]
-    fn the_urgent_get_a_third_of_the_servers() {
-        let Routing::Lanes(lanes) = RoutingRule::ByPriority.among(6) else { unreachable!() };
-        assert_eq!((&lanes[0].servers[..], &lanes[1].servers[..]), (&[0, 1][..], &[2, 3, 4, 5][..]));
-        assert_eq!(RoutingRule::ByPriority.among(1), Routing::LeastLoaded);
     }
 }

@@ -7,7 +7,7 @@ mod config;
 mod front_end;
 mod pools;
 
-pub use admission::{AbandonedWork, Admission, AdmissionGroup, AdmissionLimit};
-pub use cluster::{Cluster, NoReplicas, PriorityLane, Routing};
-pub use config::{BadFleet, EngineModel, Fleet, FleetLayout, RoutingRule};
+pub use admission::{AbandonedWork, Admission, AdmissionGroup};
+pub use cluster::{BadFleet, Cluster, RoutingRule};
+pub use config::{EngineModel, Fleet, FleetLayout};
 pub use pools::{KvTransfer, Pools};

@@ -4,7 +4,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::ops::Add as _;
 use std::time::Duration;
 
-use super::cluster::{Cluster, NoReplicas, Routing};
+use super::cluster::{BadFleet, Cluster, RoutingRule};
 use crate::clock::Timestamp;
 use crate::simulator::deployment::placement::Deployment;
 use crate::simulator::engine::batching::BatchingEngine;
@@ -69,12 +69,12 @@ impl Pools {
     pub fn new(
         prefill: Vec<BatchingEngine>,
         decode: Vec<BatchingEngine>,
-        routing: Routing,
+        rule: RoutingRule,
         transfer: KvTransfer,
-    ) -> Result<Self, NoReplicas> {
+    ) -> Result<Self, BadFleet> {
         Ok(Self {
-            prefill: Cluster::new(prefill, routing)?,
-            decode: Cluster::new(decode, Routing::LeastLoaded)?,
+            prefill: Cluster::new(prefill, rule)?,
+            decode: Cluster::new(decode, RoutingRule::LeastLoaded)?,
             transfer,
             in_prefill: HashMap::new(),
             moving: BinaryHeap::new(),

@@ -1,4 +1,4 @@
-//! What a deployment can do at best, by simple bandwidth arithmetic.
+//! Best speed of a deployment, by simple bandwidth arithmetic.
 
 use std::fmt;
 

@@ -5,5 +5,5 @@ pub(super) mod model;
 pub(super) mod roofline;
 
 pub use bandwidth::BandwidthMath;
-pub use model::{LinearStep, StepTable, StepTableError, StepTime};
+pub use model::{LinearStep, StepTable, StepTime};
 pub use roofline::{Efficiency, Roofline, StepParts, StepWork};

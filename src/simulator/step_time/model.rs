@@ -80,20 +80,6 @@ pub struct StepTable {
     prefill_tokens_per_s: Option<f64>,
 }
 
-/// What is wrong with a table of step times.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum StepTableError {
-    /// It has no rows.
-    #[error("a table of step times needs at least one row, such as 1 → 25 ms")]
-    Empty,
-    /// A row does not come after the row before it.
-    #[error("the batch sizes of a table of step times must rise, but {1} follows {0}; sort the rows")]
-    Unsorted(u32, u32),
-    /// A time is not above zero.
-    #[error("the step time at batch size {0} must be above zero")]
-    NoTime(u32),
-}
-
 impl StepTable {
     /// A table of (sequences in the batch, step time). Below its first row the first time applies.
     ///
@@ -103,15 +89,18 @@ impl StepTable {
     /// # Errors
     ///
     /// When the table is empty, unsorted or has a time of zero.
-    pub fn new(rows: &[(u32, Duration)], prefill_tokens_per_s: Option<f64>) -> Result<Self, StepTableError> {
+    pub fn new(rows: &[(u32, Duration)], prefill_tokens_per_s: Option<f64>) -> Result<Self, String> {
         if rows.is_empty() {
-            return Err(StepTableError::Empty);
+            return Err("a table of step times needs at least one row, such as 1 → 25 ms".to_owned());
         }
         if let Some(pair) = rows.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
-            return Err(StepTableError::Unsorted(pair[0].0, pair[1].0));
+            let (before, batch) = (pair[0].0, pair[1].0);
+            return Err(format!(
+                "the batch sizes of a table of step times must rise, but {batch} follows {before}; sort the rows"
+            ));
         }
         if let Some(row) = rows.iter().find(|row| row.1.is_zero()) {
-            return Err(StepTableError::NoTime(row.0));
+            return Err(format!("the step time at batch size {} must be above zero", row.0));
         }
         let points = rows.iter().map(|(batch, time)| (f64::from(*batch), time.as_secs_f64())).collect();
         Ok(Self { points, prefill_tokens_per_s })
@@ -195,9 +184,12 @@ mod tests {
     #[test]
     fn bad_tables_are_refused() {
         let ms = Duration::from_millis;
-        assert_eq!(StepTable::new(&[], None), Err(StepTableError::Empty));
-        assert_eq!(StepTable::new(&[(4, ms(1)), (4, ms(2))], None), Err(StepTableError::Unsorted(4, 4)));
-        assert_eq!(StepTable::new(&[(4, ms(0))], None), Err(StepTableError::NoTime(4)));
+        assert_eq!(
+            StepTable::new(&[], None),
+            Err("a table of step times needs at least one row, such as 1 → 25 ms".to_owned())
+        );
+        assert!(StepTable::new(&[(4, ms(1)), (4, ms(2))], None).unwrap_err().contains("4 follows 4"));
+        assert!(StepTable::new(&[(4, ms(0))], None).unwrap_err().contains("batch size 4"));
     }
 
     #[test]

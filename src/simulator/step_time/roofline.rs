@@ -63,7 +63,7 @@ pub struct StepParts {
     pub memory: f64,
     /// All-reduces between ranks.
     pub communication: f64,
-    /// What the step and its sequences cost on top.
+    /// Overhead of the step and of its sequences.
     pub overhead: f64,
 }
 
@@ -98,7 +98,7 @@ impl Roofline {
         }
     }
 
-    /// What it is the roofline of.
+    /// Deployment under this roofline.
     pub const fn deployment(&self) -> &Deployment {
         &self.deployment
     }
@@ -127,7 +127,7 @@ impl Roofline {
         self.parts(work).total()
     }
 
-    /// What computing or reading takes in a step of one token, seconds.
+    /// Time of computing or reading in a step of one token, seconds.
     pub(super) fn single(&self) -> f64 {
         let parts = self.parts(&StepWork::decode(1, 1));
         parts.compute.max(parts.memory)

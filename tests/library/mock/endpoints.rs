@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use skyline::mock::{AnswerWords, Backend, MockOptions, PromptDetails, StopLength};
-use skyline::simulator::{Admission, AdmissionGroup, AdmissionLimit, Delay, EngineModel, Fleet};
+use skyline::simulator::{Admission, AdmissionGroup, Delay, EngineModel, Fleet};
 use skyline::workload::Priority;
 
 use super::support::{ask, chat, get, in_one_piece, metric, post, quick, send, start};
@@ -233,7 +233,7 @@ fn a_full_server_refuses_with_429_and_says_when_to_come_again() {
     let engine = EngineModel::Plain { slots: 9, ttft: Delay::Constant(60.0), itl: Delay::Constant(0.0) };
     let limits = [(AdmissionGroup::All, 2), (AdmissionGroup::Priority(Priority::Low), 1)];
     let admission = Admission {
-        limits: limits.map(|(group, most)| AdmissionLimit { group, most }).to_vec(),
+        limits: limits.to_vec(),
         retry_after: Some(Duration::from_secs(2)),
         ..Admission::default()
     };

@@ -67,7 +67,7 @@ fn over_eight_seeds_an_arrival_waits_for_a_step_more_and_tokens_do_not() {
 /// As vLLM does on a GPU, and all hardware that is known by name is one.
 #[test]
 fn hardware_that_is_known_schedules_asynchronously() {
-    for hardware in HARDWARE {
+    for hardware in HARDWARE.iter().copied() {
         let deployment =
             Deployment { tensor_parallel: 2, ..Deployment::new(hardware, "qwen2.5-7b".parse().unwrap()) };
         let config = BatchingConfig::vllm(&deployment, skyline::simulator::Efficiency::default()).unwrap();

@@ -3,8 +3,8 @@
 use skyline::clock::Timestamp;
 use skyline::random::RandomStream;
 use skyline::simulator::{
-    Admission, AdmissionGroup, AdmissionLimit, BatchingEngine, Delay, EngineModel, FixedQueue, Fleet, Job,
-    JobEnd, JobId, Reject, SimulatedServer,
+    Admission, AdmissionGroup, BatchingEngine, Delay, EngineModel, FixedQueue, Fleet, Job, JobEnd, JobId,
+    Reject, SimulatedServer,
 };
 
 use super::drive::{simulate, ten_ms_engine};
@@ -90,7 +90,7 @@ fn blocking(load: f64, most: u32) -> f64 {
 /// A plain server of one slot, with exponential service of `service_s` seconds, that admits `most` requests: M/M/1/K.
 fn one_slot(service_s: f64, most: u32) -> Fleet {
     let (ttft, itl) = (Delay::Exponential(service_s), Delay::Constant(0.0));
-    let limits = vec![AdmissionLimit { group: AdmissionGroup::All, most }];
+    let limits = vec![(AdmissionGroup::All, most)];
     let admission = Admission { limits, ..Admission::default() };
     Fleet { admission, ..Fleet::of_one(EngineModel::Plain { slots: 1, ttft, itl }, 11) }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use skyline::clock::Timestamp;
 use skyline::simulator::{
     BatchingConfig, BatchingEngine, Delay, FixedQueue, Job, JobEnd, JobHistory, JobId, KvTransfer, Pools,
-    PrefixHashes, Routing, SchedulingPolicy, SimulatedServer, Speculation,
+    PrefixHashes, RoutingRule, SchedulingPolicy, SimulatedServer, Speculation,
 };
 
 use super::drive::{simulate, ten_ms_engine};
@@ -138,7 +138,7 @@ proptest! {
             &|| Box::new(FixedQueue::new(3, Delay::Constant(0.02), Delay::Constant(0.007), 1)),
             &|| {
                 let fleet = |count| (0..count).map(|_| BatchingEngine::new(config.clone())).collect();
-                Box::new(Pools::new(fleet(2), fleet(1), Routing::RoundRobin, transfer).unwrap())
+                Box::new(Pools::new(fleet(2), fleet(1), RoutingRule::RoundRobin, transfer).unwrap())
             },
         ];
         for server in servers {

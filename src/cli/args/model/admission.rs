@@ -8,7 +8,7 @@ use strum::VariantNames as _;
 
 use crate::cli::args::values::{some_time, whole};
 use crate::session::Stop;
-use crate::simulator::{AbandonedWork, Admission, AdmissionGroup, AdmissionLimit};
+use crate::simulator::{AbandonedWork, Admission, AdmissionGroup};
 use crate::workload::{Priority, RequestClass};
 
 /// What the deployment admits, all its servers together.
@@ -73,7 +73,7 @@ impl AdmissionArgs {
                 None => AdmissionGroup::All,
                 Some(name) => group(name, classes)?,
             };
-            Ok(AdmissionLimit { group, most: limit.most })
+            Ok((group, limit.most))
         });
         Ok(Admission {
             limits: limits.collect::<Result<_, Stop>>()?,
@@ -145,10 +145,7 @@ mod tests {
             let (max_queued_requests, retry_after) = (Some(5), Some(Duration::from_secs(2)));
             AdmissionArgs { admit, max_queued_requests, retry_after, ignore_disconnects: true }
                 .admission(classes)
-                .map(|admission| {
-                    let limits = admission.limits.iter().map(|limit| (limit.group, limit.most));
-                    limits.collect::<Vec<_>>()
-                })
+                .map(|admission| admission.limits)
                 .map_err(|stop| stop.message().to_owned())
         };
         let classes = WorkloadSpec::load("bursty_mix").unwrap().classes;

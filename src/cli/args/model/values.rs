@@ -121,7 +121,7 @@ pub(super) fn step_table(path: &Path, prefill_tokens_per_s: Option<f64>) -> Resu
     let said = |what: String| format!("--step-times {}: {what}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| said(error.to_string()))?;
     let rows = step_rows(&text).map_err(said)?;
-    StepTable::new(&rows, prefill_tokens_per_s).map_err(|error| said(error.to_string()))
+    StepTable::new(&rows, prefill_tokens_per_s).map_err(said)
 }
 
 fn step_rows(text: &str) -> Result<Vec<(u32, Duration)>, String> {
