@@ -1,4 +1,4 @@
-//! What a result of another tool says of how it was measured, and what the tool's method makes wrong.
+//! Evidence in a result of how it was measured, and errors of the tool's method.
 
 use super::figures::{ForeignFigures, ForeignLatency};
 use super::run::{ConcurrencyCap, ForeignConditions, ForeignRun};
@@ -14,7 +14,7 @@ use crate::units::{count, percent, three_digits};
 const SENT: f64 = 0.9;
 
 impl ForeignRun {
-    /// What is known of how it was measured; `beside` are the runs of the same file, itself among them.
+    /// Evidence of how it was measured. `beside` are the runs of the same file, itself among them.
     pub fn evidence(&self, beside: &[Self]) -> Evidence {
         let conditions = &self.conditions;
         let capped = match conditions.max_concurrency {
@@ -64,13 +64,9 @@ impl ForeignRun {
     fn arrivals(&self, capped: Option<u64>) -> Option<ArrivalEvidence> {
         let conditions = &self.conditions;
         let kind = conditions.arrival.as_deref()?;
-        let shape = match kind {
-            "gamma" => conditions.burstiness.map_or(ArrivalShape::LikeTraffic, ArrivalShape::of_gamma),
-            "poisson" | "trace" | "fixed_schedule" | "ramp_up" => ArrivalShape::LikeTraffic,
-            "constant" => ArrivalShape::Even,
-            "all_at_once" => ArrivalShape::AtOnce,
-            "closed" => ArrivalShape::Closed,
-            _ => return None,
+        let shape = match (shape(kind)?, conditions.burstiness) {
+            (ArrivalShape::LikeTraffic, Some(burstiness)) => ArrivalShape::of_gamma(burstiness),
+            (shape, _) => shape,
         };
         let rate = conditions.rate_per_s.map(|rate| format!(", {} requests/s", three_digits(rate)));
         let users = capped.map(|most| format!(" of at most {} in flight", count(most)));
@@ -87,7 +83,7 @@ impl ForeignRun {
             .then_some("GuideLLM seeds every worker alike, so gaps repeat and requests come in clumps")
     }
 
-    /// What the tool's method makes of the figures, where the file shows that it applies.
+    /// Effects of the tool's method on the figures, where the file shows that it applies.
     fn method(&self, capped: Option<u64>) -> Vec<String> {
         let conditions = &self.conditions;
         let is = |kind: &str| conditions.arrival.as_deref() == Some(kind);
@@ -143,14 +139,22 @@ impl ForeignConditions {
     }
 }
 
-/// What makes a request wait for an answer before it.
-fn form(conditions: &ForeignConditions) -> Option<LoadForm> {
-    match conditions.arrival.as_deref()? {
-        "closed" => Some(LoadForm::Closed),
-        "poisson" | "gamma" | "constant" | "trace" | "fixed_schedule" | "ramp_up" | "all_at_once" => {
-            Some(LoadForm::Open)
-        }
+/// Shape of arrivals of a kind, where it is known.
+fn shape(kind: &str) -> Option<ArrivalShape> {
+    match kind {
+        "poisson" | "gamma" | "trace" | "fixed_schedule" | "ramp_up" => Some(ArrivalShape::LikeTraffic),
+        "constant" => Some(ArrivalShape::Even),
+        "all_at_once" => Some(ArrivalShape::AtOnce),
+        "closed" => Some(ArrivalShape::Closed),
         _ => None,
+    }
+}
+
+/// Form of the load: whether a request waits for an answer before it.
+fn form(conditions: &ForeignConditions) -> Option<LoadForm> {
+    match shape(conditions.arrival.as_deref()?)? {
+        ArrivalShape::Closed => Some(LoadForm::Closed),
+        _ => Some(LoadForm::Open),
     }
 }
 

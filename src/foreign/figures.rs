@@ -2,7 +2,6 @@
 
 use serde::{Serialize, Serializer};
 
-use super::fields::ResultFields;
 use crate::analysis::{Figure, LatencyRow, Metric, Quantile, Statistic};
 
 /// A latency.
@@ -28,7 +27,7 @@ fn by_name<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Er
 pub enum ForeignFigures {
     /// Computed from the tool's requests, like ours.
     Computed(Box<LatencyRow>),
-    /// As the tool reports them, without intervals.
+    /// Reported by the tool, without intervals.
     Reported(ReportedFigures),
 }
 
@@ -56,26 +55,10 @@ pub struct ReportedFigures {
 }
 
 impl ReportedFigures {
-    /// Reads the figures under the keys that `key` makes of statistics' names; `factor` converts them to
-    /// milliseconds. `None` where there are none.
-    pub(super) fn read(
-        fields: &ResultFields<'_>,
-        names: [&str; 8],
-        key: impl Fn(&str) -> String,
-        factor: f64,
-        n: Option<u64>,
-    ) -> Option<Self> {
-        let values = names.map(|name| fields.time(&key(name)).map(|number| number * factor));
+    /// The mean, the least, the median, the 90th, 95th, 99th and 99.9th percentile, and the largest of `n` samples.
+    pub(super) const fn new(n: Option<u64>, values: [Option<f64>; 8]) -> Self {
         let [mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms] = values;
-        let any = values.iter().any(Option::is_some);
-        any.then_some(Self { n, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms })
-    }
-
-    /// Whether all reported figures are zero.
-    pub(super) fn is_zero(&self) -> bool {
-        let Self { n: _, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms } = self;
-        let all = [mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms];
-        all.into_iter().flatten().all(|&value| value == 0.0)
+        Self { n, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms }
     }
 
     const fn percentile(&self, quantile: Quantile) -> Option<f64> {
@@ -129,8 +112,10 @@ pub(super) struct ForeignAnswer {
     pub(super) ttft_ms: Option<f64>,
     /// From sending to the last token.
     pub(super) e2e_ms: Option<f64>,
-    /// Time per output token after the first, or after those of the first chunk.
+    /// Time per output token after the first.
     pub(super) tpot_ms: Option<f64>,
+    /// Time per output token after those of the first chunk.
+    pub(super) adjusted_tpot_ms: Option<f64>,
     /// The gaps between its chunks, or its tokens.
     pub(super) gaps_ms: Vec<f64>,
 }
@@ -151,7 +136,8 @@ pub(super) fn latencies(answers: &[ForeignAnswer], names: &[(Metric, &'static st
     let row = |metric| match metric {
         Metric::TtftFromSend => each(|answer| answer.ttft_ms),
         Metric::E2eFromSend => each(|answer| answer.e2e_ms),
-        Metric::Tpot | Metric::TpotAdjusted => each(|answer| answer.tpot_ms),
+        Metric::Tpot => each(|answer| answer.tpot_ms),
+        Metric::TpotAdjusted => each(|answer| answer.adjusted_tpot_ms),
         Metric::Itl | Metric::ChunkGap => {
             LatencyRow::of_gaps(&answers.iter().map(|answer| answer.gaps_ms.as_slice()).collect::<Vec<_>>())
         }

@@ -1,49 +1,34 @@
 //! The JSON of a file, as Python's `json` writes it: with the bare words `NaN`, `Infinity` and `-Infinity`.
 
-use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::LazyLock;
 
-const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+use regex::{Captures, Regex};
+use serde_json::Value;
 
 /// Reads a value; the three words become strings.
 pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(text).or_else(|error| {
-        if WORDS.iter().any(|word| text.contains(word)) {
-            serde_json::from_str(&quoted(text))
-        } else {
-            Err(error)
-        }
-    })
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&quoted(text)))
 }
 
+/// Texts, and the three words outside of them.
+static TEXT_OR_WORD: LazyLock<Result<Regex, regex::Error>> =
+    LazyLock::new(|| Regex::new(r#"(?s)"(?:[^"\\]|\\.)*"|-?Infinity|NaN"#));
+
 /// Quotes the three words outside of strings.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let (mut inside, mut escaped) = (false, false);
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        if !inside && let Some(word) = WORDS.iter().find(|word| rest.starts_with(**word)) {
-            out.extend(["\"", word, "\""]);
-            rest = &rest[word.len()..];
-            continue;
-        }
-        if escaped {
-            escaped = false;
-        } else if c == '\\' && inside {
-            escaped = true;
-        } else if c == '"' {
-            inside = !inside;
-        }
-        out.push(c);
-        rest = &rest[c.len_utf8()..];
-    }
-    out
+fn quoted(text: &str) -> Cow<'_, str> {
+    let Ok(pattern) = &*TEXT_OR_WORD else { return text.into() };
+    pattern.replace_all(text, |found: &Captures<'_>| match &found[0] {
+        text if text.starts_with('"') => text.to_owned(),
+        word => format!("\"{word}\""),
+    })
 }
 
 /// Why a text is not JSON.
 pub(super) enum NoJson {
-    /// It is truncated.
+    /// Truncated.
     BreaksOff { line: usize, column: usize },
-    /// What the parser said.
+    /// Message of the parser.
     Other(String),
 }
 

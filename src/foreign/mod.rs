@@ -6,16 +6,16 @@
 
 pub(crate) mod commands;
 mod evidence;
-mod fields;
 mod figures;
 mod lenient;
-mod notes;
 mod read;
+mod results;
+mod rules;
 mod run;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod tools;
+mod values;
 
 pub use figures::{ForeignFigures, ForeignLatency, ReportedFigures};
 pub use read::{ForeignError, ForeignFile};

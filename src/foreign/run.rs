@@ -2,7 +2,6 @@
 
 use serde::{Serialize, Serializer};
 
-use super::fields::ResultFields;
 use super::figures::ForeignLatency;
 use super::tool::ForeignTool;
 use crate::analysis::{Figure, FigureKey, LengthRange, Metric, SampleWarning, WarmUpEvidence};
@@ -18,7 +17,7 @@ pub struct ForeignRun {
     pub number: u64,
     /// Its test conditions, as far as the file has them.
     pub conditions: ForeignConditions,
-    /// What became of its requests.
+    /// Ends of its requests.
     pub requests: ForeignRequests,
     /// Tokens of completed requests.
     pub tokens: ForeignTokens,
@@ -55,7 +54,7 @@ pub struct ForeignConditions {
     /// Tokens of their answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_tokens: Option<LengthRange>,
-    /// What was sent before the measured requests.
+    /// Requests before the measured ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUpEvidence>,
     /// The accelerator.
@@ -86,15 +85,16 @@ pub struct ForeignConditions {
 pub enum ConcurrencyCap {
     /// No limit.
     Uncapped,
-    /// This many requests in flight at most.
+    /// Most requests in flight.
     At(u64),
 }
 
-impl ConcurrencyCap {
-    /// Reads the cap under `key`; null and 0 mean none. `None` where the file does not say.
-    pub(super) fn read(fields: &ResultFields<'_>, key: &str) -> Option<Self> {
-        let most = fields.count(key).filter(|&most| most > 0);
-        fields.has(key).then(|| most.map_or(Self::Uncapped, Self::At))
+impl std::str::FromStr for ConcurrencyCap {
+    type Err = std::num::ParseIntError;
+
+    /// `none`, or a number.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "none" { Ok(Self::Uncapped) } else { text.parse().map(Self::At) }
     }
 }
 
@@ -116,7 +116,7 @@ impl Serialize for ConcurrencyCap {
     }
 }
 
-/// What became of the requests of a run.
+/// Ends of the requests of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ForeignRequests {
     /// Completed requests, by the tool's count.
@@ -142,7 +142,7 @@ impl ForeignRequests {
 }
 
 /// Tokens of the completed requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ForeignTokens {
     /// Prompt tokens.
     pub input: Option<u64>,
@@ -179,44 +179,20 @@ impl WholeRunRates {
 }
 
 impl ForeignRun {
-    /// A run of these totals, so far without conditions, latencies and caveats.
-    pub(super) fn new(
-        tool: ForeignTool,
-        number: u64,
-        requests: ForeignRequests,
-        tokens: ForeignTokens,
-        duration_s: Option<f64>,
-    ) -> Self {
+    /// A run of which nothing is known yet.
+    pub(super) fn new(tool: ForeignTool, number: u64) -> Self {
         Self {
             tool,
             tool_version: None,
             number,
             conditions: ForeignConditions::default(),
-            requests,
-            tokens,
-            whole_run: WholeRunRates::new(duration_s, requests, tokens),
+            requests: ForeignRequests::default(),
+            tokens: ForeignTokens::default(),
+            whole_run: WholeRunRates::default(),
             latency: Vec::new(),
             reservations: Vec::new(),
             refused: Vec::new(),
         }
-    }
-
-    /// Adds a caveat.
-    pub(super) fn caution(&mut self, caveat: impl Into<String>) {
-        self.reservations.push(caveat.into());
-    }
-
-    /// Adds that zeros stand for nothing, since no request completed.
-    pub(super) fn caution_zeros(&mut self) {
-        let tool = self.tool;
-        self.caution(format!(
-            "no request completed, and the zeros that {tool} writes then are no measurements"
-        ));
-    }
-
-    /// Adds a figure without an equivalent here.
-    pub(super) fn refuse(&mut self, name: &'static str, reason: &'static str) {
-        self.refused.push(UnmatchedFigure { name, reason });
     }
 
     /// Mean tokens of a prompt and of an answer.
@@ -260,16 +236,4 @@ pub struct UnmatchedFigure {
     pub name: &'static str,
     /// Why it has no equivalent.
     pub reason: &'static str,
-}
-
-impl UnmatchedFigure {
-    /// Figures of the tool that `fields` contains.
-    pub(super) fn found(tool: ForeignTool, fields: &ResultFields<'_>) -> Vec<Self> {
-        let is_there = |name: &str| match name.strip_suffix('*') {
-            Some(start) => fields.keys().any(|key| key.starts_with(start)),
-            None => fields.keys().any(|key| key == name),
-        };
-        let refused = tool.refused().filter(|(name, _)| is_there(name));
-        refused.map(|(name, reason)| Self { name, reason }).collect()
-    }
 }

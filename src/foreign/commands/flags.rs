@@ -6,7 +6,7 @@ use std::slice::Iter;
 use serde_json::{Map, Value};
 
 use super::table::{Takes, ToolTable};
-use super::values::{json, plain};
+use crate::foreign::values::{json, plain};
 
 /// Reads the flags, and fields of their values as `flag.field`, with their values, in their order; then flags
 /// that the table does not have, with what follows them.

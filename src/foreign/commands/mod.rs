@@ -8,6 +8,5 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod translation;
-mod values;
 
 pub(crate) use translation::{Translation, TranslationGap, flag_here, translate};

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use regex::Regex;
 use serde::Deserialize;
 
-use super::values::positive;
+use crate::foreign::rules::TableRule;
 use crate::foreign::tool::ForeignTool;
 
 /// Sentences of several tools.
@@ -33,7 +32,7 @@ pub(super) struct ToolTable {
     #[serde(default)]
     pub(super) sentences: BTreeMap<String, String>,
     pub(super) flags: Vec<FlagGroup>,
-    pub(super) rules: Vec<TranslationRule>,
+    pub(super) rules: Vec<TableRule>,
 }
 
 /// Flags with one meaning: an option, a sentence, or what the rules make of them.
@@ -72,75 +71,6 @@ pub(super) enum Takes {
     Kinds,
     /// Values with any fields, as the body of a request has them.
     AnyFields,
-}
-
-/// A rule for flags that mean something only together.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct TranslationRule {
-    /// The name each of whose values is `it` in turn.
-    pub(super) each: Option<String>,
-    /// Whether it holds only where no rule of its chain before it did.
-    #[serde(rename = "else")]
-    pub(super) is_else: bool,
-    /// Conditions on the values of placeholders.
-    pub(super) when: BTreeMap<String, ValueCondition>,
-    /// Names, each with a template, or with a function and its arguments.
-    pub(super) set: Vec<Vec<String>>,
-    /// Options with the templates of their values; one whose template has no value is left out.
-    pub(super) options: Vec<String>,
-    /// Flags that are fields of every body, and flags whose fields are.
-    pub(super) body: String,
-    /// Differences, each about something.
-    pub(super) says: Vec<[String; 2]>,
-}
-
-/// A condition on a value.
-#[derive(Debug, Deserialize)]
-#[serde(try_from = "toml::Value")]
-pub(super) enum ValueCondition {
-    /// Whether there is one.
-    Given(bool),
-    /// `#`: a number above 0.
-    Positive,
-    /// All of it is of a pattern.
-    Like(Regex),
-    /// `!` and a pattern: there is one, and it is not of the pattern.
-    Unlike(Regex),
-}
-
-impl TryFrom<toml::Value> for ValueCondition {
-    type Error = String;
-
-    fn try_from(value: toml::Value) -> Result<Self, String> {
-        let pattern = |text: &str| Regex::new(&format!("^(?:{text})$")).map_err(|error| error.to_string());
-        match value {
-            toml::Value::Boolean(given) => Ok(Self::Given(given)),
-            toml::Value::String(text) if text == "#" => Ok(Self::Positive),
-            toml::Value::String(text) => match text.strip_prefix('!') {
-                Some(other) => pattern(other).map(Self::Unlike),
-                None => pattern(&text).map(Self::Like),
-            },
-            other => Err(format!("{other} is no condition")),
-        }
-    }
-}
-
-impl ValueCondition {
-    /// Named parts of a value that meets the condition.
-    pub(super) fn parts(&self, value: Option<&str>) -> Option<Vec<(String, String)>> {
-        let holds = match (self, value) {
-            (Self::Given(given), value) => value.is_some() == *given,
-            (Self::Positive, value) => value.is_some_and(|value| positive(value).is_some()),
-            (Self::Unlike(pattern), value) => value.is_some_and(|value| !pattern.is_match(value)),
-            (Self::Like(pattern), value) => {
-                let found = pattern.captures(value?)?;
-                let part = |name: &str| Some((name.to_owned(), found.name(name)?.as_str().to_owned()));
-                return Some(pattern.capture_names().flatten().filter_map(part).collect());
-            }
-        };
-        holds.then(Vec::new)
-    }
 }
 
 /// The tables, or what is wrong with one.

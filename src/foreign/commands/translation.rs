@@ -1,13 +1,12 @@
 //! The interpreter of the tables: what a command line of another tool becomes, and what differs.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
 use super::flags::read_flags;
-use super::table::{FlagGroup, Takes, ToolTable, TranslationRule};
-use super::values::{compute, json, plain};
+use super::table::{FlagGroup, Takes, ToolTable};
+use crate::foreign::rules::{FollowsRules, NamedValues, TableRule};
 use crate::foreign::tool::ForeignTool;
+use crate::foreign::values::{json, plain};
 
 /// A command line of another tool, said with the options of this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +74,8 @@ pub(crate) fn flag_here(name: &str) -> Option<String> {
 /// A translation in the making.
 struct Translator {
     table: &'static ToolTable,
-    /// The values of each name, in their order: of those that were typed, and of those that rules set.
-    values: BTreeMap<String, Vec<Value>>,
+    /// Values that were typed, and those that rules set.
+    values: NamedValues,
     options: Vec<String>,
     /// Options of the same meaning, as which flag, and their values, if they have one; they stand last.
     same: Vec<(&'static str, &'static FlagGroup, Option<String>)>,
@@ -85,7 +84,8 @@ struct Translator {
 
 impl Translator {
     fn new(table: &'static ToolTable) -> Self {
-        let values = BTreeMap::from([("origin".to_owned(), vec!["the scheduled moment".into()])]);
+        let mut values = NamedValues::default();
+        values.set("origin", "the scheduled moment");
         Self { table, values, options: Vec::new(), same: Vec::new(), differences: Vec::new() }
     }
 
@@ -121,104 +121,12 @@ impl Translator {
                 }
             }
         }
-        let first = known.map_or(name, |(first, _)| first);
-        self.values.entry(first.to_owned()).or_default().push(value);
-    }
-
-    fn follow(&mut self, rules: &'static [TranslationRule]) {
-        let mut is_done = false;
-        for rule in rules {
-            if rule.is_else && is_done {
-                continue;
-            }
-            is_done = match &rule.each {
-                None => self.apply(rule),
-                Some(name) => {
-                    let each = self.values.get(name).cloned().unwrap_or_default();
-                    each.into_iter().fold(false, |any, value| {
-                        self.set("it", value);
-                        self.apply(rule) || any
-                    })
-                }
-            };
-        }
-    }
-
-    /// Applies a rule; whether its conditions hold.
-    fn apply(&mut self, rule: &'static TranslationRule) -> bool {
-        let mut parts = Vec::new();
-        for (names, condition) in &rule.when {
-            let Some(holds) = condition.parts(self.value(names).as_deref()) else { return false };
-            parts.extend(holds);
-        }
-        for (name, part) in parts {
-            self.set(&name, part.into());
-        }
-        for set in &rule.set {
-            let value = match &set[1..] {
-                [template] => self.fill(template),
-                [function, templates @ ..] => {
-                    let arguments = templates.iter().map(|template| self.fill(template));
-                    arguments.collect::<Option<Vec<_>>>().and_then(|given| compute(function, &given))
-                }
-                [] => None,
-            };
-            if let Some(value) = value {
-                self.set(&set[0], value.into());
-            }
-        }
-        for option in &rule.options {
-            let (name, template) = option.split_once(' ').unwrap_or((option, ""));
-            if let Some(value) = self.fill(template) {
-                self.option(name, Some(value).filter(|value| !value.is_empty()));
-            }
-        }
-        self.body(&rule.body);
-        for [about, sentence] in &rule.says {
-            if let (Some(about), Some(sentence)) =
-                (self.fill(about), self.fill(self.table.sentence(sentence)))
-            {
-                self.differs(about, sentence);
-            }
-        }
-        true
-    }
-
-    fn set(&mut self, name: &str, value: Value) {
-        self.values.entry(name.to_owned()).or_default().push(value);
-    }
-
-    /// The value of the first name of a placeholder that has one, else its default behind the colon.
-    fn value(&self, names: &str) -> Option<String> {
-        let (names, default) = names.split_once(':').map_or((names, None), |(names, it)| (names, Some(it)));
-        let found = names.split('|').find_map(|name| match name.strip_suffix('*') {
-            Some(name) => Some(self.values.get(name)?.iter().map(plain).collect::<Vec<_>>().join(",")),
-            None => self.values.get(name)?.last().map(plain),
-        });
-        found.or_else(|| default.map(str::to_owned))
-    }
-
-    /// A template with the values of its placeholders; `None` where one has none.
-    fn fill(&self, template: &str) -> Option<String> {
-        let is_name =
-            |names: &str| names.starts_with(|first: char| first == '-' || first.is_ascii_lowercase());
-        let (mut filled, mut rest) = (String::new(), template);
-        while let Some((before, after)) = rest.split_once('{') {
-            filled.push_str(before);
-            if let Some((names, behind)) = after.split_once('}').filter(|(names, _)| is_name(names)) {
-                filled.push_str(&self.value(names)?);
-                rest = behind;
-            } else {
-                filled.push('{');
-                rest = after;
-            }
-        }
-        Some(filled + rest)
+        self.values.set(known.map_or(name, |(first, _)| first), value);
     }
 
     fn option(&mut self, name: &str, value: Option<String>) {
         if name == "--users" || (name == "--rate" && value.as_deref() == Some("inf")) {
-            self.set("origin", "sending".into());
+            self.values.set("origin", "sending");
         }
         match value {
             Some(value) if value.starts_with('-') => self.options.push(format!("{name}={value}")),
@@ -230,10 +138,10 @@ impl Translator {
     fn body(&mut self, flags: &str) {
         let mut body = Map::new();
         for flag in flags.split_whitespace() {
-            if let Some(value) = self.value(flag) {
+            if let Some(value) = self.values.value(flag) {
                 body.insert(flag.trim_start_matches('-').replace('-', "_"), json(&value));
             }
-            for (name, values) in &self.values {
+            for (name, values) in &self.values.0 {
                 let field = name.strip_prefix(flag).and_then(|field| field.strip_prefix('.'));
                 if let (Some(field), None, Some(value)) = (field, self.table.flag(name), values.last()) {
                     body.insert(field.to_owned(), value.clone());
@@ -259,18 +167,40 @@ impl Translator {
     fn finish(mut self, unknown: Vec<String>) -> Translation {
         for (flag, FlagGroup { option, of_runs, .. }, value) in std::mem::take(&mut self.same) {
             match option {
-                Some(option) if !of_runs || self.value("verb").is_none() => self.option(option, value),
+                Some(option) if !of_runs || self.values.value("verb").is_none() => self.option(option, value),
                 _ => self.differs(flag.to_owned(), self.table.sentence("of_runs")),
             }
         }
-        let verb = self.value("verb:bench");
-        let words = [Some("skyline".to_owned()), verb, self.value("seconds")].into_iter().flatten();
+        let verb = self.values.value("verb:bench");
+        let words = [Some("skyline".to_owned()), verb, self.values.value("seconds")].into_iter().flatten();
         Translation {
             tool: self.table.tool,
             version: &self.table.version,
             words: words.chain(self.options).collect(),
             differences: self.differences,
             unknown,
+        }
+    }
+}
+
+impl FollowsRules for Translator {
+    fn values(&mut self) -> &mut NamedValues {
+        &mut self.values
+    }
+
+    fn obey(&mut self, rule: &'static TableRule) {
+        for option in &rule.options {
+            let (name, template) = option.split_once(' ').unwrap_or((option, ""));
+            if let Some(value) = self.values.fill(template) {
+                self.option(name, Some(value).filter(|value| !value.is_empty()));
+            }
+        }
+        self.body(&rule.body);
+        for [about, sentence] in &rule.says {
+            let sentence = self.values.fill(self.table.sentence(sentence));
+            if let (Some(about), Some(sentence)) = (self.values.fill(about), sentence) {
+                self.differs(about, sentence);
+            }
         }
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn compute(function: &str, arguments: &[String]) -> Option<String> {
             let numbers: Vec<_> = items.filter(|number| positive(number).is_some()).collect();
             return (!numbers.is_empty()).then(|| numbers.join(","));
         }
+        ("spaced", [list]) => return Some(list.replace(',', ", ")),
         ("ramp", [form, bounds @ ..]) => {
             let [from, to, requests] = bounds else { return None };
             let [from, to] = [from, to].map(|rate| positive(rate).unwrap_or(1.0));
@@ -44,6 +45,7 @@ pub(super) fn compute(function: &str, arguments: &[String]) -> Option<String> {
         ("most", &[a, b]) => a.max(b),
         ("below", &[a, b]) => (a < b).then_some(a)?,
         ("floor", &[a]) => a.floor(),
+        ("round", &[a]) => a.round(),
         ("ceil", &[a]) => a.ceil(),
         ("percent", &[a]) => (a * 1e4).round() / 1e2,
         _ => return None,
