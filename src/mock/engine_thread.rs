@@ -18,20 +18,14 @@ use tokio::sync::oneshot;
 
 use crate::clock::{Pacing, RunClock, SharpWait, Timestamp, WaitStep, start_thread};
 use crate::mock::metrics::{Finish, JobTimes, Meters};
-use crate::simulator::{FirstToken, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
+use crate::simulator::{Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
 
 /// Tokens that are due now, for one of a request's answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokensDue {
     /// Choice index, from 0.
     pub(crate) choice: usize,
-    /// When they were due.
-    pub(crate) at: Timestamp,
-    pub(crate) tokens: u32,
-    /// What is known with the first token.
-    pub(crate) first: Option<FirstToken>,
-    /// Whether this choice is complete.
-    pub(crate) finished: bool,
+    pub(crate) event: TokenEvent,
 }
 
 /// One choice to be generated.
@@ -181,7 +175,7 @@ impl RunningJobs {
         let due = self.tokens.recv().await?;
         self.unread.fetch_sub(1, Relaxed);
         self.engine.unread.fetch_sub(1, Relaxed);
-        if due.finished
+        if due.event.finished
             && let Some(job) = self.jobs.get_mut(due.choice)
         {
             *job = None;
@@ -223,7 +217,7 @@ struct ActiveJob {
     passage: JobTimes,
 }
 
-/// What ended a wait.
+/// End of a wait.
 enum WakeReason {
     Command(Command),
     EventDue,
@@ -358,13 +352,7 @@ impl EngineLoop {
         self.server.advance(now, &mut events);
         for event in events.drain(..) {
             let Some(inside) = self.inside.get_mut(&event.job) else { continue };
-            let due = TokensDue {
-                choice: inside.choice,
-                at: event.at,
-                tokens: event.tokens,
-                first: event.first,
-                finished: event.finished,
-            };
+            let due = TokensDue { choice: inside.choice, event };
             let (all, own) = (self.unread.fetch_add(1, Relaxed), inside.unread.fetch_add(1, Relaxed));
             if inside.tokens.send(due).is_err() {
                 self.unread.fetch_sub(1, Relaxed);

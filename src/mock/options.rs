@@ -40,7 +40,7 @@ impl Backend {
         Self::new(&Deployment::new(hardware, model), None)
     }
 
-    /// This deployment, with vLLM's defaults, its asynchronous scheduling switched on or off where that is said.
+    /// Model of a deployment, with vLLM's defaults where asynchronous scheduling is not switched.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ pub struct MockOptions {
     pub truth: Option<PathBuf>,
     /// Seed of lengths and faults.
     pub seed: u64,
-    /// What the path of its address is, such as `/gate` or `/v1beta/openai`; empty: none.
+    /// Path of its address, such as `/gate` or `/v1beta/openai`; empty: none.
     pub base_path: String,
     /// Whether there is no list of models, as at some gateways.
     pub lists_no_models: bool,
@@ -99,7 +99,7 @@ pub struct MockOptions {
 /// The words of answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnswerWords {
-    /// The same few words, repeated.
+    /// A few words, repeated.
     #[default]
     Stock,
     /// The prompt's own words, repeated.

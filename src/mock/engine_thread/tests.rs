@@ -24,8 +24,8 @@ async fn a_gap_of_800_microseconds_is_one_of_800_microseconds() {
     let mut lateness = Vec::new();
     let mut expected = queued.after(Duration::from_millis(10));
     while let Some(due) = work.next().await {
-        lateness.push(clock.now().since(due.at));
-        assert_eq!(due.at, expected);
+        lateness.push(clock.now().since(due.event.at));
+        assert_eq!(due.event.at, expected);
         expected = expected.after(Duration::from_micros(800));
     }
     assert_eq!(lateness.len(), 1_000);

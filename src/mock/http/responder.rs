@@ -18,7 +18,7 @@ use crate::mock::truth::{End, Write};
 
 /// Logs what came with an answer's first token.
 fn note_first(log: &ConnectionLog, due: &TokensDue) {
-    if let Some(first) = due.first {
+    if let Some(first) = due.event.first {
         log.note(|record| {
             let scheduled = record.scheduled_ns.unwrap_or(first.scheduled).min(first.scheduled);
             record.scheduled_ns = Some(scheduled);
@@ -95,16 +95,21 @@ pub(crate) async fn whole(
     let mut writes: Vec<Write> = Vec::new();
     while let Some(due) = work.next().await {
         note_first(&log, &due);
-        if let Some(first) = due.first {
+        if let Some(first) = due.event.first {
             reply.cached(due.choice, first.cached_tokens);
         }
         match writes.iter_mut().find(|write| write.choice == due.choice) {
             Some(write) => {
-                write.tokens += due.tokens;
-                write.due_ns = due.at;
+                write.tokens += due.event.tokens;
+                write.due_ns = due.event.at;
             }
             None => {
-                writes.push(Write { due_ns: due.at, done_ns: None, tokens: due.tokens, choice: due.choice });
+                writes.push(Write {
+                    due_ns: due.event.at,
+                    done_ns: None,
+                    tokens: due.event.tokens,
+                    choice: due.choice,
+                });
             }
         }
     }

@@ -26,7 +26,7 @@ use crate::mock::request::{self, BodyFields, PromptTokens, Request};
 use crate::mock::state::Mock;
 use crate::mock::truth::{End, Record};
 
-/// What all handlers share.
+/// State that all handlers share.
 type Shared = State<Arc<Mock>>;
 
 /// All routes.
@@ -120,7 +120,7 @@ impl Drop for Room<'_> {
     }
 }
 
-/// As vLLM: healthy while the engine lives.
+/// Health as vLLM has it: while the engine lives.
 async fn health(State(mock): Shared) -> StatusCode {
     if mock.engine.look().await.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }

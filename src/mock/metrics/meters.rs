@@ -1,5 +1,9 @@
 //! Counters and histograms of the jobs that pass through the server, with vLLM's bucket bounds.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::clock::Timestamp;
@@ -47,8 +51,37 @@ impl JobTimes {
     }
 }
 
-/// A histogram of the page, an index of [`HISTOGRAMS`].
-#[derive(Clone, Copy)]
+/// The series of the page, and the buckets of histograms.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PageTable {
+    bounds: BTreeMap<String, Vec<f64>>,
+    pub(super) series: Vec<PageSeries>,
+}
+
+/// A series of the page.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PageSeries {
+    pub(super) name: String,
+    pub(super) kind: String,
+    pub(super) help: String,
+    /// The label that makes it several.
+    #[serde(default)]
+    pub(super) label: String,
+    /// Values of the label, each with the name of ours.
+    #[serde(default)]
+    pub(super) values: Vec<[String; 2]>,
+    /// The buckets of a histogram.
+    pub(super) bounds: Option<String>,
+}
+
+/// The embedded table, which a test reads.
+pub(super) static TABLE: LazyLock<PageTable> =
+    LazyLock::new(|| toml::from_str(include_str!("series.toml")).unwrap_or_default());
+
+/// A histogram of the page, in the order of the table.
+#[derive(Clone, Copy, VariantArray)]
 enum Series {
     PromptTokens,
     GenerationTokens,
@@ -66,44 +99,23 @@ enum Series {
     ComputedTokens,
 }
 
-/// Name, help and bounds of every histogram, in the order of the page and of [`Series`].
-pub(super) const HISTOGRAMS: [(&str, &str, &[f64]); 14] = [
-    ("request_prompt_tokens", "Number of prefill tokens processed.", TOKENS),
-    ("request_generation_tokens", "Number of generation tokens processed.", TOKENS),
-    ("iteration_tokens_total", "Histogram of number of tokens per engine_step.", ITERATION),
-    ("request_params_n", "Histogram of the n request parameter.", CHOICES),
-    ("request_params_max_tokens", "Histogram of the max_tokens request parameter.", TOKENS),
-    ("time_to_first_token_seconds", "Histogram of time to first token in seconds.", TTFT),
-    ("inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", GAP),
-    ("request_time_per_output_token_seconds", "Histogram of time_per_output_token_seconds per request.", GAP),
-    ("e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", REQUEST),
-    ("request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", REQUEST),
-    ("request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", REQUEST),
-    ("request_prefill_time_seconds", "Histogram of time spent in PREFILL phase for request.", REQUEST),
-    ("request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", REQUEST),
-    (
-        "request_prefill_kv_computed_tokens",
-        "Histogram of new KV tokens computed during prefill (excluding cached tokens).",
-        TOKENS,
-    ),
-];
-
 /// All histograms, and the counters that the server itself does not keep.
 #[derive(Clone, Debug)]
 pub(crate) struct Meters {
     /// Answers by the reason for which they ended.
     pub(crate) ended: [u64; Finish::VARIANTS.len()],
     pub(super) cached_tokens: u64,
-    pub(super) histograms: [Histogram; HISTOGRAMS.len()],
+    pub(super) histograms: Vec<Histogram>,
     iteration: (Timestamp, u64),
 }
 
 impl Default for Meters {
     fn default() -> Self {
+        let bounds = TABLE.series.iter().filter_map(|series| TABLE.bounds.get(series.bounds.as_ref()?));
         Self {
             ended: [0; Finish::VARIANTS.len()],
             cached_tokens: 0,
-            histograms: HISTOGRAMS.map(|(_, _, bounds)| Histogram::new(bounds)),
+            histograms: bounds.map(|bounds| Histogram::new(bounds)).collect(),
             iteration: (Timestamp::ZERO, 0),
         }
     }
@@ -111,7 +123,9 @@ impl Default for Meters {
 
 impl Meters {
     fn observe(&mut self, series: Series, value: f64) {
-        self.histograms[series as usize].observe(value);
+        if let Some(histogram) = self.histograms.get_mut(series as usize) {
+            histogram.observe(value);
+        }
     }
 
     /// A prompt arrived that asks for `n` choices.
@@ -175,29 +189,6 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.since(from).as_secs_f64()
 }
 
-/// Upper bounds of the buckets of token counts (`build_1_2_5_buckets` of a context of 2,000 to 4,999 tokens).
-const TOKENS: &[f64] =
-    &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0, 10_000.0, 20_000.0];
-/// Tokens per step.
-const ITERATION: &[f64] =
-    &[1.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16_384.0];
-/// Choices per request.
-const CHOICES: &[f64] = &[1.0, 2.0, 5.0, 10.0, 20.0];
-/// Time to the first token, seconds.
-const TTFT: &[f64] = &[
-    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0,
-    80.0, 160.0, 640.0, 2560.0,
-];
-/// Time between tokens, seconds.
-const GAP: &[f64] = &[
-    0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0,
-];
-/// Time of a request or of one of its phases, seconds.
-const REQUEST: &[f64] = &[
-    0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0,
-    960.0, 1920.0, 7680.0,
-];
-
 /// Counts of values by size, with their sum.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
@@ -237,8 +228,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_histogram_has_its_series() {
+        let table: PageTable = toml::from_str(include_str!("series.toml")).unwrap();
+        let named: Vec<_> = table.series.iter().filter(|series| series.kind == "histogram").collect();
+        assert!(
+            named
+                .iter()
+                .all(|series| series.bounds.as_ref().is_some_and(|name| table.bounds.contains_key(name)))
+        );
+        assert_eq!((named.len(), Meters::default().histograms.len()), (Series::VARIANTS.len(), named.len()));
+        assert_eq!(named[Series::E2eLatency as usize].name, "e2e_request_latency_seconds");
+        assert_eq!(named[Series::ComputedTokens as usize].name, "request_prefill_kv_computed_tokens");
+    }
+
+    #[test]
     fn a_bound_belongs_to_its_own_bucket() {
-        let mut histogram = Histogram::new(CHOICES);
+        let mut histogram = Histogram::new(&[1.0, 2.0, 5.0, 10.0, 20.0]);
         for value in [1.0, 1.5, 2.0, 20.0, 21.0] {
             histogram.observe(value);
         }

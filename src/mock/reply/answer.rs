@@ -25,7 +25,7 @@ pub(crate) struct ReplyChoice {
     pub(crate) stop_reason: Option<String>,
     /// Tokens of its prompt.
     pub(crate) prompt_tokens: u32,
-    /// Of them, found in the prefix cache; `None` before the first token.
+    /// Tokens found in the prefix cache; `None` before the first token.
     pub(crate) cached_tokens: Option<u32>,
     /// Tokens sent so far.
     pub(crate) sent: u32,

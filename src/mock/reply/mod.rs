@@ -1,4 +1,4 @@
-//! What answers say, and the events that carry it.
+//! Text of answers, and the events that carry it.
 
 mod answer;
 mod plan;

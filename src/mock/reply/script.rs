@@ -81,19 +81,24 @@ impl Script {
         if self.strike(acts) {
             return;
         }
-        if let Some(first) = due.first {
+        if let Some(first) = due.event.first {
             self.reply.cached(due.choice, first.cached_tokens);
         }
         let Some(held) = self.held.get_mut(due.choice) else { return };
-        held.push(Write { due_ns: due.at, done_ns: None, tokens: due.tokens, choice: due.choice });
+        held.push(Write {
+            due_ns: due.event.at,
+            done_ns: None,
+            tokens: due.event.tokens,
+            choice: due.choice,
+        });
         let tokens = held.iter().map(|write| write.tokens).sum();
-        if !due.finished && self.faults.contains(&Fault::MultiToken) && tokens < MULTI {
+        if !due.event.finished && self.faults.contains(&Fault::MultiToken) && tokens < MULTI {
             return;
         }
         self.batch.1.append(held);
         let event = self.reply.chunk(due.choice, tokens);
         self.event(&event);
-        if due.finished {
+        if due.event.finished {
             self.unfinished -= 1;
         }
         if self.unfinished == 0 {

@@ -51,7 +51,7 @@ impl Text {
         Self { words: words.map(|word| format!(" {word}")).collect(), end: None }
     }
 
-    /// This text as tokens of a few characters each; one that is longer than `most` shows by one token more.
+    /// Tokens of a few characters each; a text longer than `most` has one more.
     pub(crate) fn said(text: impl Iterator<Item = char>, most: u32) -> Self {
         /// Characters per token: about those of an English word piece.
         const PIECE: usize = 4;

@@ -142,7 +142,7 @@ fn form(fields: &mut BodyFields<'_>) -> (AnswerForm, UsageIn) {
     (AnswerForm::Streamed, usage)
 }
 
-/// As Python sees it: an empty object is false.
+/// Whether options are set, as Python sees it: an empty object is false.
 fn has_stream_options(fields: &BodyFields<'_>) -> bool {
     fields
         .value("stream_options")

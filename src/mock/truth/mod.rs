@@ -1,4 +1,4 @@
-//! What the mock really did, to compare a client's figures with.
+//! Log of what the mock really did, to compare a client's figures with.
 
 mod log;
 mod record;

@@ -27,7 +27,7 @@ pub(crate) struct Record {
     pub(crate) scheduled_ns: Option<Timestamp>,
     /// Tokens of all its prompts.
     pub(crate) prompt_tokens: u64,
-    /// Of them, found in the prefix cache.
+    /// Tokens found in the prefix cache.
     pub(crate) cached_tokens: u64,
     /// Answer tokens that were written.
     pub(crate) answer_tokens: u64,
