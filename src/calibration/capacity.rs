@@ -3,7 +3,7 @@
 use crate::record::{Calibration, Shard};
 use crate::workload::WorkloadSpec;
 
-/// What a plan demands of one client at its peak.
+/// Demand of a plan on one client at its peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientDemand {
     /// Requests per second at the plan's highest rate, with the mean number of turns per conversation; 0 for
@@ -35,7 +35,7 @@ impl ClientDemand {
     }
 }
 
-/// What one client on this machine can execute reliably.
+/// Load that one client on this machine can execute reliably.
 ///
 /// A client reads and stamps on one thread, so that no stamp waits for another; that thread is the
 /// bottleneck. Half of its time may be planned: the other half absorbs bursts and coinciding answers without

@@ -15,14 +15,14 @@ use crate::units::{count, three_digits};
 pub(crate) enum Fitness {
     /// Stamps and requests are off by a millisecond at the most, 99 times in a hundred.
     Ready,
-    /// They are off by more: what is shorter, and the tails of what is longer, is uncertain by that much.
+    /// Off by more, and so are short times and the tails of long ones.
     Noisy,
-    /// They are off by so much that runs are INVALID.
+    /// Off by so much that runs are INVALID.
     NotFit,
 }
 
 impl Fitness {
-    /// What a calibration says of its machine.
+    /// Fitness of the machine that was calibrated.
     pub(crate) fn new(found: &Calibration) -> Self {
         match worst_ms(found) {
             ..=LEAST_MS => Self::Ready,
@@ -31,7 +31,7 @@ impl Fitness {
         }
     }
 
-    /// As people read it: READY, NOISY, NOT FIT.
+    /// Word for people: READY, NOISY, NOT FIT.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Ready => "READY",
@@ -40,7 +40,7 @@ impl Fitness {
         }
     }
 
-    /// What was found. Only a machine that is ready is trusted with a rate.
+    /// Sentence about it. Only a machine that is ready is trusted with a rate.
     pub(crate) fn sentence(self, found: &Calibration, trusted_requests_per_s: f64) -> String {
         let (stamps, requests) = (p99(found.stamp_delay.p99_ns), p99(found.pacer_delay.p99_ns));
         let limit = match self {
@@ -60,7 +60,7 @@ impl Fitness {
         )
     }
 
-    /// What to do about it; empty where nothing is to be done.
+    /// Cure of it; empty where nothing is to be done.
     pub(crate) fn cure(self) -> &'static str {
         match self {
             Self::Ready => "",
@@ -69,7 +69,7 @@ impl Fitness {
     }
 }
 
-/// That of two calibrations which found less delay.
+/// Calibration of two that found less delay.
 pub(crate) fn fitter(one: Calibration, other: Calibration) -> Calibration {
     if worst_ms(&other) < worst_ms(&one) { other } else { one }
 }

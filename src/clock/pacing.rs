@@ -7,7 +7,7 @@ pub enum Pacing {
     /// microseconds late on an idle machine. An async timer is a millisecond late.
     #[default]
     Precise,
-    /// The same, before all other threads where the system permits it: on a busy machine too.
+    /// Precise on a busy machine too: before all other threads where the system permits it.
     RealTime,
     /// By the async runtime's timer, which follows tokio's clock: exact in paused-time tests.
     Timer,

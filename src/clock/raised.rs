@@ -52,7 +52,7 @@ pub(crate) struct RaisedPriority {
     level: Option<u8>,
     /// Its niceness before, if that or the priority was raised here.
     nice: Option<i32>,
-    /// It stays on its thread.
+    /// Bound to its thread.
     thread: PhantomData<*const ()>,
 }
 

@@ -28,7 +28,7 @@ pub(super) enum ReadingOrigin {
     Library(LocalDevices),
 }
 
-/// What two looks at one page at the same time have in common, and those at two pages have not.
+/// Identity of a page: two looks at it at the same time have the same.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PageIdentity {
     kind: PageKind,
@@ -50,7 +50,7 @@ const TOTALS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 const DEVICE: [&str; 2] = ["UUID", "serial_number"];
 
 impl PageIdentity {
-    /// That of a page of this kind.
+    /// Identity of a page of this kind.
     pub(super) fn new(kind: PageKind, page: &str) -> Self {
         let names = MetricNames::from_kind(kind);
         let (mut own, mut totals, mut counts) = (Vec::new(), Vec::new(), false);
@@ -163,7 +163,7 @@ const NO_SERIES: &str = "it has no series of a known server or exporter";
 /// Series of such a page that are named.
 const NAMED: usize = 3;
 
-/// The same with what it has instead.
+/// Sentence about a page without a series that is read, with what it has instead.
 fn no_series(page: &str) -> String {
     let mut names: Vec<_> =
         metric_samples(page).filter(|sample| sample.value.is_finite()).map(|sample| sample.name).collect();

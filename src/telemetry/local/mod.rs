@@ -12,39 +12,16 @@ use crate::record::{Counter, DeviceReading, Gauge, PageKind, Reading, TelemetryS
 pub(crate) const NVML: &str = "nvml";
 
 /// Less memory in use than this holds no model: such a device serves nothing.
-const MODEL_BYTES: u64 = 1 << 30;
+const MODEL_BYTES: f64 = 1_073_741_824.0;
 
-/// What a management library says of one device; absent where the device or its driver does not say it.
+/// A device as a management library reports it, without what it or its driver does not say.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct DeviceValues {
+pub(super) struct LocalDevice {
     /// Its number on this machine.
     pub(super) number: u32,
     pub(super) name: Option<String>,
     pub(super) uuid: Option<String>,
-    pub(super) utilisation_percent: Option<u32>,
-    pub(super) memory_busy_percent: Option<u32>,
-    pub(super) memory_used_bytes: Option<u64>,
-    pub(super) memory_free_bytes: Option<u64>,
-    pub(super) power_mw: Option<u32>,
-    pub(super) power_limit_mw: Option<u32>,
-    /// Since the driver was loaded.
-    pub(super) energy_mj: Option<u64>,
-    pub(super) sm_clock_mhz: Option<u32>,
-    pub(super) max_sm_clock_mhz: Option<u32>,
-    pub(super) memory_clock_mhz: Option<u32>,
-    pub(super) temperature_c: Option<u32>,
-    /// Reasons for lowered clocks, a bit each.
-    pub(super) throttle_mask: Option<u64>,
-    /// Percent of the cycles since the reading before; Hopper and later.
-    pub(super) activity: Option<Activity>,
-}
-
-/// Percent of cycles in which parts of a device were active.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Activity {
-    pub(super) dram: f64,
-    pub(super) tensor: f64,
-    pub(super) sm: f64,
+    pub(super) reading: DeviceReading,
 }
 
 /// A management library, or what a test puts in its place.
@@ -56,7 +33,7 @@ pub(super) trait DeviceLibrary: Debug + Send + Sync {
     /// # Errors
     ///
     /// Why none can be read.
-    fn devices(&self) -> Result<Vec<DeviceValues>, String>;
+    fn devices(&self) -> Result<Vec<LocalDevice>, String>;
 }
 
 /// Which devices of this machine are read.
@@ -64,7 +41,7 @@ pub(super) trait DeviceLibrary: Debug + Send + Sync {
 pub(crate) enum LocalChoice {
     /// All.
     All,
-    /// Those that hold a model.
+    /// Devices that hold a model.
     Serving,
 }
 
@@ -78,7 +55,7 @@ pub(crate) struct LocalDevices {
 }
 
 impl LocalDevices {
-    /// Those of NVIDIA's library.
+    /// Devices of NVIDIA's library.
     ///
     /// # Errors
     ///
@@ -87,10 +64,11 @@ impl LocalDevices {
         Self::new(Arc::new(nvml::Nvidia::load()?), choice)
     }
 
-    /// Those of any library.
+    /// Devices of any library.
     pub(super) fn new(library: Arc<dyn DeviceLibrary>, choice: LocalChoice) -> Result<Self, String> {
-        let serves = |device: &DeviceValues| {
-            choice == LocalChoice::All || device.memory_used_bytes.is_some_and(|used| used >= MODEL_BYTES)
+        let serves = |device: &LocalDevice| {
+            let used = device.reading.gauges.get(&Gauge::MemoryUsedBytes);
+            choice == LocalChoice::All || used.is_some_and(|used| *used >= MODEL_BYTES)
         };
         let devices: Vec<_> = library.devices()?.into_iter().filter(serves).collect();
         if devices.is_empty() {
@@ -110,41 +88,38 @@ impl LocalDevices {
         })
     }
 
-    /// What they report now.
+    /// Reads what they report now.
     pub(super) fn read(&self) -> Result<Reading, String> {
-        let all = self.library.devices()?;
-        let ours = all.iter().filter(|device| self.numbers.contains(&device.number));
-        let devices = ours.map(|device| (device.number.to_string(), device.reading())).collect();
+        let all = self.library.devices()?.into_iter();
+        let ours = all.filter(|device| self.numbers.contains(&device.number));
+        let devices = ours.map(|device| (device.number.to_string(), device.reading)).collect();
         Ok(Reading { devices, ..Reading::default() })
     }
 }
 
-impl DeviceValues {
-    /// The same in our units.
-    fn reading(&self) -> DeviceReading {
-        let percent = |value: Option<u32>| value.map(|value| f64::from(value) / 100.0);
-        let plain = |value: Option<u32>| value.map(f64::from);
-        let bytes = |value: Option<u64>| value.map(|value| value as f64);
-        let active = |part: fn(Activity) -> f64| self.activity.map(|activity| part(activity) / 100.0);
-        let gauges = [
-            (Gauge::Utilisation, percent(self.utilisation_percent)),
-            (Gauge::MemoryBusy, percent(self.memory_busy_percent)),
-            (Gauge::MemoryUsedBytes, bytes(self.memory_used_bytes)),
-            (Gauge::MemoryFreeBytes, bytes(self.memory_free_bytes)),
-            (Gauge::PowerW, self.power_mw.map(|power| f64::from(power) / 1e3)),
-            (Gauge::PowerLimitW, self.power_limit_mw.map(|limit| f64::from(limit) / 1e3)),
-            (Gauge::SmClockMhz, plain(self.sm_clock_mhz)),
-            (Gauge::MaxSmClockMhz, plain(self.max_sm_clock_mhz)),
-            (Gauge::MemoryClockMhz, plain(self.memory_clock_mhz)),
-            (Gauge::TemperatureC, plain(self.temperature_c)),
-            (Gauge::DramActive, active(|activity| activity.dram)),
-            (Gauge::TensorActive, active(|activity| activity.tensor)),
-            (Gauge::SmActive, active(|activity| activity.sm)),
-        ];
-        let throttling = self.throttle_mask.into_iter().flat_map(Gauge::throttling_of);
-        let gauges = gauges.into_iter().filter_map(|(gauge, value)| Some((gauge, value?))).chain(throttling);
-        let energy = self.energy_mj.map(|energy| (Counter::EnergyJ, energy as f64 / 1e3));
-        DeviceReading { gauges: gauges.collect(), counters: energy.into_iter().collect() }
+/// Values of a device in NVML's units, in ours: percent, milliwatts, millijoules and masks become shares, watts and joules.
+fn reading(
+    values: impl IntoIterator<Item = (Gauge, Option<f64>)>,
+    throttle_mask: Option<u64>,
+    energy_mj: Option<u64>,
+) -> DeviceReading {
+    let in_ours = |(gauge, value): (Gauge, Option<f64>)| {
+        let unit = match gauge {
+            Gauge::PowerW | Gauge::PowerLimitW => 1e3,
+            Gauge::Utilisation
+            | Gauge::MemoryBusy
+            | Gauge::DramActive
+            | Gauge::TensorActive
+            | Gauge::SmActive => 100.0,
+            _ => 1.0,
+        };
+        Some((gauge, value? / unit))
+    };
+    let throttling = throttle_mask.into_iter().flat_map(Gauge::throttling_of);
+    let energy = energy_mj.map(|energy| (Counter::EnergyJ, energy as f64 / 1e3));
+    DeviceReading {
+        gauges: values.into_iter().filter_map(in_ours).chain(throttling).collect(),
+        counters: energy.into_iter().collect(),
     }
 }
 

@@ -10,7 +10,8 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::gpm::{GpmSample, gpm_metrics_get};
 use nvml_wrapper::{Device, Nvml};
 
-use super::{Activity, DeviceLibrary, DeviceValues};
+use super::{DeviceLibrary, LocalDevice, reading};
+use crate::record::Gauge;
 
 /// The library is one for the process, as its driver is: whoever loads it first keeps it.
 static LIBRARY: OnceLock<Nvml> = OnceLock::new();
@@ -39,31 +40,35 @@ impl Nvidia {
         Ok(Self { library, samples: Mutex::default() })
     }
 
-    fn values(&self, number: u32, device: &Device<'static>) -> DeviceValues {
+    fn device(&self, number: u32, device: &Device<'static>) -> LocalDevice {
         let utilisation = device.utilization_rates().ok();
         let memory = device.memory_info().ok();
-        DeviceValues {
-            number,
-            name: device.name().ok(),
-            uuid: device.uuid().ok(),
-            utilisation_percent: utilisation.as_ref().map(|rates| rates.gpu),
-            memory_busy_percent: utilisation.as_ref().map(|rates| rates.memory),
-            memory_used_bytes: memory.as_ref().map(|memory| memory.used),
-            memory_free_bytes: memory.as_ref().map(|memory| memory.free),
-            power_mw: device.power_usage().ok(),
-            power_limit_mw: device.enforced_power_limit().ok(),
-            energy_mj: device.total_energy_consumption().ok(),
-            sm_clock_mhz: device.clock_info(Clock::SM).ok(),
-            max_sm_clock_mhz: device.max_clock_info(Clock::SM).ok(),
-            memory_clock_mhz: device.clock_info(Clock::Memory).ok(),
-            temperature_c: device.temperature(TemperatureSensor::Gpu).ok(),
-            throttle_mask: device.current_throttle_reasons().ok().map(|reasons| reasons.bits()),
-            activity: self.activity(number, device),
-        }
+        let [dram, tensor, sm] = self.activity(number, device).map_or([None; 3], |parts| parts.map(Some));
+        let values = [
+            (Gauge::Utilisation, utilisation.as_ref().map(|rates| f64::from(rates.gpu))),
+            (Gauge::MemoryBusy, utilisation.as_ref().map(|rates| f64::from(rates.memory))),
+            (Gauge::MemoryUsedBytes, memory.as_ref().map(|memory| memory.used as f64)),
+            (Gauge::MemoryFreeBytes, memory.as_ref().map(|memory| memory.free as f64)),
+            (Gauge::PowerW, device.power_usage().ok().map(f64::from)),
+            (Gauge::PowerLimitW, device.enforced_power_limit().ok().map(f64::from)),
+            (Gauge::SmClockMhz, device.clock_info(Clock::SM).ok().map(f64::from)),
+            (Gauge::MaxSmClockMhz, device.max_clock_info(Clock::SM).ok().map(f64::from)),
+            (Gauge::MemoryClockMhz, device.clock_info(Clock::Memory).ok().map(f64::from)),
+            (Gauge::TemperatureC, device.temperature(TemperatureSensor::Gpu).ok().map(f64::from)),
+            (Gauge::DramActive, dram),
+            (Gauge::TensorActive, tensor),
+            (Gauge::SmActive, sm),
+        ];
+        let reasons = device.current_throttle_reasons().ok().map(|reasons| reasons.bits());
+        let energy = device.total_energy_consumption().ok();
+        let (name, uuid) = (device.name().ok(), device.uuid().ok());
+        LocalDevice { number, name, uuid, reading: reading(values, reasons, energy) }
     }
 
-    /// Since the reading before; `None` at the first, and of devices before Hopper.
-    fn activity(&self, number: u32, device: &Device<'static>) -> Option<Activity> {
+    /// Percents of the cycles since the reading before in which memory, tensor cores and multiprocessors worked.
+    ///
+    /// `None` at the first reading, and of devices before Hopper.
+    fn activity(&self, number: u32, device: &Device<'static>) -> Option<[f64; 3]> {
         const METRICS: [GpmMetricId; 3] =
             [GpmMetricId::DramBwUtil, GpmMetricId::AnyTensorUtil, GpmMetricId::SmUtil];
 
@@ -78,10 +83,7 @@ impl Nvidia {
             values.collect::<Option<Vec<f64>>>()
         });
         samples.insert(number, now);
-        match values?.as_slice() {
-            &[dram, tensor, sm] => Some(Activity { dram, tensor, sm }),
-            _ => None,
-        }
+        values?.try_into().ok()
     }
 }
 
@@ -90,11 +92,11 @@ impl DeviceLibrary for Nvidia {
         self.library.sys_driver_version().ok()
     }
 
-    fn devices(&self) -> Result<Vec<DeviceValues>, String> {
+    fn devices(&self) -> Result<Vec<LocalDevice>, String> {
         let devices = self.library.device_count().map_err(|error| in_words(&error))?;
         let values = (0..devices).filter_map(|number| {
             let device = self.library.device_by_index(number).ok()?;
-            Some(self.values(number, &device))
+            Some(self.device(number, &device))
         });
         Ok(values.collect())
     }

@@ -6,27 +6,30 @@ use super::*;
 #[derive(Debug)]
 struct ByHand;
 
-const GIB: u64 = 1 << 30;
+const GIB: f64 = 1_073_741_824.0;
 
-fn serving() -> DeviceValues {
-    DeviceValues {
+fn serving() -> LocalDevice {
+    let values = [
+        (Gauge::Utilisation, Some(97.0)),
+        (Gauge::MemoryBusy, Some(64.0)),
+        (Gauge::MemoryUsedBytes, Some(72.0 * GIB)),
+        (Gauge::MemoryFreeBytes, Some(8.0 * GIB)),
+        (Gauge::PowerW, Some(655_500.0)),
+        (Gauge::PowerLimitW, Some(700_000.0)),
+        (Gauge::SmClockMhz, Some(900.0)),
+        (Gauge::MaxSmClockMhz, Some(1_980.0)),
+        (Gauge::MemoryClockMhz, Some(2_619.0)),
+        (Gauge::TemperatureC, Some(88.0)),
+        (Gauge::DramActive, Some(12.0)),
+        (Gauge::TensorActive, Some(4.5)),
+        (Gauge::SmActive, Some(93.0)),
+    ];
+    LocalDevice {
         number: 0,
         name: Some("NVIDIA H100 80GB HBM3".to_owned()),
         uuid: Some("GPU-a".to_owned()),
-        utilisation_percent: Some(97),
-        memory_busy_percent: Some(64),
-        memory_used_bytes: Some(72 * GIB),
-        memory_free_bytes: Some(8 * GIB),
-        power_mw: Some(655_500),
-        power_limit_mw: Some(700_000),
-        energy_mj: Some(1_234_567_890),
-        sm_clock_mhz: Some(900),
-        max_sm_clock_mhz: Some(1_980),
-        memory_clock_mhz: Some(2_619),
-        temperature_c: Some(88),
         // Hardware slowdown and hardware thermal slowdown.
-        throttle_mask: Some(0x48),
-        activity: Some(Activity { dram: 12.0, tensor: 4.5, sm: 93.0 }),
+        reading: reading(values, Some(0x48), Some(1_234_567_890)),
     }
 }
 
@@ -35,15 +38,10 @@ impl DeviceLibrary for ByHand {
         Some("580.95.05".to_owned())
     }
 
-    fn devices(&self) -> Result<Vec<DeviceValues>, String> {
-        let idle = DeviceValues {
-            number: 1,
-            uuid: Some("GPU-b".to_owned()),
-            memory_used_bytes: Some(4 << 20),
-            activity: None,
-            throttle_mask: None,
-            ..serving()
-        };
+    fn devices(&self) -> Result<Vec<LocalDevice>, String> {
+        let reading =
+            DeviceReading { gauges: [(Gauge::MemoryUsedBytes, 4e6)].into(), ..DeviceReading::default() };
+        let idle = LocalDevice { number: 1, uuid: Some("GPU-b".to_owned()), reading, ..serving() };
         Ok(vec![serving(), idle])
     }
 }
@@ -61,8 +59,8 @@ fn what_the_library_says_becomes_a_reading() {
     let expected = [
         (Gauge::Utilisation, 0.97),
         (Gauge::MemoryBusy, 0.64),
-        (Gauge::MemoryUsedBytes, 72.0 * GIB as f64),
-        (Gauge::MemoryFreeBytes, 8.0 * GIB as f64),
+        (Gauge::MemoryUsedBytes, 72.0 * GIB),
+        (Gauge::MemoryFreeBytes, 8.0 * GIB),
         (Gauge::PowerW, 655.5),
         (Gauge::PowerLimitW, 700.0),
         (Gauge::SmClockMhz, 900.0),
