@@ -41,7 +41,7 @@ pub enum CalibrationStage {
     WholeAnswers,
 }
 
-/// Calibrates for about `length` in all, with threads of this pacing; calls `at` at each stage.
+/// Calibrates for about `length` in all, with threads of this pacing. Calls `at` at each stage.
 pub fn calibrate(
     length: Duration,
     pacing: Pacing,

@@ -40,7 +40,7 @@ impl ReferenceConnection {
         Self { socket, incoming: Vec::new(), outgoing: Vec::new(), stream: None }
     }
 
-    /// Reads what has come and sends what is left; an error when the connection is over.
+    /// Reads what has come and sends what is left. An error when the connection is over.
     pub(super) fn poll(&mut self, clock: RunClock) -> io::Result<()> {
         self.flush()?;
         let mut buffer = [0; 4096];

@@ -251,7 +251,7 @@ mod system {
         }
     }
 
-    /// Whether the guard waits for the kernel's signal; it is started when it is first needed.
+    /// Whether the guard waits for the kernel's signal. It is started when it is first needed.
     fn is_guarded() -> bool {
         static GUARDED: OnceLock<bool> = OnceLock::new();
         *GUARDED.get_or_init(|| {

@@ -90,7 +90,7 @@ impl Timestamp {
     /// The moment the run began.
     pub const ZERO: Self = Self(NonZeroU64::MIN);
 
-    /// The moment `nanos` nanoseconds after the run began; the last one is a nanosecond before the end of a `u64`.
+    /// The moment `nanos` nanoseconds after the run began. The last one is a nanosecond before the end of a `u64`.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(NonZeroU64::MIN.saturating_add(nanos))
     }

@@ -21,7 +21,7 @@ pub(super) struct TableRule {
     when: BTreeMap<String, ValueCondition>,
     /// Names, each with a template, or with a function and its arguments.
     set: Vec<Vec<String>>,
-    /// Options with the templates of their values; one whose template has no value is left out.
+    /// Options with the templates of their values. One whose template has no value is left out.
     pub(super) options: Vec<String>,
     /// Flags that are fields of every body, and flags whose fields are.
     pub(super) body: String,

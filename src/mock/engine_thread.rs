@@ -75,10 +75,11 @@ pub(crate) struct EngineThread {
 /// Times at which tokens were due that a client has not yet taken.
 type Unread = Arc<AtomicUsize>;
 
-/// Most memory of the jobs inside, bytes; one takes about so much beside its text, and its prefix half a byte a token.
+/// Most memory of the jobs inside, bytes. One takes about so much beside its text, and its prefix half a byte a
+/// token.
 const LARGEST_JOBS: usize = 160 << 20;
 const JOB: usize = 768;
-/// Most times that are unread, about 64 MiB of them; then answers with so many of their own are cut off.
+/// Most times that are unread, about 64 MiB of them. Then answers with so many of their own are cut off.
 const MOST_UNREAD: usize = 1 << 20;
 const MOST_OF_ANSWER: usize = 256;
 
@@ -129,7 +130,7 @@ impl EngineThread {
         Ok(Self { commands, unread })
     }
 
-    /// Submits the choices of a request, `n` per prompt, all or none; returns when they were queued.
+    /// Submits the choices of a request, `n` per prompt, all or none. Returns when they were queued.
     pub(crate) async fn take(
         &self,
         wanted: Vec<JobRequest>,

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::normal::normal_quantile;
 
-/// Separates these streams from every other use of SHA-256; the number rises if a sampler ever changes.
+/// Separates these streams from every other use of SHA-256. The number rises if a sampler ever changes.
 const DOMAIN: &[u8] = b"skyline stream 1\0";
 
 /// An endless stream of random numbers, fixed by a seed and a name.

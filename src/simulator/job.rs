@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::workload::Priority;
 
-/// The id of a job, chosen by the submitter; unique among the jobs in a server.
+/// The id of a job, chosen by the submitter. Unique among the jobs in a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 

@@ -115,7 +115,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads until `stop`; the sentence says how often the page could not be read, and why.
+    /// Reads until `stop`. The sentence says how often the page could not be read, and why.
     async fn read_on(self, stop: &CancellationToken, keep: &impl Fn(Reading)) -> Option<String> {
         let mut moments = Moments::new(self.times);
         let (mut tries, mut failures, mut why) = (0_u64, 0_u64, String::new());

@@ -77,7 +77,7 @@ struct Translator {
     /// Values that were typed, and those that rules set.
     values: NamedValues,
     options: Vec<String>,
-    /// Options of the same meaning, as which flag, and their values, if they have one; they stand last.
+    /// Options of the same meaning, as which flag, and their values, if they have one. They stand last.
     same: Vec<(&'static str, &'static FlagGroup, Option<String>)>,
     differences: Vec<TranslationGap>,
 }

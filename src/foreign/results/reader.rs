@@ -169,7 +169,7 @@ impl<'a> RunReader<'a> {
         }
     }
 
-    /// A latency as the tool computed it; zeros that are written for no sample are refused.
+    /// A latency as the tool computed it. Zeros that are written for no sample are refused.
     fn reported(&mut self, metric: Metric, theirs: &'static str) -> Option<ForeignLatency> {
         let form = &self.table.reported;
         let at = |template: &str| template.replace("{}", theirs);

@@ -29,7 +29,7 @@ pub(super) struct ResultTable {
     pub(super) reported: ReportedForm,
     /// Rules that say something of the figures: about nothing a reservation, about a figure why it is left out.
     pub(super) notes: Vec<TableRule>,
-    /// The object whose keys are the names of figures; the whole run where there is none.
+    /// The object whose keys are the names of figures. The whole run where there is none.
     pub(super) figures: Option<String>,
     /// Figures without an equivalent here, `*` standing for any ending, each with the reason or the word of one.
     refused: Vec<[String; 2]>,

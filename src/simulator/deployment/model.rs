@@ -11,7 +11,8 @@ pub struct ServingModel {
     pub name: &'static str,
     /// Total parameters.
     pub parameters: f64,
-    /// Parameters that one token uses: all of a dense model's; the shared ones and the chosen experts' in a mixture.
+    /// Parameters that one token uses: all of a dense model's. The shared ones and the chosen experts' in a
+    /// mixture.
     #[serde(default)]
     pub active_parameters: f64,
     /// The experts of one layer; absent in a dense model.

@@ -17,7 +17,7 @@ pub enum Precision {
     Bf16,
     /// 8-bit floating point.
     Fp8,
-    /// 4-bit integers with one 16-bit scale for 128 of them (AWQ, GPTQ); multiplied as 16-bit numbers.
+    /// 4-bit integers with one 16-bit scale for 128 of them (AWQ, GPTQ). Multiplied as 16-bit numbers.
     Int4,
 }
 

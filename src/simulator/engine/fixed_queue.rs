@@ -28,7 +28,7 @@ pub struct FixedQueue {
     counts: ServerGauges,
 }
 
-/// A job in a slot; the heap's top is the one with the earliest next token, then the one started first.
+/// A job in a slot. The heap's top is the one with the earliest next token, then the one started first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Running {
     next_token: Timestamp,

@@ -246,7 +246,7 @@ impl<C: PrefixCache> VllmScheduler<C> {
         }
     }
 
-    /// Preempts a running sequence back to its position in the queue; returns its tokens of this step.
+    /// Preempts a running sequence back to its position in the queue. Returns its tokens of this step.
     fn preempt(&mut self, victim: usize) -> u32 {
         let mut sequence = self.running.remove(victim);
         if self.limits.prefix_caching {
@@ -270,7 +270,7 @@ impl<C: PrefixCache> VllmScheduler<C> {
         new
     }
 
-    /// Admits waiting sequences in order until one does not fit; returns what is short for the next.
+    /// Admits waiting sequences in order until one does not fit. Returns what is short for the next.
     fn admit_waiting(&mut self, budget: &mut u32, now: Timestamp) -> Shortage {
         while *budget > 0 && self.running.len() < self.limits.max_num_seqs as usize {
             let Some(sequence) = self.waiting.values().next() else { break };
@@ -322,7 +322,8 @@ impl<C: PrefixCache> VllmScheduler<C> {
     }
 }
 
-/// Blocks that known tokens fill by the end of the step that is planned; between plans, by the end of those planned.
+/// Blocks that known tokens fill by the end of the step that is planned. Between plans, by the end of those
+/// planned.
 fn full_blocks(sequence: &Sequence, block_size: u32) -> u32 {
     let filled = match sequence.new {
         0 => sequence.computed.saturating_sub(sequence.expected()),
