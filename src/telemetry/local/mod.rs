@@ -97,7 +97,9 @@ impl LocalDevices {
     }
 }
 
-/// Values of a device in NVML's units, in ours: percent, milliwatts, millijoules and masks become shares, watts and joules.
+/// Values of a device that are in NVML's units, in ours.
+///
+/// Percents become shares, milliwatts watts, millijoules joules, and a mask a share for each of its reasons.
 fn reading(
     values: impl IntoIterator<Item = (Gauge, Option<f64>)>,
     throttle_mask: Option<u64>,
