@@ -175,7 +175,8 @@ impl<'a> ResultDocument<'a> {
 
     /// The values at a path: keys with slashes between, from the part or, behind `^`, from the whole file.
     ///
-    /// `key[of=a|b]` are the objects in the list of this key whose `of` is one of these, an empty one standing for none.
+    /// `key[of=a|b]` are the objects in the list of this key whose `of` is one of these, an empty one standing for
+    /// none.
     fn at(&self, path: &str) -> Vec<&'a Value> {
         let (root, path) = path.strip_prefix('^').map_or((self.root, path), |path| (self.file, path));
         let mut found = vec![root];
