@@ -25,17 +25,9 @@ pub enum TraceError {
          github.com/alibaba/ServeGen, data/language/m-small); name such a folder, or the file of another trace"
     )]
     NoClients { path: String },
-    #[error(
-        "{path}, line {line}, {bad}; correct the line, or leave out what cannot be read with \
-         bad_lines = \"skip\" (--skip-bad), which is counted"
-    )]
-    Line { path: String, line: u64, bad: BadLine },
-    /// A line of an access log is invalid.
-    #[error(
-        "{path}, line {line}, {bad}\nhint: a line is a JSON object with the named fields; correct it, or leave out \
-         what cannot be used with --skip-bad, which is counted"
-    )]
-    LogLine { path: String, line: u64, bad: BadLine },
+    /// A line is no request; `cure` says what helps.
+    #[error("{path}, line {line}, {bad}{cure}")]
+    Line { path: String, line: u64, bad: BadLine, cure: &'static str },
     /// The first line lacks a needed column, or names an unknown schema.
     #[error("{path}, line {line}: {cause}")]
     Heading { path: String, line: u64, cause: String },
@@ -66,6 +58,15 @@ pub enum TraceError {
          for_s (--trace-for), or play it faster with time_scale (--time-scale)"
     )]
     TooLong { path: String, ends_s: f64 },
+}
+
+impl TraceError {
+    /// What helps against a bad line of a trace.
+    pub(super) const LINE_CURE: &'static str = "; correct the line, or leave out what cannot be read with \
+        bad_lines = \"skip\" (--skip-bad), which is counted";
+    /// What helps against a bad line of an access log.
+    pub(super) const LOG_CURE: &'static str = "\nhint: a line is a JSON object with the named fields; correct it, or \
+        leave out what cannot be used with --skip-bad, which is counted";
 }
 
 /// Rounds away the digits that summation added.

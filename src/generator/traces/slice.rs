@@ -38,7 +38,7 @@ impl TraceSlice {
             (SliceSource::Drawn(pool), Some(0), Some(ends_ns))
         } else {
             let reader = TraceReader::open(trace)?;
-            let facts = reader.facts();
+            let facts = &reader.facts;
             let zero_ns = (facts.format.zero() == TraceZero::OwnClock && !facts.dated).then_some(0);
             (SliceSource::Recorded(Box::new(SortedRequests::new(reader))), zero_ns, None)
         };

@@ -33,12 +33,12 @@ impl SortedRequests {
     }
 
     pub(crate) fn facts(&self) -> &TraceFacts {
-        self.reader.facts()
+        &self.reader.facts
     }
 
     /// Reads one request; false at the end.
     fn read_next(&mut self) -> Result<bool, TraceError> {
-        let Some(request) = self.reader.next().transpose()? else { return Ok(false) };
+        let Some(request) = self.reader.read()? else { return Ok(false) };
         let (at_ns, line) = (request.at_ns, self.reader.lines.number);
         if at_ns < self.released_ns {
             return Err(TraceError::Disorder {

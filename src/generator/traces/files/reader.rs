@@ -26,10 +26,8 @@ pub(crate) struct TraceReader {
     /// Whether the line was only read to recognise the format and is still to be used.
     unread: bool,
     layout: LineLayout,
-    pub(super) facts: TraceFacts,
+    pub(in crate::generator::traces) facts: TraceFacts,
     bad_lines: BadLines,
-    /// Whether an error has stopped the reader.
-    stopped: bool,
 }
 
 #[derive(Debug)]
@@ -51,7 +49,10 @@ pub fn read_log(
     bad_lines: BadLines,
 ) -> Result<(Vec<TracedRequest>, u64), TraceError> {
     let mut reader = TraceReader::new(path, LineLayout::Log(fields.clone()), bad_lines)?;
-    let mut requests = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
+    let mut requests = Vec::new();
+    while let Some(request) = reader.read()? {
+        requests.push(request);
+    }
     let skipped = reader.facts.skipped;
     requests.sort_by_key(|request| request.at_ns);
     let Some(zero) = requests.first().map(|request| request.at_ns) else {
@@ -80,11 +81,7 @@ impl TraceReader {
         };
         let lines = FileLines::new(file, LONGEST_LINE);
         let facts = TraceFacts::from_format(TraceFormat::Skyline);
-        Ok(Self { path, lines, unread: false, layout, facts, bad_lines, stopped: false })
-    }
-
-    pub(crate) fn facts(&self) -> &TraceFacts {
-        &self.facts
+        Ok(Self { path, lines, unread: false, layout, facts, bad_lines })
     }
 
     fn recognise(&mut self, named: Option<TraceFormat>) -> Result<LineLayout, TraceError> {
@@ -157,17 +154,18 @@ impl TraceReader {
     }
 
     /// Reads the next line that is a request; `None` at the end.
-    fn read(&mut self) -> Result<Option<TracedRequest>, TraceError> {
+    pub(in crate::generator::traces) fn read(&mut self) -> Result<Option<TracedRequest>, TraceError> {
         while std::mem::take(&mut self.unread) || self.advance()? {
             match self.request() {
                 Ok(request) => return Ok(Some(request)),
                 Err(_) if self.bad_lines == BadLines::Skip => self.facts.skipped += 1,
                 Err(bad) => {
                     let (path, line) = (self.path.clone(), self.lines.number);
-                    return Err(match self.layout {
-                        LineLayout::Log(_) => TraceError::LogLine { path, line, bad },
-                        _ => TraceError::Line { path, line, bad },
-                    });
+                    let cure = match self.layout {
+                        LineLayout::Log(_) => TraceError::LOG_CURE,
+                        _ => TraceError::LINE_CURE,
+                    };
+                    return Err(TraceError::Line { path, line, bad, cure });
                 }
             }
         }
@@ -201,14 +199,4 @@ fn guess(begins: &str) -> Option<TraceFormat> {
     }
     let azure = CsvTraceColumns::azure(begins).map(|_| TraceFormat::Azure);
     azure.or_else(|| CsvTraceColumns::burst_gpt(begins).map(|_| TraceFormat::BurstGpt))
-}
-
-impl Iterator for TraceReader {
-    type Item = Result<TracedRequest, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let read = if self.stopped { None } else { self.read().transpose() };
-        self.stopped |= matches!(read, Some(Err(_)));
-        read
-    }
 }

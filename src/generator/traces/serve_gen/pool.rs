@@ -102,7 +102,7 @@ impl PoolReader {
             self.facts.skipped += 1;
             return Ok(());
         }
-        Err(TraceError::Line { path: path.display().to_string(), line, bad })
+        Err(TraceError::Line { path: path.display().to_string(), line, bad, cure: TraceError::LINE_CURE })
     }
 
     /// The stretches of a client, plus a silent one that marks the end: the last lasts as long as the one before. A
