@@ -118,6 +118,13 @@ spec_kinds! {
     }
 }
 
+impl Default for Distribution {
+    /// One token.
+    fn default() -> Self {
+        Self::Constant { value: 1 }
+    }
+}
+
 impl Distribution {
     /// Whether the lengths come from a trace or from a dataset's rows, which a spec neither gives nor stores.
     pub const fn is_from_file(&self) -> bool {

@@ -3,6 +3,7 @@
 use super::arrival::pattern::ArrivalPattern;
 use super::arrival::stages::RATE_OR_NONE;
 use super::clients::behaviour::ClientBehaviour;
+use super::prompt::dataset::Dataset;
 use super::reading::value::{Allowed, RATE, SECONDS};
 use super::spec::WorkloadSpec;
 
@@ -13,9 +14,11 @@ impl WorkloadSpec {
         let rates = self.arrival.rates().into_iter();
         let rates =
             rates.filter_map(|(field, rate, allowed)| allowed.mistake(&format!("arrival.{field}"), rate));
-        let classes = self.classes.iter().enumerate().flat_map(|(i, class)| {
-            let misfits = class.misfits().into_iter();
-            misfits.map(move |(field, sentence)| format!("`classes[{i}].{field}` {sentence}"))
+        let classes = self.classes.iter().zip(0..).flat_map(|(class, i)| {
+            let dataset = class.prompt.dataset().into_iter().flat_map(Dataset::misfits);
+            let dataset = dataset.map(|(field, sentence)| (format!("prompt.{field}"), sentence));
+            let own = class.misfits().map(|(field, sentence)| (field.to_owned(), sentence));
+            dataset.chain(own).map(move |(field, sentence)| format!("`classes[{i}].{field}` {sentence}"))
         });
         let waits = self.clients.as_ref().and_then(ClientBehaviour::misfit);
         let waits = waits.map(|(field, sentence)| format!("`clients.{field}` {sentence}"));

@@ -99,35 +99,46 @@ impl RequestClass {
                 }
             }
             let (of_prompts, of_answers) = dataset.map(row_lengths).unzip();
-            let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
+            let input_tokens = fields.or_stand_in(input_tokens.or(of_prompts));
+            let output_tokens = fields.or_stand_in(output_tokens.or(of_answers));
             let answer = fields.maybe("answer", AnswerShape::read);
             let slo = fields.or("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo);
+            let priorities = fields.or_stand_in(priorities);
             let metadata = fields.or("metadata", BTreeMap::new(), read_tags);
-            if let Some(prompt) = &prompt {
-                let (shared_prefix, conversation) = (shared_prefix.as_ref(), conversation.as_ref());
-                let (images, answer) = (images.as_ref(), answer.as_ref());
-                let parts =
-                    ClassParts { prompt, shared_prefix, conversation, images, answer, metadata: &metadata };
-                for (field, sentence) in parts.misfits() {
-                    fields.complain_of(field, &sentence);
-                }
-            }
             let class = Self {
                 name,
                 weight,
-                input_tokens: input_tokens?,
-                output_tokens: output_tokens?,
+                input_tokens,
+                output_tokens,
                 shared_prefix,
                 conversation,
                 prompt: prompt?,
                 images,
                 answer,
-                priorities: priorities?,
+                priorities,
                 metadata,
             };
+            for (field, sentence) in class.misfits() {
+                fields.complain_of(field, &sentence);
+            }
             Some((class, arrival))
         })
+    }
+
+    /// The fields that do not go with others, each with a sentence that says so.
+    pub(in crate::workload) fn misfits(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let broken = MISFITS.into_iter().filter(|(_, is_out_of_place, _)| is_out_of_place(self));
+        let columns = self.prompt.dataset().map(|dataset| &dataset.metadata);
+        let twice = columns.and_then(|columns| columns.keys().find(|key| self.metadata.contains_key(*key)));
+        let twice = twice.map(|tag| {
+            ("metadata", format!("has the tag \"{tag}\", and so has its dataset; leave one of them out"))
+        });
+        broken.map(|(field, _, sentence)| (field, sentence.to_owned())).chain(twice)
+    }
+
+    fn has_token_ids(&self) -> bool {
+        matches!(self.prompt, PromptSource::RandomTokens { .. })
     }
 
     /// Mean number of requests per arrival: the turns of its conversations.
@@ -136,83 +147,44 @@ impl RequestClass {
     }
 }
 
-/// The parts of a class that do not all go together.
-struct ClassParts<'a> {
-    prompt: &'a PromptSource,
-    shared_prefix: Option<&'a SharedPrefixes>,
-    conversation: Option<&'a Conversation>,
-    images: Option<&'a Images>,
-    answer: Option<&'a AnswerShape>,
-    metadata: &'a BTreeMap<String, String>,
-}
-
-impl ClassParts<'_> {
-    /// The fields that do not go with others, each with a sentence that says so.
-    fn misfits(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let dataset = self.prompt.dataset();
-        let token_ids = matches!(self.prompt, PromptSource::RandomTokens { .. });
-        let (images, talks, answer) =
-            (self.images.is_some(), self.conversation.is_some(), self.answer.is_some());
-        let tools = matches!(self.answer, Some(AnswerShape::Tools { .. }));
-        let rules = [
-            (
-                self.prompt.is_verbatim() && self.shared_prefix.is_some(),
-                (
-                    "shared_prefix",
-                    "goes before written prompts only; leave it out with a dataset or token ids",
-                ),
-            ),
-            (token_ids && images, ("images", "cannot go along with token ids; choose another `prompt`")),
-            (
-                talks && dataset.is_some(),
-                (
-                    "conversation",
-                    "is given with a dataset, whose rows are whole requests; leave one of them out, or choose another \
-                     `prompt`",
-                ),
-            ),
-            (
-                talks && token_ids,
-                (
-                    "conversation",
-                    "is given with token ids, and answers come as text, which cannot be put between them; choose \
-                     another `prompt`",
-                ),
-            ),
-            (
-                talks && images,
-                ("images", "is given with `conversation`, whose turns are texts; leave one of them out"),
-            ),
-            (token_ids && answer, ("answer", "cannot be requested with token ids; choose another `prompt`")),
-            (
-                talks && tools,
-                (
-                    "answer",
-                    "is given with `conversation`, and tool calls get no answer between turns; leave one of them out",
-                ),
-            ),
-        ];
-        let twice = dataset.and_then(|set| set.metadata.keys().find(|key| self.metadata.contains_key(*key)));
-        let twice = twice.map(|tag| {
-            ("metadata", format!("has the tag \"{tag}\", and so has its dataset; leave one of them out"))
-        });
-        let broken = rules.into_iter().filter(|(holds, _)| *holds);
-        broken.map(|(_, (field, sentence))| (field, sentence.to_owned())).chain(twice)
-    }
-}
-
-impl RequestClass {
-    /// The fields that do not go with others, each with a sentence that says so.
-    pub(in crate::workload) fn misfits(&self) -> Vec<(String, String)> {
-        let Self { prompt, metadata, .. } = self;
-        let (shared_prefix, conversation) = (self.shared_prefix.as_ref(), self.conversation.as_ref());
-        let (images, answer) = (self.images.as_ref(), self.answer.as_ref());
-        let parts = ClassParts { prompt, shared_prefix, conversation, images, answer, metadata };
-        let in_prompt = prompt.dataset().into_iter().flat_map(Dataset::misfits);
-        let in_prompt = in_prompt.map(|(field, sentence)| (format!("prompt.{field}"), sentence));
-        in_prompt.chain(parts.misfits().map(|(field, sentence)| (field.to_owned(), sentence))).collect()
-    }
-}
+/// What does not go together in a class: a field, when it is out of place, and a sentence that says so.
+const MISFITS: [(&str, fn(&RequestClass) -> bool, &str); 7] = [
+    (
+        "shared_prefix",
+        |class| class.shared_prefix.is_some() && class.prompt.is_verbatim(),
+        "goes before written prompts only; leave it out with a dataset or token ids",
+    ),
+    (
+        "images",
+        |class| class.images.is_some() && class.has_token_ids(),
+        "cannot go along with token ids; choose another `prompt`",
+    ),
+    (
+        "conversation",
+        |class| class.conversation.is_some() && class.prompt.dataset().is_some(),
+        "is given with a dataset, whose rows are whole requests; leave one of them out, or choose another `prompt`",
+    ),
+    (
+        "conversation",
+        |class| class.conversation.is_some() && class.has_token_ids(),
+        "is given with token ids, and answers come as text, which cannot be put between them; choose another `prompt`",
+    ),
+    (
+        "images",
+        |class| class.images.is_some() && class.conversation.is_some(),
+        "is given with `conversation`, whose turns are texts; leave one of them out",
+    ),
+    (
+        "answer",
+        |class| class.answer.is_some() && class.has_token_ids(),
+        "cannot be requested with token ids; choose another `prompt`",
+    ),
+    (
+        "answer",
+        |class| class.conversation.is_some() && matches!(class.answer, Some(AnswerShape::Tools { .. })),
+        "is given with `conversation`, and tool calls get no answer between turns; leave one of them out",
+    ),
+];
 
 /// The lengths of prompts and answers of a dataset's rows.
 fn row_lengths(dataset: &Dataset) -> (Distribution, Distribution) {

@@ -106,7 +106,7 @@ spec_table! {
         /// begins at the folder of that file.
         folder: String = required(|value| value.path()),
         /// Images per request; 1 when the file does not say, at most 64.
-        per_request: Distribution = optional(Distribution::Constant { value: 1 }, Distribution::read_or_constant),
+        per_request: Distribution = optional(Distribution::default(), Distribution::read_or_constant),
         /// What the folder was found to hold; absent until it is read.
         found: Option<ImageFindings> = option(|value| value.stored(ImageFindings::is_plausible)),
     }

@@ -69,7 +69,8 @@ impl<'n> Fields<'n> {
         self.or_stand_in(value)
     }
 
-    fn or_stand_in<T: Default>(&mut self, value: Option<T>) -> T {
+    /// The value; where there is none, a stand-in, and the table is spoiled.
+    pub(crate) fn or_stand_in<T: Default>(&mut self, value: Option<T>) -> T {
         self.is_spoiled |= value.is_none();
         value.unwrap_or_default()
     }
