@@ -147,8 +147,11 @@ impl RequestClass {
     }
 }
 
-/// What does not go together in a class: a field, when it is out of place, and a sentence that says so.
-const MISFITS: [(&str, fn(&RequestClass) -> bool, &str); 7] = [
+/// A field, when it is out of place in a class, and a sentence that says so.
+type Misfit = (&'static str, fn(&RequestClass) -> bool, &'static str);
+
+/// What does not go together in a class.
+const MISFITS: [Misfit; 7] = [
     (
         "shared_prefix",
         |class| class.shared_prefix.is_some() && class.prompt.is_verbatim(),
