@@ -159,14 +159,9 @@ pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, MergeError> {
         .map(|(shard, part)| (shard.number, late(&part.log).as_nanos() as u64))
         .collect();
     delays.sort_unstable();
-    let logs: Vec<RunLog> = parts
-        .into_iter()
-        .map(|part| {
-            let by = late(&part.log);
-            later(part.log, by)
-        })
-        .collect();
-    let mut log = join(logs);
+    let lates: Vec<Duration> = parts.iter().map(|part| late(&part.log)).collect();
+    let logs = parts.into_iter().zip(&lates).map(|(part, by)| later(part.log, *by)).collect();
+    let mut log = join(logs, &lates);
     log.header.shard_delays_ns = delays.into_iter().map(|(_, late)| late).collect();
     Ok(MergedRun { log, apart })
 }
@@ -186,12 +181,11 @@ fn shard_of(part: &NamedLog) -> Result<Shard, MergeError> {
     }
 }
 
-/// The same log on a clock whose zero is `by` earlier.
+/// The same log on a clock whose zero is `by` earlier, but for its records.
 fn later(mut log: RunLog, by: Duration) -> RunLog {
     if by.is_zero() {
         return log;
     }
-    log.records.put_later(by);
     for reading in &mut log.telemetry.readings {
         reading.asked = reading.asked.after(by);
         reading.answered = reading.answered.after(by);
@@ -208,7 +202,7 @@ fn later(mut log: RunLog, by: Duration) -> RunLog {
     log
 }
 
-fn join(logs: Vec<RunLog>) -> RunLog {
+fn join(logs: Vec<RunLog>, lates: &[Duration]) -> RunLog {
     let header = header(&logs);
     let footers = logs.iter().filter_map(|log| log.footer.as_ref());
     let clients =
@@ -228,11 +222,11 @@ fn join(logs: Vec<RunLog>) -> RunLog {
     };
     let (mut records, mut checks) = (Vec::new(), Vec::new());
     let telemetry = telemetry(&header, &logs);
-    for log in logs {
-        records.push(log.records);
+    for (log, late) in logs.into_iter().zip(lates) {
+        records.push((log.records, *late));
         checks.extend(log.checks);
     }
-    let records = Records::join(records);
+    let records = Records::join(&records);
     checks.sort_by_key(|check| check.released);
     RunLog { records, checks, telemetry, footer: Some(footer), ..RunLog::begun(header) }
 }

@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use super::lines::unnamed;
 use crate::record::request::packed::PackedRecords;
@@ -143,8 +142,6 @@ pub(super) struct Pages {
     last_amended: Vec<(u16, Option<u64>)>,
     /// How many records full pages have.
     in_full: usize,
-    /// By how much their clock is to be put later.
-    late: Duration,
     cache: Cache,
 }
 
@@ -173,7 +170,6 @@ impl Pages {
             last: PackedRecords::default(),
             last_amended: Vec::new(),
             in_full: 0,
-            late: Duration::ZERO,
             cache: Cache::default(),
         }
     }
@@ -236,12 +232,6 @@ impl Pages {
         amended.push(((place - first) as u16, by));
     }
 
-    /// Puts the clock of all records later.
-    pub(super) fn put_later(&mut self, by: Duration) {
-        self.late += by;
-        self.cache = Cache::default();
-    }
-
     /// The page with the record at `place`, and the record's place in it.
     pub(super) fn get(&self, place: usize) -> (Arc<[RequestRecord]>, usize) {
         let (number, first) = self.page_of(place);
@@ -269,11 +259,6 @@ impl Pages {
         };
         for &(place, by) in amended {
             records[usize::from(place)].amend(by);
-        }
-        if !self.late.is_zero() {
-            for record in &mut records {
-                record.put_later(self.late);
-            }
         }
         records
     }
@@ -352,12 +337,11 @@ mod tests {
         let mut pages = filled(Pages::beside(folder.path()));
         pages.amend(1, Some(70));
         pages.amend(6, Some(80));
-        pages.put_later(Duration::from_nanos(5));
         let got = |place| {
             let (page, place) = pages.get(place);
             (page[place].output_tokens, page[place].scheduled.as_nanos())
         };
-        assert_eq!([0, 1, 5, 6].map(got), [(0, 5), (70, 15), (0, 55), (80, 65)]);
+        assert_eq!([0, 1, 5, 6].map(got), [(0, 0), (70, 10), (0, 50), (80, 60)]);
     }
 
     #[test]

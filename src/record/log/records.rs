@@ -16,30 +16,14 @@ use crate::record::request::record::RequestRecord;
 pub struct Records {
     /// The first of them, or all.
     held: Vec<RequestRecord>,
-    rest: Rest,
+    /// Those that are not held.
+    rest: Option<Pages>,
     /// All of them, once somebody has asked for a list of those that are not held.
     whole: OnceLock<Vec<RequestRecord>>,
-    /// What those that are held take of the room.
-    rooms: Vec<Arc<Room>>,
+    /// What those that are held take of the room; absent where they were never in a log.
+    room: Option<Arc<Room>>,
     /// Where those that are not held go.
     folder: PathBuf,
-}
-
-/// The records that are not held.
-#[derive(Clone, Debug, Default)]
-enum Rest {
-    #[default]
-    None,
-    Pages(Pages),
-    Joined(Arc<Joined>),
-}
-
-/// The records of several logs, in another order.
-#[derive(Clone, Debug)]
-struct Joined {
-    parts: Vec<Records>,
-    /// The log of each, and its place there.
-    order: Vec<(u32, u32)>,
 }
 
 /// A record of a log.
@@ -65,18 +49,18 @@ impl Deref for RecordRef<'_> {
 impl Records {
     /// None yet, of the log that is read from `folder`, with `room` for them.
     pub(super) fn within(room: Room, folder: &Path) -> Self {
-        Self { rooms: vec![Arc::new(room)], folder: folder.to_owned(), ..Self::default() }
+        Self { room: Some(Arc::new(room)), folder: folder.to_owned(), ..Self::default() }
     }
 
     /// Adds a record that was read.
     pub(super) fn keep(&mut self, record: RequestRecord) {
-        let fits = || self.rooms.iter().all(|room| room.takes(record.bytes()));
-        if matches!(self.rest, Rest::None) && !fits() {
-            self.rest = Rest::Pages(Pages::beside(&self.folder));
+        let fits = || self.room.as_ref().is_none_or(|room| room.takes(record.bytes()));
+        if self.rest.is_none() && !fits() {
+            self.rest = Some(Pages::beside(&self.folder));
         }
         match &mut self.rest {
-            Rest::Pages(pages) => pages.add(record),
-            _ => self.held.push(record),
+            Some(pages) => pages.add(record),
+            None => self.held.push(record),
         }
     }
 
@@ -84,52 +68,36 @@ impl Records {
     pub(super) fn amend(&mut self, place: usize, by: Option<u64>) {
         match (self.held.get_mut(place), &mut self.rest) {
             (Some(record), _) => record.amend(by),
-            (None, Rest::Pages(pages)) => pages.amend(place - self.held.len(), by),
-            (None, _) => {}
+            (None, Some(pages)) => pages.amend(place - self.held.len(), by),
+            (None, None) => {}
         }
     }
 
-    /// Puts the clock of all of them later.
-    pub(super) fn put_later(&mut self, by: Duration) {
-        self.held.iter_mut().for_each(|record| record.put_later(by));
-        match &mut self.rest {
-            Rest::None => {}
-            Rest::Pages(pages) => pages.put_later(by),
-            Rest::Joined(joined) => {
-                Arc::make_mut(joined).parts.iter_mut().for_each(|part| part.put_later(by));
-            }
-        }
-        self.whole.take();
-    }
-
-    /// Those of all logs, in order of their ends.
-    pub(super) fn join(parts: Vec<Self>) -> Self {
-        let rooms = parts.iter().flat_map(|part| part.rooms.clone()).collect();
-        if parts.iter().all(|part| matches!(part.rest, Rest::None)) {
-            let mut held: Vec<_> = parts.into_iter().flat_map(|part| part.held).collect();
-            held.sort_by_key(|record| (record.ended, record.index));
-            return Self { held, rooms, ..Self::default() };
-        }
-        let keys = parts.iter().enumerate().flat_map(|(number, part)| {
+    /// Those of all logs, in order of their ends, each with its clock put later by so much.
+    pub(super) fn join(parts: &[(Self, Duration)]) -> Self {
+        let keys = parts.iter().enumerate().flat_map(|(part, (records, late))| {
             let key = move |(place, record): (usize, RecordRef<'_>)| {
-                (record.ended, record.index, (number as u32, place as u32))
+                (record.ended.after(*late), record.index, part, place)
             };
-            part.iter().enumerate().map(key)
+            records.iter().enumerate().map(key)
         });
         let mut keys: Vec<_> = keys.collect();
         keys.sort_unstable();
-        let order = keys.into_iter().map(|(_, _, place)| place).collect();
-        Self { rest: Rest::Joined(Arc::new(Joined { parts, order })), rooms, ..Self::default() }
+        let temporary = std::env::temp_dir();
+        let beside = parts.iter().map(|(records, _)| &records.folder).find(|folder| folder.is_dir());
+        let mut all = Self::within(Room::from_limit(ROOM), beside.unwrap_or(&temporary));
+        for (.., part, place) in keys {
+            let (records, late) = &parts[part];
+            let mut record = records.at(place).deref().clone();
+            record.put_later(*late);
+            all.keep(record);
+        }
+        all
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        let rest = match &self.rest {
-            Rest::None => 0,
-            Rest::Pages(pages) => pages.len(),
-            Rest::Joined(joined) => joined.order.len(),
-        };
-        self.held.len() + rest
+        self.held.len() + self.rest.as_ref().map_or(0, Pages::len)
     }
 
     /// Whether there is none.
@@ -144,13 +112,9 @@ impl Records {
     /// When there are fewer.
     pub fn at(&self, place: usize) -> RecordRef<'_> {
         match &self.rest {
-            Rest::Pages(pages) if place >= self.held.len() => {
+            Some(pages) if place >= self.held.len() => {
                 let (page, place) = pages.get(place - self.held.len());
                 RecordRef::Read(page, place)
-            }
-            Rest::Joined(joined) => {
-                let (part, place) = joined.order[place];
-                joined.parts[part as usize].at(place as usize)
             }
             _ => RecordRef::Held(&self.held[place]),
         }
@@ -210,17 +174,17 @@ impl Deref for Records {
 
     fn deref(&self) -> &Vec<RequestRecord> {
         match self.rest {
-            Rest::None => &self.held,
-            _ => self.whole.get_or_init(|| self.copies()),
+            None => &self.held,
+            Some(_) => self.whole.get_or_init(|| self.copies()),
         }
     }
 }
 
 impl DerefMut for Records {
     fn deref_mut(&mut self) -> &mut Vec<RequestRecord> {
-        if !matches!(self.rest, Rest::None) {
+        if self.rest.is_some() {
             self.held = self.whole.take().unwrap_or_else(|| self.copies());
-            self.rest = Rest::None;
+            self.rest = None;
         }
         &mut self.held
     }
@@ -282,17 +246,13 @@ mod tests {
 
     #[test]
     fn records_take_their_room_until_the_last_list_of_them_is_gone() {
-        let read = || {
-            let mut records = Records::within(Room::from_limit(1 << 20), Path::new("."));
-            records.keep(RequestRecord::default());
-            records
-        };
-        let parts = [read(), read()];
-        let rooms: Vec<_> = parts.iter().map(|part| Arc::downgrade(&part.rooms[0])).collect();
-        let joined = Records::join(parts.into());
-        assert_eq!(joined.len(), 2);
-        assert!(rooms.iter().all(|room| room.upgrade().is_some()), "what is held counts");
-        drop(joined);
-        assert!(rooms.iter().all(|room| room.upgrade().is_none()));
+        let mut records = Records::within(Room::from_limit(1 << 20), Path::new("."));
+        records.keep(RequestRecord::default());
+        let room = Arc::downgrade(records.room.as_ref().unwrap());
+        let copy = records.clone();
+        drop(records);
+        assert!(room.upgrade().is_some(), "what is held counts");
+        drop(copy);
+        assert!(room.upgrade().is_none());
     }
 }
