@@ -62,11 +62,13 @@
 //! | that requests leave at their moments: no coordinated omission, schedule lag | `runner/pacer.rs` |
 //! | the wait under a concurrency cap | `runner/in_flight.rs` |
 //! | when clients give up, send again and hedge, in a run and in virtual time | `runner/life.rs` |
-//! | what follows a turn of a session, in both | `generator/sessions/turns.rs` |
+//! | what follows a turn of a session, in both | `generator/sessions/turns.rs`; who waits for whom: `generator/graph.rs` |
+//! | which of several servers a request goes to | `engine/router.rs` |
 //! | how an address is read: base paths, endpoints, queries | `engine/address.rs` |
 //! | the proxy before a server | `engine/proxy.rs` |
 //! | how long a server is awaited | `engine/openai/readiness.rs` |
-//! | when bytes are stamped | `engine/wire/socket/stamped.rs` |
+//! | how bytes come and go; to add a transport | `engine/transport/mod.rs`, and what it tells: `receiver.rs` beside it |
+//! | when bytes are stamped | `engine/transport/socket/stamped.rs` |
 //! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/requests/latency.rs` |
 //! | from when they count: open and closed loops | `analysis/requests/form.rs` |
 //! | the 95 % interval of a percentile | `analysis/latency/intervals.rs`; how much requests depend on one another: `analysis/statistics/memory.rs` |

@@ -22,6 +22,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Builds all that can be built before the request is due.
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest;
 
+    /// Chooses the server of a request as it is sent: its place in the header's list.
+    fn route(&self, _request: &PreparedRequest) -> u16 {
+        0
+    }
+
     /// Begins an answer. Nothing is sent before the first [`Answer::next`]. Dropping the answer cancels the
     /// request and closes its connection.
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> Self::Answer;
@@ -43,12 +48,15 @@ pub struct PreparedRequest {
     pub session: u64,
     /// How much of its answer is read.
     pub budget: AnswerBudget,
+    /// Its server, once it is sent: the place in the header's list.
+    pub target: u16,
 }
 
 impl PreparedRequest {
     /// The request with this index, alone in its session, without capture.
     pub fn new(index: u64, body: Bytes) -> Self {
-        Self { index, body, capture: CaptureText::No, session: index, budget: AnswerBudget::default() }
+        let (capture, budget) = (CaptureText::No, AnswerBudget::default());
+        Self { index, body, capture, session: index, budget, target: 0 }
     }
 
     /// The same request in this session.
@@ -73,10 +81,10 @@ impl PreparedRequest {
 impl fmt::Debug for PreparedRequest {
     /// Shows the length of the body, not the body: it may hold a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, body, capture, session, budget } = self;
+        let Self { index, body, capture, session, budget, target } = self;
         let mut shown = f.debug_struct("PreparedRequest");
         shown.field("index", index).field("body_length", &body.len()).field("capture", capture);
-        shown.field("session", session).field("budget", budget).finish()
+        shown.field("session", session).field("budget", budget).field("target", target).finish()
     }
 }
 

@@ -1,8 +1,7 @@
 //! What the fuzz targets of `tests/fuzz` may call that no other crate may.
 
 use super::dialect_traits::MetricNames;
-pub use super::stream::fuzzing::{answer, event_stream, whole_answer};
-pub use super::wire::fuzzing::response;
+pub use super::stream::fuzzing::{answer, event_stream, response, whole_answer};
 
 /// Reads a metrics page to its end.
 ///

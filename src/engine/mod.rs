@@ -11,15 +11,15 @@ mod dialect_traits;
 pub mod fuzzing;
 mod http_url;
 mod intake;
-mod limits;
 mod metrics;
 mod openai;
 mod protocol;
 mod proxy;
+mod router;
 mod secrets;
 mod stream;
 mod target;
-mod wire;
+mod transport;
 
 pub use address::BaseUrl;
 pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
@@ -30,7 +30,6 @@ pub(crate) use dialect_traits::MetricNames;
 pub use http_url::Scheme;
 pub(crate) use http_url::{http_url, shown_path, without_secrets};
 pub(crate) use intake::ServerText;
-pub(crate) use limits::ConnectionLimits;
 pub(crate) use metrics::exposition::{MetricSample, metric_samples};
 pub(crate) use metrics::series::MetricSeries;
 pub use metrics::url::MetricsUrl;
@@ -42,11 +41,13 @@ pub use openai::{
 };
 pub use protocol::{Endpoint, PromptForm};
 pub(crate) use proxy::Proxy;
+pub use router::{OnlyTarget, Router, RoutingPolicy};
 pub use secrets::Secrets;
 pub(crate) use secrets::names_a_credential;
-pub use stream::{ArrivalStamp, BodyEnd, ChunkText, ResponseReader};
+pub use stream::{ChunkText, ResponseReader};
 pub use target::{
     AnswerForm, CertificateCheck, ExtraBody, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };
 pub(crate) use target::{answer_tokens, session_header};
-pub(crate) use wire::{ReaderTicks, check_ca_cert, client_config};
+pub use transport::{ArrivalStamp, BodyEnd};
+pub(crate) use transport::{ConnectionLimits, ReaderTicks, check_ca_cert, client_config};

@@ -1,17 +1,15 @@
 //! The requests that have been dispatched and have not ended, and the integral of their number.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures::FutureExt;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::life::ClientRules;
 use super::options::RunOptions;
 use super::pacer::DispatchedRequest;
 use super::progress::Progress;
-use super::request_run::{FinishedRequest, RequestContext, RequestRun};
+use super::reader::{EndedTask, Reader};
+use super::request_run::{FinishedRequest, RequestRun};
 use super::turns::NextTurns;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
@@ -21,22 +19,16 @@ use crate::record::UnendedRequest;
 /// Receives every request as it is dispatched; it must not block.
 pub type DispatchSink = Box<dyn FnMut(UnendedRequest) + Send>;
 
-/// A task of a request that has ended.
-type EndedTask = Result<(PlannedRequest, FinishedRequest), JoinError>;
-
 /// The requests that have been dispatched and have not ended.
 pub(super) struct InFlightSet<E> {
-    engine: Arc<E>,
+    pub(super) reader: Reader<E>,
     clock: RunClock,
-    options: RunOptions,
     pub(super) progress: Arc<Progress>,
-    pub(super) running: JoinSet<(PlannedRequest, FinishedRequest)>,
     slots: Slots<DispatchedRequest>,
     /// Later turns of sessions; `None` where no request belongs to a session.
     pub(super) next_turns: Option<NextTurns>,
     integral: InFlightIntegral,
     dispatches: Option<DispatchSink>,
-    cancel: CancellationToken,
 }
 
 impl<E: Engine> InFlightSet<E> {
@@ -50,18 +42,18 @@ impl<E: Engine> InFlightSet<E> {
         next_turns: Option<NextTurns>,
         dispatches: Option<DispatchSink>,
     ) -> Self {
-        Self {
+        let slots = Slots::new(options.caps());
+        let reader = Reader {
             engine,
             clock,
-            slots: Slots::new(options.caps()),
-            options,
-            progress,
+            timeouts: options.timeouts,
+            retries: options.retries,
+            progress: Arc::clone(&progress),
             running: JoinSet::new(),
-            next_turns,
-            integral: InFlightIntegral::within(window_start, window_end),
-            dispatches,
             cancel: CancellationToken::new(),
-        }
+        };
+        let integral = InFlightIntegral::within(window_start, window_end);
+        Self { reader, clock, progress, slots, next_turns, integral, dispatches }
     }
 
     /// Says when the window ends, which was not known before.
@@ -70,7 +62,7 @@ impl<E: Engine> InFlightSet<E> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.running.is_empty() && self.slots.nobody_waits()
+        self.reader.is_idle() && self.slots.nobody_waits()
     }
 
     /// Sends a request, or lets it wait under the concurrency cap: its latency counts from the scheduled moment, so the
@@ -101,7 +93,8 @@ impl<E: Engine> InFlightSet<E> {
     fn send_waiting(&mut self) {
         while let Some(next) = self.slots.next() {
             let admitted = self.slots.are_limited().then(|| self.clock.now());
-            self.send(next, admitted);
+            self.progress.started();
+            self.reader.send(next, admitted);
         }
     }
 
@@ -110,24 +103,6 @@ impl<E: Engine> InFlightSet<E> {
         if let Some(next_turns) = &mut self.next_turns {
             next_turns.released(released);
         }
-    }
-
-    fn send(&mut self, released: DispatchedRequest, admitted: Option<Timestamp>) {
-        let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
-        let (clock, timeouts, cancel) = (self.clock, self.options.timeouts, self.cancel.clone());
-        let retries = self.options.retries.clone();
-        self.progress.started();
-        let request = released.ready.request;
-        let lost = RequestRun::new(&request, released.dispatched);
-        self.running.spawn(async move {
-            let rules = ClientRules { timeouts, retries: retries.as_deref() };
-            let context =
-                RequestContext { engine: &*engine, clock, rules, progress: &progress, cancel: &cancel };
-            let run = RequestRun::execute(released, admitted, context);
-            // A panic is a fault of this program; the request it hit still gets a record.
-            let finished = AssertUnwindSafe(run).catch_unwind().await;
-            (request, finished.unwrap_or_else(|_| lost.lost(clock.now()).into()))
-        });
     }
 
     /// Takes the end of a task: the request and its record.
@@ -152,9 +127,9 @@ impl<E: Engine> InFlightSet<E> {
 
     /// Censors whatever is left and returns the in-flight integral.
     pub(super) async fn clear(mut self, mut keep: impl FnMut(FinishedRequest)) -> InFlightIntegral {
-        self.cancel.cancel();
+        self.reader.cancel.cancel();
         self.give_up_waiting().for_each(&mut keep);
-        while let Some(ended) = self.running.join_next().await {
+        while let Some(ended) = self.reader.next_ended().await {
             if let Some((_, finished)) = self.take_ended(ended) {
                 keep(finished);
             }

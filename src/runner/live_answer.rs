@@ -1,8 +1,8 @@
 //! The attempts of a request that are under way, each with its answer.
 
 use super::life::{RequestLife, Which};
-use crate::clock::Timestamp;
-use crate::engine::{Answer, AnswerEvent};
+use crate::clock::{RunClock, Timestamp};
+use crate::engine::{Answer, AnswerEvent, Engine, PreparedRequest};
 
 /// The life of a request whose attempts have such answers.
 pub(super) type AnswerLife<'a, A> = RequestLife<'a, LiveAnswer<A>>;
@@ -11,6 +11,21 @@ pub(super) type AnswerLife<'a, A> = RequestLife<'a, LiveAnswer<A>>;
 pub(super) struct LiveAnswer<A> {
     pub(super) answer: A,
     pub(super) headers: Option<Timestamp>,
+    /// The server that it was sent to.
+    pub(super) target: u16,
+}
+
+impl<A: Answer> LiveAnswer<A> {
+    /// Sends a request to the server that `engine` chooses for it.
+    pub(super) fn begin<E: Engine<Answer = A>>(
+        engine: &E,
+        mut request: PreparedRequest,
+        clock: RunClock,
+    ) -> Self {
+        request.target = engine.route(&request);
+        let target = request.target;
+        Self { answer: engine.generate(request, clock), headers: None, target }
+    }
 }
 
 /// The next event of an attempt under way, and of which.

@@ -8,6 +8,7 @@ mod live_answer;
 mod options;
 mod pacer;
 mod progress;
+mod reader;
 mod records;
 mod request_run;
 mod run;

@@ -137,7 +137,7 @@ impl RequestRun {
     ) -> AttemptOutcome {
         let RequestContext { engine, clock, rules, cancel, .. } = *context;
         let mut spare = rules.retries.and_then(RetryPolicy::hedge_after).map(|_| prepared.clone());
-        life.begin(LiveAnswer { answer: engine.generate(prepared, clock), headers: None }, kind, begun);
+        life.begin(LiveAnswer::begin(engine, prepared, clock), kind, begun);
         let mut cancelled = pin!(cancel.cancelled());
         let mut armed = life.alarm();
         let mut alarm = pin!(ring_at(clock, armed));
@@ -173,7 +173,7 @@ impl RequestRun {
                         return self.cut_off(life, now, Outcome::Failed(failure.into()));
                     }
                     if let Some(again) = spare.take_if(|_| life.hedge_is_due(now)) {
-                        let hedge = LiveAnswer { answer: engine.generate(again, clock), headers: None };
+                        let hedge = LiveAnswer::begin(engine, again, clock);
                         life.begin(hedge, AttemptKind::Hedge, now);
                     }
                     armed = life.alarm();
@@ -285,7 +285,9 @@ impl RequestRun {
 
     /// Takes over what is known of the attempt that decided, and cancels the other where there are two.
     fn conclude<A: Answer>(&mut self, life: &mut AnswerLife<'_, A>, ended: AttemptOutcome) -> AttemptOutcome {
-        self.record.headers = life.handle(Which::First).and_then(|live| live.headers);
+        if let Some(live) = life.handle(Which::First) {
+            (self.record.headers, self.record.target) = (live.headers, live.target);
+        }
         let end = match &ended.outcome {
             Outcome::Completed => AttemptEnd::Answered,
             Outcome::Failed(failure) => AttemptEnd::Failed(failure.reason),

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinError;
 use tokio::time::{Sleep, sleep_until};
 
 use super::breaker::BreakerWatch;
@@ -16,12 +15,12 @@ use super::in_flight::{DispatchSink, InFlightSet};
 use super::options::{Interrupt, RunOptions};
 use super::pacer::{self, DispatchedRequest, FeedWitness, Outlet, RequestFeed};
 use super::progress::Progress;
+use super::reader::EndedTask;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
 use super::watch::{ClientWatch, SampleSink};
 use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
-use crate::generator::PlannedRequest;
 use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
 
 /// One run: its engine, clock, plan and options.
@@ -83,7 +82,7 @@ impl<E: Engine> Run<E> {
             }
             let step = tokio::select! {
                 request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
-                Some(ended) = run.in_flight.running.join_next() => run.take_ended(ended),
+                Some(ended) = run.in_flight.reader.next_ended() => run.take_ended(ended),
                 () = &mut drained => run.drain_limit(),
                 () = &mut look, if run.is_watched() => {
                     look.as_mut().reset(clock.instant(BreakerWatch::next_look(clock.now())));
@@ -173,7 +172,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Continue(())
     }
 
-    fn take_ended(&mut self, ended: Result<(PlannedRequest, FinishedRequest), JoinError>) -> ControlFlow<()> {
+    fn take_ended(&mut self, ended: EndedTask) -> ControlFlow<()> {
         if let Some((request, mut finished)) = self.in_flight.take_ended(ended) {
             self.awaited -= u64::from(finished.record.phase != Phase::Cooldown);
             // After an interrupt no session continues.

@@ -5,6 +5,7 @@ mod checks;
 mod engines;
 mod feed;
 mod sessions;
+mod targets;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

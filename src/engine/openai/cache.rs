@@ -5,10 +5,10 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use tokio::time::timeout;
 
+use super::answer::ServerAnswer;
 use super::control::ControlError;
 use super::engine::OpenAiEngine;
 use crate::engine::answer::{Answer, Engine};
-use crate::engine::wire::HttpAnswer;
 use crate::generator::RequestSpec;
 use crate::record::{EngineKind, Failure, FailureKind};
 use crate::units::spoken;
@@ -90,7 +90,7 @@ impl OpenAiEngine {
 }
 
 /// Waits until the answer is complete.
-async fn whole(mut answer: HttpAnswer) -> Result<(), Failure> {
+async fn whole(mut answer: ServerAnswer) -> Result<(), Failure> {
     let all = async { answer.until_end().await.result };
     let late =
         || Failure::new(FailureKind::TimeoutTotal, format!("no complete answer within {}", spoken(LIMIT)));

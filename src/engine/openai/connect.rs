@@ -22,8 +22,9 @@ use crate::engine::captured_text::CaptureText;
 use crate::engine::http_url::Scheme;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
+use crate::engine::stream::received::AnswerContext;
 use crate::engine::target::{AnswerForm, Target};
-use crate::engine::wire::{Pool, RequestHead, client_config};
+use crate::engine::transport::{Pool, RequestHead, Transport, client_config};
 use crate::record::{EngineFacts, EngineKind};
 
 impl OpenAiEngine {
@@ -80,9 +81,10 @@ impl OpenAiEngine {
             serving_flags: answered.map(|page| settings(&page, &secrets)).unwrap_or_default(),
             modelled: serde_json::Map::new(),
         };
+        let answers = Arc::new(AnswerContext::new(target.form, secrets));
         let headers = request_headers(common, &target);
         let prefix = facts.request_id_prefix.clone();
-        let head = RequestHead::new(&request_target(&target)?, &headers, prefix, target.form, secrets)
+        let head = RequestHead::new(&request_target(&target)?, &headers, prefix)
             .with_session_header(target.session_header.clone());
         Ok(Self {
             templates: Arc::new(BodyTemplates::new(&target, &model)),
@@ -90,8 +92,8 @@ impl OpenAiEngine {
             target,
             facts,
             model,
-            head: Arc::new(head),
-            pool: Arc::new(Pool::new(dialer, traits.idle_connections)),
+            transport: Transport::new(Pool::new(dialer, traits.idle_connections), head),
+            answers,
             delays: Arc::default(),
             kernel_stamps: Arc::default(),
             control,

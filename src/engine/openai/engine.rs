@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use http::header::HeaderMap;
 
+use super::answer::ServerAnswer;
 use super::body::{BodyTemplates, golden_body};
 use super::control::{Control, ControlError};
 use super::http_client::MetricsPage;
@@ -17,8 +18,9 @@ use crate::engine::captured_text::CaptureText;
 use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
+use crate::engine::stream::received::{AnswerContext, ReceivedAnswer};
 use crate::engine::target::Target;
-use crate::engine::wire::{HttpAnswer, Pool, ReadDelays, RequestHead, client_config};
+use crate::engine::transport::{ReadDelays, Transport, client_config};
 use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, FailureKind, StampSource};
 use crate::workload::GoldenCheck;
@@ -38,8 +40,8 @@ pub struct OpenAiEngine {
     /// Models that the server lists, without secrets.
     pub(super) listed: Vec<String>,
     pub(super) templates: Arc<BodyTemplates>,
-    pub(super) head: Arc<RequestHead>,
-    pub(super) pool: Arc<Pool>,
+    pub(super) transport: Transport,
+    pub(super) answers: Arc<AnswerContext>,
     /// How long bytes lay in the kernel, without those of the test request.
     pub(super) delays: Arc<ReadDelays>,
     /// Whether the kernel stamped the answer to the test request.
@@ -79,7 +81,7 @@ impl OpenAiEngine {
     pub fn for_another_run(&self) -> Self {
         let mut another = self.clone();
         another.facts.request_id_prefix = new_request_id_prefix();
-        another.head = Arc::new(self.head.with_id_prefix(another.facts.request_id_prefix.clone()));
+        another.transport = self.transport.with_id_prefix(another.facts.request_id_prefix.clone());
         another.delays = Arc::default();
         another
     }
@@ -93,7 +95,7 @@ impl OpenAiEngine {
     /// The same engine with these limits on answers.
     #[must_use]
     pub fn limiting(self, limits: AnswerLimits) -> Self {
-        Self { limits, head: Arc::new(self.head.with_memory(limits.memory)), ..self }
+        Self { limits, answers: Arc::new(self.answers.with_memory(limits.memory)), ..self }
     }
 
     /// Number of tokens of each text by the server's tokenizer, without special tokens; `None` where the
@@ -175,7 +177,7 @@ impl OpenAiEngine {
     }
 
     /// An exchange that belongs to no run.
-    pub(super) fn unmeasured(&self, request: PreparedRequest) -> HttpAnswer {
+    pub(super) fn unmeasured(&self, request: PreparedRequest) -> ServerAnswer {
         self.exchange(request, RunClock::starting_in(Duration::ZERO), &Arc::default())
     }
 
@@ -185,9 +187,9 @@ impl OpenAiEngine {
         request: PreparedRequest,
         clock: RunClock,
         delays: &Arc<ReadDelays>,
-    ) -> HttpAnswer {
-        let (pool, head) = (Arc::clone(&self.pool), Arc::clone(&self.head));
-        HttpAnswer::new(pool, head, request, clock, Arc::clone(delays))
+    ) -> ServerAnswer {
+        let received = ReceivedAnswer::new(Arc::clone(&self.answers), &request);
+        ServerAnswer(self.transport.exchange(request, received, clock, delays))
     }
 }
 
@@ -203,7 +205,7 @@ fn request_id_prefix(random: u64) -> String {
 }
 
 impl Engine for OpenAiEngine {
-    type Answer = HttpAnswer;
+    type Answer = ServerAnswer;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
         let template = self.templates.of(&request.planned);
@@ -212,12 +214,12 @@ impl Engine for OpenAiEngine {
         template.prepare(request, self.capture).within(self.limits.of(requested).forcing(forced))
     }
 
-    fn generate(&self, request: PreparedRequest, clock: RunClock) -> HttpAnswer {
+    fn generate(&self, request: PreparedRequest, clock: RunClock) -> ServerAnswer {
         self.exchange(request, clock, &self.delays)
     }
 
     async fn warm_up(&self, count: usize) {
-        self.pool.warm_up(count).await;
+        self.transport.warm_up(count).await;
     }
 }
 

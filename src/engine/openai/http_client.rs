@@ -15,7 +15,7 @@ use crate::engine::dialect_traits::IdleConnections;
 use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
-use crate::engine::wire::addresses_of;
+use crate::engine::transport::addresses_of;
 use crate::units::count;
 
 /// Looks up hosts as the measured path does.

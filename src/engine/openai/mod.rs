@@ -1,6 +1,7 @@
 //! The engine for every server that speaks the OpenAI protocol.
 
 mod abilities;
+mod answer;
 mod body;
 mod cache;
 mod connect;

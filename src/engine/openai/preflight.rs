@@ -148,8 +148,7 @@ impl OpenAiEngine {
             }
         };
         self.kernel_stamps.store(delays.so_far().is_some(), Relaxed);
-        let cause =
-            if begun && outcome.is_err() { Cause::Endless } else { std::mem::take(&mut answer.cause) };
+        let cause = if begun && outcome.is_err() { Cause::Endless } else { answer.cause() };
         let (failure, retry_after) = match outcome {
             Ok(Some(AnswerEnd { result: Err(failure), retry_after, .. })) => (failure, retry_after),
             Ok(end) => {

@@ -12,7 +12,7 @@ use super::hints::{LOADING, is_loading, names_key, of_refused_key, of_unready};
 use super::http_client::{ENDLESS, NO_HTTP};
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::target::Target;
-use crate::engine::wire::Dialer;
+use crate::engine::transport::Dialer;
 use crate::record::{EngineKind, FailureKind};
 use crate::units::spoken;
 

@@ -1,19 +1,23 @@
 //! What the fuzz targets of `tests/fuzz` ask of the readers of streams.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
 use super::fault::{blamed_field, words_of};
-use super::grammar::BodyEnd;
-use super::reader::{ArrivalStamp, ResponseReader};
+use super::reader::ResponseReader;
+use super::received::{AnswerContext, ReceivedAnswer};
 use super::sse::SseFramer;
 use crate::clock::Timestamp;
-use crate::engine::answer::{AnswerEnd, AnswerEvents};
+use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause, DiagnosedFailure, PreparedRequest};
 use crate::engine::captured_text::CaptureText;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::AnswerForm;
+use crate::engine::transport::{
+    Afterwards, ArrivalStamp, BodyEnd, IncomingResponse, Origin, Receiver, ResponseOutcome,
+};
 
 /// Stands for a cut in fuzzed bytes: no text of UTF-8 contains it.
 const CUT: u8 = 0xFF;
@@ -26,6 +30,75 @@ pub(crate) fn pieces(data: &[u8]) -> Vec<&[u8]> {
 /// All reads are of one moment, so that pieces cannot show.
 pub(crate) const ARRIVAL: ArrivalStamp =
     ArrivalStamp { at: Timestamp::ZERO, late_by: Duration::ZERO, read: 1 };
+
+/// A response that is read without a socket.
+pub(crate) struct SocketlessResponse {
+    response: IncomingResponse,
+    pub(crate) received: ReceivedAnswer,
+}
+
+impl SocketlessResponse {
+    /// A response to a request of nothing, over a connection of this origin.
+    pub(crate) fn new(origin: Origin) -> Self {
+        let context = AnswerContext::new(AnswerForm::Streamed, Secrets::default());
+        let received = ReceivedAnswer::new(Arc::new(context), &PreparedRequest::new(0, bytes::Bytes::new()));
+        Self { response: IncomingResponse::new(origin), received }
+    }
+
+    pub(crate) fn request_sent(&mut self, at: Timestamp) {
+        self.response.request_sent(at, &mut self.received);
+    }
+
+    pub(crate) fn take(&mut self, bytes: &[u8], arrival: ArrivalStamp) -> Option<(AnswerEnd, Afterwards)> {
+        let outcome = self.response.take(bytes, arrival, &mut self.received)?;
+        Some(self.over(outcome))
+    }
+
+    pub(crate) fn fail(
+        &mut self,
+        error: &std::io::Error,
+        arrival: ArrivalStamp,
+    ) -> Option<(AnswerEnd, Afterwards)> {
+        let outcome = self.response.fail(error, arrival, &mut self.received)?;
+        Some(self.over(outcome))
+    }
+
+    /// Ends a complete answer before its body.
+    pub(crate) fn complete(&mut self, arrival: ArrivalStamp) -> Option<(AnswerEnd, Afterwards)> {
+        let received = self.received.end(BodyEnd::Clean, arrival);
+        let outcome = self.response.end(&[], received)?;
+        Some(self.over(outcome))
+    }
+
+    fn over(&mut self, outcome: ResponseOutcome) -> (AnswerEnd, Afterwards) {
+        if let Some((at, failure)) = outcome.lost {
+            self.received.failed(at, DiagnosedFailure { failure, cause: Cause::Unknown });
+        }
+        match self.received.events.pop_back() {
+            Some(AnswerEvent::Ended(end)) => (*end, outcome.afterwards),
+            other => unreachable!("the end is the last event, not {other:?}"),
+        }
+    }
+}
+
+fn read_response(pieces: &[&[u8]]) -> (AnswerEvents, Option<AnswerEnd>) {
+    let mut response = SocketlessResponse::new(Origin::Opened);
+    // The last read is empty: the server closes.
+    let end = pieces.iter().chain([&&b""[..]]).find_map(|piece| response.take(piece, ARRIVAL));
+    (response.received.events, end.map(|(end, _)| end))
+}
+
+/// A response has the same events and end however it is cut, and an end.
+///
+/// # Panics
+///
+/// When it has not.
+pub fn response(data: &[u8]) {
+    let pieces = pieces(data);
+    let whole = read_response(&[&pieces.concat()]);
+    assert!(whole.1.is_some(), "a response that is closed has ended");
+    assert_eq!(read_response(&pieces), whole);
+}
 
 type OwnedEvent = (Option<Vec<u8>>, Vec<u8>);
 

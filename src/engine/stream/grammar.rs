@@ -38,16 +38,6 @@ pub(crate) enum Step {
     Complete,
 }
 
-/// How the body of an answer ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyEnd {
-    /// As announced: last chunk of a chunked body, all of a content length, or a plain close where there was
-    /// neither.
-    Clean,
-    /// Earlier than announced.
-    Broken,
-}
-
 /// The grammar of a streamed answer.
 ///
 /// An answer is complete when every choice seen has a finish reason, or when `[DONE]` came. `[DONE]` alone

@@ -10,12 +10,12 @@ pub(crate) mod habits;
 mod json;
 pub(crate) mod reader;
 pub(crate) mod reasons;
+pub(crate) mod received;
 mod repetition;
 pub(crate) mod sse;
 
 pub use chunk::ChunkText;
-pub use grammar::BodyEnd;
-pub use reader::{ArrivalStamp, ResponseReader};
+pub use reader::ResponseReader;
 
 #[cfg(test)]
 pub(crate) mod transcripts;

@@ -17,16 +17,15 @@ use limits::ReadingLimits;
 use stream::StreamedAnswer;
 
 use super::fault::{grpc_failure, location};
-use super::grammar::{BodyEnd, Grammar};
+use super::grammar::Grammar;
 use super::habits::Habits;
 use crate::engine::answer::{AnswerEnd, AnswerEvents, Cause};
 use crate::engine::answer_limits::{AnswerBudget, HeldMemory};
 use crate::engine::captured_text::{CaptureText, CapturedText};
 use crate::engine::secrets::Secrets;
 use crate::engine::target::AnswerForm;
+use crate::engine::transport::{ArrivalStamp, BodyEnd};
 use crate::record::{Failure, FailureKind, FinishReason};
-
-pub use stream::ArrivalStamp;
 
 /// Bytes read of a body that only explains a failure.
 const EXPLANATION_LIMIT: usize = 16 << 10;

@@ -13,14 +13,14 @@ use http::StatusCode;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::chunk::{Choice, ChunkJson};
-use super::grammar::BodyEnd;
-use super::reader::{ArrivalStamp, ResponseReader};
+use super::reader::ResponseReader;
 use super::sse::SseFramer;
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent};
 use crate::engine::captured_text::CaptureText;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::AnswerForm;
+use crate::engine::transport::{ArrivalStamp, BodyEnd};
 use crate::record::FinishReason;
 
 /// The contents of one captured answer.

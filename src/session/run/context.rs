@@ -12,7 +12,7 @@ use super::golden::Golden;
 use super::{cache, connect, machine, pages, tokens};
 use crate::analysis::LoadForm;
 use crate::clock::RunClock;
-use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine};
+use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine, Router};
 use crate::experiment::seed_of_run;
 use crate::generator::{PromptBuilder, TokenCounter};
 use crate::live::{LiveView, StepLine, WatchedRun};
@@ -319,6 +319,7 @@ impl RunContext {
             let times = Golden::times(&header.workload, &plan);
             let stop = interrupt.clone();
             let dispatches = Some(writer.dispatch_keeper());
+            let engine = Arc::new(Router::to_one(engine));
             let run = Run { engine, clock, plan, options, samples, dispatches, progress, interrupt: stop };
             let sent = run.execute(feed, |finished| writer.keep(finished));
             let mut footer = match golden {

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use super::*;
 use crate::clock::Timestamp;
-use crate::engine::wire::ReaderTicks;
+use crate::engine::transport::ReaderTicks;
 use crate::record::StampSource;
 
 /// A server on its own thread, which goes on while a test's thread is blocked.

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::{BodyEnd, Counting, Grammar};
+use super::{Counting, Grammar};
 use crate::engine::stream::chunk::ChunkJson;
 use crate::engine::stream::chunk::repair::readable;
 use crate::engine::stream::fault::excerpt;
 use crate::engine::stream::habits::Habit;
 use crate::engine::stream::sse::SseEvent;
+use crate::engine::transport::BodyEnd;
 use crate::record::{Failure, FailureKind, FinishReason, Oddity, OddityKind, Usage};
 
 impl Grammar {

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::stream::sse::SseFramer;
 use crate::engine::stream::transcripts::streamed_bodies;
+use crate::engine::transport::BodyEnd;
 
 /// Bytes with a meaning in JSON, and some without.
 const BYTES: &[u8] = b"\"\\{}[],:0159-.eEnux \n\x01\x80\xc3\xff";

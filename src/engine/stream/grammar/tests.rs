@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use super::*;
 use crate::engine::stream::chunk::ChunkText::{Content, Reasoning, ToolCall};
+use crate::engine::transport::BodyEnd;
 
 fn event(data: &str) -> SseEvent<'static> {
     SseEvent { name: None, data: Cow::Owned(data.as_bytes().to_vec()), stray: false }

@@ -1,7 +1,5 @@
 //! Reads the events of a streamed answer.
 
-use std::time::Duration;
-
 use super::limits::ReadingLimits;
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
@@ -9,24 +7,14 @@ use crate::engine::captured_text::CapturedText;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::chunk::ChunkJson;
 use crate::engine::stream::fault::excerpt;
-use crate::engine::stream::grammar::{BodyEnd, Grammar, Step, is_done};
+use crate::engine::stream::grammar::{Grammar, Step, is_done};
 use crate::engine::stream::sse::{SseEvent, SseFramer};
 use crate::engine::target::AnswerForm;
+use crate::engine::transport::{ArrivalStamp, BodyEnd};
 use crate::record::{Failure, FailureKind, OddityKind};
 
 /// Largest event of a stream.
 const EVENT_LIMIT: usize = 16 << 20;
-
-/// The stamp of a read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArrivalStamp {
-    /// Arrival of the bytes: in the kernel where it reports that, else when the read returned.
-    pub at: Timestamp,
-    /// Time by which its first bytes may have come earlier, where the client read so late that it matters.
-    pub late_by: Duration,
-    /// Number of the read on this connection.
-    pub read: u64,
-}
 
 /// A streamed answer under way.
 pub(super) struct StreamedAnswer {

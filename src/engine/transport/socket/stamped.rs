@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::receive::{ask_for_stamps, receive};
 use super::ticks::ReaderTicks;
 use crate::clock::{KernelClock, RunClock, Timestamp};
-use crate::engine::stream::reader::ArrivalStamp;
+use crate::engine::transport::receiver::ArrivalStamp;
 
 thread_local! {
     static KERNEL_CLOCK: RefCell<KernelClock> = RefCell::default();

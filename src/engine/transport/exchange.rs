@@ -1,6 +1,6 @@
-//! One request from its connection to the end of its answer, in the task that waits for it.
+//! One request from its connection to the end of its response, in the task that waits for it.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,15 +11,13 @@ use tokio::task::coop;
 use tokio::time::{Sleep, sleep};
 
 use super::http::{Outgoing, RequestHead};
+use super::incoming::{Afterwards, IncomingResponse, ResponseOutcome};
 use super::pool::{Pool, PooledConnection};
-use super::reply::{Afterwards, IncomingResponse, Origin, ResponseOutcome};
+use super::receiver::{ArrivalStamp, BodyEnd, Origin, Received, Receiver};
 use super::socket::ReadDelays;
-use crate::clock::RunClock;
-use crate::engine::answer::{
-    Answer, AnswerEnd, AnswerEvent, AnswerEvents, Cause, DiagnosedFailure, PreparedRequest,
-};
-use crate::engine::stream::reader::ArrivalStamp;
-use crate::record::{Failure, FailureKind, FinishReason};
+use crate::clock::{RunClock, Timestamp};
+use crate::engine::answer::{Cause, DiagnosedFailure, PreparedRequest};
+use crate::record::{Failure, FailureKind, LostConnection};
 
 /// Steps per poll; a read that filled the buffer ends the poll. Otherwise a server that never pauses would
 /// keep the thread from everything else, limits and the end of the run included.
@@ -28,18 +26,15 @@ const STEPS_A_POLL: u32 = 16;
 /// Longest wait for the end of the body after `[DONE]`: servers send both at once, and an error may stand between.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// One request under way: the [`Answer`] of this engine.
-pub struct HttpAnswer {
+/// One request under way, and who takes what comes of it.
+pub(crate) struct Exchange<R> {
     pool: Arc<Pool>,
     head: Arc<RequestHead>,
     delays: Arc<ReadDelays>,
     clock: RunClock,
     state: State,
     spare: Option<Spare>,
-    /// Events not returned yet.
-    events: AnswerEvents,
-    /// The cause of the failure that ended it.
-    pub(crate) cause: Cause,
+    pub(crate) receiver: R,
 }
 
 type Opening = Pin<Box<dyn Future<Output = Result<Box<PooledConnection>, DiagnosedFailure>> + Send>>;
@@ -47,7 +42,7 @@ type Opening = Pin<Box<dyn Future<Output = Result<Box<PooledConnection>, Diagnos
 enum State {
     Unsent(PreparedRequest),
     Opening(Opening, PreparedRequest, Try),
-    Exchanging(Box<HttpExchange>),
+    Sending(Box<OpenExchange>),
     Over,
 }
 
@@ -62,7 +57,7 @@ struct Spare {
 }
 
 impl Spare {
-    fn is_needed(&mut self, cx: &mut Context<'_>, exchange: &HttpExchange) -> bool {
+    fn is_needed(&mut self, cx: &mut Context<'_>, exchange: &OpenExchange) -> bool {
         if exchange.reply.has_begun() {
             return false;
         }
@@ -80,29 +75,30 @@ enum Try {
     Second,
 }
 
-impl HttpAnswer {
-    /// A request that is sent at the first [`Answer::next`]; the time that its bytes lay in the kernel is
-    /// added to `delays`.
-    pub(crate) fn new(
-        pool: Arc<Pool>,
-        head: Arc<RequestHead>,
+impl<R: Receiver> Exchange<R> {
+    /// A request that is sent at the first poll; the time that its bytes lay in the kernel is added to `delays`.
+    pub(super) fn new(
+        (pool, head): (Arc<Pool>, Arc<RequestHead>),
         request: PreparedRequest,
+        receiver: R,
         clock: RunClock,
         delays: Arc<ReadDelays>,
     ) -> Self {
-        let state = State::Unsent(request);
-        let events = AnswerEvents::new();
-        Self { pool, head, delays, clock, state, spare: None, events, cause: Cause::Unknown }
+        Self { pool, head, delays, clock, state: State::Unsent(request), spare: None, receiver }
     }
 
-    /// Moves on until there is an event, but not for ever: after some steps, or when the task has used its
-    /// share of tokio's budget, other tasks get their turn.
-    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<AnswerEvent> {
+    /// Moves on until there is something to `take` from the receiver, but not for ever: after some steps, or when the
+    /// task has used its share of tokio's budget, other tasks get their turn.
+    pub(crate) fn poll_until<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut take: impl FnMut(&mut R) -> Option<T>,
+    ) -> Poll<T> {
         let budget = ready!(coop::poll_proceed(cx));
         for _ in 0..STEPS_A_POLL {
-            if let Some(event) = self.events.pop_front() {
+            if let Some(taken) = take(&mut self.receiver) {
                 budget.made_progress();
-                return Poll::Ready(event);
+                return Poll::Ready(taken);
             }
             ready!(self.poll_step(cx));
         }
@@ -113,8 +109,8 @@ impl HttpAnswer {
 
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.state {
-            State::Exchanging(exchange) => {
-                let polled = exchange.poll(cx, self.clock, &self.delays, &mut self.events);
+            State::Sending(exchange) => {
+                let polled = exchange.poll(cx, self.clock, &self.delays, &mut self.receiver);
                 if let Poll::Ready(Some(outcome)) = polled {
                     self.end(outcome);
                     return Poll::Ready(());
@@ -131,13 +127,16 @@ impl HttpAnswer {
             }
             State::Over => {
                 // A fault of this program: without an event its caller would wait for ever.
-                let words = "more of an answer was asked for after its end".to_owned();
-                let failure = self.head.secrets.failure(FailureKind::Internal, words);
-                self.events
-                    .push_back(AnswerEvent::Ended(Box::new(AnswerEnd::failed(self.clock.now(), failure))));
+                let message = "more of an answer was asked for after its end".to_owned();
+                let failure = Failure { reason: FailureKind::Internal, message };
+                self.fail(self.clock.now(), failure, Cause::Unknown);
             }
         }
         Poll::Ready(())
+    }
+
+    fn fail(&mut self, at: Timestamp, failure: Failure, cause: Cause) {
+        self.receiver.failed(at, DiagnosedFailure { failure, cause });
     }
 
     fn begin(&mut self) {
@@ -148,7 +147,7 @@ impl HttpAnswer {
             self.start_exchange(connection, origin, request);
         } else {
             if self.pool.misses_a_lost_one() {
-                self.events.push_back(AnswerEvent::Reconnects);
+                self.receiver.lost_connection(LostConnection::Idle);
             }
             self.open(request, Try::First);
         }
@@ -166,20 +165,18 @@ impl HttpAnswer {
         match opened {
             Ok(connection) => {
                 if let Try::Second = try_ {
-                    self.events.extend([AnswerEvent::Reconnects, AnswerEvent::Resent]);
+                    self.receiver.lost_connection(LostConnection::AsSent);
                 }
                 self.start_exchange(connection, Origin::Opened, request);
             }
             Err(DiagnosedFailure { failure: Failure { reason, message }, cause }) => {
-                self.cause = cause;
                 let message = match try_ {
                     Try::First => message,
                     Try::Second => {
                         format!("the server closed the connection before it answered; then {message}")
                     }
                 };
-                let end = AnswerEnd::failed(self.clock.now(), self.head.secrets.failure(reason, message));
-                self.events.push_back(AnswerEvent::Ended(Box::new(end)));
+                self.fail(self.clock.now(), Failure { reason, message }, cause);
             }
         }
     }
@@ -191,29 +188,30 @@ impl HttpAnswer {
         request: PreparedRequest,
     ) {
         connection.socket.stamped().begin(self.clock);
-        let reply = IncomingResponse::new(Arc::clone(&self.head), origin, &request);
+        let reply = IncomingResponse::new(origin);
         let request = Request::Outgoing(Box::new(Outgoing::new(&self.head, request)));
-        let exchange = HttpExchange { connection, request, turn_over: false, reply, linger: None };
-        self.state = State::Exchanging(Box::new(exchange));
+        let exchange = OpenExchange { connection, request, turn_over: false, reply, linger: None };
+        self.state = State::Sending(Box::new(exchange));
     }
 
     fn end(&mut self, outcome: ResponseOutcome) {
-        let ResponseOutcome { end, cause, afterwards } = outcome;
+        let ResponseOutcome { received, afterwards, lost } = outcome;
         if let (Afterwards::AnotherTry, Some(Spare { request, .. })) = (&afterwards, self.spare.take()) {
             return self.open(request, Try::Second);
         }
-        self.cause = cause;
-        if end.result.is_ok() && matches!(afterwards, Afterwards::Nothing) {
+        if received == Received::Whole && matches!(afterwards, Afterwards::Nothing) {
             self.pool.lost_one();
         }
-        self.events.push_back(AnswerEvent::Ended(Box::new(end)));
-        let State::Exchanging(exchange) = std::mem::replace(&mut self.state, State::Over) else { return };
+        if let Some((at, failure)) = lost {
+            self.fail(at, failure, Cause::Unknown);
+        }
+        let State::Sending(exchange) = std::mem::replace(&mut self.state, State::Over) else { return };
         let tail = match afterwards {
             Afterwards::Nothing | Afterwards::AnotherTry => return,
             Afterwards::Request => None,
             Afterwards::RequestAfter(tail) => Some(tail),
         };
-        let HttpExchange { mut connection, request, .. } = *exchange;
+        let OpenExchange { mut connection, request, .. } = *exchange;
         // A connection to which only a part of the request was written cannot take another.
         if matches!(request, Request::Sent) {
             connection.tail = tail;
@@ -222,25 +220,8 @@ impl HttpAnswer {
     }
 }
 
-impl Answer for HttpAnswer {
-    async fn next(&mut self) -> AnswerEvent {
-        poll_fn(|cx| self.poll_event(cx)).await
-    }
-
-    fn next_known(&mut self) -> Option<AnswerEvent> {
-        self.events.pop_front()
-    }
-
-    fn finish_reason(&self) -> Option<FinishReason> {
-        match &self.state {
-            State::Exchanging(exchange) => exchange.reply.finish_reason(),
-            State::Unsent(_) | State::Opening(..) | State::Over => None,
-        }
-    }
-}
-
 /// A request with its connection, and what has come of it.
-struct HttpExchange {
+struct OpenExchange {
     connection: Box<PooledConnection>,
     request: Request,
     /// The last read filled the buffer: there is more, but other tasks come first.
@@ -258,16 +239,16 @@ enum Request {
     Unwritten(io::Error),
 }
 
-impl HttpExchange {
-    /// Writes what can be written, else reads once; new events go to `events`.
+impl OpenExchange {
+    /// Writes what can be written, else reads once; what comes goes to `receiver`.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
         clock: RunClock,
         delays: &ReadDelays,
-        events: &mut AnswerEvents,
+        receiver: &mut impl Receiver,
     ) -> Poll<Option<ResponseOutcome>> {
-        if self.poll_write(cx, events).is_ready() {
+        if self.poll_write(cx, receiver).is_ready() {
             return Poll::Ready(None);
         }
         if std::mem::take(&mut self.turn_over) {
@@ -284,35 +265,36 @@ impl HttpExchange {
             match read {
                 Ok(read) => {
                     *turn_over = read.filled;
-                    reply.take(read.bytes, arrival, events)
+                    reply.take(read.bytes, arrival, receiver)
                 }
-                Err(error) => reply.fail(&error, ArrivalStamp { at: clock.now(), ..arrival }, events),
+                Err(error) => reply.fail(&error, ArrivalStamp { at: clock.now(), ..arrival }, receiver),
             }
         });
-        if outcome.is_pending() && self.reply.is_complete() {
+        if outcome.is_pending() && receiver.is_complete() {
             ready!(self.linger.get_or_insert_with(|| Box::pin(sleep(LINGER))).as_mut().poll(cx));
             let arrival = self.connection.socket.stamped().arrival();
-            return Poll::Ready(self.reply.complete(ArrivalStamp { at: clock.now(), ..arrival }, events));
+            let received = receiver.end(BodyEnd::Clean, ArrivalStamp { at: clock.now(), ..arrival });
+            return Poll::Ready(self.reply.end(&[], received));
         }
         match (outcome, &self.request) {
             // Nothing more will come.
             (Poll::Pending, Request::Unwritten(error)) => {
                 let arrival = self.connection.socket.stamped().arrival();
                 let now = ArrivalStamp { at: clock.now(), ..arrival };
-                Poll::Ready(self.reply.fail(error, now, events))
+                Poll::Ready(self.reply.fail(error, now, receiver))
             }
             (outcome, _) => outcome,
         }
     }
 
     /// Ready once, when the whole request was written.
-    fn poll_write(&mut self, cx: &mut Context<'_>, events: &mut AnswerEvents) -> Poll<()> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, receiver: &mut impl Receiver) -> Poll<()> {
         let Request::Outgoing(outgoing) = &mut self.request else { return Poll::Pending };
         match ready!(outgoing.poll_write(cx, &mut self.connection.socket)) {
             Ok(()) => {
                 self.request = Request::Sent;
                 if let Some(at) = self.connection.socket.stamped().sent {
-                    self.reply.request_sent(at, events);
+                    self.reply.request_sent(at, receiver);
                 }
                 Poll::Ready(())
             }

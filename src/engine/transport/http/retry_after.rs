@@ -13,7 +13,7 @@ const IN_MILLIS: &str = "retry-after-ms";
 /// How long to wait before the request is sent again: `retry-after-ms`, or `Retry-After` as seconds or as a date
 /// (RFC 9110, section 10.2.3). A date is the server's: it is compared with the answer's own `Date`, and with
 /// this machine's clock only where there is none. `None` where the headers do not say.
-pub(in crate::engine::wire) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis = text(IN_MILLIS).and_then(|text| text.parse::<f64>().ok());
     if let Some(wait) = millis.and_then(|millis| Duration::try_from_secs_f64(millis / 1e3).ok()) {

@@ -1,14 +1,12 @@
 //! Whole, truncated and broken responses, read without a socket.
 
-use std::time::Duration;
+use std::io;
 
 use proptest::prelude::*;
 
-use http::HeaderMap;
-
 use super::*;
-use crate::engine::secrets::Secrets;
-use crate::engine::target::AnswerForm;
+use crate::engine::stream::fuzzing::SocketlessResponse;
+use crate::engine::transport::{Afterwards, Rest};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
 const EVENTS: [&str; 4] = [
@@ -17,12 +15,6 @@ const EVENTS: [&str; 4] = [
     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
     "data: [DONE]\n\n",
 ];
-
-fn reply(origin: Origin) -> IncomingResponse {
-    let head =
-        RequestHead::new("/", &HeaderMap::new(), String::new(), AnswerForm::Streamed, Secrets::default());
-    IncomingResponse::new(Arc::new(head), origin, &PreparedRequest::new(0, bytes::Bytes::new()))
-}
 
 fn chunked(events: &[&str]) -> String {
     let chunks: Vec<String> =
@@ -40,39 +32,41 @@ fn arrival(read: u64) -> ArrivalStamp {
 }
 
 /// The outcome of reads that bring these bytes, and the number of chunks with text.
-fn read(pieces: &[&[u8]]) -> (Option<ResponseOutcome>, usize) {
-    let (mut reply, mut events) = (reply(Origin::Opened), AnswerEvents::new());
+fn read(pieces: &[&[u8]]) -> (Option<(AnswerEnd, Afterwards)>, usize) {
+    let mut reply = SocketlessResponse::new(Origin::Opened);
     let mut outcome = None;
     for (piece, number) in pieces.iter().zip(1..) {
-        outcome = reply.take(piece, arrival(number), &mut events);
+        outcome = reply.take(piece, arrival(number));
         if outcome.is_some() {
             break;
         }
     }
-    let chunks = events.iter().filter(|event| matches!(event, AnswerEvent::Chunk { .. })).count();
+    let chunks =
+        reply.received.events.iter().filter(|event| matches!(event, AnswerEvent::Chunk { .. })).count();
     (outcome, chunks)
 }
 
-fn failure_of(reply: &mut IncomingResponse, error: io::ErrorKind) -> Failure {
-    let outcome = reply.fail(&error.into(), arrival(9), &mut AnswerEvents::new()).unwrap();
-    assert!(matches!(outcome.afterwards, Afterwards::Nothing));
-    outcome.end.result.unwrap_err()
+fn failure_of(reply: &mut SocketlessResponse, error: io::ErrorKind) -> Failure {
+    let (end, afterwards) = reply.fail(&error.into(), arrival(9)).unwrap();
+    assert!(matches!(afterwards, Afterwards::Nothing));
+    end.result.unwrap_err()
 }
 
 #[test]
 fn a_response_is_reported_in_order_whether_or_not_the_request_has_gone_out() {
     for sent_first in [true, false] {
-        let (mut reply, mut events) = (reply(Origin::Idle(Duration::ZERO)), AnswerEvents::new());
+        let mut reply = SocketlessResponse::new(Origin::Idle(Duration::ZERO));
         if sent_first {
-            reply.request_sent(Timestamp::from_nanos(1), &mut events);
+            reply.request_sent(Timestamp::from_nanos(1));
         }
-        let outcome = reply.take(whole("").as_bytes(), arrival(5), &mut events).unwrap();
-        reply.request_sent(Timestamp::from_nanos(7), &mut events);
+        let (end, afterwards) = reply.take(whole("").as_bytes(), arrival(5)).unwrap();
+        reply.request_sent(Timestamp::from_nanos(7));
         let sent = Timestamp::from_nanos(if sent_first { 1 } else { 5 });
+        let events = &reply.received.events;
         assert_eq!(events[0], AnswerEvent::Sent { at: sent, opened_connection: false });
         assert_eq!(events[1], AnswerEvent::Headers { at: Timestamp::from_nanos(5) });
-        assert_eq!((events.len(), outcome.end.result), (4, Ok(())));
-        assert!(matches!(outcome.afterwards, Afterwards::Request));
+        assert_eq!((events.len(), end.result), (4, Ok(())));
+        assert!(matches!(afterwards, Afterwards::Request));
     }
 }
 
@@ -80,25 +74,27 @@ fn a_response_is_reported_in_order_whether_or_not_the_request_has_gone_out() {
 fn what_is_left_of_a_response_is_waited_for_and_nothing_else() {
     let all = whole("");
     for (end, good) in [(5, true), (3, true), (0, true)] {
-        let (mut reply, mut events) = (reply(Origin::Opened), AnswerEvents::new());
-        let outcome = reply.take(&all.as_bytes()[..all.len() - end], arrival(1), &mut events);
-        assert_eq!((outcome.is_some(), reply.is_complete()), (end == 0, end > 0));
-        let outcome = outcome.or_else(|| reply.complete(arrival(2), &mut events)).unwrap();
-        assert_eq!(outcome.end.result, Ok(()));
+        let mut reply = SocketlessResponse::new(Origin::Opened);
+        let outcome = reply.take(&all.as_bytes()[..all.len() - end], arrival(1));
+        assert_eq!((outcome.is_some(), reply.received.is_complete()), (end == 0, end > 0));
+        let (answered, afterwards) = outcome.or_else(|| reply.complete(arrival(2))).unwrap();
+        assert_eq!(answered.result, Ok(()));
         let rest = all.as_bytes()[all.len() - end..].to_vec();
-        match outcome.afterwards {
-            Afterwards::RequestAfter(mut tail) => assert_eq!((tail.skip(&rest), good), (Rest::None, end > 0)),
+        match afterwards {
+            Afterwards::RequestAfter(mut tail) => {
+                assert_eq!((tail.skip(&rest), good), (Rest::None, end > 0));
+            }
             Afterwards::Request => assert_eq!(end, 0),
             Afterwards::Nothing | Afterwards::AnotherTry => panic!("{end}"),
         }
     }
     let unasked = all.clone() + "HTTP/1.1 200 OK";
-    assert!(matches!(read(&[unasked.as_bytes()]).0.unwrap().afterwards, Afterwards::Nothing));
+    assert!(matches!(read(&[unasked.as_bytes()]).0.unwrap().1, Afterwards::Nothing));
     let closing = all.replace("content-type", "connection: close\r\ncontent-type");
-    assert!(matches!(read(&[closing.as_bytes()]).0.unwrap().afterwards, Afterwards::Nothing));
+    assert!(matches!(read(&[closing.as_bytes()]).0.unwrap().1, Afterwards::Nothing));
     // A complete error leaves the connection usable, an incomplete one does not.
     let refusal = "HTTP/1.1 429 X\r\ncontent-length: 4\r\n\r\nslow";
-    assert!(matches!(read(&[refusal.as_bytes()]).0.unwrap().afterwards, Afterwards::Request));
+    assert!(matches!(read(&[refusal.as_bytes()]).0.unwrap().1, Afterwards::Request));
 }
 
 #[test]
@@ -110,7 +106,7 @@ fn every_way_to_lose_a_connection_has_its_words() {
         (UnexpectedEof, "the server closed the connection before it answered"),
         (HostUnreachable, "the network (host unreachable) broke the connection before it answered"),
     ] {
-        let failure = failure_of(&mut reply(Origin::Opened), error);
+        let failure = failure_of(&mut SocketlessResponse::new(Origin::Opened), error);
         assert_eq!((failure.reason, failure.message.as_str()), (FailureKind::Reset, words));
     }
     let begun = format!("{HEAD}transfer-encoding: chunked\r\n\r\n{}", chunked(&EVENTS[..1]));
@@ -118,8 +114,8 @@ fn every_way_to_lose_a_connection_has_its_words() {
         (ConnectionReset, "(connection reset by the server)"),
         (UnexpectedEof, "(closed before the announced end)"),
     ] {
-        let mut reply = reply(Origin::Opened);
-        assert!(reply.take(begun.as_bytes(), arrival(1), &mut AnswerEvents::new()).is_none());
+        let mut reply = SocketlessResponse::new(Origin::Opened);
+        assert!(reply.take(begun.as_bytes(), arrival(1)).is_none());
         let failure = failure_of(&mut reply, error);
         assert_eq!(failure.reason, FailureKind::Reset);
         assert!(failure.message.contains("after 1 chunk") && failure.message.ends_with(words), "{failure}");
@@ -139,30 +135,30 @@ fn every_way_to_lose_a_connection_has_its_words() {
             "broken chunked framing (byte 63 of the body is 'q'",
         ),
     ] {
-        let outcome = read(&[bytes.as_bytes(), b""]).0.unwrap();
-        let failure = outcome.end.result.unwrap_err();
+        let (end, afterwards) = read(&[bytes.as_bytes(), b""]).0.unwrap();
+        let failure = end.result.unwrap_err();
         assert!(
             failure.reason == kind && failure.message.contains(words),
             "{failure} is not {kind}: {words}"
         );
-        assert!(matches!(outcome.afterwards, Afterwards::Nothing));
+        assert!(matches!(afterwards, Afterwards::Nothing));
     }
 }
 
 /// Whether a request is tried again that was sent at 1 ms and lost its connection so much later, in ns, after
 /// these bytes of the answer.
 fn tried_again(origin: Origin, later: u64, came: &[u8], error: Option<io::ErrorKind>) -> bool {
-    let (mut reply, mut events) = (reply(origin), AnswerEvents::new());
-    reply.request_sent(Timestamp::from_nanos(1_000_000), &mut events);
+    let mut reply = SocketlessResponse::new(origin);
+    reply.request_sent(Timestamp::from_nanos(1_000_000));
     if !came.is_empty() {
-        assert!(reply.take(came, arrival(1_000_001), &mut events).is_none());
+        assert!(reply.take(came, arrival(1_000_001)).is_none());
     }
     let at = arrival(1_000_000 + later);
     let outcome = match error {
-        Some(error) => reply.fail(&error.into(), at, &mut events),
-        None => reply.take(&[], at, &mut events),
+        Some(error) => reply.fail(&error.into(), at),
+        None => reply.take(&[], at),
     };
-    matches!(outcome.unwrap().afterwards, Afterwards::AnotherTry)
+    matches!(outcome.unwrap().1, Afterwards::AnotherTry)
 }
 
 #[test]
@@ -180,8 +176,8 @@ fn only_a_race_on_an_idle_connection_is_tried_again() {
     }
     assert!(!tried_again(near, 1_000_000, b"", Some(HostUnreachable)), "not the server's doing");
     // The server closed it before all of the request was written.
-    let outcome = reply(near).fail(&BrokenPipe.into(), arrival(9), &mut AnswerEvents::new());
-    assert!(matches!(outcome.unwrap().afterwards, Afterwards::AnotherTry));
+    let outcome = SocketlessResponse::new(near).fail(&BrokenPipe.into(), arrival(9));
+    assert!(matches!(outcome.unwrap().1, Afterwards::AnotherTry));
 }
 
 proptest! {
@@ -196,7 +192,7 @@ proptest! {
             from = cut;
         }
         let (outcome, chunks) = read(&pieces);
-        prop_assert_eq!((outcome.unwrap().end.result, chunks), (Ok(()), 2));
+        prop_assert_eq!((outcome.unwrap().0.result, chunks), (Ok(()), 2));
     }
 }
 
@@ -227,13 +223,13 @@ fn a_status_of_grpc_beside_the_body_is_a_failure_with_its_words() {
         ),
         (cut("grpc-status: 13\r\ngrpc-message: gone\r\n"), Some("grpc-status 13 (INTERNAL): gone")),
     ] {
-        let outcome = read(&[response.as_bytes()]).0.unwrap();
-        let failure = outcome.end.result.err();
+        let (end, _) = read(&[response.as_bytes()]).0.unwrap();
+        let failure = end.result.err();
         assert_eq!(failure.as_ref().map(|failure| failure.message.as_str()), message, "{response}");
         assert!(failure.is_none_or(|failure| failure.reason == FailureKind::StreamError), "{response}");
         // One byte at a time it is the same.
         let bytes: Vec<&[u8]> = response.as_bytes().chunks(1).collect();
-        let again = read(&bytes).0.unwrap().end.result.err();
+        let again = read(&bytes).0.unwrap().0.result.err();
         assert_eq!(again.as_ref().map(|failure| failure.message.as_str()), message, "{response}");
     }
 }

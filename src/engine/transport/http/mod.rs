@@ -5,8 +5,8 @@ mod request;
 mod response;
 mod retry_after;
 
-pub(super) use body::{Body, Piece, Rest};
+pub(crate) use body::{Body, Piece, Rest};
 pub(super) use request::Outgoing;
 pub(crate) use request::RequestHead;
 pub(super) use response::{Persistence, ResponseHead};
-pub(super) use retry_after::retry_after;
+pub(crate) use retry_after::retry_after;

@@ -2,18 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IoSlice};
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 
 use crate::engine::answer::PreparedRequest;
-use crate::engine::answer_limits::{AnswerLimits, AnswerMemory};
-use crate::engine::secrets::Secrets;
-use crate::engine::stream::habits::Habits;
-use crate::engine::target::AnswerForm;
-use crate::engine::wire::socket::Socket;
+use crate::engine::transport::socket::Socket;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -28,26 +23,12 @@ pub(crate) struct RequestHead {
     request_ids: bool,
     /// The header that carries the id of a request's session.
     session_header: Option<HeaderName>,
-    /// Whether the answer is streamed.
-    pub(crate) form: AnswerForm,
-    /// Secrets that no message may repeat.
-    pub(crate) secrets: Secrets,
-    /// What the answers in flight may hold together.
-    pub(crate) memory: Arc<AnswerMemory>,
-    /// Habits that the server's answers have shown.
-    pub(crate) habits: Arc<Habits>,
 }
 
 impl RequestHead {
     /// The head of a POST to `target` with these headers, `Host` among them, and an `X-Request-Id` that begins
     /// with `id_prefix`.
-    pub(crate) fn new(
-        target: &str,
-        headers: &HeaderMap,
-        id_prefix: String,
-        form: AnswerForm,
-        secrets: Secrets,
-    ) -> Self {
+    pub(crate) fn new(target: &str, headers: &HeaderMap, id_prefix: String) -> Self {
         let mut common = format!("POST {target} HTTP/1.1\r\n").into_bytes();
         for (name, value) in headers {
             common.extend_from_slice(name.as_str().as_bytes());
@@ -56,14 +37,7 @@ impl RequestHead {
             common.extend_from_slice(b"\r\n");
         }
         let request_ids = !headers.contains_key(REQUEST_ID);
-        let memory = Arc::new(AnswerMemory::new(AnswerLimits::default().memory));
-        let habits = Arc::default();
-        Self { common, id_prefix, request_ids, session_header: None, form, secrets, memory, habits }
-    }
-
-    /// The same with so much memory for answers.
-    pub(crate) fn with_memory(&self, limit: u64) -> Self {
-        Self { memory: Arc::new(AnswerMemory::new(limit)), ..self.clone() }
+        Self { common, id_prefix, request_ids, session_header: None }
     }
 
     /// The same with the id of each request's session in this header.
@@ -129,10 +103,7 @@ mod tests {
         headers.insert("host", "h:8000".parse().unwrap());
         headers.append("x-tag", "one".parse().unwrap());
         headers.append("x-tag", "two".parse().unwrap());
-        let head = |headers: &HeaderMap| {
-            let (id, form) = ("id-".to_owned(), AnswerForm::Streamed);
-            RequestHead::new("/gate/v1/completions", headers, id, form, Secrets::default())
-        };
+        let head = |headers: &HeaderMap| RequestHead::new("/gate/v1/completions", headers, "id-".to_owned());
         let written = |head: &RequestHead| {
             let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}")).in_session(7);
             String::from_utf8(head.of(&request)).unwrap()

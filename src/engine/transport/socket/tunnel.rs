@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use crate::engine::address::BaseUrl;
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::proxy::Proxy;
-use crate::engine::wire::http::ResponseHead;
+use crate::engine::transport::http::ResponseHead;
 use crate::record::{Failure, FailureKind};
 
 /// What asks `proxy` for a tunnel to the server. It may hold a password.

@@ -1,0 +1,81 @@
+//! What a transport says of an exchange, and to whom: bytes with their arrivals, nothing of what they mean.
+
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+
+use crate::clock::Timestamp;
+use crate::engine::answer::DiagnosedFailure;
+use crate::record::{FailureKind, LostConnection};
+
+/// The stamp of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrivalStamp {
+    /// Arrival of the bytes: in the kernel where it reports that, else when the read returned.
+    pub at: Timestamp,
+    /// Time by which its first bytes may have come earlier, where the client read so late that it matters.
+    pub late_by: Duration,
+    /// Number of the read on this connection.
+    pub read: u64,
+}
+
+/// How the body of an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyEnd {
+    /// As announced: last chunk of a chunked body, all of a content length, or a plain close where there was
+    /// neither.
+    Clean,
+    /// Earlier than announced.
+    Broken,
+}
+
+/// How the connection of a request was obtained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Opened for this request.
+    Opened,
+    /// Open before: kept after another answer, or opened ahead; opening it took this long.
+    Idle(Duration),
+}
+
+/// Whether what was received is a whole answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    Whole,
+    Failed,
+}
+
+/// Takes what comes of one exchange, and knows what it means.
+pub(crate) trait Receiver: Send + 'static {
+    /// The server had closed a connection that the request could have used, so that it opens another.
+    fn lost_connection(&mut self, lost: LostConnection);
+
+    /// The whole request was written.
+    fn sent(&mut self, at: Timestamp, origin: Origin);
+
+    /// The status and the headers of a response came.
+    fn head(&mut self, status: StatusCode, headers: &HeaderMap, at: Timestamp);
+
+    /// Takes a piece of the body; where that ends the answer, says what it is.
+    fn piece(&mut self, bytes: &[u8], arrival: ArrivalStamp) -> Option<Received>;
+
+    /// Takes the lines behind the body.
+    fn trailers(&mut self, lines: &[u8]);
+
+    /// Whether the whole answer has come: what is left of the body is awaited only for a short time.
+    fn is_complete(&self) -> bool;
+
+    /// The body is over.
+    fn end(&mut self, how: BodyEnd, arrival: ArrivalStamp) -> Received;
+
+    /// The body broke off; `why` makes a message of the place.
+    fn broken_off(
+        &mut self,
+        arrival: ArrivalStamp,
+        kind: FailureKind,
+        why: impl FnOnce(&str) -> String,
+    ) -> Received;
+
+    /// No response came.
+    fn failed(&mut self, at: Timestamp, failure: DiagnosedFailure);
+}
