@@ -91,7 +91,7 @@
 //! | what answers cost, in money and energy | `analysis/server/costs.rs`; which are acceptable: `analysis/load/acceptable.rs` |
 //! | tags of requests | `workload/metadata.rs`; their tables: `analysis/parts/tags.rs` |
 //! | the names of the folders of runs | `session/folder.rs` |
-//! | exit codes | `cli/output/exits.rs` |
+//! | exit codes | `session/exits.rs` |
 //! | to add a server's dialect | `record/run/engine_kind.rs`, and its row in `engine/dialect.rs` |
 //! | to add a format of reports | `report/export.rs` |
 //! | the page of a run | `report/documents/run/mod.rs`, and `report/render/html/page.rs` |

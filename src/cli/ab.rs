@@ -3,18 +3,17 @@
 use clap::Args;
 use sha2::{Digest as _, Sha256};
 
-use super::output::{
-    exits, planned_limits, planned_load, planned_requests, planned_server, say_saved, show_dry_run,
-};
+use super::output::{planned_limits, planned_load, planned_requests, planned_server, show_dry_run};
 use crate::cli::args::{
     CampaignArgs, DesignArgs, FiledServer, LoadArgs, SideArgs, TargetArgs, WorkArgs, share_up_to_half, whole,
 };
 use crate::engine::{BaseUrl, DEFAULT_WAIT};
-use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbOverall, AbTest, Experiment, NotRounds, drive};
+use crate::experiment::{AbDesign, AbExperiment, AbOrder};
 use crate::record::DeploymentFacts;
-use crate::report::documents;
 use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion, AbTargets};
-use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::conduct::conduct;
+use crate::session::campaign::reported::Reported as _;
+use crate::session::exits::ExitRules;
 use crate::session::run::{CheckedWorkload, announce_load, check_before_load};
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::stored::experiments::variation_before;
@@ -79,7 +78,7 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     folder::base(&campaign.out)?;
     let empties_cache = runs.sides[0].settings.requests.reset_cache || runs.reset.is_some();
     let power = variation.and_then(|(known, by)| design.can_find_in_words(runs.length(), &known, &by));
-    let known = power.is_some();
+    let unsaid = announce.filter(|_| power.is_none());
     if let Some((printer, words)) =
         announce.zip(power.or_else(|| design.can_find_by_variation(runs.length())))
     {
@@ -87,7 +86,7 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     advise(args, &design, workload, empties_cache, printer);
 
-    let mut targets = AbTargets::new(&runs, design.clone(), &interrupts, printer, announce, known);
+    let mut targets = AbTargets::new(&runs, design.clone(), &interrupts, printer, unsaid);
     interrupts.series_begins();
     let dir = if let Some(dir) = resumed {
         dir
@@ -96,14 +95,22 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
         ExperimentDir::create(&campaign.out, &workload.name, "ab", &manifest)?
     };
     targets.logging_to(&dir);
-    let invalid = campaign.validity.invalid_runs();
-    let mut experiment = AbExperiment::new(design, invalid);
-    let executor = CampaignExecutor::new(targets, &dir, &interrupts, announce).pausing(campaign.pause);
-    let mut executor = executor.forced(runs.sides[0].settings.machine, invalid);
-    drive(&mut experiment, &mut executor).inspect_err(|_| {
-        printer.words(&format!("what was measured is stored; resume with: {}", dir.command_to_resume(&[])));
+    let rules = ExitRules { require: args.design.require, ..campaign.validity.rules() };
+    let mut experiment = AbExperiment::new(design, rules.invalid);
+    let machine = runs.sides[0].settings.machine;
+    let how = campaign.conduct(&dir, &interrupts, (machine, rules.invalid), printer);
+    let again = || dir.command_to_resume(&[]);
+    let test = conduct(&mut experiment, targets, how).inspect_err(|_| {
+        printer.words(&format!("what was measured is stored; resume with: {}", again()));
     })?;
-    let exit = finish(args, experiment.result(), &dir, printer)?;
+    let exit = if let Some(test) = test {
+        campaign.finish(&test, &dir, printer)?;
+        test.exit(rules, printer)
+    } else {
+        let folder = dir.folder().display();
+        printer.words(&format!("no round is complete; saved to {folder}; resume with: {}", again()));
+        Exit::Interrupted
+    };
     Ok(if experiment.is_aborted() { Exit::Missed } else { exit })
 }
 
@@ -123,31 +130,6 @@ fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, empties_cac
         printer
             .words("note: with an odd number of rounds one side goes first once more than the other; an even number is \
                 fair");
-    }
-}
-
-/// Shows what was found, says where it is stored, and gives the exit code.
-fn finish(
-    args: &AbArgs,
-    found: Result<AbTest, NotRounds>,
-    dir: &ExperimentDir,
-    printer: Printer,
-) -> Result<Exit, Stop> {
-    match found {
-        Ok(test) => {
-            args.campaign.show.result(printer, &test, || documents::ab(&test))?;
-            say_saved(dir.folder(), Some("one run: round-1/a"), printer);
-            if test.verdict == AbOverall::Unfinished {
-                printer.words(&format!("resume with: {}", dir.command_to_resume(&[])));
-            }
-            Ok(exits::of_ab(test.verdict, args.design.require))
-        }
-        Err(NotRounds::Nothing) => {
-            let (folder, again) = (dir.folder().display(), dir.command_to_resume(&[]));
-            printer.words(&format!("no round is complete; saved to {folder}; resume with: {again}"));
-            Ok(Exit::Interrupted)
-        }
-        Err(error) => Err(Stop::impossible(error)),
     }
 }
 
@@ -270,7 +252,7 @@ impl AbArgs {
                 settings.server.wait.get_or_insert(DEFAULT_WAIT);
             }
             if self.load.is_rate_inf() {
-                settings.requests.max_concurrency = None;
+                settings.requests.caps.total = None;
             }
             Ok::<_, Stop>(settings)
         };

@@ -5,21 +5,23 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::args::{
-    LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs, note_idle, percentile, whole,
+    LiveArgs, ObjectiveArgs, TargetArgs, ValidityArgs, WorkloadArgs, note_idle, percentile, whole,
 };
-use super::output::exits::ExitRules;
 use super::output::{
-    FormatArgs, Outputs, RUN, advise_repeats, exits, planned_limits, planned_load, planned_requests,
-    planned_server, render, render_run, say_saved, show_dry_run,
+    FormatArgs, Outputs, RUN, advise_repeats, planned_limits, planned_load, planned_requests, planned_server,
+    render_run, show_dry_run,
 };
-use crate::experiment::{RepeatsExperiment, drive};
+use crate::experiment::{Repeats, RepeatsExperiment};
 use crate::record::{RunEnding, RunHeader};
-use crate::report::{Format, documents};
-use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign, repeats_so_far};
+use crate::report::Format;
+use crate::session::campaign::conduct::{Conduct, conduct};
+use crate::session::campaign::repeats::RepeatsCampaign;
+use crate::session::campaign::reported::Reported as _;
+use crate::session::exits::{self, ExitRules};
 use crate::session::run::{
     CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load, check_before_load,
 };
-use crate::session::settings::{LoadOption, RunSettings};
+use crate::session::settings::{LoadOption, RunSettings, Share};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save, stored,
 };
@@ -33,7 +35,7 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
-    share: ShareArgs,
+    share: Share,
 
     /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
     #[arg(long, visible_alias = "num-warmups", value_name = "N", help_heading = "Run", default_value_t = 0,
@@ -82,9 +84,7 @@ struct BenchPlan {
     checked: CheckedWorkload,
     runs: Vec<PlannedRun>,
     rules: ExitRules,
-    out: PathBuf,
     outputs: Outputs,
-    announce: Option<Printer>,
 }
 
 pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
@@ -92,22 +92,22 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let mut plan = args.plan(printer)?;
     if args.dry_run {
         plan.checked.check_begin()?;
-        check_before_load(&args.load(&plan), [&plan.checked.settings], Some(&plan.out), printer)?;
+        check_before_load(&args.load(&plan), [&plan.checked.settings], Some(&args.out), printer)?;
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
     if args.save_result {
-        printer.words(&format!("--save-result: each run is stored anyway, in {}", plan.out.display()));
+        printer.words(&format!("--save-result: each run is stored anyway, in {}", args.out.display()));
     }
-    announce_load(&args.load(&plan), [&plan.checked.settings], plan.announce, printer)?;
-    folder::base(&plan.out)?;
+    announce_load(&args.load(&plan), [&plan.checked.settings], args.live.announce(printer), printer)?;
+    folder::base(&args.out)?;
     let context = plan.checked.connect(&interrupts, printer)?;
-    stored::warn_of_salt(&plan.out, plan.checked.settings.requests.salt, context.engine(), printer);
+    stored::warn_of_salt(&args.out, plan.checked.settings.requests.salt, context.engine(), printer);
     if let Some(first) = plan.runs.first() {
         context.warm_server(first, args.warmup_requests);
     }
     match <[PlannedRun; 1]>::try_from(std::mem::take(&mut plan.runs)) {
-        Ok([run]) => once(&plan, &context, run),
-        Err(runs) => repeatedly(&plan, &context, runs),
+        Ok([run]) => args.once(&plan, &context, run),
+        Err(runs) => args.repeatedly(&plan, &context, runs),
     }
 }
 
@@ -126,7 +126,7 @@ impl BenchArgs {
         facts.push(planned_server("server", settings));
         facts.extend(planned_limits(settings, spec));
         facts.push(("warm-up requests", self.warmup_requests.to_string()));
-        facts.push(("stored in", plan.out.display().to_string()));
+        facts.push(("stored in", self.out.display().to_string()));
         show_dry_run(&format!("bench {}", spec.name), facts, printer, format)
     }
 
@@ -136,8 +136,10 @@ impl BenchArgs {
         let outputs = self.format.outputs().and_then(|outputs| {
             if repeats > 1 { outputs.check_runs() } else { outputs.check(&RUN) }.map(|()| outputs)
         });
-        let (outputs, (spec, settings)) =
-            both(outputs, both(self.workload.spec(self.target.max_concurrency(), printer), self.settings()))?;
+        let (outputs, (spec, settings)) = both(
+            outputs,
+            both(self.workload.spec(self.target.max_concurrency(), None, printer), self.settings()),
+        )?;
         let (spec, datasets) =
             datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
@@ -151,27 +153,20 @@ impl BenchArgs {
         if let Some(shard) = self.share.shard {
             runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
         }
-        Ok(BenchPlan {
-            checked,
-            runs,
-            rules: self.objectives.rules(self.validity),
-            out: self.out.clone(),
-            outputs,
-            announce: self.live.announce(printer),
-        })
+        Ok(BenchPlan { checked, runs, rules: self.objectives.undecided.rules(self.validity), outputs })
     }
 
     fn settings(&self) -> Result<RunSettings, Stop> {
         let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
         let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
-        let (share, objectives) = (self.share.settings(), self.objectives.objectives());
+        let (share, objectives) = (self.share, self.objectives.objectives());
         let mut percentiles = self.percentiles.clone();
         percentiles.sort_by(f64::total_cmp);
         percentiles.dedup();
         let mut settings = RunSettings { machine, share, objectives, percentiles, ..settings };
-        if self.workload.is_rate_inf() {
+        if self.workload.load.is_rate_inf() {
             // So many users are never more.
-            settings.requests.max_concurrency = None;
+            settings.requests.caps.total = None;
         }
         Ok(settings)
     }
@@ -186,58 +181,60 @@ impl BenchArgs {
              hint: say for how long the users send requests ([SECONDS]) in place of --requests",
         ))
     }
-}
 
-/// One run, one report.
-fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit, Stop> {
-    let printer = context.printer;
-    let folder = |header: &RunHeader| {
-        folder::create(&plan.out, &header.workload.name, &header.engine().engine, header.started_at)
-    };
-    let run = context.execute(run, 1, folder)?;
-    let report = run.run.report();
-    if let Some(format) = plan.outputs.shown() {
-        printer.data(&render_run(report, format)?)?;
+    /// One run, one report.
+    fn once(&self, plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit, Stop> {
+        let printer = context.printer;
+        let folder = |header: &RunHeader| {
+            folder::create(&self.out, &header.workload.name, &header.engine().engine, header.started_at)
+        };
+        let run = context.execute(run, 1, folder)?;
+        let report = run.run.report();
+        if let Some(format) = plan.outputs.shown() {
+            printer.data(&render_run(report, format)?)?;
+        }
+        let written = plan.outputs.write_run(report, &run.folder, printer);
+        let ending = run.ending();
+        run.stored.and(written)?;
+        save::say_saved(&run.folder, Some(&format!("report: {}", save::PAGE)), printer);
+        Ok(match ending {
+            RunEnding::Interrupted => Exit::Interrupted,
+            _ => exits::of_run(&run.run.summary, plan.rules, printer),
+        })
     }
-    let written = plan.outputs.write_run(report, &run.folder, printer);
-    let ending = run.ending();
-    run.stored.and(written)?;
-    say_saved(&run.folder, Some(&format!("report: {}", save::PAGE)), printer);
-    Ok(match ending {
-        RunEnding::Interrupted => Exit::Interrupted,
-        _ => exits::of_run(&run.run.summary, plan.rules, printer),
-    })
-}
 
-/// Executes `runs` one after another and reports them together. An interrupt ends the run that is under way
-/// and spares the rest; what had ended is reported.
-fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> Result<Exit, Stop> {
-    let (interrupts, printer) = (&context.interrupts, context.printer);
-    let name = &plan.checked.spec.name;
-    let folder = folder::create(&plan.out, name, &context.engine().engine, jiff::Timestamp::now())?;
-    let dir = ExperimentDir::unlocked(folder);
-    interrupts.series_begins();
-    let RunSettings { objectives, machine, .. } = &plan.checked.settings;
-    let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), plan.rules.invalid);
-    let campaign = RepeatsCampaign {
-        context,
-        runs,
-        objectives,
-        export: |run: &StoredRun| plan.outputs.write_run(run.run.report(), &run.folder, printer),
-        failure: None,
-    };
-    let executor = CampaignExecutor::new(campaign, &dir, interrupts, plan.announce);
-    drive(&mut experiment, &mut executor.forced(*machine, plan.rules.invalid))?;
-    let Some(repeats) = repeats_so_far(&experiment)? else { return Ok(Exit::Interrupted) };
-    if let Some(format) = plan.outputs.shown() {
-        printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;
+    /// Executes `runs` one after another and reports them together. An interrupt ends the run that is under way
+    /// and spares the rest; what had ended is reported.
+    fn repeatedly(
+        &self,
+        plan: &BenchPlan,
+        context: &RunContext,
+        runs: Vec<PlannedRun>,
+    ) -> Result<Exit, Stop> {
+        let (interrupts, printer) = (&context.interrupts, context.printer);
+        let name = &plan.checked.spec.name;
+        let folder = folder::create(&self.out, name, &context.engine().engine, jiff::Timestamp::now())?;
+        let dir = ExperimentDir::unlocked(folder);
+        let RunSettings { objectives, machine, .. } = &plan.checked.settings;
+        let (rules, announce) = (plan.rules, self.live.announce(printer));
+        let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), rules.invalid);
+        let campaign = RepeatsCampaign {
+            context,
+            runs,
+            objectives,
+            export: |run: &StoredRun| plan.outputs.write_run(run.run.report(), &run.folder, printer),
+            failure: None,
+        };
+        let how = Conduct::new(&dir, interrupts, announce, (*machine, rules.invalid));
+        let Some(repeats) = conduct(&mut experiment, campaign, how)? else { return Ok(Exit::Interrupted) };
+        plan.outputs.show(&repeats, printer)?;
+        save::say_saved(dir.folder(), Repeats::FORM.look, printer);
+        Ok(match experiment.is_interrupted() {
+            true => Exit::Interrupted,
+            false if experiment.is_aborted() => Exit::Missed,
+            false => repeats.exit(rules, printer),
+        })
     }
-    say_saved(dir.folder(), Some("one run: run-1"), printer);
-    Ok(match experiment.is_interrupted() {
-        true => Exit::Interrupted,
-        false if experiment.is_aborted() => Exit::Missed,
-        false => exits::of_repeats(&repeats, plan.rules, printer),
-    })
 }
 
 #[cfg(test)]
@@ -268,7 +265,7 @@ mod tests {
         let spec = &plan.checked.spec;
         assert_eq!((spec.name.as_str(), spec.arrival.users()), ("synthetic", Some(64)));
         assert_eq!((spec.requests, spec.warmup_s), (Some(1000), 0.0));
-        assert_eq!(plan.checked.settings.requests.max_concurrency, None);
+        assert_eq!(plan.checked.settings.requests.caps.total, None);
         assert_eq!(plan.runs[0].plan.measured_requests, 64);
         assert!(plan.runs[0].plan.is_open_ended());
         let vllm = [

@@ -9,7 +9,6 @@ use serde::Serialize;
 use strum::VariantNames as _;
 
 use super::args::{ValidityArgs, one_of};
-use super::output::exits::{ExitRules, Undecided};
 use super::output::{ShowArgs, render};
 use crate::experiment::compare::{
     AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
@@ -17,6 +16,7 @@ use crate::experiment::compare::{
 use crate::experiment::{InvalidRuns, Sweep};
 use crate::record::RunLog;
 use crate::report::{Document, Format, documents};
+use crate::session::exits::{ExitRules, Undecided};
 use crate::session::stored::{self, Stored};
 use crate::session::stored_run::JudgedRun;
 use crate::session::{Exit, Printer, Stop, save};
@@ -87,7 +87,7 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     };
     let names = names(&folders);
     let sides = folders.into_iter().zip(names).map(open).collect::<Result<Vec<_>, Stop>>()?;
-    let rules = ExitRules { invalid: args.validity.invalid_runs(), undecided: args.undecided };
+    let rules = ExitRules { undecided: args.undecided, ..args.validity.rules() };
     rules.check_use(args.gates().is_empty(), "demand", printer);
     let find = |is_sweep: bool| {
         let mut all = sides.iter();

@@ -5,6 +5,7 @@ mod collector;
 pub(crate) mod command_line;
 mod console;
 pub(crate) mod datasets;
+pub(crate) mod exits;
 pub(crate) mod folder;
 pub(crate) mod hooks;
 mod planned;

@@ -2,24 +2,16 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-
 use crate::analysis::Objective;
-use crate::experiment::{AbTest, Repeats, Sweep};
 use crate::record::RunHeader;
-use crate::report::render::{self, Extent};
-use crate::report::{self, Document, RunReport, Style, documents};
-use crate::session::console::Stop;
+use crate::report::{self, RunReport, documents, render};
+use crate::session::console::{Printer, Stop};
 use crate::session::whole_file::whole_file;
 
 /// File of the summary in a run's folder.
 pub(super) const SUMMARY: &str = "summary.json";
 /// File of the page in the folder of a run or an experiment.
 pub(crate) const PAGE: &str = "report.html";
-/// File of what an A/B test found, in its folder.
-pub(super) const AB: &str = "ab.json";
-/// File of what repeats say together, in the folder that holds their folders.
-pub(super) const REPEATS: &str = "repeats.json";
 
 /// Writes the summary and the page of a run beside its log.
 pub(crate) fn run(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {
@@ -35,47 +27,28 @@ pub(crate) fn run_with_log(report: RunReport<'_>, folder: &Path) -> Result<(), S
     run(report, folder)
 }
 
-/// Writes what repeats say together.
-pub(crate) fn repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop> {
-    text(&folder.join(REPEATS), &report::json(repeats).map_err(Stop::impossible)?)
-}
-
-/// Writes a sweep and its page into the folder of its runs.
-pub(crate) fn sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
-    text(&folder.join(PAGE), &render::html(&documents::sweep(sweep)))?;
-    text(&folder.join(Sweep::FILE_NAME), &report::json(sweep).map_err(Stop::impossible)?)
-}
-
-/// Writes an A/B test and its page into the folder of its rounds.
-pub(crate) fn ab(test: &AbTest, folder: &Path) -> Result<(), Stop> {
-    text(&folder.join(PAGE), &render::html(&documents::ab(test)))?;
-    text(&folder.join(AB), &report::json(test).map_err(Stop::impossible)?)
-}
-
-/// Writes a decision four times: for programs, for people, as its record, and as a page. The last two say how
-/// to decide it `again`.
-pub(crate) fn decision(
-    folder: &Path,
-    files: [&str; 4],
-    decision: &impl Serialize,
-    document: impl Fn(Option<&str>) -> Document,
-    again: &str,
-) -> Result<(), Stop> {
-    let whole = document(Some(again));
-    let texts = [
-        report::json(decision).map_err(Stop::impossible)?,
-        render::text(&document(None), Style::PLAIN, Extent::Full),
-        render::markdown(&whole),
-        render::html(&whole),
-    ];
-    files.into_iter().zip(texts).try_for_each(|(name, content)| text(&folder.join(name), &content))
-}
-
 /// Writes a text to a file, whole or not at all, with a line break at its end.
 pub(crate) fn text(path: &Path, text: &str) -> Result<(), Stop> {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     whole_file(path, |out| write!(out, "{text}{end}"))
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Says where a result is stored with what to look at, such as `report: report.html`, and how to show all of it again.
+pub(crate) fn say_saved(folder: &Path, look: Option<&str>, printer: Printer) {
+    say_folder(folder, look, printer);
+    say_all(folder, printer);
+}
+
+/// Says where a result is stored with what to look at.
+pub(super) fn say_folder(folder: &Path, look: Option<&str>, printer: Printer) {
+    let look = look.map(|look| format!(" ({look})")).unwrap_or_default();
+    printer.words(&format!("saved to {}{look}", folder.display()));
+}
+
+/// Says how to show all of a stored result again.
+pub(super) fn say_all(folder: &Path, printer: Printer) {
+    printer.words(&format!("all of it: skyline report {} --full", folder.display()));
 }
 
 /// The objectives that a run was started with.

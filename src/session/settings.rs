@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use http::HeaderName;
 use serde_json::{Map, Value};
 
@@ -110,9 +111,7 @@ const LONGEST_ANSWER: Duration = Duration::from_secs(600);
 #[derive(Clone, Debug)]
 pub(crate) struct RequestSettings {
     /// Most requests in flight; the others wait, which counts in their latency.
-    pub(crate) max_concurrency: Option<NonZeroUsize>,
-    /// The same of classes, by their names.
-    pub(crate) class_concurrency: Vec<(String, NonZeroUsize)>,
+    pub(crate) caps: AdmissionLimits,
     /// The limits on an attempt that were typed.
     pub(crate) timeouts: Timeouts,
     pub(crate) answers: AnswerLimits,
@@ -137,7 +136,7 @@ impl RequestSettings {
     pub(crate) fn options(&self, workload: &WorkloadSpec) -> RunOptions {
         let sends_again = workload.clients.clone().filter(ClientBehaviour::sends_again);
         RunOptions {
-            max_concurrency: self.max_concurrency,
+            max_concurrency: self.caps.total,
             // Names that the workload does not have are refused before.
             class_concurrency: self.caps_of(workload).unwrap_or_default(),
             timeouts: self.timeouts_of(workload.clients.as_ref()),
@@ -154,11 +153,7 @@ impl RequestSettings {
     ///
     /// A class that the workload does not have.
     pub(crate) fn caps_of(&self, workload: &WorkloadSpec) -> Result<Vec<Option<NonZeroUsize>>, String> {
-        let classes = self.class_concurrency.clone();
-        if classes.is_empty() {
-            return Ok(Vec::new());
-        }
-        AdmissionLimits { total: self.max_concurrency, classes }.by_class(workload)
+        if self.caps.classes.is_empty() { Ok(Vec::new()) } else { self.caps.by_class(workload) }
     }
 
     /// The limits on an attempt: as typed, else those of the workload's clients, else [`LONGEST_ANSWER`] in total.
@@ -177,16 +172,21 @@ impl RequestSettings {
         let timeouts = self.timeouts_of(clients);
         let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
         ClientLimits {
-            max_concurrency: self.max_concurrency.map(|cap| cap.get() as u64),
-            class_concurrency: self
-                .class_concurrency
-                .iter()
-                .map(|(class, cap)| (class.clone(), cap.get() as u64))
-                .collect(),
             first_token_timeout_s: seconds(timeouts.first_token),
             between_tokens_timeout_s: seconds(timeouts.between_tokens),
             total_timeout_s: seconds(timeouts.total),
+            ..capped(&self.caps)
         }
+    }
+}
+
+/// Limits of clients that have these caps and no others.
+pub(crate) fn capped(caps: &AdmissionLimits) -> ClientLimits {
+    let classes = caps.classes.iter().map(|(class, cap)| (class.clone(), cap.get() as u64));
+    ClientLimits {
+        max_concurrency: caps.total.map(|cap| cap.get() as u64),
+        class_concurrency: classes.collect(),
+        ..ClientLimits::default()
     }
 }
 
@@ -195,19 +195,12 @@ impl RequestSettings {
 pub(crate) struct TelemetrySettings {
     /// Pages beside the server's own, each once.
     pub(crate) urls: Vec<MetricsUrl>,
-    pub(crate) own_page: OwnPage,
+    /// Whether the server's own page is read, where it has one.
+    pub(crate) reads_own_page: bool,
     /// The GPUs of this machine.
     pub(crate) local_gpus: LocalGpus,
     /// Time from one reading to the next.
     pub(crate) interval: Duration,
-}
-
-/// Whether the server's own page of metrics is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OwnPage {
-    /// Where it has one.
-    Read,
-    Unread,
 }
 
 /// Whether the GPUs of this machine are read through the management library of their driver.
@@ -245,12 +238,27 @@ impl MachineCheck {
 }
 
 /// The part of a plan that this machine executes. The default is the whole plan at once.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "This machine")]
 pub(crate) struct Share {
-    /// One of several equal shares, while other generators execute the others.
+    /// Run only the I-th of N equal shares of the plan, such as 1/2, while other generators run the others; limits
+    /// such as --max-concurrency are each generator's own; `skyline merge` joins the runs [default: the whole plan]
+    #[arg(long, value_name = "I/N", conflicts_with = "repeats")]
     pub(crate) shard: Option<Shard>,
-    /// The moment at which all generators begin together.
+
+    /// Begin at this moment, such as 2026-11-21T08:00:00Z, so that several generators begin together [default: as
+    /// soon as everything is ready]
+    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "repeats")]
     pub(crate) start_at: Option<jiff::Timestamp>,
+}
+
+/// A moment with its offset from UTC.
+fn moment(text: &str) -> Result<jiff::Timestamp, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "`{text}` is not a date and time; write it with its offset from UTC, such as 2026-11-21T08:00:00Z"
+        )
+    })
 }
 
 /// The option that lowers a load which is too much for this machine.

@@ -8,7 +8,7 @@ use crate::engine::{AnswerForm, BaseUrl};
 use crate::experiment::{AbDesign, DEFAULT_ROUNDS};
 use crate::record::EngineKind;
 use crate::session::Stop;
-use crate::session::campaign::ab::Require;
+use crate::session::exits::Require;
 use crate::workload::WorkloadSpec;
 
 /// Figures that decide where none was chosen.

@@ -8,13 +8,14 @@ use serde::Serialize;
 
 use super::values::duration;
 use crate::analysis::Objective;
-use crate::cli::output::{
-    ShowArgs,
-    exits::{ExitRules, Undecided},
-};
+use crate::cli::output::ShowArgs;
 use crate::experiment::InvalidRuns;
 use crate::live::Screen;
-use crate::session::{ExperimentDir, Printer, Stop};
+use crate::session::campaign::conduct::Conduct;
+use crate::session::campaign::reported::Reported;
+use crate::session::exits::{ExitRules, Require, Undecided};
+use crate::session::settings::MachineCheck;
+use crate::session::{ExperimentDir, Interrupts, Printer, Stop};
 
 /// What a result is judged by.
 #[derive(Clone, Debug, Default, Args)]
@@ -28,7 +29,7 @@ pub(in crate::cli) struct ObjectiveArgs {
     objectives: Vec<Vec<Objective>>,
 
     #[command(flatten)]
-    undecided: UndecidedArgs,
+    pub(in crate::cli) undecided: UndecidedArgs,
 }
 
 /// What an objective does that a run cannot tell.
@@ -43,7 +44,7 @@ pub(in crate::cli) struct UndecidedArgs {
 impl UndecidedArgs {
     /// What counts as a failure.
     pub(in crate::cli) fn rules(self, validity: ValidityArgs) -> ExitRules {
-        ExitRules { invalid: validity.invalid_runs(), undecided: self.undecided }
+        ExitRules { undecided: self.undecided, ..validity.rules() }
     }
 }
 
@@ -51,11 +52,6 @@ impl ObjectiveArgs {
     /// Whether there are any, or it is said what they count as.
     pub(in crate::cli) fn are_given(&self) -> bool {
         !self.objectives.is_empty() || self.undecided.undecided.is_some()
-    }
-
-    /// What counts as a failure.
-    pub(in crate::cli) fn rules(&self, validity: ValidityArgs) -> ExitRules {
-        self.undecided.rules(validity)
     }
 
     /// Each of them once.
@@ -88,6 +84,11 @@ impl ValidityArgs {
     /// What INVALID runs do to the exit code; the report says INVALID all the same.
     pub(in crate::cli) fn invalid_runs(self) -> InvalidRuns {
         if self.allow_invalid { InvalidRuns::Counted } else { InvalidRuns::LeftOut }
+    }
+
+    /// Rules of a result that has no undecided objectives.
+    pub(in crate::cli) fn rules(self) -> ExitRules {
+        ExitRules { invalid: self.invalid_runs(), undecided: None, require: Require::NotWorse }
     }
 }
 
@@ -129,6 +130,31 @@ impl CampaignArgs {
             Some(folder) => ExperimentDir::resume(folder, manifest).map(|_| None),
             None => Ok(Some(&self.out)),
         }
+    }
+
+    /// Pace of the runs of an experiment in `dir`.
+    pub(in crate::cli) fn conduct<'a>(
+        &self,
+        dir: &'a ExperimentDir,
+        interrupts: &'a Interrupts,
+        spoiled: (MachineCheck, InvalidRuns),
+        printer: Printer,
+    ) -> Conduct<'a> {
+        let mut how = Conduct::new(dir, interrupts, self.live.announce(printer), spoiled);
+        how.pause = self.pause;
+        how
+    }
+
+    /// Shows what an experiment found, and says where it is stored and how to go on.
+    pub(in crate::cli) fn finish<R: Reported>(
+        &self,
+        found: &R,
+        dir: &ExperimentDir,
+        printer: Printer,
+    ) -> Result<(), Stop> {
+        self.show.result(printer, found, || found.document())?;
+        found.say_stored(dir, printer);
+        Ok(())
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) use self::experiment::{CampaignArgs, LiveArgs, ObjectiveArgs, Undecid
 pub(super) use self::model::{Described, ModelArgs};
 pub(super) use self::prices::PriceArgs;
 pub(super) use self::server::{FiledServer, ServerArgs};
-pub(super) use self::target::{ShareArgs, TargetArgs};
+pub(super) use self::target::TargetArgs;
 pub(super) use self::trace::SliceArgs;
 pub(super) use self::values::{
     above_zero, one_of, percentile, rates, seconds, share, share_up_to_half, some_time, stop_length, users,

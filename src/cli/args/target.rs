@@ -12,10 +12,10 @@ use super::values::{size, some_time, whole};
 use crate::clock::Pacing;
 use crate::engine::{AnswerLimits, MetricsUrl, PriorityField};
 use crate::live::Screen;
-use crate::record::{DeploymentFacts, Shard};
+use crate::record::DeploymentFacts;
 use crate::runner::{Breaker, Timeouts};
 use crate::session::settings::{
-    LoadOption, LocalGpus, MachineCheck, OwnPage, RequestSettings, RunSettings, Share, TelemetrySettings,
+    LoadOption, LocalGpus, MachineCheck, RequestSettings, RunSettings, Share, TelemetrySettings,
 };
 use crate::session::{Stop, both};
 use crate::telemetry::NVML;
@@ -189,8 +189,7 @@ impl RunArgs {
 
     fn settings(&self) -> Result<RequestSettings, Stop> {
         Ok(RequestSettings {
-            max_concurrency: self.max_concurrency.as_ref().and_then(|limits| limits.total),
-            class_concurrency: self.max_concurrency.clone().map(|limits| limits.classes).unwrap_or_default(),
+            caps: self.max_concurrency.clone().unwrap_or_default(),
             timeouts: Timeouts {
                 first_token: self.first_token_timeout,
                 between_tokens: self.between_tokens_timeout,
@@ -249,7 +248,7 @@ impl TelemetryArgs {
         }
         Ok(TelemetrySettings {
             urls,
-            own_page: if self.no_metrics { OwnPage::Unread } else { OwnPage::Read },
+            reads_own_page: !self.no_metrics,
             local_gpus: if self.urls.iter().any(|text| is_nvml(&text)) {
                 LocalGpus::Named
             } else if self.no_metrics {
@@ -285,21 +284,6 @@ fn breaker(text: &str) -> Result<Option<Breaker>, String> {
     if text.trim() == "none" { Ok(None) } else { text.parse().map(Some) }
 }
 
-/// The share of this generator in a plan that several run.
-#[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "This machine")]
-pub(in crate::cli) struct ShareArgs {
-    /// Run only the I-th of N equal shares of the plan, such as 1/2, while other generators run the others; limits
-    /// such as --max-concurrency are each generator's own; `skyline merge` joins the runs [default: the whole plan]
-    #[arg(long, value_name = "I/N", conflicts_with = "repeats")]
-    pub(in crate::cli) shard: Option<Shard>,
-
-    /// Begin at this moment, such as 2026-11-21T08:00:00Z, so that several generators begin together [default: as
-    /// soon as everything is ready]
-    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "repeats")]
-    pub(in crate::cli) start_at: Option<jiff::Timestamp>,
-}
-
 impl MachineArgs {
     /// What it means.
     fn settings(self) -> MachineCheck {
@@ -309,20 +293,4 @@ impl MachineArgs {
             (false, false) => MachineCheck::Enforced,
         }
     }
-}
-
-impl ShareArgs {
-    /// What it means.
-    pub(in crate::cli) fn settings(self) -> Share {
-        Share { shard: self.shard, start_at: self.start_at }
-    }
-}
-
-/// A moment with its offset from UTC.
-fn moment(text: &str) -> Result<jiff::Timestamp, String> {
-    text.parse().map_err(|_| {
-        format!(
-            "`{text}` is not a date and time; write it with its offset from UTC, such as 2026-11-21T08:00:00Z"
-        )
-    })
 }

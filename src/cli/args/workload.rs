@@ -22,7 +22,7 @@ use crate::workload::{
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WorkloadArgs {
     #[command(flatten)]
-    load: LoadArgs,
+    pub(in crate::cli) load: LoadArgs,
 
     /// Run it N times, one run after another, each with a seed of its own drawn from the first, and report every
     /// figure with its 95 % interval across the runs; 5 or more are advised, because fewer give a wide interval
@@ -31,47 +31,19 @@ pub(in crate::cli) struct WorkloadArgs {
     pub(in crate::cli) repeats: u64,
 
     #[command(flatten)]
-    what: WorkArgs,
+    pub(in crate::cli) what: WorkArgs,
 }
 
 impl WorkloadArgs {
-    /// The workload that was meant, overrides applied; `cap` is the most requests in flight.
+    /// The workload that was meant, overrides applied; `cap` is the most requests in flight, and `swept` are the loads
+    /// of a sweep.
     pub(in crate::cli) fn spec(
         &self,
         cap: Option<NonZeroUsize>,
+        swept: Option<&LoadAxis>,
         printer: Printer,
     ) -> Result<WorkloadSpec, Stop> {
-        self.load.spec_of(&self.what, cap, None, printer)
-    }
-
-    /// The workload of a sweep over these loads; `cap` is the most requests in flight.
-    pub(in crate::cli) fn swept(
-        &self,
-        cap: Option<NonZeroUsize>,
-        loads: Option<&LoadAxis>,
-        printer: Printer,
-    ) -> Result<WorkloadSpec, Stop> {
-        self.load.spec_of(&self.what, cap, loads, printer)
-    }
-
-    /// Whether the users of a closed loop stand for a rate.
-    pub(in crate::cli) fn is_rate_inf(&self) -> bool {
-        self.load.is_rate_inf()
-    }
-
-    /// What was typed as the workload, and the length that was typed, seconds.
-    pub(in crate::cli) fn named(&self) -> (Option<&str>, Option<f64>) {
-        self.what.named()
-    }
-
-    /// The seed that was typed.
-    pub(in crate::cli) const fn seed(&self) -> Option<u64> {
-        self.what.seed
-    }
-
-    /// The length that was typed, seconds.
-    pub(in crate::cli) fn seconds(&self) -> Option<f64> {
-        self.what.seconds()
+        self.load.spec_of(&self.what, cap, swept, printer)
     }
 }
 
@@ -200,7 +172,7 @@ pub(in crate::cli) struct WorkArgs {
     /// workload's]
     #[arg(long, value_name = "N", help_heading = "Workload", value_parser = whole::<u64>(0..=u64::MAX),
           allow_negative_numbers = true)]
-    seed: Option<u64>,
+    pub(in crate::cli) seed: Option<u64>,
 
     /// Leave requests scheduled in this first part out of the figures [default: the workload's]
     #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, allow_hyphen_values = true)]
@@ -238,7 +210,7 @@ impl WorkArgs {
     }
 
     /// The workload and the seconds: a lone length of time is the seconds.
-    fn named(&self) -> (Option<&str>, Option<f64>) {
+    pub(in crate::cli) fn named(&self) -> (Option<&str>, Option<f64>) {
         let typed = self.workload.as_deref();
         match (typed.and_then(|text| seconds(text).ok()), self.seconds) {
             (Some(lone), None) => (None, Some(lone)),
@@ -255,11 +227,6 @@ impl WorkArgs {
             LoadAxis::Users { users } => users.first().copied(),
             _ => None,
         }
-    }
-
-    /// The length that was typed, seconds.
-    pub(in crate::cli) fn seconds(&self) -> Option<f64> {
-        self.named().1
     }
 
     /// The workload that was meant, under this load, with the overrides.

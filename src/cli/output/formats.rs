@@ -8,11 +8,12 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::place::Place;
-use super::show::{ShowArgs, requested};
+use super::show::{ShowArgs, render, requested};
 use crate::experiment::{AbTest, Sweep};
 use crate::report::{
     Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace, WriteOf, WriteRun,
 };
+use crate::session::campaign::reported::Reported;
 use crate::session::{Collector, Printer, Stop, whole_file};
 
 /// The forms that a report is wanted in.
@@ -162,6 +163,12 @@ impl Outputs {
     /// What is shown on standard output; absent where a document goes there.
     pub(in crate::cli) fn shown(&self) -> Option<Format> {
         self.shown
+    }
+
+    /// Prints a result, where no document goes to standard output.
+    pub(in crate::cli) fn show(&self, found: &impl Reported, printer: Printer) -> Result<(), Stop> {
+        let Some(format) = self.shown else { return Ok(()) };
+        printer.data(&render(format, found, || found.document())?)
     }
 
     /// The forms of `subject`, which has no files of its own.

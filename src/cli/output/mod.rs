@@ -1,7 +1,6 @@
 //! What a verb leaves behind: results in the requested formats, and an exit code.
 
 mod dry_run;
-pub(super) mod exits;
 mod formats;
 mod lists;
 mod place;
@@ -14,6 +13,4 @@ pub(super) use self::dry_run::{
 };
 pub(super) use self::formats::{AB, FormatArgs, Outputs, RUN, SWEEP};
 pub(super) use self::lists::{OwnFiles, RunList};
-pub(super) use self::show::{
-    NARROWEST, ShowArgs, WIDEST, advise_repeats, columns, render, render_run, say_saved,
-};
+pub(super) use self::show::{NARROWEST, ShowArgs, WIDEST, advise_repeats, columns, render, render_run};

@@ -1,7 +1,5 @@
 //! How a verb prints its result: `--format`, `--json`, `--full`, and the one place that renders it.
 
-use std::path::Path;
-
 use clap::Args;
 use console::Term;
 use serde::Serialize;
@@ -153,13 +151,6 @@ pub(in crate::cli) fn rendered(
         Format::Html => Ok(medium::html(&document())),
         Format::Markdown => Ok(medium::markdown(&document())),
     }
-}
-
-/// Says where a result is stored with what in it, such as `report: report.html`, and how to show all of it again.
-pub(in crate::cli) fn say_saved(folder: &Path, with: Option<&str>, printer: Printer) {
-    let folder = folder.display();
-    let with = with.map(|with| format!(" ({with})")).unwrap_or_default();
-    printer.words(&format!("saved to {folder}{with}\nall of it: skyline report {folder} --full"));
 }
 
 /// How text is written to standard output.

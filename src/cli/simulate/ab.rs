@@ -6,17 +6,12 @@ use clap::{Args, Command, error::ErrorKind};
 
 use super::simulation::Simulation;
 use crate::cli::args::{Described, DesignArgs, ModelArgs};
-use crate::cli::output::{exits, say_saved};
 use crate::engine::AnswerForm;
-use crate::experiment::{
-    AbDesign, AbExperiment, AbOrder, AbRun, AbSide, CompletedRun, Experiment, RunRequest, VirtualExecutor,
-    drive, seed_of_run,
-};
+use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, RunRequest, seed_of_run};
 use crate::live::StepLine;
-use crate::report::documents;
-use crate::session::campaign::ab::{AbQuestion, Require};
+use crate::session::campaign::ab::AbQuestion;
 use crate::session::campaign::dir::MANIFEST;
-use crate::session::{Exit, PlannedRun, Printer, Stop, both, command_line, folder, save};
+use crate::session::{Exit, PlannedRun, Printer, Stop, both, command_line, save};
 
 /// What `--fit` takes from the runs.
 const MEASURED: [&str; 4] = ["--hardware", "--serving-model", "--precision", "--tensor-parallel"];
@@ -103,7 +98,6 @@ pub(super) struct RoundsPlan {
     other: Described,
     design: AbDesign,
     rounds: Vec<PlannedRun>,
-    require: Require,
 }
 
 impl RoundsPlan {
@@ -112,50 +106,32 @@ impl RoundsPlan {
         let spec = &simulation.spec;
         let design = args.design(spec, AnswerForm::Streamed)?.ordered(AbOrder::Drawn, spec.seed);
         let rounds = PlannedRun::all(spec, &simulation.datasets, design.rounds())?;
-        Ok(Self { other, design, rounds, require: args.require })
+        Ok(Self { other, design, rounds })
     }
 }
 
 /// Executes the rounds of an A/B test of `simulation`'s model, A, and `other`, B.
 pub(super) fn run(
     simulation: &Simulation,
-    RoundsPlan { other, design, rounds, require }: RoundsPlan,
+    RoundsPlan { other, design, rounds }: RoundsPlan,
     printer: Printer,
 ) -> Result<Exit, Stop> {
-    let Simulation { spec, model, .. } = simulation;
-    let question = AbQuestion::new(spec.without_texts(), &design, require, 0);
-    let parent = simulation.create_folder(&format!("{}-ab", spec.name), jiff::Timestamp::now())?;
-    if let Some(parent) = &parent {
+    let Simulation { spec, model, rules, .. } = simulation;
+    let question = AbQuestion::new(spec.without_texts(), &design, rules.require, 0);
+    let folder = simulation.create_folder(&format!("{}-ab", spec.name), jiff::Timestamp::now())?;
+    if let Some(folder) = &folder {
         let manifest = serde_json::to_string_pretty(&question).map_err(Stop::impossible)?;
-        save::text(&parent.join(MANIFEST), &manifest)?;
+        save::text(&folder.join(MANIFEST), &manifest)?;
     }
     let line = StepLine::counting(simulation.screen, "simulating", 2 * design.rounds());
-    let mut done = 0;
-    let run = |request: &RunRequest<AbRun>| {
+    let case = |request: &RunRequest<AbRun>| {
         let AbRun { side, round, .. } = request.part;
-        line.at(format!("simulating round {round}, {side}"));
         let mut model = if side == AbSide::A { model } else { &other }.clone();
         model.fleet.seed = seed_of_run(model.fleet.seed, round);
-        let run = simulation.run(PlannedRun::numbered(&rounds, round)?, &model)?;
-        if let Some(parent) = &parent {
-            save::run_with_log(run.report(), &folder::inside(parent, &request.name)?)?;
-        }
-        done += 1;
-        line.done(done);
-        Ok(CompletedRun::from(run.summary))
+        let words = format!("simulating round {round}, {side}");
+        Ok((PlannedRun::numbered(&rounds, round)?, model, words))
     };
-    let recorded = |experiment: &AbExperiment| match (&parent, experiment.result()) {
-        (Some(parent), Ok(test)) => save::ab(&test, parent),
-        _ => Ok(()),
-    };
-    // No machine can spoil a run in virtual time.
-    let mut experiment = AbExperiment::new(design, simulation.rules.invalid);
-    drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
-    drop(line);
-    let test = experiment.result().map_err(Stop::usage)?;
-    simulation.show(printer, &test, || documents::ab(&test))?;
-    if let Some(folder) = &parent {
-        say_saved(folder, Some("one run: round-1/a"), printer);
-    }
-    Ok(exits::of_ab(test.verdict, require))
+    let mut experiment = AbExperiment::new(design, rules.invalid);
+    let test = simulation.conduct(&mut experiment, folder.as_deref(), line, case, |_, _| ())?;
+    simulation.finish(&test, folder.as_deref(), printer)
 }

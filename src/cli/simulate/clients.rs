@@ -8,6 +8,7 @@ use clap::Args;
 use crate::cli::args::some_time;
 use crate::record::ClientLimits;
 use crate::session::Stop;
+use crate::session::settings::capped;
 use crate::workload::{AdmissionLimits, ClientChange, Overrides, WorkloadSpec};
 
 /// Limits of the clients.
@@ -59,15 +60,9 @@ impl ClientLimitArgs {
         typed.by_class(spec).map_err(|error| Stop::usage(format!("--max-concurrency: {error}")))?;
         let clients = spec.clients.as_ref();
         Ok(ClientLimits {
-            max_concurrency: cap.map(|cap| cap.get() as u64),
-            class_concurrency: typed
-                .classes
-                .into_iter()
-                .map(|(class, cap)| (class, cap.get() as u64))
-                .collect(),
             first_token_timeout_s: clients.and_then(|clients| clients.first_token_timeout_s),
             total_timeout_s: clients.and_then(|clients| clients.timeout_s),
-            ..ClientLimits::default()
+            ..capped(&AdmissionLimits { total: cap, ..typed })
         })
     }
 }

@@ -10,6 +10,7 @@ pub(super) mod variants;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Command, FromArgMatches as _};
 
@@ -17,13 +18,15 @@ use self::ab::{RoundsPlan, SimulatedSideArgs};
 use self::clients::ClientLimitArgs;
 use self::fit::FitArgs;
 use self::sweep::SimulatedLoads;
-use self::variants::VirtualTuning;
-use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs, note_idle};
+use self::variants::tune_runs;
+use super::args::{Described, ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs, note_idle};
 use super::output::{ShowArgs, advise_repeats, render};
 use crate::analysis::Objective;
 use crate::experiment::{EngineFit, Grade, LoadAxis, SweepPlan};
+use crate::generator::Datasets;
 use crate::record::ClientLimits;
 use crate::report::{Extent, Format, documents};
+use crate::session::exits::ExitRules;
 use crate::session::{Exit, PlannedRun, Printer, Stop, both, datasets, folder};
 use crate::simulator::RoutingRule;
 use crate::workload::{TraceFindings, WorkloadSpec};
@@ -108,7 +111,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
             advise_repeats(simulation.repeats, printer);
             match <[PlannedRun; 1]>::try_from(runs) {
                 Ok([run]) => runs::once(&simulation, run, printer),
-                Err(runs) => runs::repeatedly(&simulation, runs, printer),
+                Err(runs) => runs::repeatedly(&simulation, &runs, printer),
             }
         }
     }
@@ -118,7 +121,7 @@ impl SimulateArgs {
     /// What is simulated, or the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<SimulatePlan, Stop> {
         let swept = self.loads.sweep_users.as_ref();
-        let ((), spec) = both(self.check_outputs(), self.workload.swept(self.clients.cap(), swept, printer))?;
+        let ((), spec) = both(self.check_outputs(), self.workload.spec(self.clients.cap(), swept, printer))?;
         let spec = self.clients.applied(spec)?;
         let tokenizer = self.tokenizer.as_deref();
         let (first, other) = self.sides.models(&self.model, !self.fit.fit.is_empty(), model_of)?;
@@ -132,25 +135,14 @@ impl SimulateArgs {
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());
         // Where users stand for a rate, there are never more requests than users.
-        let cap = self.clients.cap().filter(|_| !self.workload.is_rate_inf());
+        let cap = self.clients.cap().filter(|_| !self.workload.load.is_rate_inf());
         let limits = self.clients.limits(&spec, cap)?;
         note_idle(spec.clients.as_ref(), &limits, printer);
-        let simulation = Simulation {
-            limits,
-            spec,
-            datasets,
-            model,
-            engine_fit,
-            objectives,
-            repeats: self.workload.repeats,
-            rules: self.objectives.rules(self.validity),
-            out: self.out.clone(),
-            show: self.show.clone(),
-            screen,
-        };
+        let simulation =
+            Simulation { limits, engine_fit, ..self.simulation(spec, datasets, model, objectives) };
         let work = match (&simulation.engine_fit, &self.loads.rates, other) {
             (.., Some(other)) => Work::Ab(Box::new(RoundsPlan::new(&self.sides.design, &simulation, other)?)),
-            _ if self.loads.sweep => Work::Sweep(self.loads.plan(&simulation, self.workload.seconds())?),
+            _ if self.loads.sweep => Work::Sweep(self.loads.plan(&simulation, self.workload.what.named().1)?),
             (Some(fit), Some(axis), None) => Work::Rates(Box::new(fit.clone()), axis.clone()),
             _ => Work::Runs(PlannedRun::all(&simulation.spec, &simulation.datasets, simulation.repeats)?),
         };
@@ -160,16 +152,14 @@ impl SimulateArgs {
     /// Tunes the simulated servers of a file.
     fn tune(&self, printer: Printer) -> Result<Exit, Stop> {
         self.show.check()?;
-        let (file, seconds) = self.workload.named();
+        let (file, seconds) = self.workload.what.named();
         let file = file.ok_or_else(|| {
             Stop::usage(
                 "--tune needs a file of axes\nhint: skyline tune --example prints one; tune_seqs is built in",
             )
         })?;
         let screen = self.loads.screen();
-        let (seed, invalid) = (self.workload.seed(), self.validity.invalid_runs());
-        let asked = VirtualTuning { file, seconds, seed, invalid, screen };
-        let (spec, workload, models) = asked.load()?;
+        let (spec, workload, models) = variants::load(file)?;
         let Some(model) = models.first().cloned() else {
             return Err(Stop::impossible("a tuning without variants"));
         };
@@ -179,20 +169,33 @@ impl SimulateArgs {
             printer.words(&note);
         }
         self.out.as_deref().map_or(Ok(()), folder::base)?;
-        let simulation = Simulation {
-            spec: workload,
+        let runs = tune_runs(&workload, seconds, self.workload.what.seed, None);
+        let simulation = self.simulation(workload, datasets, model, spec.objectives.clone());
+        variants::simulate(&spec, runs, &models, &simulation, printer)
+    }
+
+    /// Simulation of this workload, shown and stored as was typed.
+    fn simulation(
+        &self,
+        spec: WorkloadSpec,
+        datasets: Arc<Datasets>,
+        model: Described,
+        objectives: Vec<Objective>,
+    ) -> Simulation {
+        let rules = self.objectives.undecided.rules(self.validity);
+        Simulation {
+            spec,
             datasets,
             model,
             limits: ClientLimits::default(),
             engine_fit: None,
-            objectives: spec.objectives.clone(),
-            repeats: 1,
-            rules: self.objectives.rules(self.validity),
+            objectives,
+            repeats: self.workload.repeats,
+            rules: ExitRules { require: self.sides.design.require, ..rules },
             out: self.out.clone(),
             show: self.show.clone(),
-            screen,
-        };
-        variants::simulate(&asked, &spec, &models, &simulation, printer)
+            screen: self.loads.screen(),
+        }
     }
 
     /// Refuses options that do not go together.

@@ -1,14 +1,13 @@
 //! One simulated run, several, or one at each of several rates.
 
 use super::simulation::Simulation;
-use crate::cli::output::{exits, say_saved};
 use crate::experiment::{
-    CompletedRun, EngineFit, Experiment, InvalidRuns, Load, LoadAxis, PredictedRates, RepeatRun,
-    RepeatsExperiment, RunRequest, VirtualExecutor, drive, predict, seed_of_run,
+    EngineFit, InvalidRuns, Load, LoadAxis, PredictedRates, RepeatRun, RepeatsExperiment, RunRequest,
+    predict, seed_of_run,
 };
 use crate::live::StepLine;
 use crate::report::{Extras, RunReport, documents};
-use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
+use crate::session::{Exit, PlannedRun, Printer, Stop, exits, save};
 use crate::units::three_digits;
 use crate::workload::Overrides;
 
@@ -31,7 +30,7 @@ pub(super) fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -
     });
     simulation.show.result(printer, &prediction, || documents::prediction(&prediction))?;
     if let Some(folder) = stored? {
-        say_saved(&folder, None, printer);
+        save::say_saved(&folder, None, printer);
     }
     Ok(exits::of_run(&prediction.summary, simulation.rules, printer))
 }
@@ -64,36 +63,20 @@ pub(super) fn rates(
 /// Several runs, each with seeds of its own, and what they say together.
 pub(super) fn repeatedly(
     simulation: &Simulation,
-    runs: Vec<PlannedRun>,
+    runs: &[PlannedRun],
     printer: Printer,
 ) -> Result<Exit, Stop> {
-    let Simulation { model, objectives, .. } = simulation;
-    let parent = simulation.create_folder(&simulation.spec.name, jiff::Timestamp::now())?;
+    let Simulation { model, objectives, spec, .. } = simulation;
+    let folder = simulation.create_folder(&spec.name, jiff::Timestamp::now())?;
     // No machine can spoil a run in virtual time.
     let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), InvalidRuns::Counted);
     let line = StepLine::counting(simulation.screen, "simulating", runs.len() as u64);
-    let mut runs = line.count(runs.into_iter());
-    let run = |request: &RunRequest<RepeatRun>| {
+    let case = |request: &RunRequest<RepeatRun>| {
         let number = request.part.number;
-        let run = runs.next().ok_or_else(|| Stop::impossible(format!("{} is not planned", request.name)))?;
-        line.at(format!("simulating, seed {}", run.workload.seed));
-        let run = simulation.run(run, &model.with_seed(seed_of_run(model.fleet.seed, number)))?;
-        if let Some(parent) = &parent {
-            save::run_with_log(run.report(), &folder::inside(parent, &request.name)?)?;
-        }
-        let (summary, diagnosis) = (Box::new(run.summary), Some(Box::new(run.diagnosis)));
-        Ok(CompletedRun { summary, diagnosis })
+        let run = PlannedRun::numbered(runs, number)?;
+        let words = format!("simulating, seed {}", run.workload.seed);
+        Ok((run, model.with_seed(seed_of_run(model.fleet.seed, number)), words))
     };
-    let recorded = |experiment: &RepeatsExperiment| match (&parent, experiment.result()) {
-        (Some(parent), Ok(repeats)) => save::repeats(&repeats, parent),
-        _ => Ok(()),
-    };
-    drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
-    drop(line);
-    let repeats = experiment.result().map_err(Stop::impossible)?;
-    simulation.show(printer, &repeats, || documents::repeats(&repeats))?;
-    if let Some(parent) = &parent {
-        say_saved(parent, Some("one run: run-1"), printer);
-    }
-    Ok(exits::of_repeats(&repeats, simulation.rules, printer))
+    let repeats = simulation.conduct(&mut experiment, folder.as_deref(), line, case, |_, _| ())?;
+    simulation.finish(&repeats, folder.as_deref(), printer)
 }

@@ -1,21 +1,23 @@
 //! A workload and the model that answers it: what all ways to simulate have in common.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::analysis::Objective;
 use crate::cli::args::Described;
-use crate::cli::output::{ShowArgs, exits::ExitRules};
-use crate::experiment::{EngineFit, run_virtually};
+use crate::cli::output::ShowArgs;
+use crate::experiment::{CompletedRun, EngineFit, RunRequest, VirtualExecutor, drive, run_virtually};
 use crate::generator::Datasets;
-use crate::live::Screen;
-use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, StampSource};
+use crate::live::{Screen, StepLine};
+use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::report::{self, Document};
+use crate::session::campaign::reported::{Conducted, Reported, store};
+use crate::session::exits::ExitRules;
 use crate::session::run::host_facts;
 use crate::session::stored_run::JudgedRun;
-use crate::session::{PlannedRun, Printer, Stop, command_line, folder};
+use crate::session::{Exit, PlannedRun, Printer, Stop, command_line, folder, save};
 use crate::simulator::BLOCK_SIZE;
 use crate::workload::WorkloadSpec;
 
@@ -85,6 +87,51 @@ impl Simulation {
         self.out.as_deref().map(|base| folder::create(base, name, ENGINE, at)).transpose()
     }
 
+    /// Conducts an experiment in virtual time, with the run that `case` makes of each request.
+    ///
+    /// Logs go to `keep`; all is stored in `folder`, where there is one.
+    pub(super) fn conduct<E: Conducted>(
+        &self,
+        experiment: &mut E,
+        folder: Option<&Path>,
+        line: StepLine,
+        mut case: impl FnMut(&RunRequest<E::Part>) -> Result<VirtualCase, Stop>,
+        mut keep: impl FnMut(&str, RunLog),
+    ) -> Result<E::Found, Stop> {
+        let mut done = 0;
+        let run = |request: &RunRequest<E::Part>| {
+            let (run, model, words) = case(request)?;
+            line.at(words);
+            let run = self.run(run, &model)?;
+            if let Some(folder) = folder {
+                save::run_with_log(run.report(), &folder::inside(folder, &request.name)?)?;
+            }
+            done += 1;
+            line.done(done);
+            keep(&request.name, run.log);
+            let (summary, diagnosis) = (Box::new(run.summary), Some(Box::new(run.diagnosis)));
+            Ok(CompletedRun { summary, diagnosis })
+        };
+        let recorded = |experiment: &E| folder.map_or(Ok(()), |folder| store(experiment.found()?, folder));
+        drive(experiment, &mut VirtualExecutor { run, recorded })?;
+        drop(line);
+        experiment.found()?.ok_or_else(|| Stop::impossible("no run was simulated"))
+    }
+
+    /// Shows what an experiment found, and says where it is stored.
+    pub(super) fn finish<R: Reported>(
+        &self,
+        found: &R,
+        folder: Option<&Path>,
+        printer: Printer,
+    ) -> Result<Exit, Stop> {
+        self.show(printer, found, || found.document())?;
+        if let Some(folder) = folder {
+            save::say_saved(folder, R::FORM.look, printer);
+        }
+        Ok(found.exit(self.rules, printer))
+    }
+
     /// Prints what was predicted, as JSON with how well the engine fits.
     pub(in crate::cli) fn show(
         &self,
@@ -98,6 +145,9 @@ impl Simulation {
         })
     }
 }
+
+/// A run in virtual time, what answers, and what is shown meanwhile.
+pub(super) type VirtualCase = (PlannedRun, Described, String);
 
 /// The simulated server, in place of one that answers.
 pub(super) fn engine(model: &Described) -> EngineFacts {

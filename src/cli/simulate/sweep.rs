@@ -2,18 +2,14 @@
 
 use clap::Args;
 
-use super::simulation::{Simulation, engine};
+use super::simulation::{Simulation, VirtualCase, engine};
 use crate::cli::args::{rates, users, whole};
-use crate::cli::output::{exits, say_saved};
 use crate::experiment::{
-    CompletedRun, Experiment, Load, LoadAxis, RunRequest, Search, Sweep, SweepExperiment, SweepPlan,
-    SweepRun, Swept, TrialRequest, VirtualExecutor, drive,
+    Load, LoadAxis, RunRequest, Search, SweepExperiment, SweepPlan, SweepRun, Swept, TrialRequest,
 };
 use crate::live::{Screen, StepLine};
-use crate::report::documents;
 use crate::session::campaign::sweep::{at_load, check_axis};
-use crate::session::stored_run::JudgedRun;
-use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
+use crate::session::{Exit, PlannedRun, Printer, Stop};
 use crate::units::seconds;
 
 /// The search begins at this share of the workload's own rate.
@@ -117,55 +113,27 @@ impl SimulatedLoads {
 }
 
 /// Simulates the runs that the search wants, and shows what was found.
-pub(super) fn run(simulation: &Simulation, plan: SweepPlan, printer: Printer) -> Result<Exit, Stop> {
-    let parent =
-        simulation.create_folder(&format!("{}-sweep", simulation.spec.name), jiff::Timestamp::now())?;
-    let kept = |wanted: &TrialRequest, run: &JudgedRun| match &parent {
-        Some(parent) => save::run_with_log(run.report(), &folder::inside(parent, &wanted.run)?),
-        None => Ok(()),
-    };
-    let recorded = |sweep: &Sweep| parent.as_ref().map_or(Ok(()), |parent| save::sweep(sweep, parent));
-    let sweep = search(simulation, plan, kept, recorded)?;
-    simulation.show(printer, &sweep, || documents::sweep(&sweep))?;
-    if let Some(folder) = &parent {
-        say_saved(folder, None, printer);
-    }
-    Ok(exits::of_sweep(&sweep, simulation.rules, printer))
-}
-
-/// Simulates the runs that the search wants, one after another; each goes to `kept`, and the sweep so far to
-/// `recorded`.
-pub(super) fn search(
-    simulation: &Simulation,
-    mut plan: SweepPlan,
-    mut kept: impl FnMut(&TrialRequest, &JudgedRun) -> Result<(), Stop>,
-    recorded: impl Fn(&Sweep) -> Result<(), Stop>,
-) -> Result<Sweep, Stop> {
-    let Simulation { spec, model, .. } = simulation;
+pub(super) fn run(simulation: &Simulation, mut plan: SweepPlan, printer: Printer) -> Result<Exit, Stop> {
+    let Simulation { spec, model, screen, .. } = simulation;
+    let started_at = jiff::Timestamp::now();
+    let folder = simulation.create_folder(&format!("{}-sweep", spec.name), started_at)?;
     if let LoadAxis::Users { users } = &plan.axis {
         plan.fewest_users_per_s = rate_of(users.first().copied().unwrap_or(1), simulation)?;
     }
     let search = Search::new(plan).map_err(Stop::usage)?;
-    let started_at = jiff::Timestamp::now();
     let (engine, deployment) = (engine(model), model.deployment());
     let swept = Swept { started_at, workload: spec.clone(), engine, deployment };
     let mut experiment = SweepExperiment::new(search, swept);
-    let line = StepLine::start(simulation.screen, "simulating");
-    let run = |request: &RunRequest<SweepRun>| {
+    let case = |request: &RunRequest<SweepRun>| {
         let (SweepRun::Load(wanted) | SweepRun::Sustained(wanted)) = &request.part;
-        let TrialRequest { number, load, window_s, .. } = wanted;
-        line.at(format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
-        let run = simulate(simulation, wanted)?;
-        kept(wanted, &run)?;
-        Ok(CompletedRun::from(run.summary))
+        case(simulation, wanted)
     };
-    let recorded = |experiment: &SweepExperiment| recorded(&experiment.result());
-    drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
-    drop(line);
+    let line = StepLine::start(*screen, "simulating");
+    let sweep = simulation.conduct(&mut experiment, folder.as_deref(), line, case, |_, _| ())?;
     if experiment.search().trials().is_empty() {
         return Err(Stop::usage("there is no load to simulate\nhint: name one with --rates"));
     }
-    Ok(experiment.result())
+    simulation.finish(&sweep, folder.as_deref(), printer)
 }
 
 /// Requests per second that so many users send, from runs that become longer until they are enough; `None`
@@ -175,7 +143,8 @@ fn rate_of(users: u64, simulation: &Simulation) -> Result<Option<f64>, Stop> {
     while window_s < LONGEST_S {
         let (load, seed, run) = (Load::Users(users), simulation.spec.seed, String::new());
         let look = TrialRequest { number: 0, load, repeat: 1, seed, window_s, run };
-        let found = simulate(simulation, &look)?.summary;
+        let (run, model, _) = case(simulation, &look)?;
+        let found = simulation.run(run, &model)?.summary;
         if found.requests.planned >= ENOUGH {
             return Ok(found.rates.achieved_requests_per_s);
         }
@@ -185,7 +154,9 @@ fn rate_of(users: u64, simulation: &Simulation) -> Result<Option<f64>, Stop> {
 }
 
 /// One run of the sweep.
-fn simulate(simulation: &Simulation, wanted: &TrialRequest) -> Result<JudgedRun, Stop> {
+fn case(simulation: &Simulation, wanted: &TrialRequest) -> Result<VirtualCase, Stop> {
+    let TrialRequest { number, load, window_s, .. } = wanted;
     let run = PlannedRun::alone(at_load(&simulation.spec, wanted)?, &simulation.datasets, MORE)?;
-    simulation.run(run, &simulation.model.with_seed(wanted.seed))
+    let words = format!("run {number}: {load} for {} of virtual time", seconds(*window_s));
+    Ok((run, simulation.model.with_seed(wanted.seed), words))
 }

@@ -2,25 +2,20 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
 
 use super::fit::fitted_to;
 use super::simulation::Simulation;
 use crate::cli::args::{Described, ModelArgs};
-use crate::cli::output::{exits, say_saved};
 use crate::experiment::tune::{
     Forecaster, Predictor, TuneCandidate, TuneExperiment, TuneRun, TuneRuns, TuneSpec,
 };
-use crate::experiment::{
-    CompletedRun, EngineFit, Experiment, InvalidRuns, MeasuredRun, RunRequest, VirtualExecutor, drive,
-};
-use crate::live::{Screen, StepLine};
+use crate::experiment::{EngineFit, MeasuredRun, RunRequest};
+use crate::live::StepLine;
 use crate::record::{DeploymentFacts, RunLog};
-use crate::report::documents;
 use crate::session::campaign::sweep::at_load;
-use crate::session::campaign::tune::{FILES, MORE, store};
+use crate::session::campaign::tune::MORE;
 use crate::session::run::hardware_for;
-use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
+use crate::session::{Exit, PlannedRun, Printer, Stop};
 use crate::units::three_digits;
 use crate::workload::WorkloadSpec;
 
@@ -85,79 +80,46 @@ pub(in crate::cli) fn predictor<'a>(
     Predictor { fleets, workload: workload.clone(), objectives: spec.objectives.clone(), log, fit }
 }
 
-/// What is asked of a tuning in virtual time, beside its file.
-pub(super) struct VirtualTuning<'a> {
-    pub(super) file: &'a str,
-    pub(super) seconds: Option<f64>,
-    pub(super) seed: Option<u64>,
-    pub(super) invalid: InvalidRuns,
-    /// Where progress is shown.
-    pub(super) screen: Screen,
-}
-
-impl VirtualTuning<'_> {
-    /// The file, and every variant as it is simulated, or all that cannot be.
-    pub(super) fn load(&self) -> Result<(TuneSpec, WorkloadSpec, Vec<Described>), Stop> {
-        let spec = TuneSpec::load(self.file).map_err(Stop::usage)?;
-        let workload = spec.workload().map_err(Stop::usage)?;
-        let models: Result<Vec<Described>, Stop> = spec
-            .candidates()
-            .iter()
-            .map(|of| {
-                described(&spec, of, &workload).map_err(|why| {
-                    Stop::usage(format!(
-                        "variant {} cannot be simulated: {why}\nhint: the simulator takes the flags of skyline mock; \
-                         skyline tune tries the others on a server",
-                        of.name
-                    ))
-                })
-            })
-            .collect();
-        let models = models?;
-        Ok((spec, workload, models))
-    }
+/// The tuning in `file`, and every variant of it as it is simulated, or all that cannot be.
+pub(super) fn load(file: &str) -> Result<(TuneSpec, WorkloadSpec, Vec<Described>), Stop> {
+    let spec = TuneSpec::load(file).map_err(Stop::usage)?;
+    let workload = spec.workload().map_err(Stop::usage)?;
+    let models = spec.candidates().into_iter().map(|of| {
+        described(&spec, &of, &workload).map_err(|why| {
+            Stop::usage(format!(
+                "variant {} cannot be simulated: {why}\nhint: the simulator takes the flags of skyline mock; \
+                 skyline tune tries the others on a server",
+                of.name
+            ))
+        })
+    });
+    let models = models.collect::<Result<_, Stop>>()?;
+    Ok((spec, workload, models))
 }
 
 /// Tunes simulated servers.
 pub(super) fn simulate(
-    asked: &VirtualTuning<'_>,
     spec: &TuneSpec,
+    runs: TuneRuns,
     models: &[Described],
     simulation: &Simulation,
     printer: Printer,
 ) -> Result<Exit, Stop> {
-    let name = format!("{}-tune", spec.name);
-    let parent = simulation.create_folder(&name, jiff::Timestamp::now())?;
-    let logs: Rc<RefCell<HashMap<String, RunLog>>> = Rc::default();
-    let kept = Rc::clone(&logs);
-    let log = move |name: &str| kept.borrow().get(name).cloned();
+    let folder = simulation.create_folder(&format!("{}-tune", spec.name), jiff::Timestamp::now())?;
+    let logs: RefCell<HashMap<String, RunLog>> = RefCell::default();
+    let log = |name: &str| logs.borrow().get(name).cloned();
     let forecaster = Box::new(predictor(spec, &simulation.spec, log, printer));
-    let runs = tune_runs(&simulation.spec, asked.seconds, asked.seed, None);
-    let mut experiment = TuneExperiment::new(spec.clone(), runs, asked.invalid, forecaster);
-    let line = StepLine::start(asked.screen, "simulating");
+    let mut experiment = TuneExperiment::new(spec.clone(), runs, simulation.rules.invalid, forecaster);
     let candidates = spec.candidates();
-    let run = |request: &RunRequest<TuneRun>| {
+    let case = |request: &RunRequest<TuneRun>| {
         let TuneRun { candidate, per_gpu, wanted, .. } = &request.part;
-        let (of, model) = (&candidates[*candidate], &models[*candidate]);
-        line.at(format!("run {}: {} at {}/s per GPU", wanted.number, of.name, three_digits(*per_gpu)));
+        let (name, per_gpu) = (&candidates[*candidate].name, three_digits(*per_gpu));
+        let words = format!("run {}: {name} at {per_gpu}/s per GPU", wanted.number);
         let run = PlannedRun::alone(at_load(&simulation.spec, wanted)?, &simulation.datasets, MORE)?;
-        let run = simulation.run(run, &model.with_seed(wanted.seed))?;
-        if let Some(parent) = &parent {
-            folder::base(&parent.join(&of.name))?;
-            save::run_with_log(run.report(), &folder::inside(parent, &request.name)?)?;
-        }
-        logs.borrow_mut().insert(request.name.clone(), run.log);
-        Ok(CompletedRun::from(run.summary))
+        Ok((run, models[*candidate].with_seed(wanted.seed), words))
     };
-    let recorded = |experiment: &TuneExperiment<'_>| {
-        parent.as_ref().map_or(Ok(()), |parent| store(&experiment.result(), parent))
-    };
-    drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
-    drop(line);
-    let tune = experiment.result();
-    simulation.show(printer, &tune, || documents::tune(&tune, None))?;
-    if let Some(folder) = parent {
-        say_saved(&folder, Some(&format!("the decision: {}", FILES[2])), printer);
-    }
-    Ok(exits::of_tune(&tune))
+    let keep = |name: &str, log| _ = logs.borrow_mut().insert(name.to_owned(), log);
+    let line = StepLine::start(simulation.screen, "simulating");
+    let tune = simulation.conduct(&mut experiment, folder.as_deref(), line, case, keep)?;
+    simulation.finish(&tune, folder.as_deref(), printer)
 }

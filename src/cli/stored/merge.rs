@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::args::{UndecidedArgs, ValidityArgs};
-use crate::cli::output::{ShowArgs, exits, render_run};
+use crate::cli::output::{ShowArgs, render_run};
 use crate::record::{NamedLog, RunLog, merge};
 use crate::session::stored::{self, Stored};
 use crate::session::stored_run::JudgedRun;
-use crate::session::{Exit, Printer, Stop, command_line, folder, save};
+use crate::session::{Exit, Printer, Stop, command_line, exits, folder, save};
 use crate::units::spoken;
 
 /// Join the shards of several generators into one run.

@@ -7,13 +7,15 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantNames;
 
 use crate::cli::args::{ObjectiveArgs, ValidityArgs, config, one_of};
-use crate::cli::output::{AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, exits, render, render_run};
+use crate::cli::output::{AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, render_run};
 use crate::experiment::InvalidRuns;
 use crate::experiment::Sweep;
 use crate::experiment::tune::Tune;
-use crate::foreign::{ForeignRun, ForeignTool};
+use crate::foreign::ForeignTool;
 use crate::live::{Screen, StepLine};
 use crate::report::{self, JSON_SCHEMAS, documents};
+use crate::session::campaign::reported::Reported as _;
+use crate::session::exits::{self, ExitRules};
 use crate::session::stored::{self, Stored, experiments};
 use crate::session::stored_run::JudgedRun;
 use crate::session::stored_run::repeats_again;
@@ -72,13 +74,29 @@ pub(in crate::cli) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, S
 fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let outputs = args.format.outputs()?;
     match stored::open(path, args.from)? {
-        Stored::Foreign(runs) => show_foreign(&runs, args, &outputs, printer),
+        Stored::Foreign(runs) => {
+            refuse_objectives(
+                args,
+                " of Skyline: latencies of other tools count from sending, and not from the schedule\n\
+                 hint: compare the result with a run with skyline compare",
+            )?;
+            let forms = outputs.forms_of("a result of another tool")?;
+            forms.with_json(printer, || documents::foreign(&runs), || report::foreign_json(&runs))?;
+            Ok(Exit::Fine)
+        }
         Stored::Sweep(sweep) => show_sweep(path, *sweep, args, outputs, printer),
         Stored::AbTest => show_ab(path, args, &outputs, printer),
         Stored::Matrix(folder) => show_matrix(&folder, args, &outputs, printer),
         Stored::Tune(folder) => show_tune(&folder, args, &outputs, printer),
         Stored::Repeats(runs) => show_repeats(path, &runs, args, outputs, printer),
-        Stored::Results(folders) => show_list(path, &folders, args, &outputs, printer),
+        Stored::Results(folders) => {
+            refuse_objectives(args, ", and this is a folder of results\nhint: name one of them")?;
+            let forms = outputs.forms_of("a folder of results")?;
+            let (listed, shown) = (stored::listed(&folders), path.to_string_lossy());
+            let document = || documents::results(shown.trim_end_matches('/'), &listed);
+            forms.with_json(printer, document, || documents::results_json(&listed))?;
+            Ok(Exit::Fine)
+        }
         Stored::Run => {
             outputs.check(&RUN)?;
             let line = StepLine::start(Screen::detect(), "reading the run");
@@ -89,7 +107,7 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
                 printer.data(&render_run(report, format)?)?;
             }
             outputs.write_run(report, folder::of(path), printer)?;
-            Ok(exits::of_run(&run.summary, args.objectives.rules(args.validity), printer))
+            Ok(exits::of_run(&run.summary, args.objectives.undecided.rules(args.validity), printer))
         }
     }
 }
@@ -101,44 +119,12 @@ fn nothing_stored(folder: &Path) -> Stop {
     ))
 }
 
-fn show_list(
-    path: &Path,
-    folders: &[PathBuf],
-    args: &ReportArgs,
-    outputs: &Outputs,
-    printer: Printer,
-) -> Result<Exit, Stop> {
-    refuse_objectives(args, ", and this is a folder of results\nhint: name one of them")?;
-    let forms = outputs.forms_of("a folder of results")?;
-    let listed = stored::listed(folders);
-    let shown = path.to_string_lossy();
-    let document = || documents::results(shown.trim_end_matches('/'), &listed);
-    forms.with_json(printer, document, || documents::results_json(&listed))?;
-    Ok(Exit::Fine)
-}
-
 /// Refuses objectives for what is not a run, with the reason.
 fn refuse_objectives(args: &ReportArgs, why: &str) -> Result<(), Stop> {
     if args.objectives.are_given() {
         return Err(Stop::usage(format!("--objective and --undecided are for runs{why}")));
     }
     Ok(())
-}
-
-fn show_foreign(
-    runs: &[ForeignRun],
-    args: &ReportArgs,
-    outputs: &Outputs,
-    printer: Printer,
-) -> Result<Exit, Stop> {
-    refuse_objectives(
-        args,
-        " of Skyline: latencies of other tools count from sending, and not from the schedule\n\
-         hint: compare the result with a run with skyline compare",
-    )?;
-    let forms = outputs.forms_of("a result of another tool")?;
-    forms.with_json(printer, || documents::foreign(runs), || report::foreign_json(runs))?;
-    Ok(Exit::Fine)
 }
 
 fn show_sweep(
@@ -158,11 +144,9 @@ fn show_sweep(
         [] => stored,
         others => experiments::sweep_judged_by(&stored, path, others)?,
     };
-    if let Some(format) = outputs.shown() {
-        printer.data(&render(format, &sweep, || documents::sweep(&sweep))?)?;
-    }
+    outputs.show(&sweep, printer)?;
     outputs.write(&SWEEP, folder::of(path), printer, |write, out| write(&sweep, out))?;
-    Ok(exits::of_sweep(&sweep, args.objectives.rules(args.validity), printer))
+    Ok(sweep.exit(args.objectives.undecided.rules(args.validity), printer))
 }
 
 fn show_ab(path: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
@@ -172,11 +156,9 @@ fn show_ab(path: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) 
         ", and an A/B experiment has a verdict of its own\nhint: show one of its runs, such as round-1/b",
     )?;
     outputs.check(&AB)?;
-    if let Some(format) = outputs.shown() {
-        printer.data(&render(format, &test, || documents::ab(&test))?)?;
-    }
+    outputs.show(&test, printer)?;
     outputs.write(&AB, path, printer, |write, out| write(&test, out))?;
-    Ok(exits::of_ab(test.verdict, require))
+    Ok(test.exit(ExitRules { require, ..args.validity.rules() }, printer))
 }
 
 fn show_matrix(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
@@ -187,8 +169,8 @@ fn show_matrix(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Pri
         ", and a table of experiments has a contract of its own\nhint: show one of its rows, such as row-A",
     )?;
     let forms = outputs.forms_of("a table of experiments")?;
-    forms.result(printer, &table, || documents::matrix(&table, None))?;
-    Ok(exits::of_matrix(&table, invalid))
+    forms.result(printer, &table, || table.document())?;
+    Ok(table.exit(args.validity.rules(), printer))
 }
 
 fn show_tune(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
@@ -206,8 +188,8 @@ fn show_tune(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Print
         ));
     }
     let forms = outputs.forms_of("a tuning")?;
-    forms.result(printer, &tune, || documents::tune(&tune, None))?;
-    Ok(exits::of_tune(&tune))
+    forms.result(printer, &tune, || tune.document())?;
+    Ok(tune.exit(args.validity.rules(), printer))
 }
 
 fn show_repeats(
@@ -223,11 +205,9 @@ fn show_repeats(
         lists.add(run.report())?;
         outputs.write_run(run.report(), folder, printer)
     })?;
-    if let Some(format) = outputs.shown() {
-        printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;
-    }
+    outputs.show(&repeats, printer)?;
     lists.write(path, printer)?;
-    Ok(exits::of_repeats(&repeats, args.objectives.rules(args.validity), printer))
+    Ok(repeats.exit(args.objectives.undecided.rules(args.validity), printer))
 }
 
 /// Writes the runs of the sweep at `path` as one list, in the order in which they ran.

@@ -8,20 +8,21 @@ use std::time::Duration;
 use clap::Args;
 
 use self::loads::SweepLoadArgs;
-use super::output::{exits, planned_limits, planned_requests, planned_server, say_saved, show_dry_run};
+use super::output::{planned_limits, planned_requests, planned_server, show_dry_run};
 use crate::analysis::{Objective, statistics::OrderedShare};
 use crate::cli::args::{CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, note_idle};
 use crate::clock::RunClock;
 use crate::experiment::{
-    Experiment, InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment,
-    SweepPlan, Swept, TrialRequest, drive,
+    InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, SweepExperiment, SweepPlan, Swept,
+    TrialRequest,
 };
 use crate::generator::Datasets;
-use crate::report::documents;
-use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::conduct::conduct;
+use crate::session::campaign::reported::Reported as _;
 use crate::session::campaign::sweep::{
     MORE, SweepCampaign, SweepManifest, SweepStart, at_load, check_axis, measure_capacity, pace_of_users,
 };
+use crate::session::exits::Undecided;
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, announce_load, check_before_load};
 use crate::session::settings::{LoadOption, MachineCheck};
 use crate::session::{
@@ -73,7 +74,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     interrupts.series_begins();
     let Some((manifest, dir)) = plan.begin(args, resumed, &context)? else { return Ok(Exit::Interrupted) };
     let settings = &plan.checked.settings;
-    let forced = plan.checked.settings.machine == MachineCheck::Overridden;
+    let forced = settings.machine == MachineCheck::Overridden;
     let mut experiment = experiment(&manifest, &context, forced)?;
     if let (LoadAxis::Automatic { from_per_s, .. }, Some(printer)) = (&manifest.plan.axis, progress) {
         printer.words(&begins(experiment.search(), *from_per_s));
@@ -86,16 +87,19 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
         progress,
         curve: settings.screen.is_redrawn(),
     };
-    let mut executor = CampaignExecutor::new(campaign, &dir, &interrupts, progress);
     // Spoiled runs of a sweep are repeated even where INVALID ones are allowed.
-    executor = executor.forced(settings.machine, InvalidRuns::LeftOut).pausing(args.campaign.pause);
-    let driven = drive(&mut experiment, &mut executor);
-    if driven.is_err() && !experiment.search().trials().is_empty() {
+    let spoiled = (settings.machine, InvalidRuns::LeftOut);
+    let how = args.campaign.conduct(&dir, &interrupts, spoiled, printer);
+    let found = conduct(&mut experiment, campaign, how);
+    if found.is_err() && !experiment.search().trials().is_empty() {
         printer.words(&format!("what was measured is stored; resume with: {}", dir.command_to_resume(&[])));
     }
-    driven?;
-    executor.say_what_was_read(progress);
-    finish(args, &experiment.result(), &dir, printer)
+    let Some(sweep) = found? else { return Ok(Exit::Interrupted) };
+    args.campaign.finish(&sweep, &dir, printer)?;
+    Ok(match sweep.stopped {
+        StopReason::Interrupted => Exit::Interrupted,
+        _ => sweep.exit(args.objectives.undecided.rules(args.campaign.validity), printer),
+    })
 }
 
 /// A length of time to the second, in words.
@@ -135,19 +139,6 @@ fn experiment(manifest: &SweepManifest, context: &RunContext, forced: bool) -> R
     Ok(match manifest.sustain_s {
         Some(seconds) => experiment.holding_for(seconds),
         None => experiment,
-    })
-}
-
-/// Shows the sweep, says where it is stored, and gives its exit code.
-fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
-    args.campaign.show.result(printer, sweep, || documents::sweep(sweep))?;
-    say_saved(dir.folder(), None, printer);
-    if matches!(sweep.stopped, StopReason::Interrupted | StopReason::ServerGone | StopReason::Untrusted) {
-        printer.words(&format!("resume with: {}", dir.command_to_resume(&[])));
-    }
-    Ok(match sweep.stopped {
-        StopReason::Interrupted => Exit::Interrupted,
-        _ => exits::of_sweep(sweep, args.objectives.rules(args.campaign.validity), printer),
     })
 }
 
@@ -202,7 +193,7 @@ impl SweepArgs {
             known.unwrap_or_else(search),
             &objectives,
             &start,
-            self.workload.seconds(),
+            self.workload.named().1,
         );
         settings.objectives = objectives;
         let lowest = check_loads(&spec, &plan, &datasets)?;
@@ -252,8 +243,8 @@ impl SweepArgs {
     /// not, or that counts as met.
     fn too_short(&self, planned: &PlannedSweep) -> Result<Option<String>, Stop> {
         let plan = &planned.plan;
-        let rules = self.objectives.rules(self.campaign.validity);
-        if plan.objectives.is_empty() || rules.undecided == Some(exits::Undecided::Pass) {
+        let rules = self.objectives.undecided.rules(self.campaign.validity);
+        if plan.objectives.is_empty() || rules.undecided == Some(Undecided::Pass) {
             return Ok(None);
         }
         let search = Search::new(plan.clone()).map_err(Stop::usage)?;
@@ -282,7 +273,7 @@ impl SweepArgs {
     /// What is sent at most.
     fn load(&self, planned: &PlannedSweep) -> Result<PlannedLoad, Stop> {
         let PlannedSweep { spec, checked, plan, .. } = planned;
-        let cap = checked.settings.requests.max_concurrency;
+        let cap = checked.settings.requests.caps.total;
         let seconds = |window_s| spec.arrival.trace().map_or(spec.warmup_s + window_s, |_| spec.horizon_s);
         let lasting = |(load, window_s)| {
             PlannedLoad::lasting(seconds(window_s), load, spec, cap).with_lengths_of(&planned.lowest)

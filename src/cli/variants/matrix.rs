@@ -6,24 +6,22 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 
-use super::settings;
+use super::{begin, settings};
 use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
-use crate::cli::output::{exits, planned_settings};
-use crate::experiment::drive;
-use crate::experiment::matrix::{
-    Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, Variant,
-};
+use crate::cli::output::planned_settings;
+use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRow, MatrixSlot, Variant};
 use crate::report;
 use crate::report::documents::{self, PlannedRow};
-use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::conduct::conduct;
 use crate::session::campaign::matrix::{
-    EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
+    EVERY_VARIANT, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
+use crate::session::campaign::reported::Reported as _;
 use crate::session::campaign::serving::Servers;
-use crate::session::run::{PlannedLoad, announce_load, check_before_load, check_series, of_one_server};
-use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
-use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
+use crate::session::run::{PlannedLoad, announce_load, check_before_load, of_one_server};
+use crate::session::settings::{RunSettings, ServerAddress};
+use crate::session::{Exit, Interrupts, Opened, PlannedRun, Printer, Stop};
 use crate::units::counted;
 
 pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
@@ -37,49 +35,23 @@ pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, S
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.plan(printer)?;
     let manifest = MatrixManifest::from_plan(&plan);
-    let servers = args.wanted(&plan.cells).map(|cell| &cell.checked.settings);
-    if args.plan || args.campaign.dry_run {
-        let out = campaign.begins_in(&manifest)?;
-        check_before_load(&args.load(&plan), servers, out, printer)?;
+    let servers = || args.wanted(&plan.cells).map(|cell| &cell.checked.settings);
+    let load = args.load(&plan);
+    if args.plan || campaign.dry_run {
+        check_before_load(&load, servers(), campaign.begins_in(&manifest)?, printer)?;
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
-    announce_load(&args.load(&plan), servers, campaign.live.announce(printer), printer)?;
-    if let Some(cell) = plan.cells.first() {
-        check_series(&cell.checked.settings, printer)?;
-    }
-    let dir = if let Some(folder) = &campaign.resume {
-        ExperimentDir::resume(folder, &manifest)?
-    } else {
-        folder::base(&campaign.out)?;
-        ExperimentDir::create(&campaign.out, &plan.experiments.name, "matrix", &manifest)?
-    };
-    interrupts.series_begins();
-    let invalid = campaign.validity.invalid_runs();
-    let mut experiment = MatrixExperiment::new(plan.experiments.clone(), invalid).only(args.only.clone());
+    announce_load(&load, servers(), campaign.live.announce(printer), printer)?;
+    let first = plan.cells.first().map(|cell| &cell.checked.settings);
+    let (dir, machine) = begin(campaign, first, (&plan.experiments.name, "matrix"), &manifest, printer)?;
+    let rules = campaign.validity.rules();
+    let mut experiment =
+        MatrixExperiment::new(plan.experiments.clone(), rules.invalid).only(args.only.clone());
     let runs = MatrixCampaign { plan: &plan, servers: Servers::new(&dir, &interrupts, printer) };
-    let announce = campaign.live.announce(printer);
-    let machine = plan.cells.first().map_or(MachineCheck::Enforced, |cell| cell.checked.settings.machine);
-    let executor = CampaignExecutor::new(runs, &dir, &interrupts, announce).pausing(campaign.pause);
-    let mut executor = executor.forced(machine, invalid);
-    let driven = drive(&mut experiment, &mut executor);
-    executor.campaign.servers.stop();
-    driven?;
-    finish(args, &executor.campaign.result(&experiment), &dir, printer)
-}
-
-/// Shows the table and says how it went.
-fn finish(args: &MatrixArgs, matrix: &Matrix, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
-    args.campaign.show.result(printer, matrix, || documents::matrix(matrix, None))?;
-    let folder = dir.folder().display();
-    printer.words(&format!("saved to {folder} (the decision: {})", FILES[2]));
-    printer.words(&match &matrix.stopped {
-        MatrixStopped::Interrupted => format!("resume with: {}", dir.command_to_resume(&[])),
-        MatrixStopped::OnlySome { .. } => format!("the other rows: {}", dir.command_to_resume(&["--only"])),
-        MatrixStopped::AllRun | MatrixStopped::FirstAccepted { .. } => {
-            format!("all of it: skyline report {folder} --full")
-        }
-    });
-    Ok(exits::of_matrix(matrix, args.campaign.validity.invalid_runs()))
+    let how = campaign.conduct(&dir, &interrupts, (machine, rules.invalid), printer);
+    let Some(matrix) = conduct(&mut experiment, runs, how)? else { return Ok(Exit::Interrupted) };
+    campaign.finish(&matrix, &dir, printer)?;
+    Ok(matrix.exit(rules, printer))
 }
 
 /// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.
@@ -279,7 +251,7 @@ impl MatrixArgs {
         let claimed = row.bounds().into_iter().filter(|bound| !settings.objectives.contains(bound));
         settings.objectives = settings.objectives.iter().cloned().chain(claimed).collect();
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
-        settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
+        settings.requests.caps.total = cap.or(settings.requests.caps.total);
         settings.server.sampling = row.settings.sampled(&settings.server.sampling);
         settings.server.extra_body.extend(row.settings.extra_body.clone().unwrap_or_default());
         Ok(settings)
@@ -294,7 +266,8 @@ mod tests {
 
     use super::*;
     use crate::experiment::{Experiment as _, InvalidRuns};
-    use crate::session::campaign::executor::{Campaign as _, CampaignStep};
+    use crate::session::ExperimentDir;
+    use crate::session::campaign::conduct::{Campaign as _, CampaignStep};
 
     #[derive(Debug, Parser)]
     struct Typed {
@@ -340,7 +313,7 @@ mod tests {
         let request = experiment.next().unwrap();
         let run = campaign.plan(&request).unwrap();
         let left = campaign.runs_left(
-            &CampaignStep { request: &request, experiment: &experiment, dir: &dir, pause: Duration::ZERO },
+            &CampaignStep { request: &request, experiment: &experiment, pause: Duration::ZERO },
             &run,
         );
         assert_eq!(left, "; at most 2 runs left, up to 10 s");

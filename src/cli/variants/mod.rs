@@ -5,13 +5,35 @@ pub(super) mod tune;
 
 use std::time::Duration;
 
-use super::args::{FiledServer, TargetArgs};
+use serde::Serialize;
+
+use super::args::{CampaignArgs, FiledServer, TargetArgs};
 use crate::engine::DEFAULT_WAIT;
 use crate::experiment::matrix::{Variant, VariantServer};
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, EngineKind};
-use crate::session::Stop;
-use crate::session::settings::{LoadOption, RunSettings};
+use crate::session::run::check_series;
+use crate::session::settings::{LoadOption, MachineCheck, RunSettings};
+use crate::session::{ExperimentDir, Printer, Stop, folder};
+
+/// Refuses a series on a machine that is not fit for it, judged by the `first` of its settings, and begins or resumes
+/// an experiment; with how this machine counts.
+fn begin(
+    campaign: &CampaignArgs,
+    first: Option<&RunSettings>,
+    (name, engine): (&str, &str),
+    manifest: &impl Serialize,
+    printer: Printer,
+) -> Result<(ExperimentDir, MachineCheck), Stop> {
+    first.map_or(Ok(()), |settings| check_series(settings, printer))?;
+    let dir = if let Some(folder) = &campaign.resume {
+        ExperimentDir::resume(folder, manifest)?
+    } else {
+        folder::base(&campaign.out)?;
+        ExperimentDir::create(&campaign.out, name, engine, manifest)?
+    };
+    Ok((dir, first.map_or(MachineCheck::Enforced, |settings| settings.machine)))
+}
 
 /// How runs against a variant, of which the price has this currency, are executed: what the file says in
 /// place of what was typed. `labels` say which run it is.

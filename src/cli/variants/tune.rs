@@ -4,24 +4,23 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 
-use super::settings;
+use super::{begin, settings};
 use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
-use crate::cli::output::{exits, planned_settings};
+use crate::cli::output::planned_settings;
 use crate::cli::simulate::variants::{predictor, tune_runs};
-use crate::experiment::drive;
 use crate::experiment::matrix::Variant;
-use crate::experiment::tune::{Tune, TuneExperiment, TuneForecast, TuneSpec, TuneStopped};
+use crate::experiment::tune::{TuneExperiment, TuneForecast, TuneSpec};
 use crate::experiment::{InvalidRuns, Load};
 use crate::report;
 use crate::report::documents;
-use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::conduct::conduct;
+use crate::session::campaign::reported::Reported as _;
 use crate::session::campaign::serving::Servers;
-use crate::session::campaign::tune::{FILES, TuneCampaign, TuneManifest, TunePlan};
-use crate::session::run::{CheckedWorkload, PlannedLoad, announce_load, check_before_load, check_series};
-use crate::session::settings::MachineCheck;
+use crate::session::campaign::tune::{TuneCampaign, TuneManifest, TunePlan};
+use crate::session::run::{CheckedWorkload, PlannedLoad, announce_load, check_before_load};
 use crate::session::stored_run::completed;
-use crate::session::{Exit, ExperimentDir, Interrupts, Opened, Printer, Stop, folder};
+use crate::session::{Exit, Interrupts, Opened, Printer, Stop};
 
 /// Find the flags with which a server serves most within the objectives, for each GPU.
 #[derive(Debug, Args)]
@@ -67,53 +66,26 @@ pub(in crate::cli) fn run(args: &TuneArgs, printer: Printer) -> Result<Exit, Sto
     let interrupts = Interrupts::listen(printer)?;
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.planned(printer)?;
-    let invalid = campaign.validity.invalid_runs();
     let manifest = TuneManifest::from_plan(&plan);
-    let servers = plan.variants.iter().map(|(_, checked)| &checked.settings);
+    let servers = || plan.variants.iter().map(|(_, checked)| &checked.settings);
+    let load = args.load(&plan);
     if args.plan || campaign.dry_run {
-        let out = campaign.begins_in(&manifest)?;
-        check_before_load(&args.load(&plan), servers, out, printer)?;
+        check_before_load(&load, servers(), campaign.begins_in(&manifest)?, printer)?;
         return show_plan(args, &plan, printer).map(|()| Exit::Fine);
     }
     let announce = campaign.live.announce(printer);
-    announce_load(&args.load(&plan), servers, announce, printer)?;
-    let first = plan.variants.first().map(|(_, checked)| &checked.settings);
-    first.map_or(Ok(()), |settings| check_series(settings, printer))?;
-    let dir = if let Some(folder) = &campaign.resume {
-        ExperimentDir::resume(folder, &manifest)?
-    } else {
-        folder::base(&campaign.out)?;
-        ExperimentDir::create(&campaign.out, &plan.spec.name, "tune", &manifest)?
-    };
-    interrupts.series_begins();
+    announce_load(&load, servers(), announce, printer)?;
+    let (dir, machine) = begin(campaign, servers().next(), (&plan.spec.name, "tune"), &manifest, printer)?;
     let log = |name: &str| completed(&dir.folder().join(name)).ok().flatten();
     let forecaster = Box::new(predictor(&plan.spec, &plan.workload, log, printer));
-    let mut experiment = TuneExperiment::new(plan.spec.clone(), plan.runs, invalid, forecaster);
+    let rules = campaign.validity.rules();
+    let mut experiment = TuneExperiment::new(plan.spec.clone(), plan.runs, rules.invalid, forecaster);
     let servers = Servers::new(&dir, &interrupts, printer);
     let runs = TuneCampaign { plan: &plan, progress: announce, servers };
-    let machine = first.map_or(MachineCheck::Enforced, |settings| settings.machine);
-    let executor = CampaignExecutor::new(runs, &dir, &interrupts, announce).pausing(campaign.pause);
-    let mut executor = executor.forced(machine, invalid);
-    let driven = drive(&mut experiment, &mut executor);
-    executor.campaign.servers.stop();
-    driven?;
-    finish(args, &executor.campaign.result(&experiment), &dir, printer)
-}
-
-/// Shows the decision and says how it went.
-fn finish(args: &TuneArgs, tune: &Tune, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
-    args.campaign.show.result(printer, tune, || documents::tune(tune, None))?;
-    let folder = dir.folder().display();
-    printer.words(&format!("saved to {folder} (the decision: {})", FILES[2]));
-    printer.words(&match tune.stopped {
-        TuneStopped::Interrupted | TuneStopped::Refused => {
-            format!("resume with: {}", dir.command_to_resume(&[]))
-        }
-        TuneStopped::Finished | TuneStopped::OutOfRuns => {
-            format!("all of it: skyline report {folder} --full")
-        }
-    });
-    Ok(exits::of_tune(tune))
+    let how = campaign.conduct(&dir, &interrupts, (machine, rules.invalid), printer);
+    let Some(tune) = conduct(&mut experiment, runs, how)? else { return Ok(Exit::Interrupted) };
+    campaign.finish(&tune, &dir, printer)?;
+    Ok(tune.exit(rules, printer))
 }
 
 fn show_plan(args: &TuneArgs, plan: &TunePlan, printer: Printer) -> Result<(), Stop> {
@@ -154,21 +126,19 @@ impl TuneArgs {
             let mut settings = settings(&self.target, (&variant, None), &[("tune", &spec.name)], screen)?;
             settings.objectives.clone_from(&spec.objectives);
             let cap = spec.requests.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
-            settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
+            settings.requests.caps.total = cap.or(settings.requests.caps.total);
             settings.check_breakers()?;
             let tokenizer = settings.requests.tokenizer.clone();
             let (workload, datasets) =
                 opened.open(workload.clone(), tokenizer.as_deref(), screen, printer)?;
-            let checked = settings.check(&workload, &datasets)?;
-            Ok(((variant, checked), workload, datasets))
+            Ok((variant, settings.check(&workload, &datasets)?))
         });
         let variants = variants.collect::<Result<Vec<_>, Stop>>()?;
-        let Some((_, workload, datasets)) = variants.first().cloned() else {
+        let Some((_, CheckedWorkload { spec: workload, datasets, .. })) = variants.first().cloned() else {
             return Err(Stop::impossible("a tuning without variants"));
         };
         Objective::check_all(&spec.objectives, &workload).map_err(Stop::usage)?;
         let runs = tune_runs(&workload, self.seconds, self.seed, self.max_runs);
-        let variants = variants.into_iter().map(|(variant, ..)| variant).collect();
         Ok(TunePlan { spec, runs, workload, datasets, variants })
     }
 
@@ -178,7 +148,7 @@ impl TuneArgs {
         let run_s = takes.load_s / takes.runs.max(1) as f64;
         let of = |(variant, checked): &(Variant, CheckedWorkload)| {
             let rate = plan.runs.first_per_gpu * f64::from(variant.server.gpus.unwrap_or(1));
-            let cap = checked.settings.requests.max_concurrency;
+            let cap = checked.settings.requests.caps.total;
             PlannedLoad::lasting(run_s, Load::Rate(rate), &plan.workload, cap)
         };
         let load = plan.variants.iter().map(of).reduce(PlannedLoad::and).unwrap_or_default();

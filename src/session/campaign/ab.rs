@@ -3,19 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use super::conduct::{Campaign, CampaignStep, place};
 use super::dir::{ExperimentDir, MANIFEST, ServerManifest};
-use super::executor::{Campaign, CampaignStep, place};
 use crate::analysis::Objective;
-use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, Experiment, NotRounds, RunRequest};
+use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, Experiment, RunRequest};
 use crate::record::RunEnding;
 use crate::session::console::{Interrupts, Printer, Stop};
+use crate::session::exits::Require;
 use crate::session::hooks::{Hook, Line, Output, Variable, Variables};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, Conditions, PlannedLoad, RunContext, StoredRun};
-use crate::session::save;
 use crate::workload::WorkloadSpec;
 
 /// The file that commands write to, in the experiment's folder.
@@ -82,19 +81,6 @@ impl AbQuestion {
     }
 }
 
-/// What a script requires of B.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Require {
-    /// Not shown to be worse: better, equivalent or inconclusive
-    #[default]
-    NotWorse,
-    /// Shown not to be worse: better or equivalent
-    Equivalent,
-    /// Shown to be better
-    Better,
-}
-
 /// How both sides are reached, and what their runs are.
 pub(crate) struct AbPlan {
     /// The workload against A and against B.
@@ -132,9 +118,7 @@ pub(crate) struct AbTargets<'a> {
     ready: Vec<(AbSide, RunContext)>,
     /// What both sides have in common, once one is connected.
     conditions: Option<Conditions>,
-    /// Whether it was said what the rounds can find.
-    said: bool,
-    /// Where words about progress go; absent: nowhere.
+    /// Where it is said what the rounds can find; absent once it was, or nowhere.
     announce: Option<Printer>,
     design: AbDesign,
 }
@@ -146,17 +130,15 @@ impl<'a> AbTargets<'a> {
         interrupts: &'a Interrupts,
         printer: Printer,
         announce: Option<Printer>,
-        said: bool,
     ) -> Self {
         let (output, ready, conditions) = (None, Vec::new(), None);
-        Self { plan, interrupts, printer, output, ready, conditions, said, announce, design }
+        Self { plan, interrupts, printer, output, ready, conditions, announce, design }
     }
 
     /// Says once what the rounds can find, where that is known of this `variation`.
     fn say_power(&mut self, variation: &[(String, f64)], by: &str) {
-        let words = self.design.can_find_in_words(self.plan.length(), variation, by).filter(|_| !self.said);
-        if let (Some(words), Some(printer)) = (words, self.announce) {
-            self.said = true;
+        let Some(words) = self.design.can_find_in_words(self.plan.length(), variation, by) else { return };
+        if let Some(printer) = self.announce.take() {
             printer.words(&words);
         }
     }
@@ -258,19 +240,12 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
     }
 
     fn recorded(&mut self, done: &CampaignStep<'_, AbExperiment>) -> Result<(), Stop> {
-        let CampaignStep { request, experiment, dir, .. } = done;
-        if request.group.last() != Some(&request.name) {
-            return Ok(());
+        let CampaignStep { request, experiment, .. } = done;
+        let is_round = request.group.last() == Some(&request.name);
+        if let Some(test) = experiment.result().ok().filter(|test| is_round && test.counted_rounds >= TELLING)
+        {
+            self.say_power(&test.variation(), "the rounds so far");
         }
-        match experiment.result() {
-            Ok(test) => {
-                if test.counted_rounds >= TELLING {
-                    self.say_power(&test.variation(), "the rounds so far");
-                }
-                save::ab(&test, dir.folder())
-            }
-            Err(NotRounds::Nothing) => Ok(()),
-            Err(error) => Err(Stop::impossible(error)),
-        }
+        Ok(())
     }
 }

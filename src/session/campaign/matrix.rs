@@ -1,26 +1,19 @@
 //! A table of experiments against the servers of its variants.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::conduct::{Campaign, CampaignStep, place};
 use super::dir::ServerManifest;
-use super::executor::{Campaign, CampaignStep, place};
 use super::serving::{Servers, check_finished};
 use crate::analysis::Objective;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun, MatrixSlot};
 use crate::experiment::{Experiment, RunOutcome, RunRequest};
-use crate::report::documents;
-use crate::session::command_line;
 use crate::session::console::Stop;
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
-use crate::session::save::{self, PAGE};
-
-/// The table for programs, for people, the decision record, and the page.
-pub(crate) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", PAGE];
 
 /// A row under a variant, ready to be executed.
 pub(crate) struct PlannedCell {
@@ -77,11 +70,6 @@ pub(crate) struct MatrixCampaign<'a> {
 }
 
 impl<'a> MatrixCampaign<'a> {
-    /// What the table says so far.
-    pub(crate) fn result(&self, experiment: &MatrixExperiment) -> Matrix {
-        Matrix { unstopped: self.servers.unstopped.clone(), ..experiment.result() }
-    }
-
     fn cell(&self, slot: MatrixSlot) -> Result<&'a PlannedCell, Stop> {
         let cell = self.plan.cells.iter().find(|cell| cell.slot == slot);
         cell.ok_or_else(|| Stop::impossible("a row is not planned"))
@@ -117,8 +105,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         let MatrixPlan { experiments, several_addresses, .. } = self.plan;
         let (variant, row) = (&experiments.variants[slot.variant], &experiments.rows[slot.row].name);
         let pages = several_addresses.then_some(EVERY_VARIANT);
-        self.servers.ready(slot, variant, checked, row, pages)?;
-        self.resting(request).ok_or_else(|| Stop::impossible("the server is not connected"))
+        self.servers.ready(slot, variant, checked, row, pages)
     }
 
     fn title(&self, next: &CampaignStep<'_, MatrixExperiment>, _run: &PlannedRun) -> Option<String> {
@@ -158,12 +145,14 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         if !goes_on {
             self.servers.stop();
         }
-        store(&self.result(done.experiment), done.dir.folder())
+        Ok(())
     }
-}
 
-/// Writes the files of a table.
-pub(crate) fn store(matrix: &Matrix, folder: &Path) -> Result<(), Stop> {
-    let again = command_line::again(command_line::arguments(), &["--resume", "--only"], &[]);
-    save::decision(folder, FILES, matrix, |again| documents::matrix(matrix, again), &again)
+    fn found(&self, experiment: &MatrixExperiment) -> Result<Option<Matrix>, Stop> {
+        Ok(Some(Matrix { unstopped: self.servers.unstopped.clone(), ..experiment.result() }))
+    }
+
+    fn over(&mut self, _read: Option<u64>) {
+        self.servers.stop();
+    }
 }

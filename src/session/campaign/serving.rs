@@ -170,15 +170,17 @@ impl<'a, K: Copy + PartialEq> Servers<'a, K> {
         checked: &CheckedWorkload,
         row: &str,
         pages: Option<&str>,
-    ) -> Result<(), Stop> {
+    ) -> Result<&RunContext, Stop> {
         if self.serving.is_none() {
             let serving = Serving::about_to_start(variant, &checked.settings, self.dir, self.interrupts)?;
             self.serving.insert(serving).start(self.dir, self.printer)?;
         }
         self.connect(key, checked, pages)?;
-        let Some(serving) = &mut self.serving else { return Ok(()) };
-        serving.in_vain().map_or(Ok(()), Err)?;
-        serving.reset(row)
+        if let Some(serving) = &mut self.serving {
+            serving.in_vain().map_or(Ok(()), Err)?;
+            serving.reset(row)?;
+        }
+        self.context().ok_or_else(|| Stop::impossible("the server is not connected"))
     }
 
     fn connect(&mut self, key: K, checked: &CheckedWorkload, pages: Option<&str>) -> Result<(), Stop> {

@@ -7,18 +7,17 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::conduct::{Campaign, CampaignStep, runs_left};
 use super::dir::{ExperimentDir, ServerManifest};
-use super::executor::{Campaign, CampaignStep, runs_left};
 use crate::analysis::{Objective, Status};
 use crate::experiment::{
-    CapacityProbe, Experiment, JudgedObjective, Load, LoadAxis, MeasuredCapacity, RunRequest, Search,
-    SweepExperiment, SweepPlan, SweepRun, Trial, TrialRequest,
+    CapacityProbe, JudgedObjective, Load, LoadAxis, MeasuredCapacity, RunRequest, Search, SweepExperiment,
+    SweepPlan, SweepRun, Trial, TrialRequest,
 };
 use crate::generator::Datasets;
 use crate::session::console::{Printer, Stop};
 use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::run::RunContext;
-use crate::session::save;
 use crate::units::{counted, cut, percent, seconds, spoken};
 use crate::workload::{ArrivalPattern, ThinkTime, Trace, WorkloadSpec};
 
@@ -218,7 +217,7 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
     }
 
     fn recorded(&mut self, done: &CampaignStep<'_, SweepExperiment>) -> Result<(), Stop> {
-        let CampaignStep { request, experiment, dir, .. } = done;
+        let CampaignStep { request, experiment, .. } = done;
         let trial = experiment.search().trials().last();
         if let (SweepRun::Load(wanted), Some(trial), Some(printer)) = (&request.part, trial, self.progress)
             && trial.number == wanted.number
@@ -229,7 +228,13 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
                 experiment.search().strip().into_iter().flatten().for_each(|line| printer.words(&line));
             }
         }
-        save::sweep(&experiment.result(), dir.folder())
+        Ok(())
+    }
+
+    fn over(&mut self, read: Option<u64>) {
+        if let (Some(printer), Some(read @ 1..)) = (self.progress, read) {
+            printer.words(&format!("{} had been stored before and were read", counted(read, "run")));
+        }
     }
 }
 

@@ -1,29 +1,23 @@
 //! A tuning against the servers of its variants.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::conduct::{Campaign, CampaignStep};
 use super::dir::ServerManifest;
-use super::executor::{Campaign, CampaignStep};
 use super::serving::{Servers, check_finished};
 use super::sweep::{at_load, counted_or_not, with_warm_up};
 use crate::experiment::matrix::Variant;
 use crate::experiment::tune::{Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec};
 use crate::experiment::{Experiment, RunOutcome, RunRequest};
 use crate::generator::Datasets;
-use crate::report::documents;
-use crate::session::command_line;
 use crate::session::console::{Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
-use crate::session::save::{self, PAGE};
 use crate::units::{counted, percent, spoken, three_digits};
 use crate::workload::WorkloadSpec;
 
-/// The record for programs, for people, the decision, and the page.
-pub(crate) const FILES: [&str; 4] = [Tune::FILE_NAME, "tune.txt", "decision.md", PAGE];
 /// What gives a run of a tuning more to measure.
 pub(crate) const MORE: &str = "give its runs more time (--seconds), or begin at a higher `rate_per_s`";
 /// A tuning that can be run, as far as can be known before a server is asked.
@@ -73,13 +67,6 @@ pub(crate) struct TuneCampaign<'a> {
     pub(crate) servers: Servers<'a, usize>,
 }
 
-impl TuneCampaign<'_> {
-    /// What the tuning says so far.
-    pub(crate) fn result(&self, experiment: &TuneExperiment<'_>) -> Tune {
-        Tune { unstopped: self.servers.unstopped.clone(), ..experiment.result() }
-    }
-}
-
 impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
     fn plan(&mut self, request: &RunRequest<TuneRun>) -> Result<PlannedRun, Stop> {
         PlannedRun::alone(at_load(&self.plan.workload, &request.part.wanted)?, &self.plan.datasets, MORE)
@@ -106,9 +93,7 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
     fn ready(&mut self, request: &RunRequest<TuneRun>) -> Result<&RunContext, Stop> {
         let place = request.part.candidate;
         let (variant, checked) = &self.plan.variants[place];
-        self.servers.ready(place, variant, checked, &request.name, None)?;
-        let context = self.servers.context();
-        context.ok_or_else(|| Stop::impossible("the server is not connected"))
+        self.servers.ready(place, variant, checked, &request.name, None)
     }
 
     fn title(&self, next: &CampaignStep<'_, TuneExperiment<'f>>, _run: &PlannedRun) -> Option<String> {
@@ -137,7 +122,7 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
     }
 
     fn recorded(&mut self, done: &CampaignStep<'_, TuneExperiment<'f>>) -> Result<(), Stop> {
-        let CampaignStep { request, experiment, dir, .. } = done;
+        let CampaignStep { request, experiment, .. } = done;
         let last = experiment.last().filter(|trial| trial.number == request.number);
         if let (Some(printer), Some(trial)) = (self.progress, last) {
             let over = trial.over_share.zip(trial.tightest.as_ref());
@@ -150,12 +135,14 @@ impl<'f> Campaign<TuneExperiment<'f>> for TuneCampaign<'_> {
         if experiment.next().is_none_or(|next| next.part.candidate != place) {
             self.servers.stop();
         }
-        store(&self.result(experiment), dir.folder())
+        Ok(())
     }
-}
 
-/// Writes the files of a tuning.
-pub(crate) fn store(tune: &Tune, folder: &Path) -> Result<(), Stop> {
-    let again = command_line::again(command_line::arguments(), &["--resume"], &[]);
-    save::decision(folder, FILES, tune, |again| documents::tune(tune, again), &again)
+    fn found(&self, experiment: &TuneExperiment<'f>) -> Result<Option<Tune>, Stop> {
+        Ok(Some(Tune { unstopped: self.servers.unstopped.clone(), ..experiment.result() }))
+    }
+
+    fn over(&mut self, _read: Option<u64>) {
+        self.servers.stop();
+    }
 }

@@ -170,7 +170,10 @@ impl RunContext {
         let shard = settings.share.shard;
         let options = RunOptions { pacing: settings.pacing, ..settings.requests.options(&workload) };
         let sending = Sending::new(&workload, shard);
-        self.warn_of_connections(&options, &plan, sending);
+        let (limits, files_each) = (ConnectionLimits::raised(), server.files_per_connection());
+        if let Some(warning) = connection_warning(limits, &options, &plan, sending, files_each) {
+            self.printer.words(&warning);
+        }
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
         let counter = prompts.counter();
         let keep = tokens::capture(&server.smoke, counter.as_ref());
@@ -222,14 +225,6 @@ impl RunContext {
             counted: before,
             pages,
         })
-    }
-
-    /// Warns of connections that a run may come to lack.
-    fn warn_of_connections(&self, options: &RunOptions, plan: &PlanFacts, sending: Sending) {
-        let (limits, files_each) = (ConnectionLimits::raised(), self.server.files_per_connection());
-        if let Some(warning) = connection_warning(limits, options, plan, sending, files_each) {
-            self.printer.words(&warning);
-        }
     }
 
     /// Waits for the common moment, opens connections, which servers close again soon, starts the clock and

@@ -58,7 +58,7 @@ pub(crate) struct PlannedLoad {
 impl PlannedLoad {
     /// That of these runs.
     pub(crate) fn of_all<'a>(runs: impl IntoIterator<Item = &'a PlannedRun>, settings: &RunSettings) -> Self {
-        let (cap, shard) = (settings.requests.max_concurrency, settings.share.shard);
+        let (cap, shard) = (settings.requests.caps.total, settings.share.shard);
         let loads = runs.into_iter().map(|run| Self::new(run, cap, shard));
         loads.reduce(Self::and).unwrap_or_default()
     }

@@ -9,7 +9,7 @@ use crate::engine::MetricsPage;
 use crate::record::{EngineKind, PageKind, PlanFacts, Reading};
 use crate::runner::Progress;
 use crate::session::console::{Printer, Stop};
-use crate::session::settings::{LocalGpus, OwnPage, RequestSettings, TelemetrySettings};
+use crate::session::settings::{LocalGpus, RequestSettings, TelemetrySettings};
 use crate::telemetry::{FoundPage, LatestReadings, LocalChoice, LocalDevices, NVML, ScrapeTimes};
 
 /// Finds the pages. One that was asked for and cannot be read is named here, once; runs go on without it, and
@@ -20,10 +20,7 @@ pub(super) fn find(
     printer: Printer,
 ) -> Result<Vec<FoundPage>, Stop> {
     let (engine, telemetry) = (&server.engine, &requests.telemetry);
-    let own = match telemetry.own_page {
-        OwnPage::Read => engine.metrics_page(),
-        OwnPage::Unread => None,
-    };
+    let own = telemetry.reads_own_page.then(|| engine.metrics_page()).flatten();
     let own_url = own.as_ref().map(MetricsPage::url);
     let mut pages: Vec<_> = own.into_iter().collect();
     for url in &telemetry.urls {

@@ -13,8 +13,8 @@ use crate::record::{Calibration, DeploymentFacts};
 use crate::runner::Breaker;
 use crate::session::console::{Interrupts, Printer, Stop, all, both};
 use crate::session::datasets;
-use crate::session::settings::{LoadOption, OwnPage, RequestSettings, RunSettings, ServerAddress};
-use crate::workload::WorkloadSpec;
+use crate::session::settings::{LoadOption, RequestSettings, RunSettings, ServerAddress};
+use crate::workload::{AdmissionLimits, WorkloadSpec};
 
 /// A workload that can be executed, as far as can be known before the server is asked.
 #[derive(Clone)]
@@ -106,9 +106,9 @@ impl RunSettings {
 
     /// Refuses a breaker that can never end a run.
     pub(crate) fn check_breakers(&self) -> Result<(), Stop> {
-        let RequestSettings { breakers, max_concurrency, class_concurrency, telemetry, .. } = &self.requests;
-        let uncapped = max_concurrency.is_none() && class_concurrency.is_empty();
-        let unread = telemetry.own_page == OwnPage::Unread && telemetry.urls.is_empty();
+        let RequestSettings { breakers, caps, telemetry, .. } = &self.requests;
+        let uncapped = *caps == AdmissionLimits::default();
+        let unread = !telemetry.reads_own_page && telemetry.urls.is_empty();
         let refusal = |breaker: &Breaker, why: &str| {
             Stop::usage(format!("--abort-on `{breaker}` can never end a run: {why}, or watch `in_flight`"))
         };

@@ -8,6 +8,7 @@ use crate::clock::{RunClock, Timestamp};
 use crate::experiment::seed_of_run;
 use crate::generator::{RequestSpec, Schedule};
 use crate::live::StepLine;
+use crate::record::Failure;
 use crate::session::console::Stop;
 use crate::session::planned::PlannedRun;
 use crate::units::{counted, spoken};
@@ -44,14 +45,10 @@ impl RunContext {
             return;
         }
         let line = StepLine::counting(self.settings.screen, "warming the server", requests);
-        let first = self.first(&warming(run, requests), 0, requests as usize);
-        let warm = self.server.engine.warm_server(line.count(first), FEW);
-        match self.unless_stopped(warm) {
-            Some(Ok(())) => self.warmed.set(self.warmed.get() + requests),
-            Some(Err(failure)) => self
-                .printer
-                .words(&format!("warning: the server answered a request of the warm-up with {failure}")),
-            None => {}
+        let first = self.first(&warming(run, requests), requests as usize);
+        if let Err(failure) = self.ask(line.count(first), FEW, &Cell::new(requests)) {
+            self.printer
+                .words(&format!("warning: the server answered a request of the warm-up with {failure}"));
         }
     }
 
@@ -69,46 +66,50 @@ impl RunContext {
         let name = format!("looking at how much the server completes for {}", counted(users, "user"));
         let _line = StepLine::start(self.settings.screen, name);
         let asked = Cell::new(0);
-        let requests = self.first(schedule, 0, usize::MAX).take_while(|_| {
+        let requests = self.first(schedule, usize::MAX).take_while(|_| {
             let answered = asked.get() - users.min(asked.get());
             let goes_on =
                 answered < users.min(ANSWERS_OF_BURST) || clock.now().since(Timestamp::ZERO) < length;
             asked.set(asked.get() + u64::from(goes_on));
             goes_on
         });
-        match self.unless_stopped(self.server.engine.warm_server(requests, users as usize)) {
-            Some(Ok(())) => {
-                self.warmed.set(self.warmed.get() + asked.get());
-                Ok(Some(asked.get() as f64 / clock.now().as_secs_f64().max(1e-3)))
-            }
-            Some(Err(failure)) => Err(Stop::impossible(format!(
+        let answered = self.ask(requests, users as usize, &asked).map_err(|failure| {
+            Stop::impossible(format!(
                 "the server answered {failure} when {} asked at once\n\
                  hint: look at the server's log; with --start-rate the search starts without this look",
                 counted(users, "user")
-            ))),
-            None => Ok(None),
-        }
+            ))
+        })?;
+        Ok(answered.map(|()| asked.get() as f64 / clock.now().as_secs_f64().max(1e-3)))
     }
 
     /// How long so many users wait for an answer on average, each of whom asks again at once, by the first requests of
     /// `schedule`, of which it takes [`Self::asked_by`] many; `None` where it is interrupted.
     pub(crate) fn shared(&self, schedule: &Schedule, users: u64) -> Result<Option<Duration>, Stop> {
-        let clock = RunClock::starting_in(Duration::ZERO);
         let name = "measuring how fast the users are answered";
         let line = StepLine::counting(self.settings.screen, name, Self::asked_by(users));
-        let requests = line.count(self.first(schedule, 0, Self::asked_by(users) as usize));
-        let answers = self.server.engine.warm_server(requests, users as usize);
+        let requests = line.count(self.first(schedule, Self::asked_by(users) as usize));
+        let clock = RunClock::starting_in(Duration::ZERO);
         let begin = clock.now();
-        match self.unless_stopped(answers) {
-            Some(Ok(())) => {
-                self.warmed.set(self.warmed.get() + Self::asked_by(users));
-                Ok(Some(clock.now().since(begin) / OF_EACH as u32))
-            }
-            Some(Err(failure)) => Err(Stop::impossible(format!(
+        let all = Cell::new(Self::asked_by(users));
+        let answered = self.ask(requests, users as usize, &all).map_err(|failure| {
+            Stop::impossible(format!(
                 "the server answered a request before the first run with {failure}\nhint: look at the server's log"
-            ))),
-            None => Ok(None),
-        }
+            ))
+        })?;
+        Ok(answered.map(|()| clock.now().since(begin) / OF_EACH as u32))
+    }
+
+    /// Sends these requests, and counts those that were `asked` as warming. `None`: an interrupt ended that.
+    fn ask(
+        &self,
+        requests: impl Iterator<Item = RequestSpec>,
+        at_once: usize,
+        asked: &Cell<u64>,
+    ) -> Result<Option<()>, Failure> {
+        let answered = self.unless_stopped(self.server.engine.warm_server(requests, at_once)).transpose()?;
+        self.warmed.set(self.warmed.get() + answered.map_or(0, |()| asked.get()));
+        Ok(answered)
     }
 
     /// Requests that tell how fast so many users are answered.
@@ -162,15 +163,14 @@ impl RunContext {
         })
     }
 
-    /// So many requests of `schedule`, after that many.
+    /// So many requests of `schedule`.
     fn first<'s>(
         &'s self,
         schedule: &Schedule,
-        after: usize,
         requests: usize,
     ) -> impl Iterator<Item = RequestSpec> + use<'s> {
         let prompts = self.conditions.prompts.clone().with_salt(seed_of_run(self.conditions.salt, TEXTS));
-        schedule.generate_stream(prompts.into()).skip(after).take(requests)
+        schedule.generate_stream(prompts.into()).take(requests)
     }
 }
 

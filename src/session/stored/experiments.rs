@@ -14,12 +14,13 @@ use crate::experiment::{
     drive,
 };
 use crate::record::{Repeat, RunLog};
-use crate::session::campaign::ab::{AbQuestion, Require, TELLING};
+use crate::session::campaign::ab::{AbQuestion, TELLING};
 use crate::session::campaign::dir::MANIFEST;
-use crate::session::campaign::matrix::FILES;
+use crate::session::campaign::reported::Reported as _;
 use crate::session::console::Stop;
+use crate::session::exits::Require;
 use crate::session::folder;
-use crate::session::save::{self, AB, SUMMARY};
+use crate::session::save::{self, SUMMARY};
 use crate::session::stored_run::{completed, read_log};
 use crate::units::cut;
 use crate::workload::WorkloadSpec;
@@ -84,7 +85,7 @@ pub(crate) fn variation_before(
         let folder = is_measured(&folder.join("round-1/a")).then_some(folder)?;
         let before = AbQuestion::read(folder)?.workload;
         let is_same = WorkloadSpec { seed: wanted.seed, ..before } == wanted;
-        let test = is_same.then(|| read(folder, AB))??;
+        let test = is_same.then(|| read(folder, AbTest::FORM.file))??;
         let ratios = test["metrics"].as_array()?.iter().filter(|metric| metric["scale"] == "ratio");
         let varied =
             |metric: &Value| Some((metric["metric"].as_str()?.to_owned(), metric["spread"].as_f64()?));
@@ -114,12 +115,12 @@ pub(crate) fn matrix(folder: &Path, invalid: InvalidRuns) -> Result<Matrix, Stop
     };
     let text =
         |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| unreadable(file, &error));
-    let ended: Ended =
-        serde_json::from_str(&text(FILES[0])?).map_err(|error| unreadable(FILES[0], &error))?;
+    let ended: Ended = serde_json::from_str(&text(Matrix::FORM.file)?)
+        .map_err(|error| unreadable(Matrix::FORM.file, &error))?;
     if ended.schema > Matrix::SCHEMA {
         let newer =
             format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
-        return Err(unreadable(FILES[0], &newer));
+        return Err(unreadable(Matrix::FORM.file, &newer));
     }
     let manifest: Value =
         serde_json::from_str(&text(MANIFEST)?).map_err(|error| unreadable(MANIFEST, &error))?;

@@ -7,16 +7,17 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::experiment::Sweep;
+use crate::experiment::matrix::Matrix;
 use crate::experiment::tune::Tune;
+use crate::experiment::{Repeats, Sweep};
 use crate::record::{EngineFacts, RunLog};
 use crate::report::documents::ListedResult;
 use crate::session::campaign::dir::MANIFEST;
-use crate::session::campaign::matrix::FILES;
+use crate::session::campaign::reported::Reported as _;
 use crate::session::campaign::tune::TuneManifest;
 use crate::session::console::Printer;
 use crate::session::folder;
-use crate::session::save::{REPEATS, SUMMARY};
+use crate::session::save::SUMMARY;
 use crate::session::stored_run::{LONGEST_HEADER, is_aside, repeats_in};
 
 /// The results inside `folder`, the newest first; none where it is no folder.
@@ -36,7 +37,7 @@ pub(crate) fn latest(folder: &Path) -> Option<PathBuf> {
 
 /// Whether a run or an experiment is stored in this folder, ended or not.
 pub(super) fn is_result(folder: &Path) -> bool {
-    let files = [RunLog::FILE_NAME, MANIFEST, Sweep::FILE_NAME, FILES[0], Tune::FILE_NAME];
+    let files = [RunLog::FILE_NAME, MANIFEST, Sweep::FILE_NAME, Matrix::FORM.file, Tune::FILE_NAME];
     files.iter().any(|file| folder.join(file).is_file()) || !repeats_in(folder).is_empty()
 }
 
@@ -69,7 +70,7 @@ fn result(path: &Path) -> ListedResult {
                 .and_then(|_| of.number("/answer/passed/value")),
             ..of.common("")
         }
-    } else if let Some(matrix) = json(&path.join(FILES[0])) {
+    } else if let Some(matrix) = json(&path.join(Matrix::FORM.file)) {
         let of = Fields(&matrix);
         let engine = of.text("/variants/0/server/engine");
         ListedResult { kind: "matrix", workload: of.text("/name"), engine, ..of.common("") }
@@ -77,7 +78,7 @@ fn result(path: &Path) -> ListedResult {
         let of = Fields(&tune);
         let requests_per_s = of.number("/decision/per_gpu");
         ListedResult { kind: "tune", workload: of.text("/name"), requests_per_s, ..of.common("") }
-    } else if let Some(repeats) = json(&path.join(REPEATS)) {
+    } else if let Some(repeats) = json(&path.join(Repeats::FORM.file)) {
         let of = Fields(&repeats);
         ListedResult {
             kind: "repeats",

@@ -7,12 +7,13 @@ use serde_json::Value;
 use super::experiments::sweep;
 use super::listing::{is_result, results_in};
 use crate::experiment::Sweep;
+use crate::experiment::matrix::Matrix;
 use crate::experiment::tune::Tune;
 use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
 use crate::record::RunLog;
 use crate::report::documents;
 use crate::session::campaign::dir::ExperimentDir;
-use crate::session::campaign::matrix::FILES;
+use crate::session::campaign::reported::Reported as _;
 use crate::session::console::Stop;
 use crate::session::stored_run::repeats_in;
 use crate::units::count;
@@ -68,13 +69,11 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
     if is_ab_test(path) {
         return Ok(Stored::AbTest);
     }
-    if let Some(folder) = matrix_folder(path) {
+    if let Some(folder) = folder_with(Matrix::FORM.file, path) {
         return Ok(Stored::Matrix(folder));
     }
-    let tuned =
-        if path.file_name().is_some_and(|name| name == Tune::FILE_NAME) { path.parent() } else { Some(path) };
-    if let Some(folder) = tuned.filter(|folder| folder.join(Tune::FILE_NAME).is_file()) {
-        return Ok(Stored::Tune(folder.to_path_buf()));
+    if let Some(folder) = folder_with(Tune::FILE_NAME, path) {
+        return Ok(Stored::Tune(folder));
     }
     let runs = repeats_in(path);
     if !runs.is_empty() {
@@ -133,11 +132,11 @@ fn is_ab_test(folder: &Path) -> bool {
     manifest.is_ok_and(|manifest| manifest.get("kind") == Some(&Value::from("ab")))
 }
 
-/// The folder of the table that is meant: itself, or its `matrix.json`.
-fn matrix_folder(path: &Path) -> Option<PathBuf> {
-    let is_file = path.file_name().is_some_and(|name| name == FILES[0]);
+/// The folder with this file that is meant: by itself, or by the file.
+fn folder_with(file: &str, path: &Path) -> Option<PathBuf> {
+    let is_file = path.file_name().is_some_and(|name| name == file);
     let folder = if is_file { path.parent()? } else { path };
-    folder.join(FILES[0]).exists().then(|| folder.to_path_buf())
+    folder.join(file).exists().then(|| folder.to_path_buf())
 }
 
 /// A path, and which run of it is meant: `FILE` or `FILE:N`.

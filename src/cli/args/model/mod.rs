@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use self::admission::AdmissionArgs;
 use self::physics::PhysicsArgs;
-use self::values::{Parts, PoolSizes, facts_of};
+use self::values::{Parts, facts_of};
 use super::values::{above_zero, whole};
 use crate::record::DeploymentFacts;
 use crate::session::Stop;
@@ -49,7 +49,7 @@ pub(in crate::cli) struct ModelArgs {
     /// Servers for prefill and servers for decode, such as 6:2 [default: no pools]
     #[arg(long, value_name = "PREFILL:DECODE", help_heading = "Layout", group = "several",
           value_parser = values::pools)]
-    pools: Option<PoolSizes>,
+    pools: Option<(u32, u32)>,
 
     /// Gigabits per second of the link between the pools, shared by all KV transfers
     #[arg(long, value_name = "GBPS", help_heading = "Layout", default_value_t = 100.0, value_parser = above_zero,
@@ -179,7 +179,7 @@ impl ModelArgs {
             _ => self.physics.batching(self.kv_transfer_gbps)?,
         };
         let layout = match (self.pools, transfer) {
-            (Some(PoolSizes { prefill, decode }), Some(transfer)) => {
+            (Some((prefill, decode)), Some(transfer)) => {
                 facts.insert("kv_transfer_gbps".to_owned(), json!(self.kv_transfer_gbps));
                 FleetLayout::Pools { prefill, decode, rule: self.router, transfer }
             }

@@ -8,13 +8,6 @@ use serde_json::{Map, Value};
 use crate::simulator::{Delay, EngineModel, KvTransfer, Precision, SchedulingPolicy, Speculation, StepTable};
 use crate::units;
 
-/// Servers in each of two pools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PoolSizes {
-    pub(super) prefill: u32,
-    pub(super) decode: u32,
-}
-
 /// Time of a proposed token as a share of a step: a draft with a twentieth of the model's weights (an assumption).
 const DRAFT_COST: f64 = 0.05;
 
@@ -64,11 +57,11 @@ pub(super) fn name_of<T: PartialEq>(all: &[(&'static str, T)], value: &T) -> &'s
     all.iter().find(|(_, known)| known == value).map_or("", |(name, _)| name)
 }
 
-/// `6:2`.
-pub(super) fn pools(text: &str) -> Result<PoolSizes, String> {
+/// Servers for prefill and for decode: `6:2`.
+pub(super) fn pools(text: &str) -> Result<(u32, u32), String> {
     let size = |text: &str| text.trim().parse().ok().filter(|size| (1..=4096).contains(size));
     text.split_once(':')
-        .and_then(|(prefill, decode)| Some(PoolSizes { prefill: size(prefill)?, decode: size(decode)? }))
+        .and_then(|(prefill, decode)| Some((size(prefill)?, size(decode)?)))
         .ok_or_else(|| format!("`{text}` is not two numbers of servers from 1 to 4096, such as 6:2"))
 }
 
@@ -169,7 +162,7 @@ mod tests {
 
     #[test]
     fn pools_speculation_and_shares_have_bounds() {
-        assert_eq!(pools("6:2"), Ok(PoolSizes { prefill: 6, decode: 2 }));
+        assert_eq!(pools("6:2"), Ok((6, 2)));
         for text in ["6", "0:2", "6:0", "6:2:1", "a:b"] {
             assert!(pools(text).is_err(), "{text}");
         }

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Status, Summary};
 use crate::experiment::matrix::{Matrix, MatrixStopped};
 use crate::experiment::tune::{Tune, TuneStopped};
 use crate::experiment::{AbOverall, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
-use crate::session::campaign::ab::Require;
-use crate::session::{Exit, Printer};
+use crate::session::console::{Exit, Printer};
 use crate::units::counted;
 
 impl From<Exit> for ExitCode {
@@ -26,19 +26,34 @@ impl From<Exit> for ExitCode {
 
 /// What counts as a failure, as the user wishes.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct ExitRules {
-    pub(in crate::cli) invalid: InvalidRuns,
+pub(crate) struct ExitRules {
+    pub(crate) invalid: InvalidRuns,
     /// What an objective counts as that is undecided; absent where the user does not say it.
-    pub(in crate::cli) undecided: Option<Undecided>,
+    pub(crate) undecided: Option<Undecided>,
+    /// What an A/B test requires of B.
+    pub(crate) require: Require,
 }
 
 /// What an objective counts as that is undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Undecided {
+pub(crate) enum Undecided {
     /// As missed
     Fail,
     /// As met
     Pass,
+}
+
+/// What a script requires of B.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Require {
+    /// Not shown to be worse: better, equivalent or inconclusive
+    #[default]
+    NotWorse,
+    /// Shown not to be worse: better or equivalent
+    Equivalent,
+    /// Shown to be better
+    Better,
 }
 
 impl ExitRules {
@@ -65,7 +80,7 @@ impl ExitRules {
     }
 
     /// Says that --undecided does nothing where there is no such `thing` to decide.
-    pub(in crate::cli) fn check_use(self, is_idle: bool, thing: &str, printer: Printer) {
+    pub(crate) fn check_use(self, is_idle: bool, thing: &str, printer: Printer) {
         if is_idle && self.undecided.is_some() {
             printer.words(&format!("note: --undecided does nothing here, because there is no {thing}"));
         }
@@ -74,7 +89,7 @@ impl ExitRules {
 
 /// Of a run. 3 before 1: the objectives of an INVALID run say nothing. 1 where the server did not keep up,
 /// even if every objective is met, and where a circuit breaker ended the run, whatever its figures are worth.
-pub(in crate::cli) fn of_run(summary: &Summary, rules: ExitRules, printer: Printer) -> Exit {
+pub(crate) fn of_run(summary: &Summary, rules: ExitRules, printer: Printer) -> Exit {
     if summary.breaker.is_some() {
         return Exit::Missed;
     }
@@ -85,7 +100,7 @@ pub(in crate::cli) fn of_run(summary: &Summary, rules: ExitRules, printer: Print
 }
 
 /// Of several runs, likewise.
-pub(in crate::cli) fn of_repeats(repeats: &Repeats, rules: ExitRules, printer: Printer) -> Exit {
+pub(super) fn of_repeats(repeats: &Repeats, rules: ExitRules, printer: Printer) -> Exit {
     let objectives = repeats.objectives.iter().map(|one| (one.status, one.figure.is_some()));
     let met = rules.all_pass(objectives, printer);
     of(repeats.verdict.valid, rules, met && !repeats.verdict.is_overloaded())
@@ -102,7 +117,7 @@ fn of(valid: bool, rules: ExitRules, well: bool) -> Exit {
 }
 
 /// Of a sweep.
-pub(in crate::cli) fn of_sweep(sweep: &Sweep, rules: ExitRules, printer: Printer) -> Exit {
+pub(super) fn of_sweep(sweep: &Sweep, rules: ExitRules, printer: Printer) -> Exit {
     rules.check_use(sweep.answer.is_none(), "objective", printer);
     let gone = sweep.stopped == StopReason::ServerGone;
     if gone || (!sweep.valid && rules.invalid == InvalidRuns::LeftOut) {
@@ -131,7 +146,7 @@ pub(in crate::cli) fn of_sweep(sweep: &Sweep, rules: ExitRules, printer: Printer
 }
 
 /// Of an A/B test, by what was required of B.
-pub(in crate::cli) fn of_ab(verdict: AbOverall, require: Require) -> Exit {
+pub(super) fn of_ab(verdict: AbOverall, require: Require) -> Exit {
     match (verdict, require) {
         (AbOverall::Unfinished, _) => Exit::Interrupted,
         (AbOverall::Invalid, _) => Exit::Invalid,
@@ -145,7 +160,7 @@ pub(in crate::cli) fn of_ab(verdict: AbOverall, require: Require) -> Exit {
 }
 
 /// Of a table. 3 before 1: INVALID figures confirm and refute nothing.
-pub(in crate::cli) fn of_matrix(matrix: &Matrix, invalid: InvalidRuns) -> Exit {
+pub(super) fn of_matrix(matrix: &Matrix, invalid: InvalidRuns) -> Exit {
     if matrix.stopped == MatrixStopped::Interrupted {
         return Exit::Interrupted;
     }
@@ -160,7 +175,7 @@ pub(in crate::cli) fn of_matrix(matrix: &Matrix, invalid: InvalidRuns) -> Exit {
 }
 
 /// Of a tuning.
-pub(in crate::cli) fn of_tune(tune: &Tune) -> Exit {
+pub(super) fn of_tune(tune: &Tune) -> Exit {
     let none_ran = tune.variants.iter().all(|variant| variant.trials.is_empty());
     match tune.stopped {
         TuneStopped::Interrupted => Exit::Interrupted,
@@ -180,6 +195,7 @@ mod tests {
     use crate::analysis::test_runs::{self, record};
     use crate::analysis::{Reason, Rule, Verdict, VerdictOutcome, summarise};
     use crate::experiment::{Load, LoadAxis, Search, SearchStep, Sustained, SweepPlan, Swept, Trial};
+    use crate::session::campaign::reported::Reported as _;
 
     #[test]
     fn what_a_script_asks_decides_what_passes() {
@@ -216,7 +232,7 @@ mod tests {
             Summary { verdict, ..summarise(&log, &[]) }
         };
         let exits = |outcomes: &[VerdictOutcome]| {
-            let rules = |invalid| ExitRules { invalid, undecided: None };
+            let rules = |invalid| ExitRules { invalid, undecided: None, require: Require::NotWorse };
             [InvalidRuns::LeftOut, InvalidRuns::Counted]
                 .map(|invalid| of_run(&summary(outcomes), rules(invalid), Printer))
         };
@@ -263,9 +279,23 @@ mod tests {
     }
 
     #[test]
+    fn a_sweep_is_stored_with_its_page_and_judged_by_its_form() {
+        let folder = tempfile::tempdir().unwrap();
+        let sweep = passed();
+        sweep.store(folder.path()).unwrap();
+        let mut names: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["report.html", "sweep.json"]);
+        let rules = ExitRules { invalid: InvalidRuns::Counted, undecided: None, require: Require::NotWorse };
+        assert_eq!(sweep.exit(rules, Printer), of_sweep(&sweep, rules, Printer));
+    }
+
+    #[test]
     fn what_is_not_known_is_not_told_as_a_failure() {
         let passed = passed();
-        let rules = |undecided| ExitRules { invalid: InvalidRuns::Counted, undecided };
+        let rules =
+            |undecided| ExitRules { invalid: InvalidRuns::Counted, undecided, require: Require::NotWorse };
         let of = |sweep: &Sweep| of_sweep(sweep, rules(None), Printer);
         assert_eq!(of(&passed), Exit::Fine);
         let load = Load::Rate(4.0);
@@ -296,7 +326,7 @@ mod tests {
     #[test]
     fn the_user_says_what_an_undecided_objective_counts_as() {
         let exit = |objectives: &[(Status, bool)], undecided| {
-            let rules = ExitRules { invalid: InvalidRuns::LeftOut, undecided };
+            let rules = ExitRules { invalid: InvalidRuns::LeftOut, undecided, require: Require::NotWorse };
             rules.all_pass(objectives.iter().copied(), Printer)
         };
         let of = |objectives: &[(Status, bool)]| {

@@ -1,35 +1,70 @@
-//! Carries out the runs of an experiment against servers: each is drawn once, read where it is stored, and stored.
+//! Conducts an experiment against servers: draws, reads, announces, carries out and stores its runs and their result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::dir::ExperimentDir;
+use super::reported::{Conducted, store};
 use crate::analysis::{Objective, summarise};
 use crate::experiment::{
-    CompletedRun, Executor, Experiment, InvalidRuns, RepeatRun, Repeats, RepeatsExperiment, RunOutcome,
-    RunRequest, RunsLeft,
+    CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive,
 };
 use crate::record::RunEnding;
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{RunContext, StoredRun};
-use crate::session::save;
 use crate::session::settings::MachineCheck;
 use crate::session::stored_run::JudgedRun;
 use crate::units;
-use crate::units::counted;
+
+/// Folder, announcements and pace of the runs of an experiment.
+pub(crate) struct Conduct<'a> {
+    dir: &'a ExperimentDir,
+    interrupts: &'a Interrupts,
+    /// Where runs are announced; absent: nowhere.
+    announce: Option<Printer>,
+    /// Time between two runs.
+    pub(crate) pause: Duration,
+    /// Whether runs go on however many are spoiled: this machine is overridden, or spoiled runs count.
+    forced: bool,
+}
+
+impl<'a> Conduct<'a> {
+    /// Pace without pauses, in `dir`.
+    pub(crate) fn new(
+        dir: &'a ExperimentDir,
+        interrupts: &'a Interrupts,
+        announce: Option<Printer>,
+        (machine, invalid): (MachineCheck, InvalidRuns),
+    ) -> Self {
+        let forced = machine == MachineCheck::Overridden || invalid == InvalidRuns::Counted;
+        Self { dir, interrupts, announce, pause: Duration::ZERO, forced }
+    }
+}
+
+/// Carries out the runs of `experiment`, and gives what they mean. `None`: nothing yet.
+pub(crate) fn conduct<E: Conducted, C: Campaign<E>>(
+    experiment: &mut E,
+    campaign: C,
+    conduct: Conduct<'_>,
+) -> Result<Option<E::Found>, Stop> {
+    conduct.interrupts.series_begins();
+    let mut executor = CampaignExecutor { campaign, conduct, drawn: BTreeMap::new(), read: 0 };
+    let driven = drive(experiment, &mut executor);
+    executor.campaign.over(driven.is_ok().then_some(executor.read));
+    driven.and_then(|()| executor.campaign.found(experiment))
+}
 
 /// A run that an experiment asked for, before or after it was carried out.
 pub(crate) struct CampaignStep<'a, E: Experiment> {
     pub(crate) request: &'a RunRequest<E::Part>,
     pub(crate) experiment: &'a E,
-    pub(crate) dir: &'a ExperimentDir,
     /// Time between two runs.
     pub(crate) pause: Duration,
 }
 
 /// How one kind of experiment differs from another where its runs are carried out.
-pub(crate) trait Campaign<E: Experiment> {
+pub(crate) trait Campaign<E: Conducted> {
     /// Draws the plan of the requested run.
     fn plan(&mut self, request: &RunRequest<E::Part>) -> Result<PlannedRun, Stop>;
 
@@ -76,12 +111,25 @@ pub(crate) trait Campaign<E: Experiment> {
         Err(stop)
     }
 
-    /// Stores and shows what is known after a run.
-    fn recorded(&mut self, done: &CampaignStep<'_, E>) -> Result<(), Stop>;
+    /// Shows what is known after a run. An error ends the experiment once its result is stored.
+    fn recorded(&mut self, done: &CampaignStep<'_, E>) -> Result<(), Stop> {
+        let _ = done;
+        Ok(())
+    }
+
+    /// Result of the runs so far. `None`: nothing yet.
+    fn found(&self, experiment: &E) -> Result<Option<E::Found>, Stop> {
+        experiment.found()
+    }
+
+    /// Ends what served the runs. So many were `read` where they were stored, if the experiment came to its end.
+    fn over(&mut self, read: Option<u64>) {
+        let _ = read;
+    }
 }
 
 /// How many runs are left, this one included, and how long they take if each takes as long as this, in words.
-pub(super) fn runs_left<E: Experiment>(
+pub(super) fn runs_left<E: Conducted>(
     campaign: &(impl Campaign<E> + ?Sized),
     next: &CampaignStep<'_, E>,
     run: &PlannedRun,
@@ -98,53 +146,18 @@ pub(super) fn runs_left<E: Experiment>(
     }
 }
 
-/// Carries out the runs of a [`Campaign`] in an [`ExperimentDir`].
-pub(crate) struct CampaignExecutor<'a, C> {
-    pub(crate) campaign: C,
-    dir: &'a ExperimentDir,
-    interrupts: &'a Interrupts,
-    /// Where runs are announced; absent: nowhere.
-    announce: Option<Printer>,
+/// Carries out the runs of a [`Campaign`].
+struct CampaignExecutor<'a, C> {
+    campaign: C,
+    conduct: Conduct<'a>,
     /// Runs that were drawn and not yet carried out, by their folders.
     drawn: BTreeMap<String, PlannedRun>,
     /// Stored runs that count.
     read: u64,
-    /// Whether runs go on however many are spoiled.
-    forced: bool,
-    /// Time between two runs.
-    pause: Duration,
 }
 
-impl<'a, C> CampaignExecutor<'a, C> {
-    pub(crate) fn new(
-        campaign: C,
-        dir: &'a ExperimentDir,
-        interrupts: &'a Interrupts,
-        announce: Option<Printer>,
-    ) -> Self {
-        let (drawn, pause) = (BTreeMap::new(), Duration::ZERO);
-        Self { campaign, dir, interrupts, announce, drawn, read: 0, forced: false, pause }
-    }
-
-    /// Executor with so much time between two runs.
-    pub(crate) fn pausing(self, pause: Duration) -> Self {
-        Self { pause, ..self }
-    }
-
-    /// The same, in which runs go on however many are spoiled if that is said: this machine is overridden, or
-    /// spoiled runs count.
-    pub(crate) fn forced(self, machine: MachineCheck, invalid: InvalidRuns) -> Self {
-        Self { forced: machine == MachineCheck::Overridden || invalid == InvalidRuns::Counted, ..self }
-    }
-
-    /// Says how many runs were read where they were stored.
-    pub(crate) fn say_what_was_read(&self, progress: Option<Printer>) {
-        if let (Some(printer), 1..) = (progress, self.read) {
-            printer.words(&format!("{} had been stored before and were read", counted(self.read, "run")));
-        }
-    }
-
-    fn draw<E: Experiment>(&mut self, request: &RunRequest<E::Part>) -> Result<PlannedRun, Stop>
+impl<C> CampaignExecutor<'_, C> {
+    fn draw<E: Conducted>(&mut self, request: &RunRequest<E::Part>) -> Result<PlannedRun, Stop>
     where
         C: Campaign<E>,
     {
@@ -154,7 +167,7 @@ impl<'a, C> CampaignExecutor<'a, C> {
         }
     }
 
-    fn carry_out<E: Experiment>(
+    fn carry_out<E: Conducted>(
         &mut self,
         request: &RunRequest<E::Part>,
         experiment: &E,
@@ -163,27 +176,27 @@ impl<'a, C> CampaignExecutor<'a, C> {
         C: Campaign<E>,
     {
         let run = self.draw::<E>(request)?;
-        let next = CampaignStep { request, experiment, dir: self.dir, pause: self.pause };
+        let next = CampaignStep { request, experiment, pause: self.conduct.pause };
         let title = self.campaign.title(&next, &run);
         let title = title.map(|title| title + &self.campaign.runs_left(&next, &run));
         let context = self.campaign.ready(request)?;
-        if self.interrupts.stop_is_wished() {
+        if self.conduct.interrupts.stop_is_wished() {
             return Ok(RunOutcome::Interrupted(None));
         }
         // A group's runs follow one another: what is stored of it counts no more.
         if request.group.first() == Some(&request.name) {
-            request.group.iter().try_for_each(|name| self.dir.set_aside(name))?;
+            request.group.iter().try_for_each(|name| self.conduct.dir.set_aside(name))?;
         }
-        if let (Some(printer), Some(title)) = (self.announce, &title) {
+        if let (Some(printer), Some(title)) = (self.conduct.announce, &title) {
             printer.words(title);
         }
-        let (dir, run) = (self.dir, PlannedRun { part: title, ..run });
+        let (dir, run) = (self.conduct.dir, PlannedRun { part: title, ..run });
         let run = context.execute(run, request.number, |_| dir.place(&request.name))?;
         self.campaign.finished(request, &run)?;
         let interrupted = run.ending() == RunEnding::Interrupted;
         run.stored?;
         let JudgedRun { summary, diagnosis, .. } = run.run;
-        if let (Some(printer), Some(aborted)) = (self.announce, summary.aborted()) {
+        if let (Some(printer), Some(aborted)) = (self.conduct.announce, summary.aborted()) {
             printer.words(&format!("{}: {aborted}", request.name));
         }
         let run = CompletedRun { summary: Box::new(summary), diagnosis: Some(Box::new(diagnosis)) };
@@ -191,7 +204,7 @@ impl<'a, C> CampaignExecutor<'a, C> {
     }
 }
 
-impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
+impl<E: Conducted, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
     type Error = Stop;
 
     fn stored(&mut self, request: &RunRequest<E::Part>) -> Result<Option<CompletedRun>, Stop> {
@@ -200,11 +213,11 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
         self.drawn.insert(request.name.clone(), run);
         // A run of a group counts only with all the others.
         for name in request.group.iter().filter(|name| **name != request.name) {
-            if self.dir.stored(name, &hash)?.is_none() {
+            if self.conduct.dir.stored(name, &hash)?.is_none() {
                 return Ok(None);
             }
         }
-        let Some(log) = self.dir.stored(&request.name, &hash)? else { return Ok(None) };
+        let Some(log) = self.conduct.dir.stored(&request.name, &hash)? else { return Ok(None) };
         self.drawn.remove(&request.name);
         Ok(Some(CompletedRun::from(summarise(&log, self.campaign.objectives(request)))))
     }
@@ -214,15 +227,15 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
     }
 
     fn is_interrupted(&self) -> bool {
-        self.interrupts.stop_is_wished()
+        self.conduct.interrupts.stop_is_wished()
     }
 
     fn is_forced(&self) -> bool {
-        self.forced
+        self.conduct.forced
     }
 
     fn ends(&mut self, why: &str) {
-        if let Some(printer) = self.announce.take() {
+        if let Some(printer) = self.conduct.announce.take() {
             printer.words(&format!("no more runs start: {why}"));
         }
     }
@@ -236,7 +249,7 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
 
     fn rest(&mut self, after: &RunRequest<E::Part>, _before: &RunRequest<E::Part>) {
         if let Some(context) = self.campaign.resting(after) {
-            context.let_rest(self.pause);
+            context.let_rest(self.conduct.pause);
         }
     }
 
@@ -248,79 +261,18 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
     }
 
     fn recorded(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<(), Stop> {
-        if let (Some(printer), Some(replacement)) = (self.announce, experiment.replacement(request)) {
+        if let (Some(printer), Some(replacement)) = (self.conduct.announce, experiment.replacement(request)) {
             printer.words(&replacement);
         }
-        self.campaign.recorded(&CampaignStep { request, experiment, dir: self.dir, pause: self.pause })
+        let shown = self.campaign.recorded(&CampaignStep { request, experiment, pause: self.conduct.pause });
+        if request.group.last().is_none_or(|last| *last == request.name) {
+            store(self.campaign.found(experiment)?, self.conduct.dir.folder())?;
+        }
+        shown
     }
 }
 
 /// The place of a run or round among the planned ones, in words.
 pub(super) fn place(noun: &str, number: u64, of: u64) -> String {
     if number > of { format!("{noun} {number}, a spare one") } else { format!("{noun} {number} of {of}") }
-}
-
-/// The repeats of a run. `export` writes each in the formats that were asked for.
-pub(crate) struct RepeatsCampaign<'a, F> {
-    pub(crate) context: &'a RunContext,
-    pub(crate) runs: Vec<PlannedRun>,
-    pub(crate) objectives: &'a [Objective],
-    pub(crate) export: F,
-    /// What went wrong with that, until the run is recorded.
-    pub(crate) failure: Option<Stop>,
-}
-
-impl<F> Campaign<RepeatsExperiment> for RepeatsCampaign<'_, F>
-where
-    F: FnMut(&StoredRun) -> Result<(), Stop>,
-{
-    fn plan(&mut self, request: &RunRequest<RepeatRun>) -> Result<PlannedRun, Stop> {
-        PlannedRun::numbered(&self.runs, request.part.number)
-    }
-
-    fn objectives(&self, _request: &RunRequest<RepeatRun>) -> &[Objective] {
-        self.objectives
-    }
-
-    fn ready(&mut self, _request: &RunRequest<RepeatRun>) -> Result<&RunContext, Stop> {
-        Ok(self.context)
-    }
-
-    fn title(&self, next: &CampaignStep<'_, RepeatsExperiment>, run: &PlannedRun) -> Option<String> {
-        let RepeatRun { number, of } = next.request.part;
-        Some(format!("{}, seed {}", place("run", number, of), run.workload.seed))
-    }
-
-    fn finished(&mut self, _request: &RunRequest<RepeatRun>, run: &StoredRun) -> Result<(), Stop> {
-        self.failure = (self.export)(run).err();
-        Ok(())
-    }
-
-    fn recorded(&mut self, done: &CampaignStep<'_, RepeatsExperiment>) -> Result<(), Stop> {
-        let Some(repeats) = repeats_so_far(done.experiment)? else { return Ok(()) };
-        save::repeats(&repeats, done.dir.folder()).and(self.failure.take().map_or(Ok(()), Err))
-    }
-}
-
-/// What the runs so far say together; `None` where an interrupt came before the first of them.
-pub(crate) fn repeats_so_far(experiment: &RepeatsExperiment) -> Result<Option<Repeats>, Stop> {
-    match experiment.result() {
-        Ok(repeats) => Ok(Some(repeats)),
-        Err(_) if experiment.is_interrupted() => Ok(None),
-        Err(error) => Err(Stop::impossible(error)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interrupt_before_the_first_repeat_is_no_error() {
-        let mut experiment = RepeatsExperiment::new(3, Vec::new(), InvalidRuns::LeftOut);
-        assert!(repeats_so_far(&experiment).is_err(), "without an interrupt there is a run");
-        let request = experiment.next().unwrap();
-        experiment.record(&request, RunOutcome::Interrupted(None));
-        assert!(matches!(repeats_so_far(&experiment), Ok(None)));
-    }
 }
